@@ -10,12 +10,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from infold.core.definition import Definition
+from infold.core.definition_text import digest_of
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
 from infold.core.ports import Clock
-from infold.core.record import Arrival, Outcome, QuarantinedSession, Receipt, RunRecord, StepRecord
+from infold.core.record import (
+    Applied,
+    Arrival,
+    Outcome,
+    QuarantinedSession,
+    Receipt,
+    RunRecord,
+    StepRecord,
+)
 from infold.core.trace import CellChange, CellState, Trace, Version
 from infold.ledger.apply_outcome import vanished
 from infold.ledger.codec import without_rows_of_tables
@@ -50,6 +60,8 @@ class MemoryLedger:
         self._models: dict[str, _Model] = {}
         self._ids: dict[tuple[str, str, str], int] = {}
         self._locations: dict[str, str] = {}
+        self._definitions: dict[str, Definition] = {}
+        self._applied: dict[str, Applied] = {}
         self._belongs: tuple[str, str] | None = None
 
     # -- the lease
@@ -277,6 +289,33 @@ class MemoryLedger:
             known = self._entries.setdefault(model, [])
             number = len(known) + 1
             known.append(replace(entry, number=number, made_at=self._clock.now()))
+
+    def keep_definitions(
+        self,
+        definitions: Iterable[Definition],
+        applied: Mapping[str, str],
+        adopted: Mapping[str, str],
+    ) -> None:
+        """Keep definitions."""
+        now = self._write()
+        self._definitions.update((digest_of(one), one) for one in definitions)
+        before = self._applied
+        self._applied = {
+            name: before[name]
+            if name in before and before[name].digest == digest
+            else Applied(digest, now)
+            for name, digest in applied.items()
+        }
+        for name, digest in adopted.items():
+            self._traces[name] = replace(self._traces[name], definition=digest)
+
+    def definitions(self, digests: Iterable[str]) -> Mapping[str, Definition]:
+        """Those that were kept."""
+        return {one: self._definitions[one] for one in digests if one in self._definitions}
+
+    def applied(self) -> Mapping[str, Applied]:
+        """The definition by which each model is run."""
+        return dict(self._applied)
 
     def locations(self) -> Mapping[str, str]:
         """Where metadata was."""

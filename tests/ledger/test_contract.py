@@ -8,9 +8,12 @@ import pytest
 from tests.ledger.drawn import DAYS
 from tests.ledger.steps import change, do, next_run, outcome
 
+from infold.core.definition import Definition
+from infold.core.definition_text import digest_of
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import EVER, Interval, Ranges
 from infold.core.manual_entry import ManualEntry
+from infold.core.model import Materialization, Model
 from infold.core.ports import Ledger
 from infold.core.record import Arrival, Outcome, Receipt
 from infold.core.trace import Cause, CellState, Pending, Trace
@@ -514,6 +517,63 @@ def test_manual_entries_outlive_what_they_are_about(ledger: Ledger) -> None:
     assert [entry.owner for entry in ledger.entries("sessions")] == ["ann"]
 
 
+def kept_of(name: str, sql: str = "SELECT 1") -> Definition:
+    """A definition of a view."""
+    model = Model(name, Materialization.VIEW, "")
+    return Definition(name, sql, f"models/{name}.sql", 4, model, None, None, None, ("a",), {}, "f")
+
+
+def test_definitions_are_kept_for_good(ledger: Ledger) -> None:
+    """A definition that was kept is found by its digest, also once another one is applied."""
+    first, second = kept_of("daily"), kept_of("daily", "SELECT 2")
+
+    ledger.keep_definitions([first], {"daily": digest_of(first)}, {})
+    ledger.keep_definitions([second], {"daily": digest_of(second)}, {})
+
+    found = ledger.definitions([digest_of(first), digest_of(second), "unknown"])
+    assert found == {digest_of(first): first, digest_of(second): second}
+    assert ledger.applied()["daily"].digest == digest_of(second)
+
+
+def test_a_definition_is_applied_since_it_was_first(ledger: Ledger) -> None:
+    """A definition that goes on to be applied keeps its time, and what is left out is dropped."""
+    daily, weekly = kept_of("daily"), kept_of("weekly")
+    both = {one.name: digest_of(one) for one in (daily, weekly)}
+    ledger.keep_definitions([daily, weekly], both, {})
+    before = ledger.applied()
+
+    ledger.keep_definitions([daily, weekly], both, {})
+    assert ledger.applied() == before
+
+    ledger.keep_definitions([daily], {"daily": both["daily"]}, {})
+    assert ledger.applied() == {"daily": before["daily"]}
+
+
+def test_a_trace_names_the_definition_that_built_its_rows(ledger: Ledger) -> None:
+    """A trace keeps its definition over versions, and loses it with the model."""
+    built = outcome(1, change(DAYS[0], 3))
+    do(ledger, replace(built, trace=replace(built.trace, definition="d1")))
+    assert ledger.traces()["events"].definition == "d1"
+
+    again = outcome(2, change(DAYS[0], 4, before=3))
+    do(ledger, replace(again, trace=replace(again.trace, definition="d2")))
+    assert ledger.traces()["events"].definition == "d2"
+
+    ledger.forget("events")
+    do(ledger, outcome(3, change(DAYS[0], 4)))
+    assert ledger.traces()["events"].definition == ""
+
+
+def test_a_trace_without_a_definition_adopts_one(ledger: Ledger) -> None:
+    """A table of an earlier infold is given a definition; nothing else of its trace changes."""
+    do(ledger, outcome(1, change(DAYS[0], 3)))
+    before = ledger.traces()["events"]
+
+    ledger.keep_definitions([], {}, {"events": "d1"})
+
+    assert ledger.traces()["events"] == replace(before, definition="d1")
+
+
 def test_locations_are_remembered_name_by_name(ledger: Ledger) -> None:
     """Locations are remembered by name, and those that are not given stay."""
     ledger.remember_locations({"a": "1", "b": "1"})
@@ -548,6 +608,7 @@ def test_writing_without_the_lease_is_refused(ledger: Ledger) -> None:
         lambda: ledger.finish_run("r1", "done", Receipt()),
         lambda: ledger.register_files("raw", [seen("a")]),
         lambda: ledger.forget("events"),
+        lambda: ledger.keep_definitions([], {"events": "d"}, {}),
     ):
         with pytest.raises(errors.InfoldError, match="lease-lost"):
             write()

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import sqlglot
@@ -26,7 +27,7 @@ from infold.core.ports import Ledger
 from infold.core.record import Outcome, QuarantinedSession, Receipt
 from infold.core.trace import UNKNOWN, CellChange, Trace
 from infold.ledger import generated_sql, open_ledger
-from infold.ledger.database import FORMAT, FORMAT_ROW
+from infold.ledger.database import FORMAT, FORMAT_ROW, ID_ROW
 from infold.ledger.store import SqlLedger
 from infold.messages import errors
 
@@ -172,6 +173,36 @@ class TestOpening:
         assert older.quarantined("sessions") == (QuarantinedSession("ann", 1, 2, 3),)
         found = {name: trace.fingerprint for name, trace in older.traces().items()}
         assert found == {"sessions": UNKNOWN, "others": "fingerprint"}
+
+    def test_a_ledger_without_definitions_can_keep_them(self, tmp_path: Path) -> None:
+        """A ledger of format 6 has no definitions; it is given tables for them and a name, and
+        its traces stay.
+        """
+        path = tmp_path / "ledger.db"
+        ledger = SqlLedger(path)
+        ledger.acquire("r1")
+        ledger.begin_run("r1", "run", 0, {})
+        ledger.begin_step("r1", "s1", 1, "daily", "build", {})
+        ledger.finish_step("s1", Outcome("daily", 1, Trace("daily", "f"), snapshot=1, whole=True))
+        ledger.close()
+        with sqlite3.connect(path) as connection:
+            for table in ("definitions", "trace_definitions", "applied"):
+                connection.execute(f"DROP TABLE {table}")
+            connection.execute("DELETE FROM meta WHERE name = ?", (ID_ROW,))
+            connection.execute("UPDATE meta SET value = '6' WHERE name = ?", (FORMAT_ROW,))
+
+        older = SqlLedger(path)
+        assert older.traces() == {"daily": Trace("daily", "f")}
+        assert older.applied() == {}
+        older.acquire("r2")
+        older.keep_definitions([], {"daily": "d"}, {"daily": "d"})
+        older.close()
+
+        assert older.traces() == {"daily": Trace("daily", "f", definition="d")}
+        with sqlite3.connect(path) as connection:
+            found = dict(connection.execute("SELECT name, value FROM meta"))
+        assert found[FORMAT_ROW] == str(FORMAT)
+        assert len(found[ID_ROW]) == len(str(uuid4()))
 
     def test_manual_entries_of_an_older_ledger_may_be_taken_back(self, tmp_path: Path) -> None:
         """Manual entries of an older ledger stay, and entries that take others back can be

@@ -11,11 +11,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from infold.core.definition import Definition
 from infold.core.files import FileCell, IngestedFile, ListedFile
 from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.plan import ChangedKeyRows, Step
-from infold.core.record import Arrival, Outcome, QuarantinedSession, Receipt, RunRecord, StepRecord
+from infold.core.record import (
+    Applied,
+    Arrival,
+    Outcome,
+    QuarantinedSession,
+    Receipt,
+    RunRecord,
+    StepRecord,
+)
 from infold.core.trace import CellChange, CellState, Trace, Version
 from infold.messages.errors import InfoldError
 
@@ -125,6 +134,24 @@ class Ledger(Protocol):
 
     def locations(self) -> Mapping[str, str]:
         """Where the metadata of stored tables was when a run last ended, and of source tables."""
+
+    def keep_definitions(
+        self,
+        definitions: Iterable[Definition],
+        applied: Mapping[str, str],
+        adopted: Mapping[str, str],
+    ) -> None:
+        """
+        Keep definitions for good. ``applied`` are the digests of those by which models are run from
+        now on, all of them; those that are as before keep their time. ``adopted`` are digests for
+        traces without one.
+        """
+
+    def definitions(self, digests: Iterable[str]) -> Mapping[str, Definition]:
+        """The definitions with these digests, as far as they were kept."""
+
+    def applied(self) -> Mapping[str, Applied]:
+        """The definition by which each model is run, and since when."""
 
     def remember_locations(self, locations: Mapping[str, str]) -> None:
         """Keep where metadata is now, for names as :meth:`locations` gives them."""

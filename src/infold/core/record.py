@@ -169,6 +169,14 @@ class RunRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Applied:
+    """The definition by which a model is run: its digest, and since when it is."""
+
+    digest: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class Arrival:
     """Rows of one ingest: received in ``received`` (of the run), with event times in ``cell``."""
 

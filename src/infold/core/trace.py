@@ -180,6 +180,8 @@ class Trace:
     inputs: dict[str, int] = field(default_factory=dict)
     pending: tuple[Pending, ...] = ()
     applied_entry: int = 0
+    definition: str = ""
+    """The digest of the definition that built the rows; empty where it was not kept."""
 
     @property
     def pending_ranges(self) -> Ranges:

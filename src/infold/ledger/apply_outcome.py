@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from infold.core.files import FilesOutcome
-from infold.core.interval import Interval
+from infold.core.interval import EVER, Interval
 from infold.core.record import Outcome
 from infold.core.trace import CellChange, Trace
 from infold.ledger.database import Query
@@ -79,6 +79,8 @@ def put_trace(query: Query, trace: Trace) -> None:
     """Replace a model's trace."""
     drop_trace(query, trace.model)
     query.run("add_trace", model=trace.model, fingerprint=trace.fingerprint)
+    if trace.definition:
+        put_trace_definition(query, trace.model, trace.definition)
     if trace.applied_entry:
         query.run("add_trace_entries", model=trace.model, newest=trace.applied_entry)
     query.many(
@@ -106,8 +108,26 @@ def put_trace(query: Query, trace: Trace) -> None:
 
 def drop_trace(query: Query, model: str) -> None:
     """Forget how a model was built."""
-    for name in ("drop_trace", "drop_trace_inputs", "drop_trace_pending", "drop_trace_entries"):
+    for name in (
+        "drop_trace",
+        "drop_trace_inputs",
+        "drop_trace_pending",
+        "drop_trace_entries",
+        "drop_trace_definitions",
+    ):
         query.run(name, model=model)
+
+
+def put_trace_definition(query: Query, model: str, digest: str) -> None:
+    """Record the definition that built all of a table."""
+    query.run("drop_trace_definitions", model=model)
+    query.run(
+        "add_trace_definition",
+        model=model,
+        range_start=EVER.start,
+        range_end=EVER.end,
+        digest=digest,
+    )
 
 
 def vanished(

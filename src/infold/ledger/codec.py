@@ -122,6 +122,7 @@ def _trace(trace: Trace) -> dict[str, Any]:
         "fingerprint": trace.fingerprint,
         "inputs": trace.inputs,
         "entries": trace.applied_entry,
+        "definition": trace.definition,
         "pending": [
             [entry.cause.value, [[part.start, part.end] for part in entry.ranges]]
             for entry in trace.pending
@@ -139,6 +140,7 @@ def _load_trace(raw: Mapping[str, Any]) -> Trace:
             for cause, parts in raw["pending"]
         ),
         applied_entry=raw.get("entries", 0),
+        definition=raw.get("definition", ""),
     )
 
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 from typing import Any
+from uuid import uuid4
 from weakref import WeakSet, finalize
 
 from infold.core import write_points
@@ -22,7 +23,7 @@ from infold.core.trace import UNKNOWN
 from infold.ledger.generated_sql import SCHEMA, SQL
 from infold.messages import run_errors
 
-FORMAT = 6
+FORMAT = 7
 """The version of the tables. A ledger with a greater one was written by a newer program."""
 
 FORMAT_ROW = "infold.ledger"
@@ -30,6 +31,9 @@ FORMAT_ROW = "infold.ledger"
 
 PROJECT_ROW = "infold.project"
 """The row of ``meta`` that names the project that the ledger belongs to."""
+
+ID_ROW = "infold.id"
+"""The row of ``meta`` that tells this ledger from every other, also from one made in its place."""
 
 WAREHOUSE_ROW = "infold.warehouse"
 """The row of ``meta`` that names where its tables are, as the project says it."""
@@ -221,6 +225,7 @@ class Database:
                 for statement in SCHEMA:
                     connection.execute(statement)
                 connection.execute(SQL["add_meta"], {"name": FORMAT_ROW, "value": str(FORMAT)})
+                _name(connection)
             write_points.point("ledger create: before commit")
             connection.execute("COMMIT")
         except BaseException:
@@ -241,7 +246,8 @@ def _upgrade(connection: sqlite3.Connection) -> None:
 
     Up to format 3 nobody wrote down the campaigns of sessions in quarantine. A rebuild finds them,
     so the traces of models that have such sessions are made to hold no longer. Up to format 4 a
-    manual entry excluded sessions or released them, and took no earlier entry back.
+    manual entry excluded sessions or released them, and took no earlier entry back. Up to format 6
+    no definition was kept: a run adopts those in the files for tables that they built.
     """
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -264,12 +270,18 @@ def _upgrade(connection: sqlite3.Connection) -> None:
         if strict:
             connection.execute("INSERT INTO manual_entries SELECT * FROM manual_entries_before")
             connection.execute("DROP TABLE manual_entries_before")
+        if connection.execute(SQL["meta"], {"name": ID_ROW}).fetchone() is None:
+            _name(connection)
         connection.execute("UPDATE meta SET value = ? WHERE name = ?", (str(FORMAT), FORMAT_ROW))
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def _name(connection: sqlite3.Connection) -> None:
+    connection.execute(SQL["add_meta"], {"name": ID_ROW, "value": str(uuid4())})
 
 
 _COLUMNS = "SELECT name FROM pragma_table_info('quarantined')"

@@ -10,6 +10,10 @@ from __future__ import annotations
 # fmt: off
 SCHEMA: tuple[str, ...] = (
     (
+        "CREATE TABLE applied ( environment TEXT NOT NULL, model TEXT NOT NULL, digest TEXT NOT "
+        "NULL, applied_at BIGINT NOT NULL, PRIMARY KEY (environment, model) ) WITHOUT ROWID"
+    ),
+    (
         "CREATE TABLE arrivals ( model TEXT NOT NULL, version BIGINT NOT NULL, cell_start BIGINT "
         "NOT NULL, cell_end BIGINT NOT NULL, received_from BIGINT NOT NULL, received_to BIGINT "
         "NOT NULL, rows BIGINT NOT NULL, PRIMARY KEY (model, version, cell_start, cell_end) ) "
@@ -26,6 +30,10 @@ SCHEMA: tuple[str, ...] = (
         "NULL, rows_before BIGINT NOT NULL, rows_after BIGINT NOT NULL, content_before BIGINT "
         "NOT NULL, content_after BIGINT NOT NULL, last BIGINT, PRIMARY KEY (table_name, version, "
         "cell_start, cell_end) ) WITHOUT ROWID"
+    ),
+    (
+        "CREATE TABLE definitions ( digest TEXT NOT NULL, model TEXT NOT NULL, body TEXT NOT "
+        "NULL, kept_at BIGINT NOT NULL, PRIMARY KEY (digest) )"
     ),
     (
         "CREATE TABLE file_cells ( model TEXT NOT NULL, file BIGINT NOT NULL, cell_start BIGINT "
@@ -89,6 +97,11 @@ SCHEMA: tuple[str, ...] = (
     "CREATE INDEX steps_by_run ON steps (run, seq)",
     "CREATE INDEX steps_by_state ON steps (state)",
     (
+        "CREATE TABLE trace_definitions ( model TEXT NOT NULL, range_start BIGINT NOT NULL, "
+        "range_end BIGINT NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (model, range_start) ) "
+        "WITHOUT ROWID"
+    ),
+    (
         "CREATE TABLE trace_entries ( model TEXT NOT NULL, newest BIGINT NOT NULL, PRIMARY KEY "
         "(model) ) WITHOUT ROWID"
     ),
@@ -114,6 +127,10 @@ SCHEMA: tuple[str, ...] = (
 )
 
 SQL: dict[str, str] = {
+    "add_applied": (
+        "INSERT INTO applied (environment, model, digest, applied_at) VALUES (:environment, "
+        ":model, :digest, :applied_at)"
+    ),
     "add_arrival": (
         "INSERT INTO arrivals (model, version, cell_start, cell_end, received_from, received_to, "
         "rows) VALUES (:model, :version, :cell_start, :cell_end, :received_from, :received_to, "
@@ -128,6 +145,10 @@ SQL: dict[str, str] = {
         "rows_before, rows_after, content_before, content_after, last) VALUES (:table_name, "
         ":version, :cell_start, :cell_end, :added, :removed, :rows_before, :rows_after, "
         ":content_before, :content_after, :last)"
+    ),
+    "add_definition": (
+        "INSERT INTO definitions (digest, model, body, kept_at) VALUES (:digest, :model, :body, "
+        ":kept_at)"
     ),
     "add_entry": (
         "INSERT INTO manual_entries (model, number, session_of, held, session_start, "
@@ -172,6 +193,10 @@ SQL: dict[str, str] = {
     "add_trace": (
         "INSERT INTO traces (model, fingerprint) VALUES (:model, :fingerprint)"
     ),
+    "add_trace_definition": (
+        "INSERT INTO trace_definitions (model, range_start, range_end, digest) VALUES (:model, "
+        ":range_start, :range_end, :digest)"
+    ),
     "add_trace_entries": (
         "INSERT INTO trace_entries (model, newest) VALUES (:model, :newest)"
     ),
@@ -186,6 +211,10 @@ SQL: dict[str, str] = {
         "INSERT INTO versions (table_name, number, snapshot, step, run, committed_at, rows, "
         "whole) VALUES (:table_name, :number, :snapshot, :step, :run, :committed_at, :rows, "
         ":whole)"
+    ),
+    "applied": (
+        "SELECT applied.model, applied.digest, applied.applied_at FROM applied WHERE "
+        "applied.environment = :environment ORDER BY applied.model"
     ),
     "arrivals": (
         "SELECT arrivals.model, arrivals.version, arrivals.cell_start, arrivals.cell_end, "
@@ -229,7 +258,13 @@ SQL: dict[str, str] = {
         "UPDATE steps SET state=:new_state, finished_at=:new_finished_at, error=:new_error WHERE "
         "steps.id = :of_step AND (steps.state = 'intent' OR steps.state = 'prepared')"
     ),
+    "definition": (
+        "SELECT definitions.body FROM definitions WHERE definitions.digest = :digest"
+    ),
     "drop_all_quarantined": "DELETE FROM quarantined WHERE quarantined.model = :model",
+    "drop_applied": (
+        "DELETE FROM applied WHERE applied.environment = :environment AND applied.model = :model"
+    ),
     "drop_arrivals": (
         "DELETE FROM arrivals WHERE arrivals.model = :table_name AND arrivals.version <= :upto"
     ),
@@ -256,6 +291,9 @@ SQL: dict[str, str] = {
         ":session_of AND quarantined.session_start = :session_start"
     ),
     "drop_trace": "DELETE FROM traces WHERE traces.model = :model",
+    "drop_trace_definitions": (
+        "DELETE FROM trace_definitions WHERE trace_definitions.model = :model"
+    ),
     "drop_trace_entries": "DELETE FROM trace_entries WHERE trace_entries.model = :model",
     "drop_trace_inputs": "DELETE FROM trace_inputs WHERE trace_inputs.model = :model",
     "drop_trace_pending": "DELETE FROM trace_pending WHERE trace_pending.model = :model",
@@ -380,6 +418,9 @@ SQL: dict[str, str] = {
         "UPDATE leases SET token=:new_token, run=:new_run, host=:new_host, place=:new_place, "
         "pid=:new_pid, process=:new_process, since=:new_since, heartbeat_at=:new_heartbeat_at "
         "WHERE leases.name = :of_name AND leases.token = :of_token"
+    ),
+    "trace_definitions": (
+        "SELECT trace_definitions.model, trace_definitions.digest FROM trace_definitions"
     ),
     "trace_entries": (
         "SELECT trace_entries.model, trace_entries.newest FROM trace_entries"

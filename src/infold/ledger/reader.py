@@ -11,13 +11,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from infold.core.definition import Definition
+from infold.core.definition_text import definition_of_text
 from infold.core.files import FileCell, IngestedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.manual_entry import ManualEntry
-from infold.core.record import Arrival, QuarantinedSession, RunRecord, StepRecord
+from infold.core.record import Applied, Arrival, QuarantinedSession, RunRecord, StepRecord
 from infold.core.trace import Cause, CellChange, CellState, Pending, Trace, Version
 from infold.ledger import codec
 from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database
+
+PRODUCTION = ""
+"""The environment of the tables that everybody reads; there is no other yet."""
 
 FEW = 200
 """Up to so many keys are asked for one by one; above, everything is read and sifted here."""
@@ -93,6 +98,8 @@ class SqlLedgerReader:
         """The trace of every model that was ever built."""
         with self._database.read() as query:
             found = {model: Trace(model, text) for model, text in query.all("traces")}
+            for model, digest in query.all("trace_definitions"):
+                found[model] = replace(found[model], definition=digest)
             for model, newest in query.all("trace_entries"):
                 found[model] = replace(found[model], applied_entry=newest)
             for model, name, version in query.all("trace_inputs"):
@@ -105,6 +112,20 @@ class SqlLedgerReader:
             parts = tuple(Pending(cause, Ranges(tuple(at))) for cause, at in entries.values())
             found[model] = replace(found[model], pending=parts)
         return found
+
+    def definitions(self, digests: Iterable[str]) -> Mapping[str, Definition]:
+        """The definitions with these digests, as far as they were kept."""
+        with self._database.read() as query:
+            found = {digest: query.one("definition", digest=digest) for digest in digests}
+        return {
+            digest: definition_of_text(row[0]) for digest, row in found.items() if row is not None
+        }
+
+    def applied(self) -> Mapping[str, Applied]:
+        """The definition by which each model is run, and since when."""
+        with self._database.read() as query:
+            rows = query.all("applied", environment=PRODUCTION)
+        return {model: Applied(digest, at) for model, digest, at in rows}
 
     def newest_versions(self) -> Mapping[str, Version]:
         """The newest version of every table."""

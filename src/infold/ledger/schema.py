@@ -227,6 +227,35 @@ trace_entries = Table(
     "trace_entries", metadata, _text("model", key=True), _big("newest"), **CLUSTERED
 )
 
+definitions = Table(
+    "definitions",
+    metadata,
+    _text("digest", key=True),
+    _text("model"),
+    _text("body"),
+    _big("kept_at"),
+)
+
+trace_definitions = Table(
+    "trace_definitions",
+    metadata,
+    _text("model", key=True),
+    _big("range_start", key=True),
+    _big("range_end"),
+    _text("digest"),
+    **CLUSTERED,
+)
+
+applied = Table(
+    "applied",
+    metadata,
+    _text("environment", key=True),
+    _text("model", key=True),
+    _text("digest"),
+    _big("applied_at"),
+    **CLUSTERED,
+)
+
 left_out = Table("left_out", metadata, _text("model", key=True), _big("rows"), **CLUSTERED)
 
 locations = Table("locations", metadata, _text("name", key=True), _text("location"), **CLUSTERED)

@@ -51,6 +51,7 @@ def all_statements() -> dict[str, ClauseElement]:
         **_files(),
         **_tables(),
         **_traces(),
+        **_definitions(),
         **_pruning(),
     }
 
@@ -288,6 +289,24 @@ def _traces() -> dict[str, ClauseElement]:
         "drop_trace_inputs": _delete(s.trace_inputs, "model"),
         "drop_trace_pending": _delete(s.trace_pending, "model"),
         "drop_trace_entries": _delete(s.trace_entries, "model"),
+        "trace_definitions": select(s.trace_definitions.c.model, s.trace_definitions.c.digest),
+        "add_trace_definition": insert(s.trace_definitions),
+        "drop_trace_definitions": _delete(s.trace_definitions, "model"),
+    }
+
+
+def _definitions() -> dict[str, ClauseElement]:
+    applied = s.applied.c
+    return {
+        "definition": select(s.definitions.c.body).where(
+            s.definitions.c.digest == bindparam("digest")
+        ),
+        "add_definition": insert(s.definitions),
+        "applied": select(applied.model, applied.digest, applied.applied_at)
+        .where(applied.environment == bindparam("environment"))
+        .order_by(applied.model),
+        "add_applied": insert(s.applied),
+        "drop_applied": _delete(s.applied, "environment", "model"),
     }
 
 

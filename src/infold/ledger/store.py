@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from infold.core.definition import Definition
+from infold.core.definition_text import definition_text, digest_of_text
 from infold.core.files import ListedFile
 from infold.core.interval import datetime_of
 from infold.core.manual_entry import ManualEntry
@@ -21,11 +23,11 @@ from infold.core.ports import Clock
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import Trace
 from infold.ledger import codec
-from infold.ledger.apply_outcome import apply_outcome, drop_trace
+from infold.ledger.apply_outcome import apply_outcome, drop_trace, put_trace_definition
 from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database, Query
 from infold.ledger.lease import NAME, Heartbeat, HeartbeatWatch, Holder, this_process
 from infold.ledger.prune import KEEP, prune_history
-from infold.ledger.reader import FEW, SqlLedgerReader
+from infold.ledger.reader import FEW, PRODUCTION, SqlLedgerReader
 from infold.messages import run_errors
 
 
@@ -325,6 +327,44 @@ class SqlLedger(SqlLedgerReader):
                     for number, entry in enumerate(entries, last + 1)
                 ],
             )
+
+    def keep_definitions(
+        self,
+        definitions: Iterable[Definition],
+        applied: Mapping[str, str],
+        adopted: Mapping[str, str],
+    ) -> None:
+        """Keep definitions, and record which are applied. What is known already costs no write."""
+        texts = {definition.name: definition_text(definition) for definition in definitions}
+        digests = {name: digest_of_text(text) for name, text in texts.items()}
+        known = self.applied()
+        current = {name: entry.digest for name, entry in known.items()}
+        if current == applied and not adopted:
+            with self._database.read() as query:
+                missing = [d for d in digests.values() if query.one("definition", digest=d) is None]
+            if not missing:
+                return
+        with self._writing("keep_definitions") as query:
+            now = self._clock.now()
+            for name, digest in digests.items():
+                if query.one("definition", digest=digest) is None:
+                    query.run(
+                        "add_definition", digest=digest, model=name, body=texts[name], kept_at=now
+                    )
+            for name in known.keys() | applied.keys():
+                if current.get(name) == applied.get(name):
+                    continue
+                query.run("drop_applied", environment=PRODUCTION, model=name)
+                if name in applied:
+                    query.run(
+                        "add_applied",
+                        environment=PRODUCTION,
+                        model=name,
+                        digest=applied[name],
+                        applied_at=now,
+                    )
+            for name, digest in adopted.items():
+                put_trace_definition(query, name, digest)
 
     def remember_locations(self, locations: Mapping[str, str]) -> None:
         """Keep where metadata is now; names that are not given stay as they were."""
