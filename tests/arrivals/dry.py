@@ -42,6 +42,7 @@ from infold.core.project import Node, Project
 from infold.core.record import Outcome, Receipt
 from infold.core.report import RunResult
 from infold.core.trace import CellChange, signed
+from infold.declare.definitions import definitions_of
 from infold.ledger.store import SqlLedger
 from infold.messages.errors import InfoldError
 from infold.planning.selection import select_models, with_landed
@@ -400,6 +401,7 @@ class DryPlay(Play):
             Observer(project, ledger, lake, self._listing, self.world.as_of),
             lambda run, plan: DryEngine(self, project, ledger),
             self.progress or api.SilentProgress(),
+            lambda: definitions_of(project),
         )
 
     def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:

@@ -36,6 +36,7 @@ from infold.core.project import Input, Node, Project, Reference
 from infold.core.queries import SessionsQuery
 from infold.core.record import Arrival, Outcome, QuarantinedSession, Receipt, RunRecord, StepRecord
 from infold.core.report import (
+    AppliedDefinition,
     ExplainedInput,
     Explanation,
     Failure,
@@ -506,6 +507,7 @@ def explanation(cell: Interval | None = None) -> Explanation:
         state=CellState(cell, 140, -2) if cell else None,
         arrivals=(Arrival("clicks", 8, Interval(AS_OF, AS_OF + 1), day(6), 1_204),) if cell else (),
         built_by=((record.started_at, record),),
+        applied=AppliedDefinition("applied-0123456789abcdef", AS_OF - 5 * DAY, same=True),
     )
 
 

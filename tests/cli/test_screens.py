@@ -23,7 +23,7 @@ from infold.core.plan import (
     Step,
 )
 from infold.core.record import Receipt
-from infold.core.report import Verdict, VerificationReport
+from infold.core.report import AppliedDefinition, Verdict, VerificationReport
 from infold.core.trace import Cause, CellState, Pending, Trace
 from infold.inspecting.session_history import SessionHistories
 from infold.render.explain import explain_screen
@@ -261,6 +261,7 @@ class TestExplain:
             sample.explanation(),
             step=None,
             why_left="outside the window",
+            applied=AppliedDefinition("another", sample.AS_OF, same=False),
             trace=Trace("sessions", "another", {"clicks": 8}, (pending,)),
         )
 

@@ -175,6 +175,8 @@ def run(
 
     Raises RunFailed where some of them are not, once all others are (``fail_fast``: at once).
     """
+    from infold.declare.definitions import definitions_of
+
     if window is not None:
         asked = replace(asked or PlanOptions(), window=window)
     asked = replace(_asked(project, asked, select, exclude), jobs=jobs)
@@ -186,6 +188,7 @@ def run(
         observer=looking,
         engine=lambda run_id, first: _engine(project, looking, run_id, first),
         progress=progress or SilentProgress(),
+        definitions=lambda: definitions_of(project),
         writer_lock=lambda: writer_lock(project.root, project.target.name),
     )
     result = runner.run(
@@ -310,7 +313,10 @@ def explain(
     project: Project, model: str, cell: Interval | None = None, as_of: int | None = None
 ) -> Explanation:
     """Everything that is known about a model, or about one cell of it."""
-    return explained(observer(project, as_of, estimate=True), model, cell)
+    from infold.declare.definitions import definitions_of
+
+    declared = definitions_of(project).get(model)
+    return explained(observer(project, as_of, estimate=True), model, cell, declared)
 
 
 def history(project: Project, limit: int = 10, model: str | None = None) -> Sequence[RunRecord]:

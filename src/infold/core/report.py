@@ -249,6 +249,15 @@ class ExplainedInput:
 
 
 @dataclass(frozen=True, slots=True)
+class AppliedDefinition:
+    """The definition by which a model is run: its digest, since when, and if the files have it."""
+
+    digest: str
+    at: int
+    same: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """Everything that is known about one model, or about one cell of it when ``cell`` is set."""
 
@@ -274,4 +283,5 @@ class Explanation:
     built_by: tuple[tuple[int, StepRecord], ...] = ()
     notes: tuple[tuple[str, str], ...] = ()
     """How it is built cell by cell: batches, strategy, cron, overrides; each with its name."""
-    """The steps that built the model (or the cell), newest first, each with its start."""
+    applied: AppliedDefinition | None = None
+    """None before the first run, and after one of an infold that kept no definitions."""

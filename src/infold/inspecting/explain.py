@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from infold.core.definition import Definition
 from infold.core.interval import Interval, show_duration, show_instant
 from infold.core.model import Deduplicate, Kind, Strategy, table_name
 from infold.core.project import Batches, Bound, Input, Node
 from infold.core.queries import SessionsQuery
 from infold.core.record import Arrival, StepRecord
-from infold.core.report import ExplainedInput, Explanation
+from infold.core.report import AppliedDefinition, ExplainedInput, Explanation
 from infold.planning import cron
 from infold.planning.planner import plan
 from infold.running.observe import Observer
@@ -16,8 +17,16 @@ _MOST = 20
 """How many versions and arrivals are shown."""
 
 
-def explain(observer: Observer, name: str, cell: Interval | None = None) -> Explanation:
-    """Everything that is known about a model without a JVM."""
+def explain(
+    observer: Observer,
+    name: str,
+    cell: Interval | None = None,
+    declared: Definition | None = None,
+) -> Explanation:
+    """
+    Everything that is known about a model without a JVM; ``declared`` is its definition in
+    the files.
+    """
     project, ledger = observer.project, observer.ledger
     node = project[name]
     observed = observer.observe_all()
@@ -58,12 +67,24 @@ def explain(observer: Observer, name: str, cell: Interval | None = None) -> Expl
         state=state,
         arrivals=_arrivals_at_cell(observer, name, cell) if cell else (),
         built_by=_built_by(observer, name, cell),
+        applied=_applied(observer, name, declared),
         notes=(
             *_deduplication_notes(node, sum(entry.rows for entry in cells)),
             *_fold_notes(node),
             *_incremental_notes(node, observer.as_of),
         ),
     )
+
+
+def _applied(
+    observer: Observer, name: str, declared: Definition | None
+) -> AppliedDefinition | None:
+    found = observer.ledger.applied().get(name)
+    if found is None:
+        return None
+    # Not by digests: a newer infold writes fields that older texts lack.
+    kept = observer.ledger.definitions([found.digest]).get(found.digest)
+    return AppliedDefinition(found.digest, found.at, kept == declared)
 
 
 def _explained_input(observer: Observer, node: Node, entry: Input) -> ExplainedInput:

@@ -37,6 +37,9 @@ def _fact_rows(value: Explanation, cells: Granularity | None) -> list[tuple[str,
         ("file", value.place),
         ("fingerprint", value.fingerprint[:16]),
     ]
+    if value.applied is not None:
+        differs = "" if value.applied.same else ", differs from the files"
+        facts.append(("applied", formatting.clock(value.applied.at) + differs))
     if value.kind is Kind.VIEW:
         return [*facts, ("stored", "nothing: its readers evaluate it")]
     if not value.version:

@@ -240,6 +240,13 @@ def explanation(value: Explanation) -> JsonObject:
         "sql": value.sql,
         "granularity": value.granularity or None,
         "fingerprint": value.fingerprint,
+        "applied": None
+        if value.applied is None
+        else {
+            "digest": value.applied.digest,
+            "at": iso(value.applied.at),
+            "same": value.applied.same,
+        },
         "layout": value.layout,
         "version": value.version,
         "rows": value.rows,

@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 
+from infold.core.definition import Definition
 from infold.core.interval import Ranges
 from infold.core.plan import Plan, PlanOptions, Step
 from infold.core.ports import Engine, Lake, Ledger
@@ -34,6 +35,7 @@ from infold.running.changed_keys import KeyLocations, KeyQuestion
 from infold.running.concurrent_batches import CommitTurn, side_by_side
 from infold.running.definitions_to_analyse import DefinitionsToAnalyse
 from infold.running.forget import forget_model
+from infold.running.keep_definitions import keep_definitions, with_definitions
 from infold.running.ledger_consistency import refuse_other_project, warehouse_of
 from infold.running.observe import VANISHED, Observer, locations_and_files
 from infold.running.recover import committed_snapshot, recover
@@ -61,6 +63,8 @@ class Runner:
     observer: Observer
     engine: Callable[[str, Plan], Engine]
     progress: Progress
+    definitions: Callable[[], Mapping[str, Definition]] = dict
+    """The definitions of the project's models, which the ledger keeps."""
     writer_lock: Callable[[], AbstractContextManager[None]] = nullcontext
     """Excludes processes of a dead run that may still write; entered once the lease is held."""
 
@@ -106,6 +110,9 @@ class Runner:
             *self._forget_removed_models(),
             *self._forget_vanished(course.run),
         )
+        course.digests = keep_definitions(
+            self.project, self.ledger, self.definitions(), rebuilds_allowed=request.allow_refresh
+        )
 
     def _plan_and_execute(self, course: RunProgress, request: Request) -> None:
         engine: Engine | None = None
@@ -115,7 +122,7 @@ class Runner:
             self.observer.restated = frozenset(asked.restated)
             self.observer.removals_allowed = request.allow_removals
             observed = key_locations.add_to(self.observer.observe_all())
-            now = plan(self.project, observed, asked)
+            now = with_definitions(plan(self.project, observed, asked), course.digests)
             if missing := key_locations.unanswered(observed, course.runnable(now)):
                 engine = engine or self.engine(course.run, now)
                 self._locate_keys(course, key_locations, engine, missing)

@@ -37,6 +37,8 @@ class RunProgress:
     done: list[tuple[Step, Receipt]] = field(default_factory=list)
     failures: dict[str, Failure] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """The digests of the definitions that it builds by, by model."""
     steps_begun: int = 0
     """How many steps were begun: the number of the newest, as several of one model may fail."""
 

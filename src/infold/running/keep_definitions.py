@@ -1,0 +1,81 @@
+"""
+What a run records about definitions: all of them, which are applied, and which built each table.
+
+A definition is applied as soon as runs are carried out by it. In a protected target that is only
+once the tables that it changes may be built again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from infold.core.definition import Definition
+from infold.core.definition_text import digest_of
+from infold.core.model import Kind
+from infold.core.plan import Plan
+from infold.core.ports import Ledger
+from infold.core.project import Project
+
+
+def keep_definitions(
+    project: Project,
+    ledger: Ledger,
+    declared: Mapping[str, Definition],
+    *,
+    rebuilds_allowed: bool = False,
+) -> Mapping[str, str]:
+    """
+    Keep the declared definitions in the ledger; their digests by model.
+
+    A table of an earlier infold, which kept none, adopts the declared definition if that has the
+    fingerprint of the one that built it.
+    """
+    digests = {name: digest_of(definition) for name, definition in declared.items()}
+    traces = ledger.traces()
+    adopted = {
+        name: digests[name]
+        for name, trace in traces.items()
+        if not trace.definition
+        and name in declared
+        and trace.fingerprint == declared[name].fingerprint
+    }
+    applied = dict(digests)
+    if project.target.protected:
+        before = {name: entry.digest for name, entry in ledger.applied().items()}
+        refused = frozenset() if rebuilds_allowed else _changed(project, ledger)
+        for name in before.keys() - digests.keys():
+            if name in traces:  # its table stays as it is
+                applied[name] = before[name]
+        for name in refused & digests.keys():
+            applied.pop(name)
+            if old := before.get(name) or getattr(traces.get(name), "definition", ""):
+                applied[name] = old
+    if digests or adopted:
+        ledger.keep_definitions(declared.values(), applied, adopted)
+    return digests
+
+
+def _changed(project: Project, ledger: Ledger) -> frozenset[str]:
+    """The models with a table of another definition, and views that such tables are built from."""
+    traces = ledger.traces()
+    tables = [
+        node.name
+        for node in project
+        if node.name in traces and traces[node.name].fingerprint != node.fingerprint
+    ]
+    views = {name for name in project.upstream(tables) if project[name].model.kind is Kind.VIEW}
+    return frozenset(tables) | views
+
+
+def with_definitions(plan: Plan, digests: Mapping[str, str]) -> Plan:
+    """The plan, with the traces of its steps naming the definition that builds each table."""
+    return replace(
+        plan,
+        steps=tuple(
+            replace(step, trace=replace(step.trace, definition=digests.get(step.model, "")))
+            if step.trace is not None
+            else step
+            for step in plan.steps
+        ),
+    )
