@@ -60,7 +60,7 @@ class MemoryLedger:
         self._models: dict[str, _Model] = {}
         self._ids: dict[tuple[str, str, str], int] = {}
         self._locations: dict[str, str] = {}
-        self._definitions: dict[str, Definition] = {}
+        self._definitions: dict[str, tuple[Definition, int]] = {}
         self._applied: dict[str, Applied] = {}
         self._belongs: tuple[str, str] | None = None
 
@@ -298,7 +298,8 @@ class MemoryLedger:
     ) -> None:
         """Keep definitions."""
         now = self._write()
-        self._definitions.update((digest_of(one), one) for one in definitions)
+        for one in definitions:
+            self._definitions.setdefault(digest_of(one), (one, now))
         before = self._applied
         self._applied = {
             name: before[name]
@@ -311,7 +312,11 @@ class MemoryLedger:
 
     def definitions(self, digests: Iterable[str]) -> Mapping[str, Definition]:
         """Those that were kept."""
-        return {one: self._definitions[one] for one in digests if one in self._definitions}
+        return {one: self._definitions[one][0] for one in digests if one in self._definitions}
+
+    def kept_at(self, digest: str) -> int | None:
+        """When it was first kept."""
+        return self._definitions[digest][1] if digest in self._definitions else None
 
     def applied(self) -> Mapping[str, Applied]:
         """The definition by which each model is run."""

@@ -533,6 +533,11 @@ def test_definitions_are_kept_for_good(ledger: Ledger) -> None:
     found = ledger.definitions([digest_of(first), digest_of(second), "unknown"])
     assert found == {digest_of(first): first, digest_of(second): second}
     assert ledger.applied()["daily"].digest == digest_of(second)
+    kept = [ledger.kept_at(digest_of(one)) for one in (first, second)]
+    assert kept == sorted(filter(None, kept))
+    ledger.keep_definitions([first], {"daily": digest_of(first)}, {})
+    assert ledger.kept_at(digest_of(first)) == kept[0]
+    assert ledger.kept_at("unknown") is None
 
 
 def test_a_definition_is_applied_since_it_was_first(ledger: Ledger) -> None:

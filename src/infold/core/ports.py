@@ -150,6 +150,9 @@ class Ledger(Protocol):
     def definitions(self, digests: Iterable[str]) -> Mapping[str, Definition]:
         """The definitions with these digests, as far as they were kept."""
 
+    def kept_at(self, digest: str) -> int | None:
+        """When a definition was first kept."""
+
     def applied(self) -> Mapping[str, Applied]:
         """The definition by which each model is run, and since when."""
 

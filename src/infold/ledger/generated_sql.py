@@ -261,6 +261,9 @@ SQL: dict[str, str] = {
     "definition": (
         "SELECT definitions.body FROM definitions WHERE definitions.digest = :digest"
     ),
+    "definition_kept_at": (
+        "SELECT definitions.kept_at FROM definitions WHERE definitions.digest = :digest"
+    ),
     "drop_all_quarantined": "DELETE FROM quarantined WHERE quarantined.model = :model",
     "drop_applied": (
         "DELETE FROM applied WHERE applied.environment = :environment AND applied.model = :model"

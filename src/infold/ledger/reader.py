@@ -121,6 +121,12 @@ class SqlLedgerReader:
             digest: definition_of_text(row[0]) for digest, row in found.items() if row is not None
         }
 
+    def kept_at(self, digest: str) -> int | None:
+        """When a definition was first kept."""
+        with self._database.read() as query:
+            row = query.one("definition_kept_at", digest=digest)
+        return None if row is None else int(row[0])
+
     def applied(self) -> Mapping[str, Applied]:
         """The definition by which each model is run, and since when."""
         with self._database.read() as query:

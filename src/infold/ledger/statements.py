@@ -301,6 +301,9 @@ def _definitions() -> dict[str, ClauseElement]:
         "definition": select(s.definitions.c.body).where(
             s.definitions.c.digest == bindparam("digest")
         ),
+        "definition_kept_at": select(s.definitions.c.kept_at).where(
+            s.definitions.c.digest == bindparam("digest")
+        ),
         "add_definition": insert(s.definitions),
         "applied": select(applied.model, applied.digest, applied.applied_at)
         .where(applied.environment == bindparam("environment"))

@@ -4,7 +4,8 @@ Verify: every stored table against a full rebuild.
 Tables are verified one after the other, inputs first. Each is rebuilt from the stored inputs, at
 the versions that its trace names; these were compared with their rebuilds before, down to the
 files, which are read again. So if all are equal, each equals a rebuild from the files. The cells
-that the ledger has on record are compared as well.
+that the ledger has on record are compared as well. A table is rebuilt by the definition that built
+it, also where the files have another one since.
 
 Both frames that are compared have the model's columns, technical ones left out.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
@@ -29,6 +30,7 @@ from infold.core.project import Node, Project
 from infold.core.queries import SessionsQuery
 from infold.core.report import Verdict
 from infold.core.trace import Cause, Trace, net_changes, was_dropped
+from infold.inspecting.as_built import earlier_definition_note, project_as_built
 from infold.messages import command_errors
 from infold.planning.buildable_cells import retained_range
 from infold.render import formatting
@@ -82,10 +84,16 @@ class Verifier:
 
     def _verdict_or_damage(self, node: Node, trace: Trace, sample: int | None) -> Verdict:
         """The verdict on a model, or that a table which it reads is damaged."""
-        work = self._work()
+        project = project_as_built(self.project, self.ledger, trace)
+        node = project[node.name]
+        work = self._work(project)
         try:
             with work:
-                return self._verdict(work, node, trace, sample)
+                verdict = self._verdict(work, node, trace, sample)
+                if project is self.project:
+                    return verdict
+                notes = (earlier_definition_note(self.ledger, trace), verdict.note)
+                return replace(verdict, note="; ".join(filter(None, notes)))
         except (PySparkException, Py4JError) as error:
             inputs = list(trace.inputs)
             if failures.known_failure(error) is not None:
@@ -97,9 +105,9 @@ class Verifier:
             facts = "; ".join(f"{fact}: {text}" for fact, text in found.facts)
             return _unequal_verdict(node, f"{found.what} ({facts}): {CURE.format(name)}")
 
-    def _work(self) -> Work:
-        tables = storage_of(self.project).tables(self.spark, self.project, self.lake)
-        return Work(self.spark, tables, self.ledger, self.project, "verify", "verify")
+    def _work(self, project: Project) -> Work:
+        tables = storage_of(project).tables(self.spark, project, self.lake)
+        return Work(self.spark, tables, self.ledger, project, "verify", "verify")
 
     def _verdict(self, work: Work, node: Node, trace: Trace, sample: int | None) -> Verdict:
         notes = []

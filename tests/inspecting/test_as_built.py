@@ -1,0 +1,103 @@
+"""The project as a table was built by it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.declare.shop import SHOP, project, spoilt
+from tests.ledger.memory import MemoryLedger
+from tests.ledger.steps import do
+
+from infold.core.interval import parse_instant_text
+from infold.core.project import Project
+from infold.core.record import Outcome
+from infold.core.trace import UNKNOWN, Trace
+from infold.declare.definitions import definitions_of
+from infold.inspecting.as_built import earlier_definition_note, project_as_built
+from infold.running.keep_definitions import keep_definitions
+
+PAID = "---\nmaterialization: view\n---\nSELECT * FROM clicks WHERE amount > 0\n"
+SESSIONS = SHOP["models/sessions.sql"].replace("FROM clicks", "FROM paid")
+WITH_VIEW = {**SHOP, "models/paid.sql": PAID, "models/sessions.sql": SESSIONS}
+
+
+class Noon:
+    """A clock that shows a noon."""
+
+    def now(self) -> int:
+        """The 10th of March."""
+        return parse_instant_text("2024-03-10T12:00:00")
+
+
+def built(of: Project) -> MemoryLedger:
+    """A ledger in which every table was built by a project's definitions."""
+    ledger = MemoryLedger(clock=Noon())
+    ledger.acquire("r1")
+    ledger.begin_run("r1", "run", 0, {})
+    digests = keep_definitions(of, ledger, definitions_of(of))
+    for name in ("clicks", "sessions", "daily"):
+        trace = Trace(name, of[name].fingerprint, definition=digests[name])
+        do(ledger, Outcome(name, 1, trace, whole=True, snapshot=1))
+    return ledger
+
+
+def test_an_unchanged_model_needs_no_other_project() -> None:
+    """Where the files have the definition that built a table, their project is the one."""
+    shop = project()
+
+    assert project_as_built(shop, built(shop), built(shop).traces()["daily"]) is shop
+
+
+def test_a_changed_query_is_as_it_was() -> None:
+    """A table of an earlier query is declared by that query, and the note names its date."""
+    old = project()
+    ledger = built(old)
+    now = project(spoilt("models/sessions.sql", "gap: 30 minutes", "gap: 20 minutes"))
+    trace = ledger.traces()["sessions"]
+
+    found = project_as_built(now, ledger, trace)
+
+    assert found["sessions"] == old["sessions"]
+    assert now["sessions"] != old["sessions"]
+    assert (
+        earlier_definition_note(ledger, trace)
+        == "by the definition of 2024-03-10; the files have another since"
+    )
+
+
+def test_a_changed_view_is_as_it_was() -> None:
+    """A table over a view that changed is declared over the view as it was."""
+    old = project(WITH_VIEW)
+    now = project({**WITH_VIEW, "models/paid.sql": PAID.replace("> 0", "> 9")})
+    ledger = built(old)
+
+    found = project_as_built(now, ledger, ledger.traces()["sessions"])
+
+    assert found["sessions"] == old["sessions"]
+    assert found["paid"] == old["paid"] != now["paid"]
+
+
+def test_a_changed_source_is_as_it_was() -> None:
+    """A table that was ingested by another declaration of its source is declared over that."""
+    old = project()
+    now = project(spoilt("infold.yml", "amount: decimal(18,2)", "amount: decimal(18,3)"))
+    ledger = built(old)
+
+    found = project_as_built(now, ledger, ledger.traces()["clicks"])
+
+    assert found["clicks"] == old["clicks"]
+    assert found.sources["raw.clicks"] == old.sources["raw.clicks"]
+
+
+def test_a_definition_that_was_not_kept_stays_unknown() -> None:
+    """A table of an earlier infold, or one with unknown rows, has the project of the files."""
+    ledger = built(project())
+    now = project(spoilt("models/sessions.sql", "gap: 30 minutes", "gap: 20 minutes"))
+    trace = ledger.traces()["sessions"]
+
+    for lost in (
+        replace(trace, definition=""),
+        replace(trace, definition="another"),
+        replace(trace, fingerprint=UNKNOWN),
+    ):
+        assert project_as_built(now, ledger, lost) is now
