@@ -41,8 +41,9 @@ from infold.core.progress import Progress
 from infold.core.project import Node, Project
 from infold.core.record import Outcome, Receipt
 from infold.core.report import RunResult
-from infold.core.trace import CellChange, signed
+from infold.core.trace import UNKNOWN, CellChange, signed
 from infold.declare.definitions import definitions_of
+from infold.inspecting.as_built import project_as_built
 from infold.ledger.store import SqlLedger
 from infold.messages.errors import InfoldError
 from infold.planning.selection import select_models, with_landed
@@ -438,6 +439,27 @@ class DryPlay(Play):
 
     def _check_session_ids(self, name: str, rows: Sequence[Row]) -> None:
         """The reference's sessions have no ids."""
+
+    def check(
+        self, names: set[str], window: Interval | None, result: RunResult | None = None
+    ) -> None:
+        """Every table as ever, and that what built it is kept."""
+        super().check(names, window, result)
+        self._check_definitions()
+
+    def _check_definitions(self) -> None:
+        """The definition that built each table was kept, and gives that table's node again."""
+        project, ledger = self.project, self.ledger
+        for name, trace in ledger.traces().items():
+            if trace.fingerprint == UNKNOWN:
+                continue
+            kept = ledger.definitions([trace.definition]).get(trace.definition)
+            if kept is None or kept.fingerprint != trace.fingerprint:
+                self._fail(f"{name}: the definition that built it was not kept")
+            as_built = project_as_built(project, ledger, trace)
+            if as_built[name].fingerprint != trace.fingerprint:
+                self._fail(f"{name}: its definition cannot be compiled again")
+        ledger.close()
 
     def check_again(self) -> None:
         """There is nothing else to look at."""
