@@ -223,6 +223,15 @@ def test_a_definition_that_no_longer_compiles_is_none() -> None:
     assert project_of_definition(now, kept["daily"], without, {}) is None
 
 
+def test_a_definition_is_not_compiled_over_another_view() -> None:
+    """Where the view that a definition read was not kept, today's view does not stand in for it."""
+    kept = definitions_of(project(VIEWS))
+    paid = VIEWS["models/paid.sql"].replace("> 0", "> 1")
+    now = project({**VIEWS, "models/paid.sql": paid})
+
+    assert project_of_definition(now, kept["daily"], definitions_of(now), {}) is None
+
+
 def test_a_definition_over_an_input_with_other_columns_is_none() -> None:
     """Where an input was built again without a column that it had, a definition that names it
     gives no project, rather than a guess.

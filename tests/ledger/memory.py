@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from infold.core.definition import Definition
-from infold.core.definition_text import digest_of
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.manual_entry import ManualEntry
@@ -292,14 +291,14 @@ class MemoryLedger:
 
     def keep_definitions(
         self,
-        definitions: Iterable[Definition],
+        definitions: Mapping[str, Definition],
         applied: Mapping[str, str],
         adopted: Mapping[str, str],
     ) -> None:
         """Keep definitions."""
         now = self._write()
-        for one in definitions:
-            self._definitions.setdefault(digest_of(one), (one, now))
+        for digest, one in definitions.items():
+            self._definitions.setdefault(digest, (one, now))
         before = self._applied
         self._applied = {
             name: before[name]
@@ -319,7 +318,7 @@ class MemoryLedger:
         return self._definitions[digest][1] if digest in self._definitions else None
 
     def applied(self) -> Mapping[str, Applied]:
-        """The definition by which each model is run."""
+        """The definition that runs use for each model."""
         return dict(self._applied)
 
     def locations(self) -> Mapping[str, str]:

@@ -527,15 +527,15 @@ def test_definitions_are_kept_for_good(ledger: Ledger) -> None:
     """A definition that was kept is found by its digest, also once another one is applied."""
     first, second = kept_of("daily"), kept_of("daily", "SELECT 2")
 
-    ledger.keep_definitions([first], {"daily": digest_of(first)}, {})
-    ledger.keep_definitions([second], {"daily": digest_of(second)}, {})
+    ledger.keep_definitions({digest_of(first): first}, {"daily": digest_of(first)}, {})
+    ledger.keep_definitions({digest_of(second): second}, {"daily": digest_of(second)}, {})
 
     found = ledger.definitions([digest_of(first), digest_of(second), "unknown"])
     assert found == {digest_of(first): first, digest_of(second): second}
     assert ledger.applied()["daily"].digest == digest_of(second)
     kept = [ledger.kept_at(digest_of(one)) for one in (first, second)]
     assert kept == sorted(filter(None, kept))
-    ledger.keep_definitions([first], {"daily": digest_of(first)}, {})
+    ledger.keep_definitions({digest_of(first): first}, {"daily": digest_of(first)}, {})
     assert ledger.kept_at(digest_of(first)) == kept[0]
     assert ledger.kept_at("unknown") is None
 
@@ -544,13 +544,13 @@ def test_a_definition_is_applied_since_it_was_first(ledger: Ledger) -> None:
     """A definition that goes on to be applied keeps its time, and what is left out is dropped."""
     daily, weekly = kept_of("daily"), kept_of("weekly")
     both = {one.name: digest_of(one) for one in (daily, weekly)}
-    ledger.keep_definitions([daily, weekly], both, {})
+    ledger.keep_definitions({digest_of(one): one for one in (daily, weekly)}, both, {})
     before = ledger.applied()
 
-    ledger.keep_definitions([daily, weekly], both, {})
+    ledger.keep_definitions({digest_of(one): one for one in (daily, weekly)}, both, {})
     assert ledger.applied() == before
 
-    ledger.keep_definitions([daily], {"daily": both["daily"]}, {})
+    ledger.keep_definitions({digest_of(daily): daily}, {"daily": both["daily"]}, {})
     assert ledger.applied() == {"daily": before["daily"]}
 
 
@@ -574,7 +574,7 @@ def test_a_trace_without_a_definition_adopts_one(ledger: Ledger) -> None:
     do(ledger, outcome(1, change(DAYS[0], 3)))
     before = ledger.traces()["events"]
 
-    ledger.keep_definitions([], {}, {"events": "d1"})
+    ledger.keep_definitions({}, {}, {"events": "d1"})
 
     assert ledger.traces()["events"] == replace(before, definition="d1")
 
@@ -613,7 +613,7 @@ def test_writing_without_the_lease_is_refused(ledger: Ledger) -> None:
         lambda: ledger.finish_run("r1", "done", Receipt()),
         lambda: ledger.register_files("raw", [seen("a")]),
         lambda: ledger.forget("events"),
-        lambda: ledger.keep_definitions([], {"events": "d"}, {}),
+        lambda: ledger.keep_definitions({}, {"events": "d"}, {}),
     ):
         with pytest.raises(errors.InfoldError, match="lease-lost"):
             write()

@@ -195,7 +195,7 @@ class TestOpening:
         assert older.traces() == {"daily": Trace("daily", "f")}
         assert older.applied() == {}
         older.acquire("r2")
-        older.keep_definitions([], {"daily": "d"}, {"daily": "d"})
+        older.keep_definitions({}, {"daily": "d"}, {"daily": "d"})
         older.close()
 
         assert older.traces() == {"daily": Trace("daily", "f", definition="d")}

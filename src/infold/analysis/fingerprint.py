@@ -23,12 +23,9 @@ from infold.analysis.sql.text import Text
 from infold.core.model import DeclaredBound, Deduplicate, Kind, Model, Override, Source
 from infold.core.project import Reference
 from infold.core.session_cuts import Campaign, DeclaredCut, Midnight, StartEvents
-from infold.core.session_rules import Sessions
+from infold.core.session_rules import STATE_VERSION, Sessions
 
 _NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
-
-STATE = 1
-"""What stored sessions keep besides their columns; with another number they are built again."""
 
 _LITERALS = frozenset(
     {
@@ -164,7 +161,7 @@ def fingerprint(
         ]
     if model.kind is Kind.SESSIONS and model.sessions:
         parts["sessions"] = _session_parts(model.sessions)
-        parts["state"] = STATE
+        parts["state"] = STATE_VERSION
     if model.kind is Kind.EVENTS:
         parts["key"] = [[c.lower() for c in model.unique_key], [c.lower() for c in model.prefer]]
         if model.deduplicate is not Deduplicate.SAME_TIME:

@@ -28,14 +28,9 @@ def definition_text(definition: Definition) -> str:
     return json.dumps(_plain(definition), separators=(",", ":"), sort_keys=True)
 
 
-def digest_of_text(text: str) -> str:
-    """What identifies a definition: the SHA-256 of its text."""
-    return sha256(text.encode()).hexdigest()
-
-
 def digest_of(definition: Definition) -> str:
-    """What identifies a definition, comments and tags included."""
-    return digest_of_text(definition_text(definition))
+    """What identifies a definition, comments and tags included: the SHA-256 of its text."""
+    return sha256(definition_text(definition).encode()).hexdigest()
 
 
 def definition_of_text(text: str) -> Definition:

@@ -137,14 +137,14 @@ class Ledger(Protocol):
 
     def keep_definitions(
         self,
-        definitions: Iterable[Definition],
+        definitions: Mapping[str, Definition],
         applied: Mapping[str, str],
         adopted: Mapping[str, str],
     ) -> None:
         """
-        Keep definitions for good. ``applied`` are the digests of those by which models are run from
-        now on, all of them; those that are as before keep their time. ``adopted`` are digests for
-        traces without one.
+        Keep definitions, by their digests, for good. ``applied`` are the digests of those that are
+        used from now on, all of them; those that are as before keep their time. ``adopted`` are
+        digests for traces without one.
         """
 
     def definitions(self, digests: Iterable[str]) -> Mapping[str, Definition]:
@@ -154,7 +154,7 @@ class Ledger(Protocol):
         """When a definition was first kept."""
 
     def applied(self) -> Mapping[str, Applied]:
-        """The definition by which each model is run, and since when."""
+        """The definition that runs use for each model, and since when."""
 
     def remember_locations(self, locations: Mapping[str, str]) -> None:
         """Keep where metadata is now, for names as :meth:`locations` gives them."""

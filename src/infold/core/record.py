@@ -170,7 +170,7 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """The definition by which a model is run: its digest, and since when it is."""
+    """The definition that runs use for a model: its digest, and since when."""
 
     digest: str
     at: int

@@ -250,7 +250,7 @@ class ExplainedInput:
 
 @dataclass(frozen=True, slots=True)
 class AppliedDefinition:
-    """The definition by which a model is run: its digest, since when, and if the files have it."""
+    """The definition that runs use: its digest, since when, and whether the files have it."""
 
     digest: str
     at: int

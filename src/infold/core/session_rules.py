@@ -24,6 +24,9 @@ class Choose(StrEnum):
     LAST = "last"
 
 
+STATE_VERSION = 1
+"""What stored sessions keep besides their columns; with another number they are built again."""
+
 IDENTIFIER = "session_identifier"
 """The column with the owner of sessions by identifier."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from infold.analysis.fingerprint import STATE
 from infold.core.definition import Definition
 from infold.core.definition_text import digest_of
 from infold.core.model import Kind, Model, Place, Source
 from infold.core.project import Node, Project
+from infold.core.session_rules import STATE_VERSION
 
 _MODEL_PLACE = Place("models")
 _SOURCE_PLACE = Place("infold.yml")
@@ -50,7 +50,7 @@ def _definition(project: Project, node: Node, views: Mapping[str, str]) -> Defin
         columns=node.columns,
         views=dict(sorted(views.items())),
         fingerprint=node.fingerprint,
-        state=STATE,
+        state=STATE_VERSION,
     )
 
 

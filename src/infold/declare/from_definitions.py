@@ -32,7 +32,7 @@ def project_of_definition(
     """
     A project in which the model of ``definition`` is declared by it; None where there is none.
 
-    ``building`` are the definitions by which its inputs are to be understood, by name. ``kept``
+    ``building`` are the definitions of its inputs, by name. ``kept``
     has views by their digests. Name and target are those of ``project``.
     """
     return deeply(lambda: _project_of_definition(project, definition, building, kept))

@@ -128,7 +128,7 @@ class SqlLedgerReader:
         return None if row is None else int(row[0])
 
     def applied(self) -> Mapping[str, Applied]:
-        """The definition by which each model is run, and since when."""
+        """The definition that runs use for each model, and since when."""
         with self._database.read() as query:
             rows = query.all("applied", environment=PRODUCTION)
         return {model: Applied(digest, at) for model, digest, at in rows}

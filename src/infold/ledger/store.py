@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from infold.core.definition import Definition
-from infold.core.definition_text import definition_text, digest_of_text
+from infold.core.definition_text import definition_text
 from infold.core.files import ListedFile
 from infold.core.interval import datetime_of
 from infold.core.manual_entry import ManualEntry
@@ -330,27 +330,35 @@ class SqlLedger(SqlLedgerReader):
 
     def keep_definitions(
         self,
-        definitions: Iterable[Definition],
+        definitions: Mapping[str, Definition],
         applied: Mapping[str, str],
         adopted: Mapping[str, str],
     ) -> None:
         """Keep definitions, and record which are applied. What is known already costs no write."""
-        texts = {definition.name: definition_text(definition) for definition in definitions}
-        digests = {name: digest_of_text(text) for name, text in texts.items()}
         known = self.applied()
         current = {name: entry.digest for name, entry in known.items()}
-        if current == applied and not adopted:
-            with self._database.read() as query:
-                missing = [d for d in digests.values() if query.one("definition", digest=d) is None]
-            if not missing:
-                return
+        with self._database.read() as query:
+            missing = {
+                digest: definition
+                for digest, definition in definitions.items()
+                if query.one("definition_kept_at", digest=digest) is None
+            }
+        if current == applied and not adopted and not missing:
+            return
         with self._writing("keep_definitions") as query:
             now = self._clock.now()
-            for name, digest in digests.items():
-                if query.one("definition", digest=digest) is None:
-                    query.run(
-                        "add_definition", digest=digest, model=name, body=texts[name], kept_at=now
-                    )
+            query.many(
+                "add_definition",
+                [
+                    {
+                        "digest": digest,
+                        "model": definition.name,
+                        "body": definition_text(definition),
+                        "kept_at": now,
+                    }
+                    for digest, definition in missing.items()
+                ],
+            )
             for name in known.keys() | applied.keys():
                 if current.get(name) == applied.get(name):
                     continue

@@ -52,7 +52,8 @@ def keep_definitions(
             if old := before.get(name) or getattr(traces.get(name), "definition", ""):
                 applied[name] = old
     if digests or adopted:
-        ledger.keep_definitions(declared.values(), applied, adopted)
+        by_digest = {digests[name]: definition for name, definition in declared.items()}
+        ledger.keep_definitions(by_digest, applied, adopted)
     return digests
 
 
