@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from tests.declare.shop import SHOP, project, spoilt
+from tests.declare.shop import SHOP, project, spoilt, write
 from tests.ledger.memory import MemoryLedger
 from tests.ledger.steps import do
+from tests.running.commands import infold
+from tests.running.standing_tables import stand_up
 
+from infold import api
 from infold.core.definition_text import digest_of
 from infold.core.project import Project
 from infold.core.record import Outcome
@@ -138,3 +143,36 @@ def test_a_removed_model_stays_applied_where_its_table_is_protected(ledger: Memo
 
     keep(ledger, project(without))
     assert applied(ledger).keys() == {"clicks", "sessions"}
+
+
+def applied_as_explained(of: Project) -> dict[str, bool | None]:
+    """What `infold explain --json` says of each model: whether the files have what is applied."""
+    found: dict[str, bool | None] = {}
+    for name in ("clicks", "sessions", "daily"):
+        code, printed = infold(of, "explain", name, "--json")
+        assert code == 0, printed
+        shape = json.loads(printed)["applied"]
+        found[name] = None if shape is None else shape["same"]
+    return found
+
+
+def test_explain_says_whether_the_files_have_what_is_applied(tmp_path: Path) -> None:
+    """Before the first run that keeps definitions nothing is said to be applied; then a comment
+    makes the files differ until the next run; nothing of it needs Spark.
+    """
+    shop = stand_up(tmp_path / "shop")
+    assert applied_as_explained(shop) == dict.fromkeys(("clicks", "sessions", "daily"))
+
+    code, printed = infold(shop, "run", "--select", "daily")
+    assert code == 0, printed
+    assert applied_as_explained(shop) == dict.fromkeys(("clicks", "sessions", "daily"), True)
+    traces = api.ledger(shop).traces()
+    assert all(trace.definition for trace in traces.values())
+
+    write(shop.root, COMMENT)
+    assert applied_as_explained(shop) == {"clicks": True, "sessions": True, "daily": False}
+    assert "differs from the files" in infold(shop, "explain", "daily")[1]
+
+    assert infold(shop, "run", "--select", "daily")[0] == 0
+    assert applied_as_explained(shop) == dict.fromkeys(("clicks", "sessions", "daily"), True)
+    assert api.ledger(shop).traces() == traces
