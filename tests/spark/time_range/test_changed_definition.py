@@ -166,7 +166,7 @@ def test_a_table_is_compared_by_the_definition_that_built_it(shop: DailyProject)
     [verdict] = api.verify(shop.project(), select=["limited"]).models
     assert (verdict.equal, verdict.rows) == (True, 4)
     assert verdict.note.startswith("by the definition of ")
-    assert verdict.note.endswith("; the files have another since")
+    assert "; the files have another since" in verdict.note
 
     book = api.ledger(shop.project())
     with sqlite3.connect(book.path) as connection:
