@@ -47,7 +47,7 @@ class NormalText:
 
     def words_of(self, tree: exp.Expr) -> list[str]:
         """Those that decide: the case of names shows where they are fields or keys of maps."""
-        exact = _makes_structs(tree) or _reads_fields(tree)
+        exact = makes_structs(tree) or _reads_fields(tree)
         return self.to_the_letter if exact else self.folded
 
 
@@ -74,7 +74,7 @@ _STRUCTS = frozenset(
 )
 
 
-def _makes_structs(tree: exp.Expr) -> bool:
+def makes_structs(tree: exp.Expr) -> bool:
     """Whether names of a query can become those of a struct's fields."""
     for node in tree.walk():
         if isinstance(node, (exp.Struct, exp.Tuple, exp.JSONFormat, exp.ArraysZip)):

@@ -11,8 +11,8 @@ from infold.analysis.sql.token_calls import Call, calls
 from infold.messages import refusals
 from infold.messages.errors import InfoldError
 
-_CHANCE = frozenset({"rand", "random", "randn", "randstr", "shuffle", "uniform", "uuid"})
-_ENVIRONMENT = frozenset(
+CHANCE = frozenset({"rand", "random", "randn", "randstr", "shuffle", "uniform", "uuid"})
+ENVIRONMENT = frozenset(
     {
         "current_catalog",
         "current_database",
@@ -79,7 +79,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         token = text.tokens[call.start]
         if token.token_type in _BARE:
             continue
-        for names, why in zip((_CHANCE, _ENVIRONMENT, _APPROXIMATE), _WHY, strict=True):
+        for names, why in zip((CHANCE, ENVIRONMENT, _APPROXIMATE), _WHY, strict=True):
             if call.name in names:
                 yield refusals.not_deterministic(text.spot_of_token(token), call=call.name, why=why)
         if call.name == "aes_encrypt" and not _seeded(text.tokens, call):

@@ -1,0 +1,1 @@
+"""Compare two definitions of a model: whether they give the same rows, and how they differ."""

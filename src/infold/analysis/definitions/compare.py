@@ -1,0 +1,171 @@
+"""
+Two definitions of a model → the category of the change, and the differences.
+
+Equal canonical forms prove that rows stay the same. A change is additive if the forms relative to
+the old columns are equal. Every change without a proof is breaking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from infold.analysis.definitions.canonical import Canon
+from infold.analysis.definitions.clauses import Doubt
+from infold.analysis.definitions.keys import key_differences, sql_words
+from infold.analysis.definitions.meanings import Meaning, Meanings, given
+from infold.analysis.definitions.query_differences import query_differences
+from infold.analysis.definitions.session_inputs import input_form
+from infold.core.definition import Category, Difference, How, Redefinition
+from infold.core.model import Kind, Source
+from infold.core.project import Node
+
+
+def compare_projects(
+    before: Iterable[Node],
+    sources_before: Mapping[str, Source],
+    after: Iterable[Node],
+    sources_after: Mapping[str, Source],
+) -> tuple[Redefinition, ...]:
+    """Every model with a changed definition, in the order of the new ones; then removed models."""
+    old, new = Meanings.of(before, sources_before), Meanings.of(after, sources_after)
+    found = [
+        redefinition(old[name] if name in old.nodes else None, new[name]) for name in new.nodes
+    ]
+    gone = [removed(node) for name, node in old.nodes.items() if name not in new.nodes]
+    return (*(one for one in found if one is not None), *gone)
+
+
+def removed(node: Node) -> Redefinition:
+    """A model that is no longer there."""
+    return Redefinition(
+        node.name, Category.REMOVED, (), How.NOTHING, node, None, losses=(node.name,)
+    )
+
+
+def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
+    """The change of a model; None if its definition is the same to the letter."""
+    node = after.node
+    stored = node.model.kind is not Kind.VIEW
+    if before is None:
+        how = How.REBUILD if stored else How.NOTHING
+        return Redefinition(node.name, Category.NEW, (), how, None, node)
+    keys = key_differences(before, after)
+    if before.node.fingerprint == node.fingerprint and _same_fields(before, after):
+        return _same(before, after, keys.metadata)
+    kept = frozenset[str]() if keys.content else _kept(before, after)
+    differences = (*keys.content, *query_differences(before, after), *keys.metadata)
+    category = _category(before, after, kept, same=not keys.content, also=bool(keys.metadata))
+    if category in (Category.NONE, Category.METADATA):
+        states = _states_differ(before.node, node)
+        how = How.REBUILD if states else How.RESTAMP
+        differences = (*_rewritten(before, after), *states, *keys.metadata)
+    else:
+        how = How.REBUILD
+    lost = _names(before) - _names(after)
+    losses = tuple(c for c in before.node.columns if c.lower() in lost)
+    how = how if stored else How.NOTHING
+    return Redefinition(node.name, category, differences, how, before.node, node, kept, losses)
+
+
+def _same_fields(before: Meaning, after: Meaning) -> bool:
+    """Whether the names behind dots are the same to the letter; fingerprints ignore their case."""
+    return before.queries == after.queries or before.fields == after.fields
+
+
+def _names(meaning: Meaning) -> frozenset[str]:
+    return frozenset(column.lower() for column in meaning.node.columns)
+
+
+def _same(before: Meaning, after: Meaning, metadata: tuple[Difference, ...]) -> Redefinition | None:
+    """The change of a model with an equal fingerprint."""
+    rewritten = before.node.model.sql != after.node.model.sql
+    if not metadata and not rewritten:
+        return None
+    differences = (*(_rewritten(before, after) if rewritten else ()), *metadata)
+    category, how = Category.NONE, How.NOTHING
+    if metadata:
+        category, how = Category.METADATA, How.RESTAMP
+    if after.node.model.kind is Kind.VIEW:
+        how = How.NOTHING
+    nodes = before.node, after.node
+    return Redefinition(after.node.name, category, differences, how, *nodes, _names(after))
+
+
+def _category(
+    before: Meaning, after: Meaning, kept: frozenset[str], *, same: bool, also: bool
+) -> Category:
+    old, new = _names(before), _names(after)
+    if not same or kept != old or not old <= new:
+        return Category.BREAKING
+    if old == new:
+        return Category.METADATA if also else Category.NONE
+    return Category.ADDITIVE
+
+
+def _kept(before: Meaning, after: Meaning) -> frozenset[str]:
+    """The columns that are proven to have the same values in the same rows."""
+    doubtful = any(m.node.overrides_used or m.node.bounds_declared for m in (before, after))
+    if doubtful or before.relation is None or after.relation is None:
+        return frozenset()
+    letters = before.structs or after.structs
+    one, two = (
+        Canon(meaning.prints, given(meaning.node.model), letters) for meaning in (before, after)
+    )
+    try:
+        old, new = one.columns(before.relation), two.columns(after.relation)
+        equal = frozenset(name for name in old.keys() & new.keys() if old[name] == new[name])
+        if one.rows(before.relation, equal) != two.rows(after.relation, equal):
+            return frozenset()
+        if after.node.model.kind is Kind.SESSIONS and not _same_input(before, after, one, two):
+            return frozenset()
+    except (Doubt, RecursionError):
+        return frozenset()
+    others = (_names(before) & _names(after)) - old.keys() - new.keys()
+    kept = equal | others
+    chosen = after.node.model.kind is Kind.EVENTS and bool(after.node.model.unique_key)
+    if chosen and (kept != _names(before) or kept != _names(after)):
+        return frozenset()  # the hash of all columns decides which copy of an event is kept
+    return kept
+
+
+def _same_input(before: Meaning, after: Meaning, one: Canon, two: Canon) -> bool:
+    """Whether two sessions models read the same events, in the same order."""
+    queries = before.node.query, after.node.query
+    unique = all(query is not None and query.unique for query in queries)
+    old, new = input_form(before, one, unique=unique), input_form(after, two, unique=unique)
+    return old == new
+
+
+def _states_differ(before: Node, after: Node) -> tuple[Difference, ...]:
+    """
+    Whether states of stored sessions are no states of the new definition.
+
+    They are named by the order of the aggregates in the query.
+    """
+    old, new = (_states(node) for node in (before, after))
+    if old == new:
+        return ()
+    was, now = (", ".join(call for call, _ in states) for states in (old, new))
+    return (Difference("stored states", "", was, now),)
+
+
+def _states(node: Node) -> list[tuple[str, object]]:
+    """What the states of sessions are of, in their order."""
+    aggregates = node.query.aggregates if node.query is not None else ()
+    return [
+        (" ".join(sql_words(one.sql)), (one.name, one.call, one.ignore_nulls, one.distinct))
+        for one in aggregates
+    ]
+
+
+def _rewritten(before: Meaning, after: Meaning) -> tuple[Difference, ...]:
+    """The differences of two definitions with the same meaning."""
+    found = []
+    one, two = before.node.model.sql, after.node.model.sql
+    if one != two:
+        part = "layout" if sql_words(one) == sql_words(two) else "wording"
+        found.append(Difference(part, "", "", ""))
+    old, new = before.node.columns, after.node.columns
+    if [c.lower() for c in old] != [c.lower() for c in new]:
+        found.append(Difference("order of columns", "", ", ".join(old), ", ".join(new)))
+    return tuple(found)

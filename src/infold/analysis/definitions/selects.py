@@ -1,0 +1,252 @@
+"""The form of one SELECT, clause by clause."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from infold.analysis.definitions.clauses import Doubt, FromItem, Range
+from infold.analysis.definitions.expressions import (
+    Expressions,
+    Need,
+    Place,
+    Terms,
+    Word,
+    everything,
+    is_star,
+    position,
+)
+from infold.analysis.names.relation import FromEntry, OtherRows, RenamedColumns, Table
+from infold.analysis.names.select_parts import is_grouped, several_sets
+from infold.analysis.sql.functions import TABLE_FUNCTIONS
+from infold.analysis.sql.token_calls import split_arguments
+
+_PHYSICAL_HINTS = frozenset(
+    {
+        "broadcast",
+        "broadcastjoin",
+        "coalesce",
+        "mapjoin",
+        "merge",
+        "mergejoin",
+        "rebalance",
+        "repartition",
+        "repartition_by_range",
+        "shuffle_hash",
+        "shuffle_merge",
+        "shuffle_replicate_nl",
+    }
+)
+"""They decide where rows are computed and how many files they fill."""
+_HINT = re.compile(r"(\w+)\s*(?:\([^()]*\))?")
+_ORDERS = ("order", "sort", "cluster", "distribute")
+
+
+class Select(Expressions):
+    """One SELECT with its clauses."""
+
+    __slots__ = ()
+
+    def form(self, wanted: frozenset[int], *, whole: bool) -> tuple[object, frozenset[Need]]:
+        """
+        The form of its rows, relative to the columns at some positions.
+
+        Also the columns that it needs from SELECTs around it. The order of the rows of a ``whole``
+        query does not count.
+        """
+        ranges, needs = self.parts.ranges, set[Need]()
+        cut = "limit" in ranges or "offset" in ranges
+        group, ordered = self._group(needs)
+        if ordered or cut or self.parts.distinct or self._generates():
+            wanted = everything(self.block)
+        outputs: list[object] = []
+        for at in sorted(wanted):
+            form, more = self.output(at)
+            needs |= more
+            outputs.append(form)
+        clauses: list[object] = [
+            ("where", self._conditions("where", needs)),
+            ("group", group),
+            ("having", "having" in ranges, self._conditions("having", needs)),
+            ("qualify", self._conditions("qualify", needs)),
+            ("windows", self._words_of("windows", needs)),
+            ("limit", self._words_of("limit", needs), self._words_of("offset", needs)),
+            ("one", is_grouped(self.block)),
+            ("distinct", self.parts.distinct),
+            ("hint", self._hint()),
+        ]
+        if cut or not whole:
+            clauses += [(key, self._order(key, needs)) for key in _ORDERS if key in ranges]
+        if ordered:
+            names = [self.folded(name) for name in self.block.columns or ()]
+            clauses.append(("columns", list(zip(names, outputs, strict=True))))
+        else:
+            clauses.append(("columns", sorted(set(map(str, outputs)))))
+        entries = self._from(needs)
+        return ("select", entries, clauses), frozenset(needs)
+
+    def _generates(self) -> bool:
+        """Whether an output makes several rows of one."""
+        return any(
+            self.calls(at) in TABLE_FUNCTIONS
+            for start, stop in self.parts.items
+            for at in range(start, stop)
+        )
+
+    def _hint(self) -> str:
+        inside = self.parts.hint.removeprefix("/*+").removesuffix("*/")
+        names = {name.lower() for name in _HINT.findall(inside)}
+        return "" if names <= _PHYSICAL_HINTS else self.parts.hint
+
+    # -- clauses
+
+    def _words_of(self, key: str, needs: set[Need]) -> tuple[Word, ...]:
+        return self.words(self.parts.ranges[key], needs, key) if key in self.parts.ranges else ()
+
+    def _group(self, needs: set[Need]) -> tuple[object, bool]:
+        """What is grouped by, and whether the order of all outputs decides about it."""
+        group, span = self.block.node.args.get("group"), self.parts.ranges.get("group")
+        if group is None or span is None:
+            return None, False
+        start, stop = span
+        tokens = self.block.text.tokens
+        if tokens[start].token_type is TokenType.ALL and stop == start + 1:
+            for at in everything(self.block):
+                needs |= self.output(at)[1]
+            return ("all", sorted(self.output(at)[0] for at in everything(self.block))), False
+        if several_sets(group) or group.args.get("all"):
+            return self.words(span, needs, "group"), True
+        found = set()
+        for item in split_arguments(tokens, start, stop):
+            found.add(self._numbered(item, needs, "group"))
+        return sorted(found), False
+
+    def grouped(self) -> object:
+        """What is grouped by."""
+        return self._group(set())[0]
+
+    def on(self, item: FromItem) -> Terms:
+        """The conditions of a join."""
+        return self.all_of(item.on, set(), "on") if item.on is not None else []
+
+    def _numbered(self, span: Range, needs: set[Need], clause: str) -> str:
+        """The form of an item of GROUP BY or ORDER BY, which may be the number of an output."""
+        inside = self.unbracketed(span)
+        token = self.block.text.tokens[inside[0]]
+        if inside[1] - inside[0] > 1 or token.token_type is not TokenType.NUMBER:
+            return self.expression(span, needs, clause)
+        if not token.text.isdigit():
+            return self.expression(span, needs, clause)
+        at = int(token.text) - 1
+        if not 0 <= at < len(self._items) or any(map(is_star, self.block.node.expressions)):
+            raise Doubt
+        form, more = self.output(at)
+        needs |= more
+        return form
+
+    def _order(self, key: str, needs: set[Need]) -> object:
+        tokens = self.block.text.tokens
+        found: list[object] = []
+        for start, stop in split_arguments(tokens, *self.parts.ranges[key]):
+            end = stop
+            if tokens[end - 2].text.upper() == "NULLS" and end - start > 2:
+                end -= 2
+            if tokens[end - 1].token_type in (TokenType.ASC, TokenType.DESC):
+                end -= 1
+            if tokens[start].token_type is TokenType.ALL and end == start + 1:
+                raise Doubt
+            words = self.words((end, stop), needs) if end < stop else ()
+            found.append((self._numbered((start, end), needs, key), words))
+        return found
+
+    def _conditions(self, key: str, needs: set[Need]) -> list[str]:
+        return sorted({form for form, _ in self.conditions(key, needs)})
+
+    # -- FROM
+
+    def _from(self, needs: set[Need]) -> list[object]:
+        """What is read, in order; takes what it needs itself out of ``needs``."""
+        pairs = list(self._entries())
+        joins = [self._joined(item, entry, needs) for item, entry in pairs]
+        rows: dict[FromEntry, object] = {}
+        for entry in reversed(self.block.entries):  # a lateral one needs those before it
+            item = next(item for item, of in pairs if of is entry)
+            mine = {place for of, place in needs if of is entry}
+            needs -= {(entry, place) for place in mine}
+            rows[entry], free = self._rows(entry, item, mine, needs)
+            needs |= free
+        if any(of in rows for of, _ in needs):
+            raise Doubt
+        return [
+            (join, self.forms.label(entry)[1], rows[entry])
+            for join, (_, entry) in zip(joins, pairs, strict=True)
+        ]
+
+    def _entries(self) -> Iterator[tuple[FromItem, FromEntry]]:
+        """The entries in the order of the text; the block has LATERAL VIEWs before joins."""
+        entries, items = self.block.entries, self.parts.froms
+        views = sum(item.joined[:1] == ("lateral",) for item in items)
+        if len(entries) != len(items):
+            raise Doubt
+        lateral, joined = iter(entries[1 : 1 + views]), iter(entries[1 + views :])
+        for at, item in enumerate(items):
+            if at == 0:
+                yield item, entries[0]
+            else:
+                yield item, next(lateral if item.joined[0] == "lateral" else joined)
+
+    def _joined(self, item: FromItem, entry: FromEntry, needs: set[Need]) -> object:
+        """How an entry is joined to those before it."""
+        on = using = columns = None
+        if item.on is not None:
+            on = sorted({form for form, _ in self.all_of(item.on, needs, "on")})
+        if item.using is not None:
+            start, stop = item.using
+            words = self.block.text.tokens[start + 1 : stop - 1 : 2]
+            using = [self._shared(token.text.lower(), needs) for token in words]
+        if "natural" in item.joined:
+            columns = self.all_columns(needs, hidden=True)
+        return item.joined, entry.lateral, on, using, columns
+
+    def _shared(self, name: str, needs: set[Need]) -> object:
+        found = []
+        for at, entry in enumerate(self.block.entries):
+            if name in [column.lower() for column in entry.relation.columns or ()]:
+                place = self.place(entry, name)
+                needs.add((entry, place))
+                found.append((at, self.forms.column(entry.relation, place)))
+        return name, found
+
+    def _rows(
+        self, entry: FromEntry, item: FromItem, places: set[Place], needs: set[Need]
+    ) -> tuple[object, frozenset[Need]]:
+        relation = entry.relation
+        while isinstance(relation, RenamedColumns):
+            relation = relation.inner
+        if isinstance(relation, OtherRows):
+            return ("rows", self._generated(entry, item, needs)), frozenset()
+        if isinstance(relation, Table) and relation.view is None:
+            return self.forms.form(relation, frozenset())
+        relation = entry.relation
+        wanted = {at if isinstance(at, int) else position(relation, at) for at in places}
+        return self.forms.form(relation, frozenset(wanted))
+
+    def _generated(self, entry: FromEntry, item: FromItem, needs: set[Need]) -> object:
+        """VALUES, a table function or a LATERAL VIEW: rows that follow from its words."""
+        start, stop = item.what
+        tokens = self.block.text.tokens
+        opens = stop - start > 1 and self.kind(start + 1) is TokenType.L_PAREN
+        if not (opens or self.kind(start) in (TokenType.VALUES, TokenType.L_PAREN)):
+            raise Doubt  # the name of a CTE
+        names = self.words(item.what, needs)
+        lateral = item.joined[:1] == ("lateral",)
+        if not lateral and entry.node.find(exp.Column, exp.Query):
+            raise Doubt
+        if any(token.token_type is TokenType.SELECT for token in tokens[start:stop]) or (
+            entry.relation.columns is None
+        ):
+            raise Doubt
+        return names, len(entry.relation.columns)

@@ -1,0 +1,55 @@
+"""
+The input of a sessions model, with the columns that it reads besides those of its SELECT.
+
+Owner, identifiers, cuts, event time and the order of events are columns of the input. The SELECT
+names none of them, so its form says nothing about them where the input is a view.
+"""
+
+from __future__ import annotations
+
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import TokenError
+
+from infold.analysis.definitions.canonical import Canon
+from infold.analysis.definitions.clauses import Doubt
+from infold.analysis.definitions.expressions import digest, everything, position
+from infold.analysis.definitions.meanings import Meaning
+from infold.analysis.names.relation import Block, Relation, Table
+from infold.core.project import Node
+
+
+def input_form(meaning: Meaning, canon: Canon, *, unique: bool) -> str:
+    """
+    The form of a sessions model's input in the columns that it reads.
+
+    If events are not ``unique`` by their key, all columns decide about their order. Raises Doubt.
+    """
+    block, node = meaning.relation, meaning.node
+    if not isinstance(block, Block) or len(block.entries) != 1 or node.query is None:
+        raise Doubt
+    relation = block.entries[0].relation
+    if isinstance(relation, Table) and relation.view is None:
+        return relation.name.lower()
+    places = _read_places(node, relation) if unique else everything(relation)
+    columns = relation.columns or ()
+    forms = sorted((columns[at].lower(), canon.column(relation, at)) for at in places)
+    return digest((canon.form(relation, places), forms))
+
+
+def _read_places(node: Node, relation: Relation) -> frozenset[int]:
+    query, sessions = node.query, node.model.sessions
+    assert query is not None
+    assert sessions is not None
+    always = {position(relation, name.lower()) for name in (query.time_column, *query.key)}
+    pieces = [sessions.user or "", *sessions.identifier]
+    pieces += [piece.sql for cut in sessions.cuts for piece in cut.event_sql]
+    words = {word for piece in pieces for word in _words(piece)}
+    named = {at for at, name in enumerate(relation.columns or ()) if name.lower() in words}
+    return frozenset(always | named)
+
+
+def _words(sql: str) -> list[str]:
+    try:
+        return [token.text.lower() for token in Spark().tokenize(sql)]
+    except TokenError:
+        raise Doubt from None

@@ -1,0 +1,252 @@
+# ruff: noqa: E501 (one case is one row of a table)
+"""What a change of a project's files does to each of its models."""
+
+from __future__ import annotations
+
+import pytest
+from tests.analysis.fingerprints import ALL, fingerprints
+from tests.analysis.test_fingerprint_keys import CHANGES_NO_ROW, DEFINES
+from tests.declare.shop import SHOP, project
+
+from infold.analysis.definitions.compare import compare_projects
+from infold.core.definition import Category, How, Redefinition
+
+BEFORE = project(ALL)
+
+
+def redefined(files: dict[str, str]) -> dict[str, Redefinition]:
+    """The changed models of a project by name."""
+    after = project(files)
+    found = compare_projects(BEFORE.nodes, BEFORE.sources, after.nodes, after.sources)
+    return {one.model: one for one in found}
+
+
+def changed(file: str, old: str, new: str) -> dict[str, str]:
+    """The category of every model that is not the same after a change of one file."""
+    assert old in ALL[file], old
+    found = redefined({**ALL, file: ALL[file].replace(old, new)})
+    return {name: str(one.category) for name, one in found.items()}
+
+
+def test_nothing_changes_without_a_change() -> None:
+    """The same files have no changed models."""
+    assert redefined(ALL) == {}
+
+
+@pytest.mark.parametrize("key", DEFINES)
+def test_a_key_that_defines_breaks(key: str) -> None:
+    """Another value of a key that defines content is breaking for each model with another fingerprint."""
+    name, old, new = DEFINES[key]
+    file = name if "." in name else f"models/{name}.sql"
+    files = {**ALL, file: ALL[file].replace(old, new)}
+    before, after = fingerprints(ALL), fingerprints(files)
+    other = {model for model in before if before[model] != after[model]}
+
+    found = redefined(files)
+
+    assert other
+    assert {model: found[model].category for model in other} == dict.fromkeys(
+        other, Category.BREAKING
+    )
+    assert all(found[model].differences for model in other)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "categories"),
+    [
+        ("models/daily.sql", "incremental: {}", "incremental: {}\ntags: [x]", {"daily": "metadata"}),
+        ("models/daily.sql", "incremental: {}", "incremental: {}\ndescription: days", {"daily": "metadata"}),
+        ("models/daily.sql", "incremental: {}", "incremental: {enabled: true}", {}),
+        ("models/daily.sql", "incremental: {}", "incremental: {unique_key: [day]}", {"daily": "metadata"}),
+        ("models/daily.sql", "incremental: {}", "incremental: {batch_size: 7}", {"daily": "metadata"}),
+        ("models/daily.sql", "incremental: {}", "incremental: {batch_concurrency: 2}", {"daily": "metadata"}),
+        ("models/daily.sql", "incremental: {}", "incremental: {cron: '@daily'}", {"daily": "metadata"}),
+        ("models/daily.sql", "incremental: {}", "incremental: {cron: '@daily', cron_tz: Europe/Berlin}", {"daily": "metadata"}),
+        ("models/daily.sql", "incremental: {}", "incremental: {cron: '@daily', allow_partials: true}", {"daily": "metadata"}),
+        ("models/daily.sql", "incremental: {}", "incremental: {strategy: append}", {"daily": "metadata"}),
+        ("models/daily.sql", "incremental: {}", "incremental: {backfill_limit: 30 days}", {"daily": "metadata"}),
+        ("models/daily.sql", "incremental: {}", "incremental: {on_definition_change: rebuilt_cells}", {"daily": "metadata"}),
+        ("infold.yml", "start: 2024-01-01", "start: 2024-01-01\nbackfill_limit: 30 days", {"daily": "metadata"}),
+        ("infold.yml", "format: json", "settle: 5 minutes", {"clicks": "metadata"}),
+        ("infold.yml", "format: json", "removal_limit: 5%", {"clicks": "metadata"}),
+        ("infold.yml", "format: json", "on_new_columns: ignore", {"clicks": "metadata"}),
+        ("infold.yml", "format: json", "on_unreadable: set_aside", {"clicks": "metadata"}),
+        ("infold.yml", "path: landing/clicks/*.json", "path: elsewhere/**/*.json", {"clicks": "metadata"}),
+        ("models/clicks.sql", "unique_key: [event_id]", "unique_key: EVENT_ID", {}),
+        ("models/clicks.sql", "url, amount", "amount, url", {"clicks": "none", "paid": "none", "totals": "none"}),
+        ("models/clicks.sql", "url, amount", "url, amount, seen_at", {"clicks": "breaking", "paid": "additive", "totals": "none"}),
+        ("models/clicks.sql", "IS NOT NULL", "IS NOT NULL AND TRUE", {"clicks": "none"}),
+        ("models/clicks.sql", "IS NOT NULL", "<> ''", {"clicks": "breaking"}),
+        ("models/sessions.sql", "sum(amount)", "sum(amount) /* in euros */", {"sessions": "none"}),
+        ("models/sessions.sql", "sum(amount) AS revenue,", "sum(amount) AS revenue, max(url) AS last_url,", {"sessions": "additive"}),
+        ("models/sessions.sql", "FROM clicks", "FROM clicks WHERE amount > 0", {"sessions": "breaking"}),
+        ("models/sessions.sql", "FROM clicks", "FROM clicks AS c WHERE (TRUE)", {"sessions": "none"}),
+        ("models/paid.sql", "amount > 0", "(amount > 0)", {"paid": "none", "totals": "none"}),
+        ("models/paid.sql", "amount > 0", "amount > 1", {"paid": "breaking", "totals": "breaking"}),
+        ("models/paid.sql", "SELECT *", "SELECT *, amount * 2 AS twice", {"paid": "additive", "totals": "none"}),
+        ("models/totals.sql", "GROUP BY user_id", "GROUP BY 1", {"totals": "none"}),
+        ("models/totals.sql", "sum(amount) AS total", "sum(amount) AS total, count(*) AS n", {"totals": "additive"}),
+        ("models/totals.sql", "FROM paid", "FROM (SELECT user_id, amount FROM clicks WHERE amount > 0)", {"totals": "none"}),
+    ],
+)  # fmt: skip
+def test_categories(file: str, old: str, new: str, categories: dict[str, str]) -> None:
+    """Each model has the category that its change has, and a reader of a view has its own."""
+    assert changed(file, old, new) == categories
+
+
+def test_keys_that_change_no_row_are_known() -> None:
+    """Keys with the category metadata are not in the fingerprint."""
+    shown = {"model.tags", "model.description", "source.settle", "source.path"}
+
+    assert shown <= CHANGES_NO_ROW
+
+
+def test_new_and_removed_models() -> None:
+    """A file that comes is a new model; one that goes is removed, with its table as the loss."""
+    files = {key: text for key, text in ALL.items() if key != "models/totals.sql"}
+    files["models/others.sql"] = ALL["models/totals.sql"]
+
+    found = redefined(files)
+
+    assert {name: one.category for name, one in found.items()} == {
+        "others": Category.NEW,
+        "totals": Category.REMOVED,
+    }
+    assert found["totals"].losses == ("totals",)
+    assert found["others"].before is None
+    assert found["totals"].after is None
+
+
+def test_what_is_shown_of_a_change() -> None:
+    """A breaking change has its differences, places, losses, and the columns that stay."""
+    sql = ALL["models/totals.sql"].replace("sum(amount) AS total", "avg(amount) AS mean")
+    one = redefined({**ALL, "models/totals.sql": sql})["totals"]
+
+    assert one.category is Category.BREAKING
+    assert one.how is How.REBUILD
+    assert [(d.part, d.name, d.before, d.after) for d in one.differences] == [
+        ("column", "total", "sum(amount)", ""),
+        ("column", "mean", "", "avg(amount)"),
+    ]
+    assert str(one.differences[1].at) == "models/totals.sql:4"
+    assert one.columns_kept == {"user_id"}
+    assert one.losses == ("total",)
+
+
+def test_a_changed_gap_is_shown_in_words() -> None:
+    """A key's difference has its name and both values as people write them; no column stays."""
+    sql = ALL["models/sessions.sql"].replace("30 minutes", "20 minutes")
+    one = redefined({**ALL, "models/sessions.sql": sql})["sessions"]
+
+    assert [(d.part, d.before, d.after) for d in one.differences] == [
+        ("gap", "30 minutes", "20 minutes")
+    ]
+    assert str(one.differences[0].at) == "models/sessions.sql:1"
+    assert one.columns_kept == frozenset()
+
+
+def test_how_changes_are_carried_out() -> None:
+    """What means the same is noted in the ledger, a table is rebuilt, and a view needs nothing."""
+    files = {**ALL, "models/paid.sql": ALL["models/paid.sql"].replace("> 0", "> 0 AND TRUE")}
+    found = redefined(files)
+
+    assert found["paid"].how is How.NOTHING
+    assert found["totals"].how is How.RESTAMP
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "how"),
+    [
+        ("sum(amount) AS revenue, first(url) AS entry_url", "first(url) AS entry_url, sum(amount) AS revenue", How.REBUILD),
+        ("sum(amount) AS revenue, first(url)", "(sum(c.amount)) AS revenue, FIRST(url)", How.RESTAMP),
+        ("FROM clicks", "FROM clicks WHERE TRUE", How.RESTAMP),
+    ],
+)  # fmt: skip
+def test_states_of_sessions_are_those_of_the_same_order(old: str, new: str, how: How) -> None:
+    """Aggregates in another order give the same rows, but stored states are named by their order."""
+    sql = ALL["models/sessions.sql"].replace("FROM clicks", "FROM clicks AS c")
+    before = project({**ALL, "models/sessions.sql": sql})
+    after = project(
+        {**ALL, "models/sessions.sql": sql.replace(old, new).replace("TRUE AS c", "TRUE")}
+    )
+
+    (found,) = compare_projects(before.nodes, before.sources, after.nodes, after.sources)
+
+    assert found.category is Category.NONE
+    assert found.how is how
+
+
+EVENTS = "---\nmaterialization: view\n---\nSELECT {} FROM clicks"
+COLUMNS = "event_id, user_id, event_ts, url, amount"
+
+
+@pytest.mark.parametrize(
+    ("columns", "category"),
+    [
+        ("url, event_id, user_id, event_ts, amount", "none"),
+        ("event_id, user_id, event_ts, url, amount, 1 AS one", "none"),
+        ("event_id, user_id, event_ts, url, amount * 2 AS amount", "none"),
+        ("event_id, lower(user_id) AS user_id, event_ts, url, amount", "breaking"),
+        ("event_id, user_id, event_ts, lower(url) AS url, amount", "breaking"),
+    ],
+)
+def test_sessions_read_columns_that_their_query_does_not_name(columns: str, category: str) -> None:
+    """Owner and cuts of a view's events decide about sessions; columns that nobody reads do not."""
+    sessions = (
+        "---\nmaterialization: sessions\n"
+        "sessions: {user: user_id, gap: 30 minutes, cuts: {start_events: url = 'x'}}\n---\n"
+        "SELECT count(*) AS events FROM seen"
+    )
+    files = {**SHOP, "models/sessions.sql": sessions, "models/seen.sql": EVENTS.format(COLUMNS)}
+    del files["models/daily.sql"]
+    before = project(files)
+    after = project({**files, "models/seen.sql": EVENTS.format(columns)})
+
+    found = compare_projects(before.nodes, before.sources, after.nodes, after.sources)
+
+    assert next(str(one.category) for one in found if one.model == "sessions") == category
+
+
+@pytest.mark.parametrize(("call", "category"), [("any_value", "breaking"), ("max", "none")])
+def test_what_a_person_vouches_for_is_the_same_in_the_same_words_only(
+    call: str, category: str
+) -> None:
+    """Where a value may be any of several, other words of a query may bring another one."""
+    vouched = "incremental: {safety_overrides: {allow_nondeterministic: true}}"
+    sql = ALL["models/daily.sql"].replace("incremental: {}", vouched)
+    sql = sql.replace("sum(revenue) AS revenue", f"{call}(entry_url) AS url")
+    before = project({**ALL, "models/daily.sql": sql})
+    again = sql.replace("GROUP BY 1", "WHERE TRUE GROUP BY 1")
+    after = project({**ALL, "models/daily.sql": again})
+
+    (found,) = compare_projects(before.nodes, before.sources, after.nodes, after.sources)
+
+    assert found.category == category
+
+
+def test_letters_of_a_maps_key_in_a_view() -> None:
+    """A view that takes another key of a map is another view, and so is what reads it."""
+    view = "---\nmaterialization: view\n---\nSELECT user_id, map('a', 1, 'A', 2).{} AS amount FROM clicks"
+    before = project({**ALL, "models/paid.sql": view.format("a")})
+    after = project({**ALL, "models/paid.sql": view.format("A")})
+
+    found = compare_projects(before.nodes, before.sources, after.nodes, after.sources)
+
+    assert {one.model: str(one.category) for one in found} == {
+        "paid": "breaking",
+        "totals": "breaking",
+    }
+
+
+def test_a_column_of_a_source_is_shown_with_its_type_and_place() -> None:
+    """A source's column that has another type, or is new, is a difference at the source's place."""
+    yaml = ALL["infold.yml"].replace("url: string", "url: string\n      browser: string")
+    yaml = yaml.replace("amount: decimal(18,2)", "amount: decimal(18,3)")
+    one = redefined({**ALL, "infold.yml": yaml})["clicks"]
+
+    assert one.category is Category.BREAKING
+    assert {(d.part, d.name, d.before, d.after) for d in one.differences} == {
+        ("source column", "browser", "", "string"),
+        ("source column", "amount", "decimal(18,2)", "decimal(18,3)"),
+    }
+    assert {one.at.file for one in one.differences if one.at} == {"infold.yml"}
