@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from infold.core.definition import Redefinition
 from infold.core.files import IngestedFile, ListedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.trace import Cause, CellChange, CellState, Trace
@@ -112,6 +113,8 @@ class ModelObservation:
     """The clock of the run that committed its newest version; known of models with a cron."""
     newest_entry: int = 0
     """The number of the newest manual entry of its quarantine."""
+    redefined: Redefinition | None = None
+    """The change of its definition since its table was built; None where no row can change."""
 
 
 @dataclass(frozen=True, slots=True)

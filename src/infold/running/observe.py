@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
+from infold.core.definition import How, Redefinition
 from infold.core.files import IngestedFile, ListedFile, with_file_policy
 from infold.core.interval import Granularity
 from infold.core.model import Drift, Kind, Source, table_name
@@ -39,6 +40,15 @@ The last argument is the clock. None when that costs too much.
 
 Count = Callable[[Source, Sequence[ListedFile]], Mapping[str, int]]
 """How many rows files of a source have, by path, where counting costs little."""
+
+Redefinitions = Callable[[Mapping[str, Trace]], Mapping[str, Redefinition]]
+"""The changes of models with a table that another definition built, given all traces."""
+
+
+def no_redefinitions(traces: Mapping[str, Trace]) -> Mapping[str, Redefinition]:
+    """No change is known: each model with another fingerprint is rebuilt."""
+    del traces
+    return {}
 
 
 VANISHED = "{0}: its table was dropped, not by infold; all of it is rebuilt"
@@ -79,6 +89,7 @@ class Observer:
     count_rows: Count | None = None
     removals_allowed: bool = False
     """Whether this run may remove any part of a source."""
+    redefinitions: Redefinitions = no_redefinitions
     _listings: dict[str, Files] = field(default_factory=dict)
     _refused: dict[str, errors.InfoldError] = field(default_factory=dict)
     _missing_files: dict[str, Sequence[str]] = field(default_factory=dict)
@@ -117,13 +128,26 @@ class Observer:
         self._refuse_damaged(heads, moved)
         vanished = self._vanished(traces, heads, moved)
         traces = {name: trace for name, trace in traces.items() if name not in vanished}
+        changes = self.redefinitions(traces)
+        traces = {name: self._restamped(trace, changes) for name, trace in traces.items()}
+        redefined = {n: change for n, change in changes.items() if change.how is not How.RESTAMP}
         models = {
-            node.name: self._model(node, traces.get(node.name), heads, entries.get(node.name, 0))
+            node.name: replace(
+                self._model(node, traces.get(node.name), heads, entries.get(node.name, 0)),
+                redefined=redefined.get(node.name),
+            )
             for node in self.project
             if node.model.kind is not Kind.VIEW
         }
         notes = tuple(map(VANISHED.format, vanished))
         return Observations(self.as_of, models, notes, dict(self._refused))
+
+    def _restamped(self, trace: Trace, changes: Mapping[str, Redefinition]) -> Trace:
+        """The trace, as of the present definition if the rows are proven to be the same by it."""
+        change = changes.get(trace.model)
+        if change is None or change.how is not How.RESTAMP:
+            return trace
+        return replace(trace, fingerprint=self.project[trace.model].fingerprint)
 
     def check_ledger(self) -> None:
         """Raise what :meth:`observe_all` raises, without listing any source."""

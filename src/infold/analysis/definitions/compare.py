@@ -57,7 +57,7 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
     category = _category(before, after, kept, same=not keys.content, also=bool(keys.metadata))
     if category in (Category.NONE, Category.METADATA):
         states = _states_differ(before.node, node)
-        how = How.REBUILD if states else How.RESTAMP
+        how = How.RESTAMP if _same_order(before, after) and not states else How.REBUILD
         differences = (*_rewritten(before, after), *states, *keys.metadata)
     else:
         how = How.REBUILD
@@ -70,6 +70,16 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
 def _same_fields(before: Meaning, after: Meaning) -> bool:
     """Whether the names behind dots are the same to the letter; fingerprints ignore their case."""
     return before.queries == after.queries or before.fields == after.fields
+
+
+def _same_order(before: Meaning, after: Meaning) -> bool:
+    """
+    Whether columns are in the same order.
+
+    In another order rows hash to other values, and another of two copies of an event may win.
+    """
+    names = ([column.lower() for column in one.node.columns] for one in (before, after))
+    return next(names) == next(names)
 
 
 def _names(meaning: Meaning) -> frozenset[str]:
@@ -166,6 +176,6 @@ def _rewritten(before: Meaning, after: Meaning) -> tuple[Difference, ...]:
         part = "layout" if sql_words(one) == sql_words(two) else "wording"
         found.append(Difference(part, "", "", ""))
     old, new = before.node.columns, after.node.columns
-    if [c.lower() for c in old] != [c.lower() for c in new]:
+    if not _same_order(before, after):
         found.append(Difference("order of columns", "", ", ".join(old), ", ".join(new)))
     return tuple(found)

@@ -1,0 +1,121 @@
+"""
+The definitions that changed since they were applied: those of the ledger and those in the files.
+
+A model has a table by one definition, and the files may have another. Both are compiled, and
+compared by canonical forms. Without a change this costs a comparison of digests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from infold.core.definition import Category, How, Redefinition
+from infold.core.definition_text import digest_of
+from infold.core.model import Kind
+from infold.core.ports import Ledger
+from infold.core.project import Node, Project
+from infold.core.trace import Trace
+from infold.inspecting.as_built import KeptDefinitions
+
+if TYPE_CHECKING:
+    from infold.analysis.definitions.meanings import Meanings
+
+
+class ChangedDefinitions:
+    """Compares the models of a project with what the ledger keeps of them; each pair once."""
+
+    def __init__(self, project: Project, ledger: Ledger) -> None:
+        self._project, self._ledger = project, ledger
+        self._kept = KeptDefinitions(project, ledger)
+        self._found: dict[tuple[str, str], Redefinition | None] = {}
+
+    def __call__(self, traces: Mapping[str, Trace]) -> Mapping[str, Redefinition]:
+        """The changes of models with a table that another definition built, by model."""
+        found = {}
+        for name, trace in traces.items():
+            if name not in self._project or self._project[name].fingerprint == trace.fingerprint:
+                continue
+            change = self._change(self._project[name], trace.definition)
+            if change is not None:
+                found[name] = change
+        return found
+
+    def all(self) -> tuple[Redefinition, ...]:
+        """
+        Every model with a changed definition, in the order of the project; then removed models.
+
+        Before the first run of a target nothing was applied, so nothing has changed.
+        """
+        applied = {name: entry.digest for name, entry in self._ledger.applied().items()}
+        if not applied:
+            return ()
+        traces = self._ledger.traces()
+        found = []
+        for node in self._project:
+            if node.downgraded:
+                continue
+            trace, digest = traces.get(node.name), applied.get(node.name, "")
+            if trace is not None and trace.fingerprint != self._fingerprint(node, digest):
+                digest = trace.definition
+            if digest or trace is not None:
+                found.append(self._change(node, digest))
+            else:
+                found.append(_new(node))
+        gone = [name for name in applied if name not in self._project]
+        removed = [
+            Redefinition(name, Category.REMOVED, (), How.NOTHING, None, None, losses=(name,))
+            for name in gone
+        ]
+        return tuple(change for change in (*found, *removed) if change is not None)
+
+    def _fingerprint(self, node: Node, digest: str) -> str:
+        """The fingerprint of a kept definition; empty if there is none."""
+        if digest and digest == self._digests.get(node.name):
+            return node.fingerprint
+        definition = self._kept.definition(digest) if digest else None
+        return "" if definition is None else definition.fingerprint
+
+    @cached_property
+    def _digests(self) -> Mapping[str, str]:
+        return {name: digest_of(one) for name, one in self._kept.declared.items()}
+
+    def _change(self, node: Node, digest: str) -> Redefinition | None:
+        """What changed since the definition with this digest; None if that is the one."""
+        if digest == self._digests.get(node.name, ""):
+            return None
+        at = node.name, digest
+        if at not in self._found:
+            self._found[at] = self._compared(node, digest)
+        return self._found[at]
+
+    def _compared(self, node: Node, digest: str) -> Redefinition | None:
+        from infold.analysis.definitions.compare import redefinition
+        from infold.analysis.definitions.meanings import Meanings
+
+        definition = self._kept.definition(digest) if digest else None
+        built = None if definition is None else self._kept.project_of(definition)
+        if built is None:
+            return _unknown(node)
+        before = Meanings.of(built, built.sources)
+        return redefinition(before[node.name], self._after[node.name])
+
+    @cached_property
+    def _after(self) -> Meanings:
+        from infold.analysis.definitions.meanings import Meanings
+
+        return Meanings.of(self._project, self._project.sources)
+
+
+def _new(node: Node) -> Redefinition:
+    return Redefinition(node.name, Category.NEW, (), _build(node), None, node)
+
+
+def _unknown(node: Node) -> Redefinition:
+    """A change of a definition that was not kept, or that is no longer understood."""
+    return Redefinition(node.name, Category.UNKNOWN, (), _build(node), None, node)
+
+
+def _build(node: Node) -> How:
+    return How.NOTHING if node.model.kind is Kind.VIEW else How.REBUILD
