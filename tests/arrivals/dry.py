@@ -44,6 +44,7 @@ from infold.core.report import RunResult
 from infold.core.trace import UNKNOWN, CellChange, signed
 from infold.declare.definitions import definitions_of
 from infold.inspecting.as_built import project_as_built
+from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.ledger.store import SqlLedger
 from infold.messages.errors import InfoldError
 from infold.planning.selection import select_models, with_landed
@@ -399,7 +400,14 @@ class DryPlay(Play):
             project,
             ledger,
             lake,
-            Observer(project, ledger, lake, self._listing, self.world.as_of),
+            Observer(
+                project,
+                ledger,
+                lake,
+                self._listing,
+                self.world.as_of,
+                redefinitions=ChangedDefinitions(project, ledger),
+            ),
             lambda run, plan: DryEngine(self, project, ledger),
             self.progress or api.SilentProgress(),
             lambda: definitions_of(project),

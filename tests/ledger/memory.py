@@ -307,7 +307,8 @@ class MemoryLedger:
             for name, digest in applied.items()
         }
         for name, digest in adopted.items():
-            self._traces[name] = replace(self._traces[name], definition=digest)
+            of = definitions[digest].fingerprint
+            self._traces[name] = replace(self._traces[name], definition=digest, fingerprint=of)
 
     def definitions(self, digests: Iterable[str]) -> Mapping[str, Definition]:
         """Those that were kept."""

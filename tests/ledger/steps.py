@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from infold.core.definition import Definition
 from infold.core.files import FilesOutcome
 from infold.core.interval import Interval
+from infold.core.model import Materialization, Model
 from infold.core.ports import Ledger
 from infold.core.record import Outcome
 from infold.core.trace import CellChange, Trace
@@ -40,3 +42,9 @@ def next_run(ledger: Ledger, run: str) -> None:
     ledger.release()
     ledger.acquire(run)
     ledger.begin_run(run, "run", 6, {})
+
+
+def kept_of(name: str, sql: str = "SELECT 1") -> Definition:
+    """A definition of a view."""
+    model = Model(name, Materialization.VIEW, "")
+    return Definition(name, sql, f"models/{name}.sql", 4, model, None, None, None, ("a",), {}, "f")

@@ -6,14 +6,12 @@ from dataclasses import replace
 
 import pytest
 from tests.ledger.drawn import DAYS
-from tests.ledger.steps import change, do, next_run, outcome
+from tests.ledger.steps import change, do, kept_of, next_run, outcome
 
-from infold.core.definition import Definition
 from infold.core.definition_text import digest_of
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import EVER, Interval, Ranges
 from infold.core.manual_entry import ManualEntry
-from infold.core.model import Materialization, Model
 from infold.core.ports import Ledger
 from infold.core.record import Arrival, Outcome, Receipt
 from infold.core.trace import Cause, CellState, Pending, Trace
@@ -517,12 +515,6 @@ def test_manual_entries_outlive_what_they_are_about(ledger: Ledger) -> None:
     assert [entry.owner for entry in ledger.entries("sessions")] == ["ann"]
 
 
-def kept_of(name: str, sql: str = "SELECT 1") -> Definition:
-    """A definition of a view."""
-    model = Model(name, Materialization.VIEW, "")
-    return Definition(name, sql, f"models/{name}.sql", 4, model, None, None, None, ("a",), {}, "f")
-
-
 def test_definitions_are_kept_for_good(ledger: Ledger) -> None:
     """A definition that was kept is found by its digest, also once another one is applied."""
     first, second = kept_of("daily"), kept_of("daily", "SELECT 2")
@@ -570,13 +562,15 @@ def test_a_trace_names_the_definition_that_built_its_rows(ledger: Ledger) -> Non
 
 
 def test_a_trace_without_a_definition_adopts_one(ledger: Ledger) -> None:
-    """A table of an earlier infold is given a definition; nothing else of its trace changes."""
+    """A table is given a definition with its fingerprint; nothing else of its trace changes."""
     do(ledger, outcome(1, change(DAYS[0], 3)))
     before = ledger.traces()["events"]
+    same = replace(kept_of("events"), fingerprint="another")
 
-    ledger.keep_definitions({}, {}, {"events": "d1"})
+    ledger.keep_definitions({"d1": same}, {}, {"events": "d1"})
 
-    assert ledger.traces()["events"] == replace(before, definition="d1")
+    after = replace(before, definition="d1", fingerprint="another")
+    assert ledger.traces()["events"] == after
 
 
 def test_locations_are_remembered_name_by_name(ledger: Ledger) -> None:

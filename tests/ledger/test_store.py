@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from tests.ledger.conftest import Stopped
 from tests.ledger.drawn import DAYS, distinct_changes, file_cells, known_files, some_ranges, traces
 from tests.ledger.memory import MemoryLedger
+from tests.ledger.steps import kept_of
 
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import DAY, Interval, Ranges
@@ -195,7 +196,8 @@ class TestOpening:
         assert older.traces() == {"daily": Trace("daily", "f")}
         assert older.applied() == {}
         older.acquire("r2")
-        older.keep_definitions({}, {"daily": "d"}, {"daily": "d"})
+        adopted = replace(kept_of("daily"), fingerprint="f")
+        older.keep_definitions({"d": adopted}, {"daily": "d"}, {"daily": "d"})
         older.close()
 
         assert older.traces() == {"daily": Trace("daily", "f", definition="d")}

@@ -9,6 +9,9 @@ from tests.declare.shop import project
 
 from infold.analysis.definitions.compare import compare_projects
 from infold.core.definition import Category, Difference, How, Redefinition
+from infold.core.interval import Ranges
+from infold.core.plan import Action, Plan, Reason, Step
+from infold.core.trace import Cause
 from infold.messages.errors import Spot
 from infold.render.definitions import definitions_json, definitions_part
 
@@ -18,9 +21,6 @@ def changes() -> tuple[Redefinition, ...]:
     files = {
         **ALL,
         "models/sessions.sql": ALL["models/sessions.sql"].replace("30 minutes", "20 minutes"),
-        "models/daily.sql": ALL["models/daily.sql"].replace(
-            "AS revenue\n", "AS revenue,\n  avg(revenue) AS avg_revenue\n"
-        ),
         "models/paid.sql": ALL["models/paid.sql"].replace("amount > 0", "(amount > 0) AND TRUE"),
         "models/totals.sql": ALL["models/totals.sql"].replace("sum(amount)", "max(amount)").replace(
             "FROM paid", "FROM paid WHERE user_id <> 'a'"
@@ -31,24 +31,42 @@ def changes() -> tuple[Redefinition, ...]:
     return compare_projects(before.nodes, before.sources, after.nodes, after.sources)
 
 
+def build(model: str, rows: int) -> Step:
+    """A step that builds a table."""
+    reason = Reason(Cause.DEFINITION, "its definition changed", Ranges.ever(), rows)
+    return Step(model, Action.BUILD, Ranges.ever(), (reason,))
+
+
+def plan_of(*redefinitions: Redefinition, steps: tuple[Step, ...] = ()) -> Plan:
+    """A plan for changed definitions."""
+    return Plan(steps, redefinitions=redefinitions)
+
+
 def test_the_screen() -> None:
-    """Each change is a row with its place; the last line lists losses."""
-    assert definitions_part(changes(), 5) == dedent(
+    """Each change has its differences, places and cost; then come followers and losses."""
+    steps = build("sessions", 1204), build("daily", 300)
+
+    assert definitions_part(project(ALL), plan_of(*changes(), steps=steps)) == dedent(
         """\
-        Definitions: 5 of 5 models differ from what was applied
-          clicks    metadata  tags + raw                        models/clicks.sql:1
-          sessions  breaking  gap 30 minutes → 20 minutes       models/sessions.sql:1
-          daily     additive  + avg_revenue  avg(revenue)       models/daily.sql:7
+        Definitions: 4 of 5 models differ from what was applied
+          clicks    metadata  tags + raw                         models/clicks.sql:1
+                              no row is written
+          sessions  breaking  gap 30 minutes → 20 minutes        models/sessions.sql:1
+                              rebuild: about 1,204 rows to read
           paid      none      the same in other words
-          totals    breaking  total  sum(amount) → max(amount)  models/totals.sql:4
-                              WHERE + user_id <> 'a'            models/totals.sql:4
-          Lost  nothing"""
+                              a view: no rows of its own
+          totals    breaking  total  sum(amount) → max(amount)   models/totals.sql:4
+                              WHERE + user_id <> 'a'             models/totals.sql:4
+                              not built by this plan
+        Follow
+          daily  where sessions differs: at most 300 rows to read
+        Lost: nothing"""
     )
 
 
 def test_nothing_changed() -> None:
     """Without a change there is no such part."""
-    assert definitions_part((), 5) == ""
+    assert definitions_part(project(ALL), plan_of()) == ""
 
 
 def test_losses_and_long_texts() -> None:
@@ -58,11 +76,11 @@ def test_losses_and_long_texts() -> None:
         "orders", Category.BREAKING, (gone,), How.REBUILD, None, None, losses=("note",)
     )
 
-    lines = definitions_part((change,), 214).splitlines()
+    lines = definitions_part(project(ALL), plan_of(change)).splitlines()
 
-    assert lines[0] == "Definitions: 1 of 214 models differs from what was applied"
+    assert lines[0] == "Definitions: 1 of 5 models differs from what was applied"
     assert lines[1].endswith("…")
-    assert lines[2] == "  Lost  orders: note"
+    assert lines[-2:] == ["Lost", "  orders  note"]
     assert max(map(len, lines)) <= 100
 
 
@@ -80,7 +98,7 @@ def test_json() -> None:
         frozenset({"revenue", "day"}),
     )
 
-    assert definitions_json((change,)) == [
+    assert definitions_json(plan_of(change, steps=(build("daily", 300),))) == [
         {
             "model": "daily",
             "category": "additive",
@@ -95,6 +113,7 @@ def test_json() -> None:
                 }
             ],
             "how": "rebuild",
+            "rows": 300,
             "columns_kept": ["day", "revenue"],
             "losses": [],
         }

@@ -144,7 +144,8 @@ def make_plan(
     made = without_refused(
         project, planned(project, observed, asked), observed.refused, asked.selected
     )
-    made = replace(made, notes=(*made.notes, *removals.removal_warnings(project, made)))
+    notes = (*made.notes, *removals.removal_warnings(project, made))
+    made = replace(made, notes=notes, redefinitions=observed.redefinitions)
     if project.target.protected:
         notes = protection_warnings(
             project, made, asked, unrecorded_table(ledger(project), lake(project))

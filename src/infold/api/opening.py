@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from infold.core.model import Source
 from infold.core.plan import Observations, PlanOptions
 from infold.core.project import Project
 from infold.core.trace import CellState
+from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.messages.errors import InfoldError
 from infold.running.observe import Observer
 
@@ -102,6 +104,7 @@ def observer(
         times if estimate else None,
         frozenset(asked.restated) if asked else frozenset(),
         count,
+        redefinitions=ChangedDefinitions(project, book),
     )
 
 
@@ -115,8 +118,14 @@ def observe(
 def observe_all(
     project: Project, *, as_of: int | None = None, asked: PlanOptions | None = None
 ) -> Observations:
-    """As :func:`observe`; refused models are part of the result, and no error."""
-    return observer(project, as_of, estimate=True, asked=asked).observe_all()
+    """
+    As :func:`observe`, with all changed definitions; refused models are part of the result, and no
+    error.
+    """
+    looking = observer(project, as_of, estimate=True, asked=asked)
+    changes = ChangedDefinitions(project, looking.ledger)
+    looking.redefinitions = changes
+    return replace(looking.observe_all(), redefinitions=changes.all())
 
 
 def spark_work(project: Project) -> Work:

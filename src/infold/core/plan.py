@@ -152,6 +152,8 @@ class Observations:
     notes: tuple[str, ...] = ()
     refused: Mapping[str, InfoldError] = field(default_factory=dict)
     """Models that must not be built upon, and why: a table or a source is not as expected."""
+    redefinitions: tuple[Redefinition, ...] = ()
+    """All definitions that changed since they were applied, where that was asked for."""
 
 
 UP_TO_DATE = "up to date"
@@ -249,6 +251,8 @@ class Plan:
     notes: tuple[str, ...] = ()
     refused: Mapping[str, InfoldError] = field(default_factory=dict)
     """Models that must not be built upon; neither they nor what reads them has a step."""
+    redefinitions: tuple[Redefinition, ...] = ()
+    """The definitions that changed since they were applied, also those without a step."""
 
     def __bool__(self) -> bool:
         return bool(self.steps)

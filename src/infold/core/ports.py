@@ -144,7 +144,8 @@ class Ledger(Protocol):
         """
         Keep definitions, by their digests, for good. ``applied`` are the digests of those that are
         used from now on, all of them; those that are as before keep their time. ``adopted`` are
-        digests for traces without one.
+        digests of these definitions, for models with a table that has the same rows by them: the
+        traces name them from now on.
         """
 
     def definitions(self, digests: Iterable[str]) -> Mapping[str, Definition]:

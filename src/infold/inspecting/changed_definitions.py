@@ -16,7 +16,7 @@ from infold.core.definition_text import digest_of
 from infold.core.model import Kind
 from infold.core.ports import Ledger
 from infold.core.project import Node, Project
-from infold.core.trace import Trace
+from infold.core.trace import UNKNOWN, Trace
 from infold.inspecting.as_built import KeptDefinitions
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ class ChangedDefinitions:
             if node.downgraded:
                 continue
             trace, digest = traces.get(node.name), applied.get(node.name, "")
-            if trace is not None and trace.fingerprint != self._fingerprint(node, digest):
+            known = trace is not None and trace.fingerprint != UNKNOWN
+            if trace and known and trace.fingerprint != self._fingerprint(node, digest):
                 digest = trace.definition
             if digest or trace is not None:
                 found.append(self._change(node, digest))

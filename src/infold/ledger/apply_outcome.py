@@ -119,7 +119,7 @@ def drop_trace(query: Query, model: str) -> None:
 
 
 def put_trace_definition(query: Query, model: str, digest: str) -> None:
-    """Record the definition that built all of a table."""
+    """Record the definition of all rows of a table."""
     query.run("drop_trace_definitions", model=model)
     query.run(
         "add_trace_definition",

@@ -388,6 +388,9 @@ SQL: dict[str, str] = {
         "quarantined.campaign FROM quarantined WHERE quarantined.model = :model ORDER BY "
         "quarantined.session_start, quarantined.session_of"
     ),
+    "restamp_trace": (
+        "UPDATE traces SET fingerprint=:new_fingerprint WHERE traces.model = :of_model"
+    ),
     "rows_of_table": (
         "SELECT coalesce(sum(cells.rows), 0) AS coalesce_1 FROM cells WHERE cells.table_name = "
         ":table_name"

@@ -282,6 +282,9 @@ def _traces() -> dict[str, ClauseElement]:
         ).order_by(pending.model, pending.seq, pending.range_start),
         "trace_entries": select(s.trace_entries),
         "add_trace": insert(s.traces),
+        "restamp_trace": update(s.traces)
+        .where(s.traces.c.model == bindparam("of_model"))
+        .values(fingerprint=bindparam("new_fingerprint")),
         "add_trace_entries": insert(s.trace_entries),
         "add_trace_input": insert(s.trace_inputs),
         "add_trace_pending": insert(s.trace_pending),

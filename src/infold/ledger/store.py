@@ -373,6 +373,8 @@ class SqlLedger(SqlLedgerReader):
                     )
             for name, digest in adopted.items():
                 put_trace_definition(query, name, digest)
+                made = definitions[digest].fingerprint
+                query.run("restamp_trace", of_model=name, new_fingerprint=made)
 
     def remember_locations(self, locations: Mapping[str, str]) -> None:
         """Keep where metadata is now; names that are not given stay as they were."""

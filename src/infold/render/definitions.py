@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
-from infold.core.definition import Difference, Redefinition
+from infold.core.definition import Category, Difference, How, Redefinition
+from infold.core.model import Kind
+from infold.core.plan import Plan, Step
+from infold.core.project import Project
 from infold.messages.errors import Spot
 from infold.render import formatting
 
@@ -32,31 +35,70 @@ _WIDTH = 56
 """How many characters of a difference are shown."""
 
 
-def definitions_part(changes: Sequence[Redefinition], models: int) -> str:
+def definitions_part(project: Project, plan: Plan) -> str:
     """
-    The changed definitions of a project with ``models`` models; nothing without a change.
+    The definitions that changed since they were applied; nothing without a change.
 
-    Each model has its category and its differences with their places. The last line lists losses.
+    Each model has its category, its differences with their places, and what carrying it out costs.
+    Then come the models that follow, and what is lost.
     """
+    changes = plan.redefinitions
     if not changes:
         return ""
     verb = "differ" if len(changes) > 1 else "differs"
-    head = (
-        f"Definitions: {len(changes):,} of {formatting.count(models, 'model')} {verb} "
-        "from what was applied"
-    )
-    rows = [row for change in changes for row in _rows(change)]
-    lost = [f"{change.model}: {', '.join(change.losses)}" for change in changes if change.losses]
-    lines = [head, *formatting.columns(rows), f"  Lost  {'; '.join(lost) or 'nothing'}"]
+    models = formatting.count(len(project.nodes), "model")
+    head = f"Definitions: {len(changes):,} of {models} {verb} from what was applied"
+    steps = {step.model: step for step in plan.steps}
+    rows = [row for change in changes for row in _rows(change, steps.get(change.model))]
+    lines = [head, *formatting.columns(rows)]
+    following = [_follower(project, plan, step) for step in _followers(project, plan)]
+    if following:
+        lines += ["Follow", *formatting.columns(following)]
+    lost = [[change.model, ", ".join(change.losses)] for change in changes if change.losses]
+    lines += ["Lost", *formatting.columns(lost)] if lost else ["Lost: nothing"]
     return "\n".join(lines)
 
 
-def _rows(change: Redefinition) -> Iterator[list[str]]:
+def _rows(change: Redefinition, step: Step | None) -> Iterator[list[str]]:
     model, category = change.model, str(change.category)
-    for difference in change.differences or (None,):
-        text = "" if difference is None else formatting.clip(_in_words(difference), _WIDTH)
-        yield [model, category, text, _place(difference.at if difference else None)]
+    for difference in change.differences:
+        text = formatting.clip(_in_words(difference), _WIDTH)
+        yield [model, category, text, _place(difference.at)]
         model = category = ""
+    yield [model, category, _cost(change, step), ""]
+
+
+def _cost(change: Redefinition, step: Step | None) -> str:
+    """What carrying out a change costs, in a line."""
+    if change.category is Category.REMOVED:
+        return "its table stays as it is"
+    if change.after is not None and change.after.model.kind is Kind.VIEW:
+        return "a view: no rows of its own"
+    if change.how is not How.REBUILD:
+        return "no row is written"
+    why = "; the earlier one was not kept" if change.category is Category.UNKNOWN else ""
+    if step is None:
+        return f"not built by this plan{why}"
+    verb = "build" if change.category is Category.NEW else "rebuild"
+    rows = formatting.count(step.rows_to_read, "row")
+    return f"{verb}: about {rows} to read{why}" if step.rows_to_read else verb + why
+
+
+def _followers(project: Project, plan: Plan) -> Iterator[Step]:
+    """The steps of models that are built because of a changed definition upstream."""
+    built = {step.model for step in plan.steps}
+    changed = {change.model for change in plan.redefinitions} & built
+    for step in plan.steps:
+        if step.model not in changed and changed & project.upstream([step.model]):
+            yield step
+
+
+def _follower(project: Project, plan: Plan, step: Step) -> list[str]:
+    built = {other.model for other in plan.steps}
+    entries = project[step.model].stored_inputs
+    because = formatting.names(entry.name for entry in entries if entry.name in built)
+    rows = formatting.count(step.rows_to_read, "row")
+    return [step.model, f"where {because} differs: at most {rows} to read"]
 
 
 def _place(at: Spot | None) -> str:
@@ -85,18 +127,20 @@ def _change(before: str, after: str) -> str:
     return f"{before} → {after}" if before and after else before or after
 
 
-def definitions_json(changes: Iterable[Redefinition]) -> list[dict[str, object]]:
-    """The changed definitions for programs."""
+def definitions_json(plan: Plan) -> list[dict[str, object]]:
+    """The changed definitions of a plan for programs; ``rows`` is None without a step."""
+    rows = {step.model: step.rows_to_read for step in plan.steps}
     return [
         {
             "model": change.model,
             "category": str(change.category),
             "differences": [_difference(one) for one in change.differences],
             "how": str(change.how),
+            "rows": rows.get(change.model),
             "columns_kept": sorted(change.columns_kept),
             "losses": list(change.losses),
         }
-        for change in changes
+        for change in plan.redefinitions
     ]
 
 

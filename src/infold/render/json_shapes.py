@@ -27,6 +27,7 @@ from infold.core.report import (
     VerificationReport,
 )
 from infold.core.trace import Pending
+from infold.render.definitions import definitions_json
 from infold.render.formatting import iso
 from infold.render.row_pairs import pair_rows
 from infold.render.run import amplification
@@ -40,6 +41,7 @@ def plan(value: Plan) -> JsonObject:
     return {
         "as_of": iso(value.as_of),
         "rows": value.rows_to_read,
+        "definitions": definitions_json(value),
         "steps": [step(entry) for entry in value.steps],
         "left": [
             {"model": entry.model, "why": entry.why, "stale": ranges(entry.stale)}

@@ -27,6 +27,7 @@ from infold.core.trace import Cause
 from infold.planning.buildable_cells import cells_with_rows
 from infold.render import formatting
 from infold.render.coverage_strip import Row, axis_of, strip_lines
+from infold.render.definitions import definitions_part
 from infold.render.state_messages import states_text
 
 LEGEND = "# built   . missing   + rows arrived   B to build   - left alone"
@@ -48,6 +49,7 @@ def plan_screen(
         return nothing_screen(project, observed, plan)
     parts = [
         _title(project, plan, command),
+        definitions_part(project, plan),
         "\n".join(plan_strip(project, observed, plan, covered)),
         _arrived_block(observed),
         _steps_block(project, observed, plan),
@@ -85,6 +87,7 @@ def nothing_screen(
         what = "what was asked for is refused, or waits for what is"
     nothing = "Nothing can be done" if plan.refused else "Nothing to do"
     parts = [
+        definitions_part(project, plan),
         f"{nothing}: {what}, as of {formatting.clock(plan.as_of)}.",
         states_text(model_states),
         _looked_at_block(project, observed),

@@ -111,7 +111,11 @@ class Runner:
             *self._forget_vanished(course.run),
         )
         course.digests = keep_definitions(
-            self.project, self.ledger, self.definitions(), rebuilds_allowed=request.allow_refresh
+            self.project,
+            self.ledger,
+            self.definitions(),
+            changes=self.observer.redefinitions(self.ledger.traces()),
+            rebuilds_allowed=request.allow_refresh,
         )
 
     def _plan_and_execute(self, course: RunProgress, request: Request) -> None:

@@ -7,10 +7,10 @@ once the tables that it changes may be built again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 
-from infold.core.definition import Definition
+from infold.core.definition import Definition, How, Redefinition
 from infold.core.definition_text import digest_of
 from infold.core.model import Kind
 from infold.core.plan import Plan
@@ -23,16 +23,19 @@ def keep_definitions(
     ledger: Ledger,
     declared: Mapping[str, Definition],
     *,
+    changes: Mapping[str, Redefinition] | None = None,
     rebuilds_allowed: bool = False,
 ) -> Mapping[str, str]:
     """
     Keep the declared definitions in the ledger; their digests by model.
 
-    A table of an earlier infold, which kept none, adopts the declared definition if that has the
-    fingerprint of the one that built it.
+    A table adopts the declared definition if that makes the same rows: ``changes`` says so of
+    definitions with another fingerprint. A table of an earlier infold, which kept none, adopts it
+    if the fingerprints are equal.
     """
     digests = {name: digest_of(definition) for name, definition in declared.items()}
     traces = ledger.traces()
+    restamped = {name for name, one in (changes or {}).items() if one.how is How.RESTAMP}
     adopted = {
         name: digests[name]
         for name, trace in traces.items()
@@ -40,10 +43,11 @@ def keep_definitions(
         and name in declared
         and trace.fingerprint == declared[name].fingerprint
     }
+    adopted |= {name: digests[name] for name in restamped & digests.keys()}
     applied = dict(digests)
     if project.target.protected:
         before = {name: entry.digest for name, entry in ledger.applied().items()}
-        refused = frozenset() if rebuilds_allowed else _changed(project, ledger)
+        refused = frozenset() if rebuilds_allowed else _changed(project, ledger, restamped)
         for name in before.keys() - digests.keys():
             if name in traces:  # its table stays as it is
                 applied[name] = before[name]
@@ -57,13 +61,15 @@ def keep_definitions(
     return digests
 
 
-def _changed(project: Project, ledger: Ledger) -> frozenset[str]:
+def _changed(project: Project, ledger: Ledger, restamped: Container[str]) -> frozenset[str]:
     """The models with a table of another definition, and views that such tables are built from."""
     traces = ledger.traces()
     tables = [
         node.name
         for node in project
-        if node.name in traces and traces[node.name].fingerprint != node.fingerprint
+        if node.name in traces
+        and traces[node.name].fingerprint != node.fingerprint
+        and node.name not in restamped
     ]
     views = {name for name in project.upstream(tables) if project[name].model.kind is Kind.VIEW}
     return frozenset(tables) | views

@@ -45,12 +45,6 @@ Redefinitions = Callable[[Mapping[str, Trace]], Mapping[str, Redefinition]]
 """The changes of models with a table that another definition built, given all traces."""
 
 
-def no_redefinitions(traces: Mapping[str, Trace]) -> Mapping[str, Redefinition]:
-    """No change is known: each model with another fingerprint is rebuilt."""
-    del traces
-    return {}
-
-
 VANISHED = "{0}: its table was dropped, not by infold; all of it is rebuilt"
 """The note on a table that was dropped."""
 
@@ -89,7 +83,8 @@ class Observer:
     count_rows: Count | None = None
     removals_allowed: bool = False
     """Whether this run may remove any part of a source."""
-    redefinitions: Redefinitions = no_redefinitions
+    redefinitions: Redefinitions = lambda _: {}
+    """Where no change is known, each model with another fingerprint is rebuilt."""
     _listings: dict[str, Files] = field(default_factory=dict)
     _refused: dict[str, errors.InfoldError] = field(default_factory=dict)
     _missing_files: dict[str, Sequence[str]] = field(default_factory=dict)

@@ -174,3 +174,26 @@ def test_a_table_is_compared_by_the_definition_that_built_it(shop: DailyProject)
     [verdict] = api.verify(shop.project(), select=["limited"]).models
     assert not verdict.equal
     assert verdict.note == "its rows are of an earlier definition: `infold run` rebuilds it"
+
+
+def test_the_same_query_in_other_words_is_recorded_and_not_built(tmp_path: Path) -> None:
+    """A query with the same rows in other words begins no step; the table goes on by it."""
+    shop = DailyProject(tmp_path / "shop")
+    shop.land(*TIMES)
+    shop.models(daily=model("SELECT cast(ts AS date) AS day, id FROM raw.clicks"))
+    assert len(api.run(shop.project()).steps) == 2
+
+    shop.models(
+        daily=model("SELECT cast(c.ts AS date) AS day, c.id FROM raw.clicks AS c WHERE TRUE")
+    )
+    assert not api.run(shop.project()).steps
+    trace = api.ledger(shop.project()).traces()["daily"]
+    assert trace.fingerprint == shop.project()["daily"].fingerprint
+
+    shop.land("2024-02-18T10:00:00Z")
+    assert [step.action for step, _ in api.run(shop.project()).steps] == [
+        Action.INGEST,
+        Action.RECOMPUTE,
+    ]
+    assert len(shop.rows("daily")) == 4
+    assert api.verify(shop.project()).equal
