@@ -26,6 +26,7 @@ def system(number: int, path: str | None = "/data/x") -> OSError:
 
 
 GONE = type("Py4JNetworkError", (Exception,), {})
+UNANSWERED = type("Py4JError", (Exception,), {})
 CASES = [
     (system(errno.ENOSPC), "disk-full"),
     (system(errno.EDQUOT), "disk-full"),
@@ -38,6 +39,7 @@ CASES = [
     (RecursionError("maximum recursion depth exceeded"), "too-deep"),
     (sqlite3.OperationalError("database is locked"), "database-unusable"),
     (GONE("Answer from Java side is empty"), "engine-died"),
+    (UNANSWERED("An error occurred while calling o171.read"), "engine-died"),
     (java("java.lang.OutOfMemoryError: Java heap space"), "out-of-memory"),
     (
         java("o.a.s.X: gave up\nCaused by: java.io.IOException: No space left on device"),

@@ -50,7 +50,7 @@ def known_failure(error: BaseException) -> InfoldError | None:
     if isinstance(error, sqlite3.Error):
         return _of_sqlite(error)
     known = _CLASSES & {kind.__name__ for kind in type(error).__mro__}
-    if known & _GONE or (known and any(word in str(error) for word in _SILENCE)):
+    if known & _GONE or (known and _is_silence(str(error))):
         return faults.engine_died(why=_line(error))
     if known:
         return _of_jvm(str(error))
@@ -67,6 +67,13 @@ _SILENCE = (
     "An error occurred while trying to connect to the Java server",
     "Error while sending or receiving",
 )
+_NO_ANSWER = re.compile(r"An error occurred while calling \S+")
+"""All that py4j says of a call whose JVM died before it answered; an answer has a trace."""
+
+
+def _is_silence(text: str) -> bool:
+    """Whether a message of py4j's says that nothing came back."""
+    return bool(_NO_ANSWER.fullmatch(text.strip())) or any(word in text for word in _SILENCE)
 
 
 def _of_system(error: OSError, path: str) -> InfoldError:
