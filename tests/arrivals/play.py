@@ -35,11 +35,10 @@ from infold.core import interval
 from infold.core.interval import DAY, HOUR, Interval
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
-from infold.core.plan import Step
+from infold.core.plan import HELD_BACK, Step
 from infold.core.project import Project
 from infold.core.report import RunResult
 from infold.core.trace import Cause
-from infold.planning.planner import HELD_BACK
 
 BROKEN: Mapping[str, Sequence[str]] = {
     "json": (

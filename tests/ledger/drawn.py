@@ -11,6 +11,7 @@ from infold.core.files import FileCell, FilesOutcome, IngestedFile
 from infold.core.interval import DAY, EVER, Interval, Ranges
 from infold.core.record import COUNTS, Outcome, QuarantinedSession, Receipt
 from infold.core.trace import Cause, CellChange, Pending, Trace
+from infold.core.unchanged import Unchanged
 
 DAYS = tuple(Interval(day * DAY, (day + 1) * DAY) for day in range(-2, 4))
 
@@ -133,4 +134,9 @@ any_outcomes = st.builds(
     quarantined=st.lists(held_sessions, max_size=3, unique_by=lambda held: held.key).map(tuple),
     released=st.lists(st.tuples(names, longs), max_size=2).map(tuple),
     left_out=st.none() | counts,
+    unchanged=st.lists(
+        st.builds(Unchanged, columns=st.frozensets(names, max_size=3), cells=some_ranges),
+        max_size=2,
+        unique_by=lambda one: one.columns,
+    ).map(tuple),
 )

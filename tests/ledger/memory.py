@@ -26,6 +26,7 @@ from infold.core.record import (
     StepRecord,
 )
 from infold.core.trace import CellChange, CellState, Trace, Version
+from infold.core.unchanged import Unchanged
 from infold.ledger.apply_outcome import vanished
 from infold.ledger.codec import without_rows_of_tables
 from infold.ledger.store import SystemClock
@@ -44,6 +45,7 @@ class _Model:
     arrivals: list[Arrival] = field(default_factory=list)
     quarantined: dict[tuple[str, int], QuarantinedSession] = field(default_factory=dict)
     left_out: int | None = None
+    unchanged: dict[int, tuple[Unchanged, ...]] = field(default_factory=dict)
 
 
 class MemoryLedger:
@@ -241,6 +243,27 @@ class MemoryLedger:
             change for _, change in sorted(found, key=lambda entry: (entry[0], entry[1].cell))
         )
 
+    def changes_by_version(self, table: str, since: int) -> Mapping[int, Sequence[CellChange]]:
+        """The same changes, by version."""
+        found = [entry for entry in self._model(table).changes if entry[0] > since]
+        numbers = sorted({number for number, _ in found})
+        return {
+            number: sorted((c for at, c in found if at == number), key=lambda change: change.cell)
+            for number in numbers
+        }
+
+    def unchanged(self, table: str, since: int) -> Mapping[int, Sequence[Unchanged]]:
+        """What versions left unchanged for readers of some columns."""
+        found = self._model(table).unchanged
+        return {number: some for number, some in found.items() if number > since}
+
+    def advance(self, inputs: Mapping[str, Mapping[str, int]]) -> None:
+        """Tables are right for newer versions of their inputs."""
+        self._write()
+        for model, versions in inputs.items():
+            trace = self._traces[model]
+            self._traces[model] = replace(trace, inputs={**trace.inputs, **versions})
+
     def versions_losing_rows(self, table: str, within: Interval) -> Sequence[int]:
         """The versions with which cells that overlap ``within`` lost rows."""
         found = {
@@ -370,6 +393,8 @@ def _commit(
                 change.cell, change.rows_after, change.content_after, change.last
             )
     model.changes += [(outcome.version, change) for change in changes]
+    if outcome.unchanged:
+        model.unchanged[outcome.version] = outcome.unchanged
     model.versions.append(
         Version(
             table=outcome.model,

@@ -40,6 +40,7 @@ from infold.core.model import (
     Override,
 )
 from infold.core.plan import (
+    HELD_BACK,
     Action,
     ChangedKeyRows,
     FileDiff,
@@ -52,7 +53,7 @@ from infold.core.plan import (
 )
 from infold.core.project import Bound, Input, Match, Node
 from infold.core.trace import Cause, CellChange, CellState, Pending, Trace
-from infold.planning.planner import HELD_BACK, plan
+from infold.planning.planner import plan
 from infold.render.plan import plan_screen
 
 

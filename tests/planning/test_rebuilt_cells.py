@@ -11,6 +11,7 @@ from tests.planning.strips import DAILY, DAYS, changed, day, node, project, stat
 from infold.core.interval import DAY, MAX, MIN, Interval, Ranges
 from infold.core.model import DefinitionChange, Materialization, Model
 from infold.core.plan import (
+    NOT_EMPTIED,
     Action,
     InputDiff,
     ModelObservation,
@@ -22,7 +23,7 @@ from infold.core.plan import (
 )
 from infold.core.project import Input, Node
 from infold.core.trace import Cause, CellState, Pending, Trace
-from infold.planning.planner import NOT_EMPTIED, plan
+from infold.planning.planner import plan
 from infold.render.plan import plan_screen
 
 CELLS = DefinitionChange.REBUILT_CELLS

@@ -82,10 +82,12 @@ class ChangedKeyRows:
 @dataclass(frozen=True, slots=True)
 class InputDiff:
     """
-    One input of a model: the version its trace read, the newest, and the changes between them.
+    One input of a model: a version that it has read, the newest, and the changes between them.
 
-    ``changes`` are net, one for each cell with other content. ``cells`` are the input's cells now,
-    loaded only when something changed or the model has to be built.
+    ``read_version`` is the version of the trace, or a newer one up to which nothing changed in the
+    columns that the model reads. ``changes`` are net, one for each cell with other content.
+    ``cells`` are the input's cells now, loaded only when something changed or the model has to be
+    built.
     """
 
     name: str
@@ -115,6 +117,8 @@ class ModelObservation:
     """The number of the newest manual entry of its quarantine."""
     redefined: Redefinition | None = None
     """The change of its definition since its table was built; None where no row can change."""
+    inputs_kept: frozenset[str] = frozenset()
+    """Inputs whose changed definitions are proven to keep all columns that it reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +162,15 @@ class Observations:
 
 UP_TO_DATE = "up to date"
 """Why a model with nothing to do is skipped."""
+
+HELD_BACK = "its definition changed: all of it is built at once, by a run without a window"
+"""Why a run with a window skips a table with a changed definition."""
+
+NOT_EMPTIED = "its definition changed, and there are no rows where it is to be built: it stays"
+"""Why a window without rows does not replace a table with a changed definition."""
+
+READS_NO_CHANGE = "reads no changed column of {}"
+"""Why a model is left alone although the table that it reads is built again."""
 
 
 class Action(StrEnum):

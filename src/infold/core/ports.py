@@ -26,6 +26,7 @@ from infold.core.record import (
     StepRecord,
 )
 from infold.core.trace import CellChange, CellState, Trace, Version
+from infold.core.unchanged import Unchanged
 from infold.messages.errors import InfoldError
 
 if TYPE_CHECKING:
@@ -99,6 +100,12 @@ class Ledger(Protocol):
     def changes(self, table: str, since: int) -> Sequence[CellChange]:
         """Changes by versions newer than ``since``, in version order (not yet netted)."""
 
+    def changes_by_version(self, table: str, since: int) -> Mapping[int, Sequence[CellChange]]:
+        """The same changes, by version."""
+
+    def unchanged(self, table: str, since: int) -> Mapping[int, Sequence[Unchanged]]:
+        """What newer versions left unchanged for readers of some columns, by version."""
+
     def versions_losing_rows(self, table: str, within: Interval) -> Sequence[int]:
         """The versions that removed rows from cells that overlap ``within``, oldest first."""
 
@@ -156,6 +163,13 @@ class Ledger(Protocol):
 
     def applied(self) -> Mapping[str, Applied]:
         """The definition that runs use for each model, and since when."""
+
+    def advance(self, inputs: Mapping[str, Mapping[str, int]]) -> None:
+        """
+        Record that tables are right for newer versions of their inputs, by model and input.
+
+        Nothing that the model reads changed in between, so nothing is built.
+        """
 
     def remember_locations(self, locations: Mapping[str, str]) -> None:
         """Keep where metadata is now, for names as :meth:`locations` gives them."""

@@ -13,6 +13,7 @@ from typing import Any
 from infold.core.files import FilesOutcome
 from infold.core.interval import Interval
 from infold.core.trace import CellChange, Trace
+from infold.core.unchanged import Unchanged
 
 COUNTS = ("set_aside_by", "set_aside_also")
 """The parts of a receipt that are counts by a name."""
@@ -134,6 +135,8 @@ class Outcome:
     cell_column: str | None = None
     left_out: int | None = None
     """How many rows that a sessions model reads are in no session from now on."""
+    unchanged: tuple[Unchanged, ...] = ()
+    """Of a version that replaced the table: what it left unchanged for readers of some columns."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ changed, not the cells that a table has, unless the commit replaced the whole ta
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 from infold.core.files import FilesOutcome
@@ -36,6 +37,7 @@ def apply_outcome(
             whole=outcome.whole,
         )
         _add_changes(query, outcome, changes)
+        _add_unchanged(query, outcome)
         if outcome.files is not None:
             _add_arrivals(query, outcome, received=Interval(started, max(started, now) + 1))
     _put_quarantined(query, outcome)
@@ -195,6 +197,23 @@ def _add_changes(query: Query, outcome: Outcome, changes: Iterable[CellChange]) 
                 "last": change.last,
             }
             for change in changes
+        ],
+    )
+
+
+def _add_unchanged(query: Query, outcome: Outcome) -> None:
+    query.many(
+        "add_unchanged",
+        [
+            {
+                "table_name": outcome.model,
+                "version": outcome.version,
+                "columns": json.dumps(sorted(one.columns)),
+                "range_start": part.start,
+                "range_end": part.end,
+            }
+            for one in outcome.unchanged
+            for part in one.cells
         ],
     )
 

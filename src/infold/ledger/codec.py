@@ -16,6 +16,7 @@ from infold.core.files import FileCell, FilesOutcome, IngestedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.record import COUNTS, Outcome, QuarantinedSession, Receipt
 from infold.core.trace import Cause, CellChange, Pending, Trace
+from infold.core.unchanged import Unchanged
 
 
 def dump(value: Any) -> str:
@@ -41,6 +42,10 @@ def dump_outcome(outcome: Outcome) -> str:
             "freed": outcome.released,
             "untold": outcome.cell_column,
             "left_out": outcome.left_out,
+            "unchanged": [
+                [sorted(one.columns), [[part.start, part.end] for part in one.cells]]
+                for one in outcome.unchanged
+            ],
         }
     )
 
@@ -64,16 +69,22 @@ def load_outcome(text: str) -> Outcome:
         released=tuple((of, start) for of, start in raw.get("freed", ())),
         cell_column=raw.get("untold"),
         left_out=raw.get("left_out"),
+        unchanged=tuple(
+            Unchanged(
+                frozenset(columns), Ranges(tuple(Interval(start, end) for start, end in parts))
+            )
+            for columns, parts in raw.get("unchanged", ())
+        ),
     )
 
 
 def without_rows_of_tables(outcome: Outcome) -> Outcome:
     """
-    The outcome as kept once its step is done: without changes, files and quarantine.
+    The outcome as kept once its step is done: without changes, files, quarantine and columns.
 
     Those are in tables of their own then; a history of a thousand runs stays small.
     """
-    return replace(outcome, changes=(), files=None, quarantined=(), released=())
+    return replace(outcome, changes=(), files=None, quarantined=(), released=(), unchanged=())
 
 
 def dump_receipt(receipt: Receipt) -> str:

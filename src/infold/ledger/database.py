@@ -23,7 +23,7 @@ from infold.core.trace import UNKNOWN
 from infold.ledger.generated_sql import SCHEMA, SQL
 from infold.messages import run_errors
 
-FORMAT = 7
+FORMAT = 8
 """The version of the tables. A ledger with a greater one was written by a newer program."""
 
 FORMAT_ROW = "infold.ledger"
@@ -247,7 +247,8 @@ def _upgrade(connection: sqlite3.Connection) -> None:
     Up to format 3 nobody wrote down the campaigns of sessions in quarantine. A rebuild finds them,
     so the traces of models that have such sessions are made to hold no longer. Up to format 4 a
     manual entry excluded sessions or released them, and took no earlier entry back. Up to format 6
-    no definition was kept: a run adopts those in the files for tables that they built.
+    no definition was kept: a run adopts those in the files for tables that they built. Up to format
+    7 every reader of a replaced table was built again.
     """
     connection.execute("BEGIN IMMEDIATE")
     try:

@@ -119,6 +119,11 @@ SCHEMA: tuple[str, ...] = (
         "(model) ) WITHOUT ROWID"
     ),
     (
+        "CREATE TABLE unchanged ( table_name TEXT NOT NULL, version BIGINT NOT NULL, columns "
+        "TEXT NOT NULL, range_start BIGINT NOT NULL, range_end BIGINT NOT NULL, PRIMARY KEY "
+        "(table_name, version, columns, range_start) ) WITHOUT ROWID"
+    ),
+    (
         "CREATE TABLE versions ( table_name TEXT NOT NULL, number BIGINT NOT NULL, snapshot "
         "BIGINT, step TEXT NOT NULL, run TEXT NOT NULL, committed_at BIGINT NOT NULL, rows "
         "BIGINT NOT NULL, whole BOOLEAN NOT NULL, PRIMARY KEY (table_name, number) ) WITHOUT "
@@ -207,10 +212,18 @@ SQL: dict[str, str] = {
         "INSERT INTO trace_pending (model, seq, range_start, range_end, cause) VALUES (:model, "
         ":seq, :range_start, :range_end, :cause)"
     ),
+    "add_unchanged": (
+        "INSERT INTO unchanged (table_name, version, columns, range_start, range_end) VALUES "
+        "(:table_name, :version, :columns, :range_start, :range_end)"
+    ),
     "add_version": (
         "INSERT INTO versions (table_name, number, snapshot, step, run, committed_at, rows, "
         "whole) VALUES (:table_name, :number, :snapshot, :step, :run, :committed_at, :rows, "
         ":whole)"
+    ),
+    "advance_trace": (
+        "UPDATE trace_inputs SET version=:new_version WHERE trace_inputs.model = :of_model AND "
+        "trace_inputs.input = :of_input"
     ),
     "applied": (
         "SELECT applied.model, applied.digest, applied.applied_at FROM applied WHERE "
@@ -245,10 +258,11 @@ SQL: dict[str, str] = {
         "= :file ORDER BY file_cells.file, file_cells.cell_start"
     ),
     "changes": (
-        "SELECT changes.cell_start, changes.cell_end, changes.added, changes.removed, "
-        "changes.rows_before, changes.rows_after, changes.content_before, changes.content_after, "
-        "changes.last FROM changes WHERE changes.table_name = :table_name AND changes.version > "
-        ":since ORDER BY changes.version, changes.cell_start, changes.cell_end"
+        "SELECT changes.version, changes.cell_start, changes.cell_end, changes.added, "
+        "changes.removed, changes.rows_before, changes.rows_after, changes.content_before, "
+        "changes.content_after, changes.last FROM changes WHERE changes.table_name = :table_name "
+        "AND changes.version > :since ORDER BY changes.version, changes.cell_start, "
+        "changes.cell_end"
     ),
     "close_run": (
         "UPDATE runs SET state=:new_state, finished_at=:new_finished_at, receipt=:new_receipt, "
@@ -300,6 +314,10 @@ SQL: dict[str, str] = {
     "drop_trace_entries": "DELETE FROM trace_entries WHERE trace_entries.model = :model",
     "drop_trace_inputs": "DELETE FROM trace_inputs WHERE trace_inputs.model = :model",
     "drop_trace_pending": "DELETE FROM trace_pending WHERE trace_pending.model = :model",
+    "drop_unchanged": (
+        "DELETE FROM unchanged WHERE unchanged.table_name = :table_name AND unchanged.version <= "
+        ":upto"
+    ),
     "entries": (
         "SELECT manual_entries.number, manual_entries.session_of, manual_entries.held, "
         "manual_entries.session_start, manual_entries.session_end, manual_entries.reason, "
@@ -440,6 +458,11 @@ SQL: dict[str, str] = {
         "trace_pending.model, trace_pending.seq, trace_pending.range_start"
     ),
     "traces": "SELECT traces.model, traces.fingerprint FROM traces",
+    "unchanged": (
+        "SELECT unchanged.version, unchanged.columns, unchanged.range_start, unchanged.range_end "
+        "FROM unchanged WHERE unchanged.table_name = :table_name AND unchanged.version > :since "
+        "ORDER BY unchanged.version, unchanged.columns, unchanged.range_start"
+    ),
     "unfinished": (
         "SELECT steps.id, steps.run, steps.seq, steps.model, steps.action, steps.state, "
         "steps.detail, steps.outcome, steps.started_at, steps.finished_at, steps.error FROM "

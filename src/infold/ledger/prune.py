@@ -36,4 +36,6 @@ def _drop_oldest(query: Query, kind: str, table: str, bound: int, budget: int) -
     if upto is None or budget <= 0:
         return 0
     query.run(f"drop_{kind}", table_name=table, upto=upto)
+    if kind == "changes":
+        query.run("drop_unchanged", table_name=table, upto=upto)
     return rows

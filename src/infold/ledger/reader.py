@@ -18,6 +18,7 @@ from infold.core.interval import Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.record import Applied, Arrival, QuarantinedSession, RunRecord, StepRecord
 from infold.core.trace import Cause, CellChange, CellState, Pending, Trace, Version
+from infold.core.unchanged import Unchanged
 from infold.ledger import codec
 from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database
 
@@ -146,9 +147,30 @@ class SqlLedgerReader:
 
     def changes(self, table: str, since: int) -> Sequence[CellChange]:
         """Changes by versions newer than ``since``, in version order (not netted)."""
+        found = self.changes_by_version(table, since)
+        return tuple(change for changes in found.values() for change in changes)
+
+    def changes_by_version(self, table: str, since: int) -> Mapping[int, Sequence[CellChange]]:
+        """The same changes, by version."""
         with self._database.read() as query:
             rows = query.all("changes", table_name=table, since=since)
-        return tuple(CellChange(Interval(start, end), *rest) for start, end, *rest in rows)
+        found: dict[int, list[CellChange]] = {}
+        for version, start, end, *rest in rows:
+            found.setdefault(version, []).append(CellChange(Interval(start, end), *rest))
+        return found
+
+    def unchanged(self, table: str, since: int) -> Mapping[int, Sequence[Unchanged]]:
+        """What versions newer than ``since`` left unchanged, by version."""
+        with self._database.read() as query:
+            rows = query.all("unchanged", table_name=table, since=since)
+        parts: dict[tuple[int, str], list[Interval]] = {}
+        for version, columns, start, end in rows:
+            parts.setdefault((version, columns), []).append(Interval(start, end))
+        found: dict[int, list[Unchanged]] = {}
+        for (version, columns), cells in parts.items():
+            one = Unchanged(frozenset(json.loads(columns)), Ranges(tuple(cells)))
+            found.setdefault(version, []).append(one)
+        return found
 
     def versions_losing_rows(self, table: str, within: Interval) -> Sequence[int]:
         """The versions with which cells that overlap ``within`` lost rows, oldest first."""

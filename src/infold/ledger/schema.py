@@ -147,6 +147,18 @@ changes = Table(
     **CLUSTERED,
 )
 
+unchanged = Table(
+    "unchanged",
+    metadata,
+    _text("table_name", key=True),
+    _big("version", key=True),
+    _text("columns", key=True),
+    _big("range_start", key=True),
+    _big("range_end"),
+    **CLUSTERED,
+)
+"""``columns`` are a JSON list of lower-case names, in order."""
+
 cells = Table(
     "cells",
     metadata,

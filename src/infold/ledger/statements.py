@@ -221,9 +221,16 @@ def _tables() -> dict[str, ClauseElement]:
         .where(version.table_name == bindparam("table_name"), version.number > bindparam("since"))
         .order_by(version.number),
         "add_version": insert(s.versions),
-        "changes": select(*_columns(s.changes, skip=("table_name", "version")))
+        "changes": select(*_columns(s.changes, skip=("table_name",)))
         .where(change.table_name == bindparam("table_name"), change.version > bindparam("since"))
         .order_by(change.version, change.cell_start, change.cell_end),
+        "unchanged": select(*_columns(s.unchanged, skip=("table_name",)))
+        .where(
+            s.unchanged.c.table_name == bindparam("table_name"),
+            s.unchanged.c.version > bindparam("since"),
+        )
+        .order_by(s.unchanged.c.version, s.unchanged.c.columns, s.unchanged.c.range_start),
+        "add_unchanged": insert(s.unchanged),
         "losing": select(change.version)
         .where(
             change.table_name == bindparam("table_name"),
@@ -282,6 +289,12 @@ def _traces() -> dict[str, ClauseElement]:
         ).order_by(pending.model, pending.seq, pending.range_start),
         "trace_entries": select(s.trace_entries),
         "add_trace": insert(s.traces),
+        "advance_trace": update(s.trace_inputs)
+        .where(
+            s.trace_inputs.c.model == bindparam("of_model"),
+            s.trace_inputs.c.input == bindparam("of_input"),
+        )
+        .values(version=bindparam("new_version")),
         "restamp_trace": update(s.traces)
         .where(s.traces.c.model == bindparam("of_model"))
         .values(fingerprint=bindparam("new_fingerprint")),
@@ -326,6 +339,10 @@ def _pruning() -> dict[str, ClauseElement]:
         "drop_changes": delete(s.changes).where(
             s.changes.c.table_name == bindparam("table_name"),
             s.changes.c.version <= bindparam("upto"),
+        ),
+        "drop_unchanged": delete(s.unchanged).where(
+            s.unchanged.c.table_name == bindparam("table_name"),
+            s.unchanged.c.version <= bindparam("upto"),
         ),
         "old_arrivals": _old(s.arrivals, s.arrivals.c.model),
         "drop_arrivals": delete(s.arrivals).where(

@@ -376,6 +376,13 @@ class SqlLedger(SqlLedgerReader):
                 made = definitions[digest].fingerprint
                 query.run("restamp_trace", of_model=name, new_fingerprint=made)
 
+    def advance(self, inputs: Mapping[str, Mapping[str, int]]) -> None:
+        """Record that tables are right for newer versions of their inputs, by model and input."""
+        with self._writing("advance") as query:
+            for model, versions in inputs.items():
+                for name, version in versions.items():
+                    query.run("advance_trace", of_model=model, of_input=name, new_version=version)
+
     def remember_locations(self, locations: Mapping[str, str]) -> None:
         """Keep where metadata is now; names that are not given stay as they were."""
         with self._writing("remember_locations") as query:

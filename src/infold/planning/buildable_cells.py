@@ -140,3 +140,10 @@ def split_into_batches(
     filled = [cell for cell in cells_with_rows(node, model) if cells.overlaps(cell)]
     ends = [MIN, *(filled[at - 1].end for at in range(size, len(filled), size)), MAX]
     return [cells & Ranges((Interval(*between),)) for between in pairwise(ends)]
+
+
+def most_concurrent_batches(node: Node, asked: PlanOptions) -> int:
+    """How many batches of a model are built at the same time."""
+    incremental = node.model.incremental
+    limits = (incremental.batch_concurrency if incremental else None, asked.jobs)
+    return min((limit for limit in limits if limit is not None), default=1)

@@ -15,6 +15,9 @@ from dataclasses import replace
 from infold.core.interval import Ranges, show_duration, show_instant
 from infold.core.model import Kind
 from infold.core.plan import (
+    HELD_BACK,
+    NOT_EMPTIED,
+    READS_NO_CHANGE,
     UP_TO_DATE,
     Action,
     FileDiff,
@@ -33,6 +36,7 @@ from infold.planning.buildable_cells import (
     cells_with_rows,
     completed_range,
     continued_build,
+    most_concurrent_batches,
     replaced_whole,
     retained_range,
     split_into_batches,
@@ -45,18 +49,14 @@ from infold.planning.staleness import (
     changed_input_reason,
     changes_by_cause,
     entry_reasons,
+    newest_version,
     next_due,
+    only_redefined,
     rows_to_read,
     whole_table_reason,
 )
 
 _EVERYTHING = PlanOptions()
-
-HELD_BACK = "its definition changed: all of it is built at once, by a run without a window"
-"""Why a run with a window skips a table with a changed definition."""
-
-NOT_EMPTIED = "its definition changed, and there are no rows where it is to be built: it stays"
-"""Why a window without rows does not replace a table with a changed definition."""
 
 
 def plan(project: Project, observed: Observations, asked: PlanOptions = _EVERYTHING) -> Plan:
@@ -98,7 +98,7 @@ class _PlanDraft:
             known = self.observed.models.get(entry.name)
             dropped = known is not None and known.trace is None
             if entry.name not in self.steps and (
-                dropped or self._newest_version(node, entry.name) == 0
+                dropped or newest_version(self.observed.models[node.name], entry.name) == 0
             ):
                 self.skipped.append(Skipped(node.name, f"its input {entry.name} was never built"))
                 return
@@ -113,7 +113,9 @@ class _PlanDraft:
         if step is not None:
             self.steps[node.name] = step
         elif not any(entry.model == node.name for entry in self.skipped):
-            self.skipped.append(Skipped(node.name, UP_TO_DATE))
+            kept = sorted(self.observed.models[node.name].inputs_kept & self.steps.keys())
+            why = READS_NO_CHANGE.format(", ".join(kept)) if kept else UP_TO_DATE
+            self.skipped.append(Skipped(node.name, why))
 
     def events(self, node: Node, model: ModelObservation) -> Step | None:
         """
@@ -225,7 +227,7 @@ class _PlanDraft:
         if not build:
             return None
         # What makes the table does so before other batches come.
-        together = 1 if first else self._most_concurrent_batches(node)
+        together = 1 if first else most_concurrent_batches(node, self.options)
         parts = split_into_batches(node, model, cells, self.options)
         batch, beside = parts[0], tuple(parts[1:together])
         pending.extend(
@@ -324,12 +326,6 @@ class _PlanDraft:
         if early:
             self.skipped.append(Skipped(node.name, "not over by the last tick of its cron", early))
 
-    def _most_concurrent_batches(self, node: Node) -> int:
-        """How many batches of a model are built at the same time."""
-        incremental = node.model.incremental
-        limits = (incremental.batch_concurrency if incremental else None, self.options.jobs)
-        return min((limit for limit in limits if limit is not None), default=1)
-
     def _stale_reasons(self, node: Node, model: ModelObservation, reach: int) -> list[Reason]:
         """Why cells of a built model are stale; changes reach ``reach`` beyond their cells."""
         reasons = [
@@ -341,7 +337,7 @@ class _PlanDraft:
                 reasons.append(changed_input_reason(node, diff, cause, changes, reach))
         for entry in node.stored_inputs:
             step = self.steps.get(entry.name)
-            if step is not None:
+            if step is not None and not self._kept(model, step):
                 # Which keys change is not known yet, so rows of them may be anywhere.
                 anywhere = node.is_lookup(entry.name)
                 known = step.stale_cells or anywhere
@@ -354,11 +350,12 @@ class _PlanDraft:
                 )
         return reasons
 
-    def _newest_version(self, node: Node, name: str) -> int:
-        for diff in self.observed.models[node.name].inputs:
-            if diff.name == name:
-                return diff.newest_version
-        return 0
+    def _kept(self, model: ModelObservation, step: Step) -> bool:
+        """Whether a step changes nothing that a model reads: only its definition has changed."""
+        built = self.observed.models[step.model]
+        before = [self.steps[diff.name] for diff in built.inputs if diff.name in self.steps]
+        kept = step.model in model.inputs_kept and only_redefined(step, built)
+        return kept and all(self._kept(built, one) for one in before)
 
     def _make_step(
         self,

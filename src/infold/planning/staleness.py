@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from infold.core.interval import Ranges
 from infold.core.model import Kind
 from infold.core.plan import (
+    FileDiff,
     InputDiff,
     ModelObservation,
     Reason,
+    Step,
 )
 from infold.core.project import Node
 from infold.core.trace import Cause, CellChange
@@ -50,6 +52,31 @@ def whole_table_reason(node: Node, model: ModelObservation) -> Reason | None:
         cause = Cause.REDEFINED if replaces_by_parts(node) else Cause.DEFINITION
         return Reason(cause, "its definition changed", Ranges.ever())
     return None
+
+
+def newest_version(model: ModelObservation, name: str) -> int:
+    """The newest version of an input of a model; 0 if it was never built."""
+    return next((diff.newest_version for diff in model.inputs if diff.name == name), 0)
+
+
+def only_redefined(step: Step, model: ModelObservation) -> bool:
+    """Whether a step builds a table only because of its definition; its inputs are as they were."""
+    if any(reason.cause is not Cause.DEFINITION for reason in step.reasons):
+        return False
+    if model.trace is None or model.trace.pending or next(entry_reasons(model), None):
+        return False
+    return not any(
+        newest_version(model, name) != version for name, version in model.trace.inputs.items()
+    ) and not (model.files and _other_files(model.files))
+
+
+def _other_files(files: FileDiff) -> bool:
+    """Whether files came, went, or have rows that came due, since those that were ingested."""
+    known = {(file.path, file.fingerprint) for file in files.ingested}
+    due = any(file.next_due is not None and file.next_due <= files.as_of for file in files.ingested)
+    return bool(due or files.removed) or any(
+        (file.path, file.fingerprint) not in known for file in files.new
+    )
 
 
 def entry_reasons(model: ModelObservation) -> Iterator[Reason]:

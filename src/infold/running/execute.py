@@ -31,6 +31,7 @@ from infold.planning.model_states import model_states
 from infold.planning.planner import plan
 from infold.planning.protection import refused_rebuilds, unrecorded_table
 from infold.planning.removals import refuse_removals
+from infold.running.advance_traces import advance_traces
 from infold.running.changed_keys import KeyLocations, KeyQuestion
 from infold.running.concurrent_batches import CommitTurn, side_by_side
 from infold.running.definitions_to_analyse import DefinitionsToAnalyse
@@ -126,6 +127,7 @@ class Runner:
             self.observer.restated = frozenset(asked.restated)
             self.observer.removals_allowed = request.allow_removals
             observed = key_locations.add_to(self.observer.observe_all())
+            advance_traces(self.ledger, observed)
             now = with_definitions(plan(self.project, observed, asked), course.digests)
             if missing := key_locations.unanswered(observed, course.runnable(now)):
                 engine = engine or self.engine(course.run, now)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from hashlib import sha256
 
 from infold.core.definition import How, Redefinition
@@ -19,9 +20,10 @@ from infold.core.model import Drift, Kind, Source, table_name
 from infold.core.plan import FileDiff, InputDiff, ModelObservation, Observations
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project
-from infold.core.trace import CellState, Trace, Version, net_changes, was_dropped
+from infold.core.trace import CellChange, CellState, Trace, Version, was_dropped
 from infold.messages import errors, mismatches
 from infold.running.ledger_consistency import foreign_tables, refuse_other_project
+from infold.running.read_columns import InputChanges
 from infold.system import failures
 
 Files = tuple[Sequence[ListedFile], Sequence[str]]
@@ -130,6 +132,12 @@ class Observer:
             node.name: replace(
                 self._model(node, traces.get(node.name), heads, entries.get(node.name, 0)),
                 redefined=redefined.get(node.name),
+                inputs_kept=frozenset(
+                    entry.name
+                    for entry in node.stored_inputs
+                    if entry.name in redefined
+                    and self._changes.keeps(node, entry.name, redefined[entry.name])
+                ),
             )
             for node in self.project
             if node.model.kind is not Kind.VIEW
@@ -219,7 +227,7 @@ class Observer:
         again = fresh or node.name in self.restated  # then all files are ingested again
         files = self._file_diff(node, fresh=again) if node.model.kind is Kind.EVENTS else None
         inputs = tuple(
-            self._input_diff(entry.name, trace, heads, fresh, node.name in self.restated)
+            self._input_diff(node, entry.name, trace, heads, fresh=fresh)
             for entry in node.stored_inputs
         )
         if any(diff.changes for diff in inputs):  # what one changes is built from the others too
@@ -251,22 +259,27 @@ class Observer:
 
     def _input_diff(
         self,
+        node: Node,
         name: str,
         trace: Trace | None,
         heads: Mapping[str, Version],
+        *,
         fresh: bool,
-        restated: bool,
     ) -> InputDiff:
         head = heads[name].number if name in heads else 0
-        since = trace.inputs.get(name, 0) if trace else 0
-        changes = (
-            net_changes(self.ledger.changes(name, since)) if head > since and not fresh else ()
-        )
+        since, changes = trace.inputs.get(name, 0) if trace else 0, tuple[CellChange, ...]()
+        if not fresh:
+            since, changes = self._changes.since(node, name, since, head)
         pending = bool(trace and trace.pending)
-        cells = tuple(self.ledger.cells(name)) if changes or fresh or pending or restated else ()
+        needs_cells = changes or fresh or pending or node.name in self.restated
+        cells = tuple(self.ledger.cells(name)) if needs_cells else ()
         # A table that was dropped meanwhile has no snapshot left that its reader has read.
         dropped_since = bool(changes) and was_dropped(self.ledger.versions(name, since))
         return InputDiff(name, since, head, changes, cells, dropped_since)
+
+    @cached_property
+    def _changes(self) -> InputChanges:
+        return InputChanges(self.project, self.ledger)
 
     def _file_diff(self, node: Node, *, fresh: bool) -> FileDiff:
         source = self.project.sources[node.source or node.name]

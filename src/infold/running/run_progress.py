@@ -11,13 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from infold.core.interval import Ranges
-from infold.core.plan import UP_TO_DATE, Plan, PlanOptions, Step
+from infold.core.plan import HELD_BACK, UP_TO_DATE, Plan, PlanOptions, Step
 from infold.core.project import Project
 from infold.core.record import Receipt
 from infold.core.report import Failure, ModelState, RunResult
 from infold.messages.errors import InfoldError
 from infold.planning.model_states import state_after_run
-from infold.planning.planner import HELD_BACK
 from infold.running.run_totals import run_receipt
 
 ENDS = frozenset({"lease-lost", "ledger-unusable", "not-a-ledger", "engine-died", "spark-start"})

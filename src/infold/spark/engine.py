@@ -26,6 +26,7 @@ from infold.spark.step_context import Work
 from infold.spark.storages import storage_of
 from infold.spark.tables.port import MaintainedTables
 from infold.spark.time_range import recompute
+from infold.spark.unchanged_columns import with_unchanged_columns
 from infold.system import failures
 
 _KINDS: dict[Kind, Callable[[Work, Step, Prepared], Outcome]] = {
@@ -64,7 +65,8 @@ class SparkEngine:
         node = self.project[step.model]
         try:
             with self.work(step_id) as work:
-                return _KINDS[node.model.kind](work, step, prepared)
+                outcome = _KINDS[node.model.kind](work, step, prepared)
+                return self._compared(work, step, outcome)
         except (PySparkException, Py4JError) as error:
             if known := failures.known_failure(error):
                 raise known from error
@@ -75,6 +77,13 @@ class SparkEngine:
             what, condition = _words_and_class(error)
             failed = run_errors.step_failed(model=step.model, what=what, condition=condition)
             raise failed from error
+
+    def _compared(self, work: Work, step: Step, outcome: Outcome) -> Outcome:
+        """The outcome, with what a replaced table has left unchanged for its readers."""
+        try:
+            return with_unchanged_columns(work, step, outcome)
+        except Exception:  # noqa: BLE001 (the table is committed; all its readers are built)
+            return outcome
 
     def _read(self, step: Step) -> list[str]:
         """The stored tables that a step reads; its own too if it was built before."""

@@ -8,31 +8,51 @@ from math import isnan
 from random import Random
 
 import duckdb
-from tests.analysis.definitions.pairs import VIEW
+from tests.analysis.definitions.pairs import COLUMNS, VIEW
 
 WORLDS = 4
 """How many contents of the tables there are."""
 
 
 @cache
-def engine(world: int) -> duckdb.DuckDBPyConnection:
-    """The engine with tables of some content."""
-    rng, made = Random(world), duckdb.connect()
+def engine(
+    world: int, kept: tuple[tuple[str, frozenset[str]], ...] | None = None
+) -> duckdb.DuckDBPyConnection:
+    """
+    The engine with tables of some content.
+
+    With ``kept``, columns of tables, all others have other values in the same rows.
+    """
+    made = duckdb.connect()
     made.execute("SET threads = 1")
     made.execute("CREATE TABLE t (a int, b int, c int, s text, d double, xs int[], ts timestamp)")
     made.execute("CREATE TABLE u (a int, b int, k int, s text)")
-    for at in range(9):
-        a, b = _few(rng), _few(rng)
-        row = [a, b, at - 2, rng.choice(["x", "X1", "a b", None]), rng.choice([0.5, 2.0, None])]
-        xs = [rng.randint(0, 3) for _ in range(rng.randint(0, 3))]
-        made.execute(
-            "INSERT INTO t VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [*row, xs, f"2024-0{rng.randint(1, 3)}-1{rng.randint(0, 9)} 10:00:00"],
-        )
-    for at in range(6):
-        made.execute("INSERT INTO u VALUES (?, ?, ?, ?)", [_few(rng), _few(rng), at, "x"])
+    one, other = _content(Random(world), 0), _content(Random(world + 1000), 100)
+    for table, every in one.items():
+        columns = COLUMNS[table]
+        wanted = columns if kept is None else dict(kept).get(table, frozenset())
+        for row, twin in zip(every, other[table], strict=True):
+            values = [
+                value if name in wanted else changed
+                for name, value, changed in zip(columns, row, twin, strict=True)
+            ]
+            made.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(values))})", values)
     made.execute(f"CREATE VIEW v AS {VIEW}")
     return made
+
+
+def _content(rng: Random, number: int) -> dict[str, list[list[object]]]:
+    """The rows of both tables; their unique columns count from a number."""
+    found: dict[str, list[list[object]]] = {"t": [], "u": []}
+    for at in range(9):
+        a, b = _few(rng), _few(rng)
+        s, d = rng.choice(["x", "X1", "a b", None]), rng.choice([0.5, 2.0, None])
+        xs = [rng.randint(0, 3) for _ in range(rng.randint(0, 3))]
+        ts = f"2024-0{rng.randint(1, 3)}-1{rng.randint(0, 9)} 10:00:00"
+        found["t"].append([a, b, number + at - 2, s, d, xs, ts])
+    for at in range(6):
+        found["u"].append([_few(rng), _few(rng), number + at, "x"])
+    return found
 
 
 def _few(rng: Random) -> int | None:
@@ -42,19 +62,26 @@ def _few(rng: Random) -> int | None:
 Rows = Counter[tuple[object, ...]]
 
 
-def rows(sql: str, world: int) -> tuple[tuple[str, ...], list[tuple[object, ...]]] | None:
+def rows(
+    sql: str, world: int, kept: tuple[tuple[str, frozenset[str]], ...] | None = None
+) -> tuple[tuple[str, ...], list[tuple[object, ...]]] | None:
     """The columns and the rows of a query; None where the engine does not take it."""
     try:
-        found = engine(world).execute(sql)
+        found = engine(world, kept).execute(sql)
         names = tuple(column[0].lower() for column in found.description or ())
         return names, found.fetchall()
     except (duckdb.Error, RuntimeError):
         return None
 
 
-def seen(sql: str, columns: frozenset[str], world: int) -> Rows | None:
+def seen(
+    sql: str,
+    columns: frozenset[str],
+    world: int,
+    kept: tuple[tuple[str, frozenset[str]], ...] | None = None,
+) -> Rows | None:
     """The rows of a query in some columns, counted; None where the engine does not take it."""
-    found = rows(sql, world)
+    found = rows(sql, world, kept)
     if found is None:
         return None
     names, every = found

@@ -12,10 +12,9 @@ import pytest
 from tests.spark.time_range.daily_project import DailyProject, model, window
 
 from infold import api
-from infold.core.plan import Action
+from infold.core.plan import HELD_BACK, Action
 from infold.core.project import Project
 from infold.planning import buildable_cells
-from infold.planning.planner import HELD_BACK
 from infold.spark.time_range import piecewise, recompute
 
 pytestmark = pytest.mark.spark

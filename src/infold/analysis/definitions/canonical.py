@@ -24,7 +24,15 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.definitions.clauses import Doubt, clauses
-from infold.analysis.definitions.expressions import Need, Place, digest, everything, position
+from infold.analysis.definitions.expressions import digest
+from infold.analysis.definitions.places import (
+    Need,
+    Place,
+    columns_of,
+    everything,
+    position,
+    without_renaming,
+)
 from infold.analysis.definitions.selects import Select
 from infold.analysis.names.relation import (
     Block,
@@ -34,6 +42,7 @@ from infold.analysis.names.relation import (
     RenamedColumns,
     SetOperation,
     Table,
+    blocks_of,
 )
 from infold.analysis.names.select_parts import merges_columns
 
@@ -66,8 +75,8 @@ class Canon:
     def rows(self, relation: Relation, wanted: Collection[str]) -> str:
         """The form of the rows of a whole query, seen in some columns, by lower-case name."""
         places = {name: position(relation, name) for name in wanted}
-        form, free = self.form(relation, frozenset(places.values()), whole=True)
-        if free:
+        form, needs = self.form(relation, frozenset(places.values()), whole=True)
+        if any(isinstance(of, FromEntry) for of, _ in needs):
             raise Doubt
         return digest((form, sorted((n, self.column(relation, at)) for n, at in places.items())))
 
@@ -86,12 +95,12 @@ class Canon:
         """
         The form of a relation's rows, seen in the columns at some positions.
 
-        Also the columns of entries around it that it reads.
+        Also the columns that it reads of stored tables, and of entries of FROM around it.
         """
         key = relation, wanted, whole
         if key not in self._forms:
-            value, free = self._form(relation, wanted, whole=whole)
-            self._forms[key] = value if isinstance(value, str) else digest(value), free
+            value, needs = self._form(relation, wanted, whole=whole)
+            self._forms[key] = value if isinstance(value, str) else digest(value), needs
         return self._forms[key]
 
     def _form(
@@ -99,11 +108,11 @@ class Canon:
     ) -> tuple[object, frozenset[Need]]:
         if isinstance(relation, Table):
             if relation.view is None:
-                return ("table", relation.name.lower()), frozenset()
+                return ("table", relation.name.lower()), columns_of(relation, wanted)
             if not self._understood(relation):
                 if relation.name not in self.prints:
                     raise Doubt
-                return ("view", self.prints[relation.name]), frozenset()
+                return ("view", self.prints[relation.name]), _all_stored(relation.view)
             return self.form(relation.view, wanted)
         if isinstance(relation, RenamedColumns):
             _require_equal_width(relation, relation.inner)
@@ -141,13 +150,13 @@ class Canon:
         if not isinstance(node, exp.Union) or node.args.get("distinct"):
             wanted = everything(relation)
         _require_equal_width(relation.left, relation.right)
-        left, free = self.form(relation.left, wanted)
+        left, needs = self.form(relation.left, wanted)
         right, more = self.form(relation.right, wanted)
         pairs = sorted(
             (self.column(relation.left, at), self.column(relation.right, at)) for at in wanted
         )
         word = type(node).__name__, bool(node.args.get("distinct"))
-        return (word, left, right, pairs), free | more
+        return (word, left, right, pairs), needs | more
 
     # -- columns
 
@@ -197,6 +206,21 @@ class Canon:
         if entry not in self._labels:
             raise Doubt
         return self._labels[entry]
+
+
+def _all_stored(relation: Relation) -> frozenset[Need]:
+    """All columns of the stored tables below a relation."""
+    found: set[Need] = set()
+    for part in blocks_of(relation, views=True):
+        below = (
+            [entry.relation for entry in part.entries]
+            if isinstance(part, Block)
+            else [part.left, part.right]
+        )
+        for table in map(without_renaming, below):
+            if isinstance(table, Table) and table.view is None:
+                found |= columns_of(table, everything(table))
+    return frozenset(found)
 
 
 def _require_equal_width(one: Relation, two: Relation) -> None:

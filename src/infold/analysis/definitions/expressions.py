@@ -23,6 +23,7 @@ from infold.analysis.definitions.clauses import (
     boolean_terms,
     select_index,
 )
+from infold.analysis.definitions.places import Need, Place, everything, position
 from infold.analysis.names.relation import (
     Block,
     FromEntry,
@@ -37,10 +38,6 @@ from infold.analysis.rules.random import CHANCE, ENVIRONMENT
 from infold.analysis.sql.node_map import NodeMap
 from infold.analysis.sql.token_calls import closing_bracket
 
-Place: TypeAlias = int | str
-"""A column of a relation: its position, or its lower-case name in a table."""
-Need: TypeAlias = tuple[FromEntry, Place]
-"""A column of an entry of FROM."""
 Word: TypeAlias = str | tuple[object, ...]
 Terms: TypeAlias = list[tuple[str, Range]]
 """Conditions that are joined by AND: the form and the tokens of each."""
@@ -49,21 +46,6 @@ Terms: TypeAlias = list[tuple[str, Range]]
 def digest(value: object) -> str:
     """A short name for a nested value of tuples and texts."""
     return sha256(repr(value).encode()).hexdigest()[:32]
-
-
-def everything(relation: Relation) -> frozenset[int]:
-    """The positions of all columns; raises Doubt where they are not known."""
-    if relation.columns is None:
-        raise Doubt
-    return frozenset(range(len(relation.columns)))
-
-
-def position(relation: Relation, name: str) -> int:
-    """The position of the one column of a lower-case name."""
-    found = [at for at, column in enumerate(relation.columns or ()) if column.lower() == name]
-    if len(found) != 1 or not name:
-        raise Doubt
-    return found[0]
 
 
 class Forms(Protocol):

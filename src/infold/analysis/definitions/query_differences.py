@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from infold.analysis.definitions.canonical import Canon
 from infold.analysis.definitions.clauses import Doubt, Range
-from infold.analysis.definitions.expressions import everything
 from infold.analysis.definitions.meanings import Meaning, given
+from infold.analysis.definitions.places import everything
 from infold.analysis.definitions.selects import Select
 from infold.analysis.names.relation import Block, Relation, RenamedColumns, SetOperation, Table
 from infold.core.definition import Difference

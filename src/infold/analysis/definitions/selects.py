@@ -9,17 +9,16 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.definitions.clauses import Doubt, FromItem, Range
-from infold.analysis.definitions.expressions import (
-    Expressions,
+from infold.analysis.definitions.expressions import Expressions, Terms, Word, is_star
+from infold.analysis.definitions.places import (
     Need,
     Place,
-    Terms,
-    Word,
+    columns_of,
     everything,
-    is_star,
     position,
+    without_renaming,
 )
-from infold.analysis.names.relation import FromEntry, OtherRows, RenamedColumns, Table
+from infold.analysis.names.relation import FromEntry, OtherRows, Table
 from infold.analysis.names.select_parts import is_grouped, several_sets
 from infold.analysis.sql.functions import TABLE_FUNCTIONS
 from infold.analysis.sql.token_calls import split_arguments
@@ -54,8 +53,8 @@ class Select(Expressions):
         """
         The form of its rows, relative to the columns at some positions.
 
-        Also the columns that it needs from SELECTs around it. The order of the rows of a ``whole``
-        query does not count.
+        Also the columns that it needs of stored tables and of SELECTs around it. The order of the
+        rows of a ``whole`` query does not count.
         """
         ranges, needs = self.parts.ranges, set[Need]()
         cut = "limit" in ranges or "offset" in ranges
@@ -223,13 +222,11 @@ class Select(Expressions):
     def _rows(
         self, entry: FromEntry, item: FromItem, places: set[Place], needs: set[Need]
     ) -> tuple[object, frozenset[Need]]:
-        relation = entry.relation
-        while isinstance(relation, RenamedColumns):
-            relation = relation.inner
+        relation = without_renaming(entry.relation)
         if isinstance(relation, OtherRows):
             return ("rows", self._generated(entry, item, needs)), frozenset()
         if isinstance(relation, Table) and relation.view is None:
-            return self.forms.form(relation, frozenset())
+            return self.forms.form(relation, frozenset())[0], columns_of(relation, places)
         relation = entry.relation
         wanted = {at if isinstance(at, int) else position(relation, at) for at in places}
         return self.forms.form(relation, frozenset(wanted))

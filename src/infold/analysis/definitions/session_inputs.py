@@ -12,8 +12,9 @@ from sqlglot.errors import TokenError
 
 from infold.analysis.definitions.canonical import Canon
 from infold.analysis.definitions.clauses import Doubt
-from infold.analysis.definitions.expressions import digest, everything, position
+from infold.analysis.definitions.expressions import digest
 from infold.analysis.definitions.meanings import Meaning
+from infold.analysis.definitions.places import everything, position
 from infold.analysis.names.relation import Block, Relation, Table
 from infold.core.project import Node
 
@@ -24,22 +25,28 @@ def input_form(meaning: Meaning, canon: Canon, *, unique: bool) -> str:
 
     If events are not ``unique`` by their key, all columns decide about their order. Raises Doubt.
     """
-    block, node = meaning.relation, meaning.node
-    if not isinstance(block, Block) or len(block.entries) != 1 or node.query is None:
-        raise Doubt
-    relation = block.entries[0].relation
+    relation = input_of(meaning)
     if isinstance(relation, Table) and relation.view is None:
         return relation.name.lower()
-    places = _read_places(node, relation) if unique else everything(relation)
+    places = read_places(meaning.node, relation) if unique else everything(relation)
     columns = relation.columns or ()
     forms = sorted((columns[at].lower(), canon.column(relation, at)) for at in places)
-    return digest((canon.form(relation, places), forms))
+    return digest((canon.form(relation, places)[0], forms))
 
 
-def _read_places(node: Node, relation: Relation) -> frozenset[int]:
+def input_of(meaning: Meaning) -> Relation:
+    """The one entry of FROM of a sessions model. Raises Doubt."""
+    block = meaning.relation
+    if not isinstance(block, Block) or len(block.entries) != 1:
+        raise Doubt
+    return block.entries[0].relation
+
+
+def read_places(node: Node, relation: Relation) -> frozenset[int]:
+    """The columns of its input that a sessions model reads, whatever its SELECT names."""
     query, sessions = node.query, node.model.sessions
-    assert query is not None
-    assert sessions is not None
+    if query is None or sessions is None:
+        raise Doubt
     always = {position(relation, name.lower()) for name in (query.time_column, *query.key)}
     pieces = [sessions.user or "", *sessions.identifier]
     pieces += [piece.sql for cut in sessions.cuts for piece in cut.event_sql]

@@ -1,0 +1,72 @@
+"""
+What new versions of an input mean to a model that does not read all of its columns.
+
+A model that computes cells again does so only for those with other rows in the columns that it
+reads. A model that folds compares rows of two versions, so for it a version counts as a whole; but
+it may begin with the last version before the first one that matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+
+from infold.core.definition import Redefinition
+from infold.core.model import Kind
+from infold.core.ports import Ledger
+from infold.core.project import Node, Project
+from infold.core.trace import CellChange, net_changes
+from infold.core.unchanged import changes_of_columns
+
+ReadColumns = Callable[[str, str], frozenset[str] | None]
+"""The columns that a model reads of an input, in lower case; None for all."""
+
+_FOLDS = (Kind.SESSIONS, Kind.CUMULATIVE_AGGREGATE, Kind.EVENTS)
+
+
+class InputChanges:
+    """Finds the changes of inputs that matter to their readers."""
+
+    def __init__(self, project: Project, ledger: Ledger) -> None:
+        self._project, self._ledger = project, ledger
+
+    @cached_property
+    def columns(self) -> ReadColumns:
+        """The columns that a model reads; made when a table was replaced, as most never are."""
+        from infold.analysis.definitions.columns_read import ColumnsRead
+
+        return ColumnsRead(self._project)
+
+    def keeps(self, node: Node, name: str, change: Redefinition) -> bool:
+        """Whether a changed definition is proven to keep all that a model reads of an input."""
+        if not change.columns_kept:
+            return False
+        columns = self.columns(node.name, name)
+        return columns is not None and columns <= change.columns_kept
+
+    def since(
+        self, node: Node, name: str, read: int, newest: int
+    ) -> tuple[int, tuple[CellChange, ...]]:
+        """
+        The net changes of an input since the version that a model has read.
+
+        With the newest version up to which nothing changed that the model reads.
+        """
+        if newest <= read:
+            return read, ()
+        changes = self._ledger.changes_by_version(name, read)
+        unchanged = self._ledger.unchanged(name, read)
+        columns = self.columns(node.name, name) if unchanged else None
+        if columns is None:
+            return read, _net(changes)
+        left: Mapping[int, Sequence[CellChange]] = changes_of_columns(columns, changes, unchanged)
+        if not left:
+            return newest, ()
+        read = min(left) - 1
+        if node.model.kind in _FOLDS:
+            left = {number: some for number, some in changes.items() if number > read}
+        return read, _net(left)
+
+
+def _net(changes: Mapping[int, Sequence[CellChange]]) -> tuple[CellChange, ...]:
+    return net_changes(change for number in sorted(changes) for change in changes[number])

@@ -1,0 +1,122 @@
+"""The columns that a query reads: with other values in all others it has the same rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from tests.analysis.definitions.drawn import drawn, written
+from tests.analysis.definitions.engine import WORLDS, seen
+from tests.analysis.definitions.pairs import COLUMNS, meaning, pairs
+from tests.declare.shop import SHOP, project
+
+from infold.analysis.definitions.columns_read import ColumnsRead, columns_read
+
+
+def read(sql: str) -> dict[str, str] | None:
+    """The columns that a query reads of each table, in order; None for all."""
+    found = columns_read(meaning(sql))
+    return None if found is None else {t: " ".join(sorted(c)) for t, c in sorted(found.items())}
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("SELECT a FROM t", {"t": "a"}),
+        ("SELECT A AS x FROM t WHERE c > 1", {"t": "a c"}),
+        ("SELECT count(*) AS n FROM t", {}),
+        ("SELECT x.a FROM (SELECT * FROM t) AS x", {"t": "a"}),
+        ("WITH w AS (SELECT *, b + c AS d2 FROM t) SELECT a FROM w", {"t": "a"}),
+        ("SELECT DISTINCT a FROM (SELECT DISTINCT a, b FROM t) AS x", {"t": "a b"}),
+        ("SELECT a FROM (SELECT a, b FROM t UNION ALL SELECT a, k FROM u)", {"t": "a", "u": "a"}),
+        ("SELECT a FROM (SELECT a, b FROM t UNION SELECT a, k FROM u)", {"t": "a b", "u": "a k"}),
+        ("SELECT t.s FROM t JOIN u ON t.a = u.k", {"t": "a s", "u": "k"}),
+        ("SELECT t.s FROM t JOIN u USING (a, b)", {"t": "a b s", "u": "a b"}),
+        ("SELECT t.c FROM t LEFT SEMI JOIN u ON t.b = u.b", {"t": "b c", "u": "b"}),
+        ("SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.c)", {"t": "a c", "u": "k"}),
+        ("SELECT (SELECT max(k) FROM u WHERE u.a = t.b) AS x FROM t", {"t": "b", "u": "a k"}),
+        ("SELECT a AS x, x + 1 AS y FROM t", {"t": "a"}),
+        ("SELECT a, sum(b) AS n FROM t GROUP BY 1 HAVING max(d) > 0", {"t": "a b d"}),
+        ("SELECT a, row_number() OVER (PARTITION BY s ORDER BY c) AS n FROM t", {"t": "a c s"}),
+        ("SELECT a FROM (SELECT a FROM t ORDER BY c LIMIT 3) AS x", {"t": "a c"}),
+        ("SELECT a FROM t ORDER BY c", {"t": "a"}),
+        ("SELECT q FROM (SELECT a, b, c FROM t) AS x(p, q, r)", {"t": "b"}),
+        ("SELECT x FROM t LATERAL VIEW explode(xs) AS x", {"t": "xs"}),
+        ("SELECT a FROM v", {"t": "a c"}),
+        ("SELECT b FROM v WHERE a = 1", {"t": "a b c"}),
+        ("SELECT * FROM u", {"u": "a b k s"}),
+        ("SELECT a, rand() AS x FROM t", None),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_columns_of_a_query(sql: str, expected: dict[str, str] | None) -> None:
+    """Columns count if they affect rows, and only then where that is easily seen."""
+    assert read(sql) == expected
+
+
+def check(sql: str) -> str:
+    """Evaluate a query with other values in the columns that it is said not to read."""
+    relation = meaning(sql).relation
+    columns = frozenset(name.lower() for name in (relation.columns if relation else None) or ())
+    found = columns_read(meaning(sql))
+    if found is None:
+        return "in doubt"
+    kept, evaluated = tuple(sorted(found.items())), False
+    for world in range(WORLDS):
+        one, other = seen(sql, columns, world), seen(sql, columns, world, kept)
+        if one is not None and other is not None:
+            evaluated = True
+            assert one == other, f"{sql}\nreads {found}"
+    if not evaluated:
+        return "not evaluated"
+    every = all(found.get(name, frozenset()) == set(COLUMNS[name]) for name in found)
+    return "all columns" if every else "some columns"
+
+
+def test_pairs() -> None:
+    """The queries that are compared elsewhere have the same rows."""
+    counts = Counter(check(sql) for pair in pairs() for sql in (pair.before, pair.after))
+
+    assert counts["some columns"] > 200
+
+
+@pytest.mark.deep
+@settings(max_examples=100, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_drawn_queries(seed: int) -> None:
+    """Queries at random have the same rows."""
+    rng = Random(seed)
+    event(check(written(drawn(rng), rng)))
+
+
+def test_columns_of_the_models_of_a_project() -> None:
+    """Models read the columns that they name, sessions also those that define them."""
+    shop = project(SHOP)
+    found = ColumnsRead(shop)
+
+    assert found("sessions", "clicks") == frozenset(
+        {"user_id", "event_id", "event_ts", "url", "amount"}
+    )
+    assert found("daily", "sessions") == frozenset({"session_start", "revenue"})
+
+
+def test_a_model_that_builds_on_a_persons_word_reads_all_columns() -> None:
+    """With an override the query is not relied upon."""
+    node = project(
+        {
+            "infold.yml": SHOP["infold.yml"],
+            "models/clicks.sql": SHOP["models/clicks.sql"],
+            "models/newest.sql": """---
+materialization: table
+timeseries: {event_time_column: day, granularity: day}
+incremental: {safety_overrides: {allow_nondeterministic: true}}
+---
+SELECT to_date(event_ts) AS day, first(url) AS url FROM clicks GROUP BY 1
+""",
+        }
+    )
+
+    assert ColumnsRead(node)("newest", "clicks") is None
