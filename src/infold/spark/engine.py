@@ -21,6 +21,7 @@ from infold.spark.damaged_tables import damaged_table
 from infold.spark.events import build as events_build
 from infold.spark.inputs import changed_keys
 from infold.spark.maintenance import Maintenance
+from infold.spark.retyped_inputs import has_retyped_inputs, without_trace
 from infold.spark.sessions import build as sessions_build
 from infold.spark.step_context import Work
 from infold.spark.storages import storage_of
@@ -65,6 +66,8 @@ class SparkEngine:
         node = self.project[step.model]
         try:
             with self.work(step_id) as work:
+                if has_retyped_inputs(work, step):
+                    return without_trace(step, prepared)
                 outcome = _KINDS[node.model.kind](work, step, prepared)
                 return self._compared(work, step, outcome)
         except (PySparkException, Py4JError) as error:
