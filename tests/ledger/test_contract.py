@@ -15,6 +15,7 @@ from infold.core.manual_entry import ManualEntry
 from infold.core.ports import Ledger
 from infold.core.record import Arrival, Outcome, Receipt
 from infold.core.trace import Cause, CellState, Pending, Trace
+from infold.core.unchanged import Unchanged
 from infold.messages import errors
 
 ONE, TWO, THREE = DAYS[2:5]
@@ -196,6 +197,44 @@ class TestVersions:
         many = Ranges.of(Interval(TWO.start + 2 * i, TWO.start + 2 * i + 1) for i in range(500))
 
         assert [state.cell for state in ledger.cells("events", many)] == [TWO]
+
+    def test_changes_come_by_version(self, ledger: Ledger) -> None:
+        """Changes newer than a version are known by their versions too."""
+        do(ledger, outcome(1, change(ONE, 3)))
+        do(ledger, outcome(2, change(TWO, 2), change(ONE, 4, before=3)))
+
+        found = ledger.changes_by_version("events", 0)
+
+        assert {number: list(some) for number, some in found.items()} == {
+            1: [change(ONE, 3)],
+            2: [change(ONE, 4, before=3), change(TWO, 2)],
+        }
+        assert list(ledger.changes_by_version("events", 1)) == [2]
+
+    def test_what_a_replacement_left_unchanged(self, ledger: Ledger) -> None:
+        """Columns and cells that a version left as they were are kept with it."""
+        do(ledger, outcome(1, change(ONE, 3), change(THREE, 1)))
+        left = (
+            Unchanged(frozenset({"a", "b"}), Ranges((ONE, THREE))),
+            Unchanged(frozenset(), Ranges((THREE,))),
+        )
+        do(ledger, replace(outcome(2, change(ONE, 3, before=3), whole=True), unchanged=left))
+
+        found = ledger.unchanged("events", 0)
+
+        assert {number: set(some) for number, some in found.items()} == {2: set(left)}
+        assert ledger.unchanged("events", 2) == {}
+        assert ledger.unchanged("daily", 0) == {}
+
+    def test_a_trace_is_advanced(self, ledger: Ledger) -> None:
+        """A table may be right for newer versions of some inputs without being built."""
+        trace = Trace("daily", "f", {"events": 1, "users": 5}, definition="d")
+        do(ledger, Outcome("daily", 1, trace))
+
+        ledger.advance({"daily": {"events": 3}})
+
+        moved = replace(trace, inputs={"events": 3, "users": 5})
+        assert ledger.traces() == {"daily": moved}
 
     def test_a_whole_replacement_empties_what_it_does_not_name(self, ledger: Ledger) -> None:
         """A replacement of a whole table removes the cells

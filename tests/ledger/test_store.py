@@ -27,6 +27,7 @@ from infold.core.manual_entry import ManualEntry
 from infold.core.ports import Ledger
 from infold.core.record import Outcome, QuarantinedSession, Receipt
 from infold.core.trace import UNKNOWN, CellChange, Trace
+from infold.core.unchanged import Unchanged
 from infold.ledger import generated_sql, open_ledger
 from infold.ledger.database import FORMAT, FORMAT_ROW, ID_ROW
 from infold.ledger.store import SqlLedger
@@ -187,7 +188,7 @@ class TestOpening:
         ledger.finish_step("s1", Outcome("daily", 1, Trace("daily", "f"), snapshot=1, whole=True))
         ledger.close()
         with sqlite3.connect(path) as connection:
-            for table in ("definitions", "trace_definitions", "applied"):
+            for table in ("definitions", "trace_definitions", "applied", "unchanged"):
                 connection.execute(f"DROP TABLE {table}")
             connection.execute("DELETE FROM meta WHERE name = ?", (ID_ROW,))
             connection.execute("UPDATE meta SET value = '6' WHERE name = ?", (FORMAT_ROW,))
@@ -195,6 +196,7 @@ class TestOpening:
         older = SqlLedger(path)
         assert older.traces() == {"daily": Trace("daily", "f")}
         assert older.applied() == {}
+        assert older.unchanged("daily", 0) == {}
         older.acquire("r2")
         adopted = replace(kept_of("daily"), fingerprint="f")
         older.keep_definitions({"d": adopted}, {"daily": "d"}, {"daily": "d"})
@@ -339,6 +341,7 @@ def _commit(ledger: Ledger, version: int, cells: int, inputs: dict[str, int]) ->
     for model, trace in (("events", {}), ("daily", inputs)):
         step = f"{model}-{version}"
         what = Outcome(model, version, Trace(model, "f", trace), changes, files=FilesOutcome("raw"))
+        what = replace(what, unchanged=(Unchanged(frozenset({"a"}), Ranges.ever()),))
         ledger.begin_step("r1", step, version, model, "fold", {})
         ledger.finish_step(step, what)
     ledger.finish_run("r1", "done", Receipt())
@@ -358,6 +361,7 @@ class TestSize:
             _commit(sql, version, 2, {"events": version})
 
         assert len(sql.changes("events", 0)) == 2 * KEEP
+        assert list(sql.unchanged("events", 0)) == list(range(6, KEEP + 6))
         assert len(sql.arrivals("events")) == 2 * KEEP
         assert len(sql.versions("events")) == KEEP + 5
 
@@ -369,7 +373,7 @@ class TestSize:
         for version in range(1, KEEP + 6):
             _commit(sql, version, 1, {"events": min(version, 3)})
 
-        assert len(sql.changes("events", 3)) == KEEP + 2
+        assert len(sql.changes("events", 3)) == len(sql.unchanged("events", 3)) == KEEP + 2
         assert len(sql.changes("events", 0)) == KEEP + 2
         assert len(sql.changes("daily", 0)) == KEEP
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
 
 import pytest
 from tests.planning.strips import (
@@ -35,12 +38,15 @@ from infold.core.interval import (
     parse_instant_text,
 )
 from infold.core.model import (
+    DefinitionChange,
     Materialization,
     Model,
     Override,
 )
 from infold.core.plan import (
     HELD_BACK,
+    READS_NO_CHANGE,
+    UP_TO_DATE,
     Action,
     ChangedKeyRows,
     FileDiff,
@@ -55,6 +61,41 @@ from infold.core.project import Bound, Input, Match, Node
 from infold.core.trace import Cause, CellChange, CellState, Pending, Trace
 from infold.planning.planner import plan
 from infold.render.plan import plan_screen
+
+
+def kept(*names: str) -> frozenset[str]:
+    """Inputs with columns that stay."""
+    return frozenset(names)
+
+
+def other(of: Node) -> ModelObservation:
+    """A model that was built by another definition."""
+    seen = built(of)
+    assert seen.trace is not None
+    return replace(seen, trace=replace(seen.trace, fingerprint="old"))
+
+
+def pending(seen: ModelObservation) -> ModelObservation:
+    """The same with cells that were left out."""
+    assert seen.trace is not None
+    part = (Pending(Cause.LATE, Ranges((day(1),))),)
+    return replace(seen, trace=replace(seen.trace, pending=part))
+
+
+def redefined(
+    kept: Mapping[str, str] = MappingProxyType({"daily": "sessions"}), **seen: ModelObservation
+) -> Observations:
+    """Sessions with another definition, and readers with the inputs that keep what they read."""
+    nodes = {"events": EVENTS, "sessions": SESSIONS, "daily": DAILY, "monthly": MONTHLY}
+    found = {name: built(node) for name, node in nodes.items()}
+    found |= {"sessions": other(SESSIONS)} | seen
+    for name, of in kept.items():
+        found[name] = replace(found[name], inputs_kept=frozenset({of}))
+    return Observations(0, found)
+
+
+FILE = IngestedFile(1, "a.csv", 10, "one", FIRST, next_due=None, rows=3, waiting=1)
+LISTED = ListedFile("a.csv", 10, 0, "one")
 
 
 class TestManualEntries:
@@ -172,6 +213,75 @@ class TestWholeReasons:
 
         assert made.steps[0].reasons[0].cause is Cause.DEFINITION
         assert made.steps[0].cells == Ranges.ever()
+
+    def test_readers_of_columns_that_stay_are_left_alone(self) -> None:
+        """Where only a definition changed, and what a model reads is proven to stay, nothing is
+        built; also two tables away.
+        """
+        made = plan(project(SESSIONS, DAILY, MONTHLY), redefined())
+
+        assert [step.model for step in made.steps] == ["sessions"]
+        assert {left.model: left.why for left in made.skipped} == {
+            "daily": READS_NO_CHANGE.format("sessions"),
+            "monthly": UP_TO_DATE,
+        }
+        both = redefined(daily=other(DAILY), kept={"daily": "sessions", "monthly": "daily"})
+        made = plan(project(SESSIONS, DAILY, MONTHLY), both)
+        assert [step.model for step in made.steps] == ["sessions", "daily"]
+        assert made.skipped[-1].why == READS_NO_CHANGE.format("daily")
+
+    def test_readers_of_a_table_that_is_replaced_by_parts_are_built(self) -> None:
+        """Such a table lacks cells for some time, so its readers have other rows."""
+        parts = with_incremental(DAILY, on_definition_change=DefinitionChange.REBUILT_CELLS)
+        fed = tuple(replace(diff, cells=states("# # # # # # #")) for diff in other(parts).inputs)
+        seen = redefined(daily=replace(other(parts), inputs=fed), kept={"monthly": "daily"})
+
+        made = plan(project(parts, MONTHLY), seen)
+
+        assert [step.model for step in made.steps] == ["daily", "monthly"]
+
+    @pytest.mark.parametrize(
+        "seen",
+        [
+            lambda: {"sessions": replace(other(SESSIONS), inputs=(InputDiff("events", 1, 2),))},
+            lambda: {"sessions": replace(other(SESSIONS), newest_entry=1)},
+            lambda: {"sessions": pending(other(SESSIONS))},
+            lambda: {"kept": {}},
+            lambda: {"kept": {"daily": "users"}},
+            lambda: {"events": replace(other(EVENTS), files=FileDiff("raw.clicks"))},
+        ],
+        ids=["a newer input", "an entry", "pending", "not kept", "another", "a redefined input"],
+    )
+    def test_readers_of_rows_that_may_change_are_built(
+        self, seen: Callable[[], dict[str, Any]]
+    ) -> None:
+        """Whatever else may have changed rows reaches the readers as ever."""
+        made = plan(project(EVENTS, SESSIONS, DAILY, MONTHLY), redefined(**seen()))
+
+        assert {"sessions", "daily", "monthly"} <= {step.model for step in made.steps}
+
+    @pytest.mark.parametrize(
+        ("files", "left"),
+        [
+            ({}, True),
+            ({"removed": (FILE,)}, False),
+            ({"new": (replace(LISTED, fingerprint="2"),)}, False),
+            ({"ingested": (replace(FILE, next_due=5),), "as_of": 5}, False),
+            ({"ingested": (replace(FILE, next_due=5),), "as_of": 4}, True),
+        ],
+        ids=["same", "removed", "other", "due", "not due"],
+    )
+    def test_files_that_are_read_again_are_no_change(
+        self, files: dict[str, Any], left: bool
+    ) -> None:
+        """Events with an added column read all their files again; other files are a change."""
+        found = FileDiff("raw.clicks", new=(LISTED,), ingested=(FILE,))
+        events = replace(other(EVENTS), files=replace(found, **files))
+        seen = {"events": events, "sessions": replace(built(SESSIONS), inputs_kept=kept("events"))}
+
+        made = plan(project(EVENTS, SESSIONS), Observations(0, seen))
+
+        assert ("sessions" not in {step.model for step in made.steps}) is left
 
     def test_a_changed_lookup_makes_every_cell_stale(self) -> None:
         """A changed table without a time column makes every cell of its readers stale."""

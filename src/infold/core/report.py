@@ -237,7 +237,8 @@ class ExplainedInput:
 
     ``mapping`` says in words which cells of the input a cell of the model depends on. ``built`` is
     the version its trace read, ``now`` the newest. ``bound`` is how far around its cell an
-    incremental model reads the input by ``partition_col``; None for a lookup.
+    incremental model reads the input by ``partition_col``; None for a lookup. ``columns`` are those
+    that it reads of the ``width`` columns of a table; None for all, and for a source.
     """
 
     name: str
@@ -246,6 +247,8 @@ class ExplainedInput:
     now: int | None
     bound: Bound | None = None
     partition_col: str | None = None
+    columns: tuple[str, ...] | None = None
+    width: int = 0
 
 
 @dataclass(frozen=True, slots=True)

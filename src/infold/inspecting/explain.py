@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from infold.analysis.definitions.columns_read import ColumnsRead
 from infold.core.definition import Definition
 from infold.core.interval import Interval, show_duration, show_instant
 from infold.core.model import Deduplicate, Kind, Strategy, table_name
@@ -90,6 +91,11 @@ def _applied(
 def _explained_input(observer: Observer, node: Node, entry: Input) -> ExplainedInput:
     heads = observer.ledger.newest_versions()
     trace = observer.ledger.traces().get(node.name)
+    known: tuple[str, ...] = ()
+    read: frozenset[str] | None = None
+    if entry in node.stored_inputs and node.model.kind is not Kind.VIEW:
+        known = observer.project[entry.name].columns
+        read = ColumnsRead(observer.project)(node.name, entry.name)
     return ExplainedInput(
         name=entry.name,
         mapping=_mapping_text(node, entry),
@@ -97,6 +103,8 @@ def _explained_input(observer: Observer, node: Node, entry: Input) -> ExplainedI
         now=heads[entry.name].number if entry.name in heads else None,
         bound=entry.bound if _by_time(node, entry) else None,
         partition_col=entry.time_column if _by_time(node, entry) else None,
+        columns=tuple(c for c in known if c.lower() in read) if known and read else None,
+        width=len(known),
     )
 
 

@@ -72,6 +72,9 @@ def _inputs_block(value: Explanation) -> str:
             if entry.built is not None and entry.built != entry.now:
                 versions = f"built from version {entry.built}, now {entry.now}"
         rows.append((entry.name, entry.mapping, versions))
+        if entry.columns is not None and len(entry.columns) < entry.width:
+            some = f"{len(entry.columns)} of {entry.width} columns: {', '.join(entry.columns)}"
+            rows.append(("", some, ""))
     return "\n".join(["Reads", *formatting.columns(rows)]) if rows else ""
 
 

@@ -254,7 +254,13 @@ def explanation(value: Explanation) -> JsonObject:
         "rows": value.rows,
         "cells": value.cells,
         "inputs": [
-            {"name": entry.name, "mapping": entry.mapping, "built": entry.built, "now": entry.now}
+            {
+                "name": entry.name,
+                "mapping": entry.mapping,
+                "built": entry.built,
+                "now": entry.now,
+                "columns": entry.columns,
+            }
             for entry in value.inputs
         ],
         "bounds": {
