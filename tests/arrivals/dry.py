@@ -128,6 +128,11 @@ class DryEngine:
         del models
         return {}
 
+    def derives_exactly(self, step: Step) -> bool:
+        """Values of the reference have no types of their own."""
+        del step
+        return True
+
     def concurrent(self, number: int) -> DryEngine:
         """The same one: memory sets nothing."""
         del number
@@ -148,11 +153,13 @@ class DryEngine:
             after, files = self._ingested(node, step)
         else:
             after = self._evaluated(step, step.model)
-        build = step.action is Action.BUILD or stored is None
+        build = step.action in (Action.BUILD, Action.DERIVE) or stored is None
         # What held before is what the ledger says: a dead run may have replaced the table since.
         held = {state.cell: (state.rows, state.content) for state in self.ledger.cells(step.model)}
         if node.model.kind is Kind.INCREMENTAL_TABLE and column is not None:
             after = _clamped(column, step, [], after)
+            if step.action is Action.DERIVE:
+                after = _derived(column, step, before, after)
             if not build:
                 held = {cell: kept for cell, kept in held.items() if step.cells.overlaps(cell)}
         changes = self._changes(node, held, before, after, whole=build)
@@ -168,7 +175,7 @@ class DryEngine:
             files=files,
             receipt=Receipt(read=len(after)),
         )
-        if not build:
+        if not build or step.action is Action.DERIVE:
             outcome = prepared(outcome)
         # What other batches committed meanwhile is carried along; the ledger knows of all of it.
         now = self._known(step.model)
@@ -288,10 +295,21 @@ class DryEngine:
 
 def _clamped(column: str, step: Step, before: Rows, after: Rows) -> Rows:
     """Rows of the step's cells as they should be, the others as they were."""
-    old = [] if step.action is Action.BUILD else before
+    old = [] if step.action in (Action.BUILD, Action.DERIVE) else before
     return [row for row in old if cell_start(row[column]) not in step.cells] + [
         row for row in after if cell_start(row[column]) in step.cells
     ]
+
+
+def _derived(column: str, step: Step, before: Rows, after: Rows) -> Rows:
+    """
+    Rows that can follow from stored ones: at times of these.
+
+    Rows of pending cells are left out. They are stale, and have to be built again anyway.
+    """
+    assert step.previous_trace is not None
+    times, stale = {row[column] for row in before}, step.previous_trace.pending_ranges
+    return [row for row in after if row[column] in times and cell_start(row[column]) not in stale]
 
 
 def _added_only(change: CellChange) -> CellChange:

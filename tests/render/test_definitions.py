@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from textwrap import dedent
 
 from tests.analysis.fingerprints import ALL
@@ -84,6 +85,27 @@ def test_losses_and_long_texts() -> None:
     assert max(map(len, lines)) <= 100
 
 
+def test_rows_that_follow_from_stored_rows() -> None:
+    """The line says so; programs get the expressions and conditions over stored columns."""
+    head, query = ALL["models/daily.sql"].split("FROM")
+    files = {**ALL, "models/daily.sql": f"{head}FROM{query.rstrip()} HAVING count(*) > 1\n"}
+    before, after = project(ALL), project(files)
+    (change,) = compare_projects(before.nodes, before.sources, after.nodes, after.sources)
+    derive = replace(build("daily", 0), action=Action.DERIVE)
+
+    lines = definitions_part(project(ALL), plan_of(change, steps=(derive,))).splitlines()
+    assert lines[2].strip() == "follows from stored rows: 0 input rows read"
+    rebuilt = definitions_part(project(ALL), plan_of(change, steps=(build("daily", 9),)))
+    assert "rebuild: about 9 rows to read" in rebuilt
+    assert "not built by this plan" in definitions_part(project(ALL), plan_of(change))
+    (found,) = definitions_json(plan_of(change, steps=(derive,)))
+    assert found["how"] == "derive"
+    assert found["derived"] == {
+        "columns": [{"name": name, "sql": f"`{name}`"} for name in ("day", "sessions", "revenue")],
+        "where": ["`sessions` > 1"],
+    }
+
+
 def test_json() -> None:
     """Programs get every difference with its place."""
     at = Spot("models/daily.sql", 14, 3)
@@ -113,6 +135,7 @@ def test_json() -> None:
                 }
             ],
             "how": "rebuild",
+            "derived": None,
             "rows": 300,
             "columns_kept": ["day", "revenue"],
             "losses": [],

@@ -45,6 +45,7 @@ class How(StrEnum):
     RESTAMP = "restamp"
     """The ledger records the new definition; no row is written."""
     DERIVE = "derive"
+    """The new rows follow from the stored rows; no input is read."""
     SPANS = "spans"
     REBUCKET = "rebucket"
     CELLS = "cells"
@@ -95,6 +96,37 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
+class Derivation:
+    """
+    How the rows of a new definition follow from the stored rows of the old one.
+
+    A row that fulfils all conditions of ``where`` gives one row with ``columns``. Everything is
+    Spark SQL over the stored columns. No value of ``grouped`` may be a floating-point number: a
+    group has several representations of one, and a condition might tell them apart. The stored
+    type of those in ``read_by_value`` must be the one that the query gave them.
+    """
+
+    columns: tuple[tuple[str, str], ...]
+    """The names and expressions of the new columns, in their order."""
+    where: tuple[str, ...] = ()
+    grouped: frozenset[str] = frozenset()
+    read_by_value: frozenset[str] = frozenset()
+    stored: tuple[str, ...] = ()
+    """All columns of the old definition."""
+
+    @property
+    def plain(self) -> tuple[tuple[str, str], ...]:
+        """The new columns that are stored columns as they are, and these."""
+        quoted = {"`" + name.replace("`", "``") + "`": name for name in self.stored}
+        return tuple((name, quoted[sql]) for name, sql in self.columns if sql in quoted)
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether every row stays as it is."""
+        return not self.where and self.plain == tuple((name, name) for name in self.stored)
+
+
+@dataclass(frozen=True, slots=True)
 class Redefinition:
     """
     A changed definition of a model.
@@ -111,6 +143,7 @@ class Redefinition:
     after: Node | None
     columns_kept: frozenset[str] = frozenset()
     losses: tuple[str, ...] = ()
+    derivation: Derivation | None = None
 
 
 class Decides(StrEnum):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from infold.core.definition import Redefinition
+from infold.core.definition import Derivation, Redefinition
 from infold.core.files import IngestedFile, ListedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.trace import Cause, CellChange, CellState, Trace
@@ -145,6 +145,8 @@ class PlanOptions:
     restated: Mapping[str, Ranges] = field(default_factory=dict)
     build_missing_in: Mapping[str, Ranges] = field(default_factory=dict)
     jobs: int | None = None
+    not_derived: frozenset[str] = frozenset()
+    """Models with rows that do not follow from the stored ones to the letter, as was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +186,8 @@ class Action(StrEnum):
     """Merge the input's changed rows into the stored ones."""
     RECOMPUTE = "recompute"
     """Compute the stale cells again and replace exactly these."""
+    DERIVE = "derive"
+    """Replace the table by rows that follow from its stored rows; no input is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +235,8 @@ class Step:
     """
     backfill_end: int | None = None
     """The event time at which this run's backfill of the model ends; None without a limit."""
+    derivation: Derivation | None = None
+    """How the new rows follow from the stored ones, where they do."""
 
     @property
     def stale_cells(self) -> Ranges:

@@ -165,11 +165,7 @@ class Ledger(Protocol):
         """The definition that runs use for each model, and since when."""
 
     def advance(self, inputs: Mapping[str, Mapping[str, int]]) -> None:
-        """
-        Record that tables are right for newer versions of their inputs, by model and input.
-
-        Nothing that the model reads changed in between, so nothing is built.
-        """
+        """Record that tables are right for newer versions of inputs too, by model and input."""
 
     def remember_locations(self, locations: Mapping[str, str]) -> None:
         """Keep where metadata is now, for names as :meth:`locations` gives them."""
@@ -379,6 +375,13 @@ class Engine(Protocol):
 
         A model that reads a model with a wrong definition cannot be analysed, and has no error of
         its own.
+        """
+
+    def derives_exactly(self, step: Step) -> bool:
+        """
+        Whether a step's rows follow from the stored ones to the letter, with every type.
+
+        Writes nothing, and reads no row.
         """
 
     def concurrent(self, number: int) -> Engine:

@@ -15,6 +15,7 @@ def plan_notes(node: Node, model: ModelObservation, steps: Mapping[str, Step]) -
     yield from _unproven(node)
     yield from _unlocated_keys(node, model, steps)
     yield from _in_parts(node, steps[node.name])
+    yield from _after_derivation(node, model, steps)
 
 
 def _unproven(node: Node) -> Iterator[str]:
@@ -57,4 +58,19 @@ def _in_parts(node: Node, step: Step) -> Iterator[str]:
         yield (
             f"{node.name}: nothing of its old definition stays; its table has the cells that are "
             "built, and gets the others once they are built"
+        )
+
+
+def _after_derivation(
+    node: Node, model: ModelObservation, steps: Mapping[str, Step]
+) -> Iterator[str]:
+    """That a derived table has stale cells, as it is derived from what it read before."""
+    step = steps[node.name]
+    if step.action is not Action.DERIVE or step.trace is None:
+        return
+    behind = any(diff.newest_version > diff.read_version for diff in model.inputs)
+    if behind or step.trace.pending or any(entry.name in steps for entry in node.stored_inputs):
+        yield (
+            f"{node.name}: cells that are missing, or that its inputs have changed since, are "
+            "built in a step after that; it is planned once the rows are derived"
         )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infold.core.definition import Category, Difference, How, Redefinition
+from infold.core.definition import Category, Derivation, Difference, How, Redefinition
 from infold.core.model import Kind
-from infold.core.plan import Plan, Step
+from infold.core.plan import Action, Plan, Step
 from infold.core.project import Project
 from infold.messages.errors import Spot
+from infold.planning.derivations import FOLLOWS
 from infold.render import formatting
 
 _CLAUSES = {
@@ -74,7 +75,9 @@ def _cost(change: Redefinition, step: Step | None) -> str:
         return "its table stays as it is"
     if change.after is not None and change.after.model.kind is Kind.VIEW:
         return "a view: no rows of its own"
-    if change.how is not How.REBUILD:
+    if change.how is How.DERIVE and (step is None or step.action is Action.DERIVE):
+        return FOLLOWS if step is not None else "not built by this plan"
+    if change.how not in (How.REBUILD, How.DERIVE):
         return "no row is written"
     why = "; the earlier one was not kept" if change.category is Category.UNKNOWN else ""
     if step is None:
@@ -136,12 +139,18 @@ def definitions_json(plan: Plan) -> list[dict[str, object]]:
             "category": str(change.category),
             "differences": [_difference(one) for one in change.differences],
             "how": str(change.how),
+            "derived": None if change.derivation is None else _derived(change.derivation),
             "rows": rows.get(change.model),
             "columns_kept": sorted(change.columns_kept),
             "losses": list(change.losses),
         }
         for change in plan.redefinitions
     ]
+
+
+def _derived(found: Derivation) -> dict[str, object]:
+    columns = [{"name": name, "sql": sql} for name, sql in found.columns]
+    return {"columns": columns, "where": list(found.where)}
 
 
 def _difference(difference: Difference) -> dict[str, object]:

@@ -124,6 +124,7 @@ def _action_text(action: Action) -> str:
         Action.BUILD: "build the whole table",
         Action.FOLD: "fold changed rows in",
         Action.RECOMPUTE: "recompute its stale cells",
+        Action.DERIVE: "derive its rows from the stored ones",
     }[action]
 
 

@@ -171,7 +171,7 @@ _FEW_CELLS = 14
 
 
 def _builds_whole(step: Step) -> bool:
-    return step.action is Action.BUILD
+    return step.action in (Action.BUILD, Action.DERIVE)
 
 
 def _row_note(step: Step | None, left: Skipped | None) -> str:
@@ -260,7 +260,7 @@ def _steps_block(project: Project, observed: Observations, plan: Plan) -> str:
         granularity = project[step.model].model.granularity
         for reason in step.reasons:
             where = ""
-            if reason.cells and step.action is not Action.BUILD and granularity is not None:
+            if reason.cells and not _builds_whole(step) and granularity is not None:
                 where = f": {formatting.ranges_text(reason.cells, granularity)}"
             lines.append(f"       {reason.cause.value:<10}  {reason.detail}{where}")
     if any(step.expected for step in plan.steps):
@@ -274,7 +274,7 @@ def _cells_text(node: Node, observed: Observations, step: Step) -> str:
     if step.action is Action.FOLD and granularity is None:
         return "changed keys"
     redefined = any(reason.cause is Cause.REDEFINED for reason in step.reasons)
-    if step.action is Action.BUILD and not redefined:
+    if _builds_whole(step) and not redefined:
         return "the whole table"
     stale = step.stale_cells
     if not formatting.has_ends(stale):  # all but what a window left out, say: those that hold rows

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 from infold.core.definition import Definition
 from infold.core.interval import Ranges
-from infold.core.plan import Plan, PlanOptions, Step
+from infold.core.plan import Observations, Plan, PlanOptions, Step
 from infold.core.ports import Engine, Lake, Ledger
 from infold.core.progress import Progress
 from infold.core.project import Project
@@ -35,6 +35,7 @@ from infold.running.advance_traces import advance_traces
 from infold.running.changed_keys import KeyLocations, KeyQuestion
 from infold.running.concurrent_batches import CommitTurn, side_by_side
 from infold.running.definitions_to_analyse import DefinitionsToAnalyse
+from infold.running.exact_derivations import ExactDerivations
 from infold.running.forget import forget_model
 from infold.running.keep_definitions import keep_definitions, with_definitions
 from infold.running.ledger_consistency import refuse_other_project, warehouse_of
@@ -122,8 +123,9 @@ class Runner:
     def _plan_and_execute(self, course: RunProgress, request: Request) -> None:
         engine: Engine | None = None
         key_locations, definitions = KeyLocations(self.project), DefinitionsToAnalyse(self.project)
+        derivations = ExactDerivations()
         while True:
-            asked = still_asked(request.options, course.done)
+            asked = derivations.limit(still_asked(request.options, course.done))
             self.observer.restated = frozenset(asked.restated)
             self.observer.removals_allowed = request.allow_removals
             observed = key_locations.add_to(self.observer.observe_all())
@@ -133,18 +135,17 @@ class Runner:
                 engine = engine or self.engine(course.run, now)
                 self._locate_keys(course, key_locations, engine, missing)
                 continue
+            refused = self._refused_as_protected(now, asked, request)
+            possible = (step for step in course.runnable(now).steps if step.model not in refused)
+            if unchecked := derivations.unchecked(possible):
+                engine = engine or self.engine(course.run, now)
+                if derivations.refuse(engine, unchecked):
+                    continue
             if not course.plans:
-                if request.max_rows is not None and now.rows_to_read > request.max_rows:
-                    raise run_errors.over_budget(rows=now.rows_to_read, max_rows=request.max_rows)
-                refuse_removals(self.project, now, allowed=request.allow_removals)
-                course.model_states = tuple(
-                    entry
-                    for entry in model_states(self.project, observed, now)
-                    if is_selected(request, entry)
-                )
+                self._begin_work(course, request, observed, now)
             course.plans.append(now)
             course.note_refused(observed.refused, now)
-            course.note_refused(self._refused_as_protected(now, asked, request), now)
+            course.note_refused(refused, now)
             ready = self._steps_ready(course, now, asked)
             if ready and (new := definitions.not_analysed(observed, course.runnable(now))):
                 engine = engine or self.engine(course.run, now)
@@ -159,6 +160,19 @@ class Runner:
         if engine is not None and course.done:
             engine.maintain(tuple(step.model for step, _ in course.done))
         self._remember_locations(course)
+
+    def _begin_work(
+        self, course: RunProgress, request: Request, observed: Observations, now: Plan
+    ) -> None:
+        """Refuse a first plan that does more than was allowed; note the states before it."""
+        if request.max_rows is not None and now.rows_to_read > request.max_rows:
+            raise run_errors.over_budget(rows=now.rows_to_read, max_rows=request.max_rows)
+        refuse_removals(self.project, now, allowed=request.allow_removals)
+        course.model_states = tuple(
+            entry
+            for entry in model_states(self.project, observed, now)
+            if is_selected(request, entry)
+        )
 
     def _locate_keys(
         self,

@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from infold.core.model import SET_ASIDE, Kind
-from infold.core.plan import ChangedKeyRows, Step
+from infold.core.plan import Action, ChangedKeyRows, Step
 from infold.core.ports import Lake, Ledger, Prepared
 from infold.core.project import Project
 from infold.core.record import Outcome
@@ -26,7 +26,7 @@ from infold.spark.sessions import build as sessions_build
 from infold.spark.step_context import Work
 from infold.spark.storages import storage_of
 from infold.spark.tables.port import MaintainedTables
-from infold.spark.time_range import recompute
+from infold.spark.time_range import derived, recompute
 from infold.spark.unchanged_columns import with_unchanged_columns
 from infold.system import failures
 
@@ -68,8 +68,9 @@ class SparkEngine:
             with self.work(step_id) as work:
                 if has_retyped_inputs(work, step):
                     return without_trace(step, prepared)
-                outcome = _KINDS[node.model.kind](work, step, prepared)
-                return self._compared(work, step, outcome)
+                derives = step.action is Action.DERIVE
+                carry_out = derived.carry_out if derives else _KINDS[node.model.kind]
+                return self._compared(work, step, carry_out(work, step, prepared))
         except (PySparkException, Py4JError) as error:
             if known := failures.known_failure(error):
                 raise known from error
@@ -111,6 +112,11 @@ class SparkEngine:
         A model that reads one with a wrong definition is not judged.
         """
         return DefinitionAnalyser(self.project, lambda: self.work("")).judge(models)
+
+    def derives_exactly(self, step: Step) -> bool:
+        """As ``ports.Engine.derives_exactly``."""
+        with self.work("") as work:
+            return derived.derives_exactly(work, step)
 
     def concurrent(self, number: int) -> SparkEngine:
         """An engine with a session of its own, made once for each number."""

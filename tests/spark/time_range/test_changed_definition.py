@@ -115,7 +115,7 @@ def test_no_table_ever_has_two_definitions(
     complete.
     """
     assert [row[1] for row in shop.rows("limited")] == [1, 2, 3, 4]
-    shop.models(limited=model(FIRST.format("2 AS x, 'b' AS y", ""), KEYS))
+    shop.models(limited=model(FIRST.format("month(ts) - 1 AS x, 'b' AS y", ""), KEYS))
     shop.models(by_cell=model(FIRST.format("2 AS x", " ORDER BY id LIMIT 1"), BY_CELL))
     shop.models(reader=model("SELECT day, id, y FROM limited"))
     monkeypatch.setattr(piecewise, "TOGETHER", 2)

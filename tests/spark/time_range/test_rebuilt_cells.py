@@ -18,7 +18,7 @@ pytestmark = pytest.mark.spark
 
 KEYS = "{on_definition_change: rebuilt_cells, backfill_limit: 2 days}"
 QUERY = "SELECT cast(ts AS date) AS day, id, {0} FROM raw.clicks"
-OLD, NEW = "1 AS x", "2 AS x, 'b' AS y"
+OLD, NEW = "1 AS x", "month(ts) - 1 AS x, 'b' AS y"
 
 
 @pytest.fixture

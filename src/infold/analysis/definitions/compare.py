@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from infold.analysis.definitions.canonical import Canon
 from infold.analysis.definitions.clauses import Doubt
+from infold.analysis.definitions.derive import derivation
 from infold.analysis.definitions.keys import key_differences, sql_words
 from infold.analysis.definitions.meanings import Meaning, Meanings, given
 from infold.analysis.definitions.query_differences import query_differences
@@ -52,7 +53,9 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
     keys = key_differences(before, after)
     if before.node.fingerprint == node.fingerprint and _same_fields(before, after):
         return _same(before, after, keys.metadata)
-    kept = frozenset[str]() if keys.content else _kept(before, after)
+    only_start = all(one.part == "start" for one in keys.content)
+    proven = _kept(before, after) if only_start else frozenset[str]()
+    kept = frozenset[str]() if keys.content else proven
     differences = (*keys.content, *query_differences(before, after), *keys.metadata)
     category = _category(before, after, kept, same=not keys.content, also=bool(keys.metadata))
     if category in (Category.NONE, Category.METADATA):
@@ -63,8 +66,12 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
         how = How.REBUILD
     lost = _names(before) - _names(after)
     losses = tuple(c for c in before.node.columns if c.lower() in lost)
+    derived = derivation(before, after, proven) if how is How.REBUILD and only_start else None
     how = how if stored else How.NOTHING
-    return Redefinition(node.name, category, differences, how, before.node, node, kept, losses)
+    if derived is not None:
+        how = How.DERIVE
+    nodes = before.node, node
+    return Redefinition(node.name, category, differences, how, *nodes, kept, losses, derived)
 
 
 def _same_fields(before: Meaning, after: Meaning) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.definitions.clauses import Doubt, FromItem, Range
-from infold.analysis.definitions.expressions import Expressions, Terms, Word, is_star
+from infold.analysis.definitions.expressions import Expressions, Terms, Word, digest, is_star
 from infold.analysis.definitions.places import (
     Need,
     Place,
@@ -86,6 +86,37 @@ class Select(Expressions):
             clauses.append(("columns", sorted(set(map(str, outputs)))))
         entries = self._from(needs)
         return ("select", entries, clauses), frozenset(needs)
+
+    def source_rows(self, needs: set[Need], left_out: Mapping[str, Collection[str]]) -> str:
+        """
+        The form of the rows, or groups, that the outputs are made of, seen in what they need.
+
+        Conditions with forms in ``left_out``, by clause, do not count. Raises Doubt where the rows
+        of the query are not as many: DISTINCT, LIMIT, QUALIFY, a generator.
+        """
+        ranges = self.parts.ranges
+        group, ordered = self._group(needs)
+        one = is_grouped(self.block)
+        if {"limit", "offset", "qualify"} & ranges.keys() or self.parts.distinct:
+            raise Doubt
+        if ordered or self._generates() or (one or "having" in ranges) != ("group" in ranges):
+            raise Doubt
+        conditions = [
+            sorted(
+                {
+                    form
+                    for form, _ in self.conditions(key, needs)
+                    if form not in left_out.get(key, ())
+                }
+            )
+            for key in ("where", "having")
+        ]
+        clauses = (group, conditions, self._words_of("windows", needs), self._hint())
+        return digest((clauses, self._from(needs)))
+
+    def column_at(self, at: int) -> exp.Column | None:
+        """The column that a token begins."""
+        return self._columns.get(self.block.text.tokens[at].start)
 
     def _generates(self) -> bool:
         """Whether an output makes several rows of one."""

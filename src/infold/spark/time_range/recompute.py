@@ -71,7 +71,7 @@ def definition(work: Work, node: Node, step: Step, *, narrow: bool = True) -> Da
 
     Unless ``narrow``, inputs are read whole, whatever the bounds of the model are.
     """
-    return _clamped(node, step.cells, _query_rows(work, node, step, narrow=narrow))
+    return clamped(node, step.cells, _query_rows(work, node, step, narrow=narrow))
 
 
 def _query_rows(
@@ -97,7 +97,7 @@ def _rows_with_cells(node: Node, rows: DataFrame) -> DataFrame:
     return rows
 
 
-def _clamped(node: Node, cells: Ranges, rows: DataFrame) -> DataFrame:
+def clamped(node: Node, cells: Ranges, rows: DataFrame) -> DataFrame:
     """The rows that belong to ``cells``."""
     if node.model.kind is Kind.TABLE or node.model.timeseries is None:
         return rows
@@ -128,7 +128,7 @@ def _rows_and_count(work: Work, node: Node, step: Step) -> tuple[DataFrame, Obse
         return rows, None
     seen = Observation()
     counted = rows.observe(seen, F.count(F.lit(1)).alias("rows"))
-    return _clamped(node, step.cells, counted), seen
+    return clamped(node, step.cells, counted), seen
 
 
 def build(

@@ -1,0 +1,95 @@
+"""
+Steps for changed definitions whose rows follow from the stored rows.
+
+Such a step reads no input. After it the table has the rows of the new definition, built from the
+versions of the inputs that the old rows were built from. So the trace keeps these versions and what
+was pending, and everything that arrived since is an ordinary step after it. Of a table that starts
+earlier than before, the new cells are missing; of one that starts later, rows go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from infold.core.definition import How, Redefinition
+from infold.core.interval import MAX, Interval, Ranges
+from infold.core.plan import Action, ModelObservation, Reason, Step
+from infold.core.project import Node
+from infold.core.trace import Cause, Pending, merge_pending
+from infold.planning.buildable_cells import retained_range
+from infold.planning.plan_draft import PlanDraft
+
+FOLLOWS = "follows from stored rows: 0 input rows read"
+"""The reason for such a step."""
+
+
+def derivable(draft: PlanDraft, node: Node, model: ModelObservation) -> Redefinition | None:
+    """The change of a model's definition, if its new rows follow from its stored ones."""
+    change, trace = model.redefined, model.trace
+    if change is None or change.how is not How.DERIVE or change.derivation is None:
+        return None
+    if trace is None or change.before is None or change.before.fingerprint != trace.fingerprint:
+        return None
+    if any(entry.cause is Cause.DEFINITION for entry in trace.pending):
+        return None  # the table has rows of two definitions
+    if node.name in draft.options.restated or node.name in draft.options.not_derived:
+        return None
+    return change if trace.inputs.keys() == {e.name for e in node.stored_inputs} else None
+
+
+def derive_table(
+    draft: PlanDraft, node: Node, model: ModelObservation, change: Redefinition
+) -> Step:
+    """The step that replaces a table by rows that follow from it."""
+    assert model.trace is not None, "only a built table has rows to follow from"
+    trace, retained = model.trace, retained_range(node)
+    pending = [Pending(entry.cause, entry.ranges & retained) for entry in trace.pending]
+    pending.append(Pending(Cause.MISSING, _before_start(node, change) & retained))
+    step = draft.make_step(node, Action.DERIVE, [Reason(Cause.DEFINITION, FOLLOWS, retained)])
+    assert step.trace is not None, "a planned step has a trace"
+    return replace(
+        step,
+        inputs={name: (version, version) for name, version in trace.inputs.items()},
+        trace=replace(
+            step.trace,
+            inputs=dict(trace.inputs),
+            pending=merge_pending(entry for entry in pending if entry.ranges),
+            applied_entry=trace.applied_entry,
+        ),
+        expected=any(_may_have_other_types(draft, entry.name) for entry in node.stored_inputs),
+        scanned=0,
+        changed_key_rows=(),
+        derivation=change.derivation,
+    )
+
+
+def in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """
+    The steps in the order of execution: derivations first, those of readers before their inputs'.
+
+    They need no input to be up to date. But once an input lacks a column, it is not known any more
+    what the rows of its readers mean that were built from it.
+    """
+    every = tuple(steps)
+    first = [step for step in every if step.action is Action.DERIVE and not step.expected]
+    return (*reversed(first), *(step for step in every if step not in first))
+
+
+def _may_have_other_types(draft: PlanDraft, name: str) -> bool:
+    """Whether an input is built in this plan, so that its columns may have other types then."""
+    step = draft.steps.get(name)
+    if step is None or step.derivation is None:
+        return step is not None and step.action is Action.BUILD
+    stored = {column.lower() for column in step.derivation.stored}
+    same = {new.lower() for new, old in step.derivation.plain if new.lower() == old.lower()}
+    return any(new.lower() in stored - same for new, _ in step.derivation.columns)
+
+
+def _before_start(node: Node, change: Redefinition) -> Ranges:
+    """The cells that no run built, as they were before the start; a cell that it cut is one."""
+    granularity = node.model.granularity
+    if change.before is None or change.before.start is None or granularity is None:
+        return Ranges()
+    before = Ranges.ever() - Ranges((Interval(change.before.start, MAX),))
+    return granularity.cover(before & retained_range(node))

@@ -1,0 +1,111 @@
+"""A plan while it is made: the steps so far, and what planning every kind of model shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from infold.core.interval import Ranges
+from infold.core.model import Kind
+from infold.core.plan import (
+    Action,
+    ModelObservation,
+    Observations,
+    PlanOptions,
+    Reason,
+    Skipped,
+    Step,
+)
+from infold.core.project import Node
+from infold.core.trace import Cause, Pending, Trace
+from infold.planning.buildable_cells import retained_range
+from infold.planning.staleness import (
+    affected_cells,
+    changed_input_reason,
+    changes_by_cause,
+    only_redefined,
+)
+
+
+class PlanDraft:
+    """A plan while it is made: the steps so far, by model, and the skipped models."""
+
+    def __init__(self, observed: Observations, asked: PlanOptions) -> None:
+        self.observed, self.options = observed, asked
+        self.window = Ranges((asked.window,)) if asked.window else Ranges.ever()
+        self.steps: dict[str, Step] = {}
+        self.skipped: list[Skipped] = []
+        self.held_back: set[str] = set()
+        """Models whose table stays of its old definition, as a part of it was asked for."""
+
+    def restate_reasons(self, node: Node) -> list[Reason]:
+        """What a person asked to have built again."""
+        ranges = self.options.restated.get(node.name)
+        granularity = node.model.granularity
+        if ranges is None:
+            return []
+        if granularity is None or node.model.kind is not Kind.INCREMENTAL_TABLE:
+            return [Reason(Cause.RESTATED, "asked for", Ranges.ever())]
+        return [Reason(Cause.RESTATED, "asked for", granularity.cover(ranges))]
+
+    def stale_reasons(self, node: Node, model: ModelObservation, reach: int) -> list[Reason]:
+        """Why cells of a built model are stale; changes reach ``reach`` beyond their cells."""
+        reasons = [
+            Reason(entry.cause, "left out before", entry.ranges)
+            for entry in (model.trace.pending if model.trace else ())
+        ]
+        for diff in model.inputs:
+            for cause, changes in changes_by_cause(node, diff).items():
+                reasons.append(changed_input_reason(node, diff, cause, changes, reach))
+        for entry in node.stored_inputs:
+            step = self.steps.get(entry.name)
+            if step is not None and not self.kept(model, step):
+                # Which keys change is not known yet, so rows of them may be anywhere.
+                anywhere = node.is_lookup(entry.name)
+                known = step.stale_cells or anywhere
+                cells = (
+                    affected_cells(node, entry.name, step.stale_cells, reach) if known else Ranges()
+                )
+                cause = Cause.LOOKUP if anywhere else step.reasons[0].cause
+                rows = step.rows_to_read
+                if step.action is Action.DERIVE:
+                    rows = self.observed.models[entry.name].rows
+                reasons.append(Reason(cause, f"because {entry.name} is built", cells, rows))
+        return reasons
+
+    def kept(self, model: ModelObservation, step: Step) -> bool:
+        """Whether a step changes nothing that a model reads: only its definition has changed."""
+        built = self.observed.models[step.model]
+        before = [self.steps[diff.name] for diff in built.inputs if diff.name in self.steps]
+        kept = step.model in model.inputs_kept and only_redefined(step, built)
+        return kept and all(self.kept(built, one) for one in before)
+
+    def make_step(
+        self,
+        node: Node,
+        action: Action,
+        reasons: Sequence[Reason],
+        pending: tuple[Pending, ...] = (),
+    ) -> Step:
+        """A step of a model that reads its inputs as they are now."""
+        model = self.observed.models[node.name]
+        heads = {diff.name: diff.newest_version for diff in model.inputs}
+        cells = Ranges.of(part for reason in reasons for part in reason.cells)
+        return Step(
+            model=node.name,
+            action=action,
+            cells=retained_range(node) if action is Action.BUILD else cells,
+            reasons=tuple(reasons),
+            inputs={diff.name: (diff.read_version, diff.newest_version) for diff in model.inputs},
+            files=model.files,
+            version=model.version + 1,
+            trace=Trace(node.name, node.fingerprint, heads, pending, model.newest_entry),
+            previous_trace=model.trace,
+            expected=any(entry.name in self.steps for entry in node.stored_inputs),
+            scanned=sum(diff.changed_keys.scanned for diff in model.inputs if diff.changed_keys),
+            changed_key_rows=tuple(
+                one
+                for diff in model.inputs
+                if diff.changed_keys
+                for one in diff.changed_keys.by_input
+            ),
+        )

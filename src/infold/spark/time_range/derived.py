@@ -1,0 +1,198 @@
+"""
+Tables of a changed definition, made from their own stored rows.
+
+The rows are evaluated over the snapshot of the table's newest version, cut to the cells that the
+model may have, and put in its place by one commit. States of cells are known before that commit, so
+a run that dies over it is finished by the next one.
+
+Values are exact only if every type is the one that the new query gives. Storing makes ``int`` of
+``tinyint`` and ``smallint``; columns that the query still has get their own type back. Where a type
+is not known, or where a condition on a group might tell representations of a number apart, nothing
+is derived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import reduce
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from infold.core.definition import Derivation
+from infold.core.interval import Ranges
+from infold.core.plan import Step
+from infold.core.ports import Prepared
+from infold.core.project import Node
+from infold.core.record import Outcome, Receipt
+from infold.core.trace import changes_of_rewrite
+from infold.spark.content import column, user_columns
+from infold.spark.inputs.difference import count_row_changes, is_folded
+from infold.spark.jvm.spark_session import settings_for_few_rows
+from infold.spark.step_context import Work
+from infold.spark.time_range.cell_states import partition_column, states_of_cells
+from infold.spark.time_range.recompute import clamped
+
+_FLOATING = (T.FloatType, T.DoubleType)
+_ROW = "_infold_row"
+_FEW_ROWS = 200_000
+"""Up to so many rows, a shuffle costs more time than a second processor saves."""
+
+
+def derives_exactly(work: Work, step: Step) -> bool:
+    """Whether the derived rows have the values and types that the query would give."""
+    try:
+        schema = _schema_of_query(work, work.project[step.model])
+    except PySparkException:
+        return True  # a definition that is wrong is reported as such
+    try:
+        return _derived_rows(work, step, schema) is not None
+    except PySparkException:
+        return False
+
+
+def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
+    """Replace the table by the rows that follow from it, in one commit."""
+    node, found = work.project[step.model], step.derivation
+    before = work.cells(step.model)
+    stored = sum(state.rows for state in before)
+    beyond = Ranges.of(state.cell for state in before) - step.cells
+    rows = _derived_rows(work, step, _schema_of_query(work, node))
+    assert rows is not None, "a derivation is checked before it is carried out"
+    assert found is not None, "a step that derives has a derivation"
+    assert step.trace is not None, "a planned step has a trace"
+    outcome = Outcome(step.model, step.version, step.trace, committed=False)
+    if found.changes_nothing and not beyond:
+        return prepared(outcome)
+    with settings_for_few_rows(work.spark) if stored <= _FEW_ROWS else nullcontext():
+        after = states_of_cells(rows, node)
+        changes = changes_of_rewrite(before, after.cells.values())
+        if is_folded(work.project, step.model):
+            changes = count_row_changes(node, changes, _stored_rows(work, step), rows)
+        real = sum(change.changes_rows for change in changes)
+        receipt = Receipt(
+            scanned=stored,
+            written=sum(change.rows_after for change in changes),
+            removed=sum(change.rows_before for change in changes),
+            cells_built=len(changes),
+            cells_cut_off=len(changes) - real,
+            commits=1,
+        )
+        outcome = replace(outcome, changes=changes, whole=True, committed=True, receipt=receipt)
+        outcome = prepared(outcome)
+        layout = work.tables.layout(step.model)
+        if layout.column is not None:
+            layout = replace(layout, column=partition_column(node))
+        snapshot = work.tables.create(step.model, rows, layout, work.stamp(step))
+    return replace(outcome, snapshot=snapshot)
+
+
+def _stored_rows(work: Work, step: Step) -> DataFrame:
+    """The table as it is before the step."""
+    return user_columns(work.frame(step.model, step.version - 1))
+
+
+def _schema_of_query(work: Work, node: Node) -> T.StructType:
+    """The types of the new columns, by the query; no row is read."""
+    inputs = {entry.name: user_columns(work.tables.read(entry.name)) for entry in node.inputs}
+    return work.sql(node, inputs).schema
+
+
+def _derived_rows(work: Work, step: Step, schema: T.StructType) -> DataFrame | None:
+    """The rows that follow from the stored ones; None where they may differ from those built."""
+    node, found, stored = work.project[step.model], step.derivation, _stored_rows(work, step)
+    if found is None or len(schema) != len(found.columns):
+        return None
+    types = {field.name.lower(): field.dataType for field in stored.schema}
+    if not _as_given(found, types) or {name.lower() for name in found.stored} != types.keys():
+        return None
+    given = dict(types)
+    plain = {name.lower(): old.lower() for name, old in found.plain}
+    for field in schema:
+        old = plain.get(field.name.lower())
+        if old is not None:
+            if _stored_type(field.dataType) != _stored_type(types[old], _same):
+                return None
+            given[old] = field.dataType
+    rows = stored.select(
+        *(
+            column(field.name)
+            if given[field.name.lower()] == field.dataType
+            else column(field.name).cast(given[field.name.lower()]).alias(field.name)
+            for field in stored.schema
+        )
+    )
+    rows = _where(rows, found.where)
+    pairs = zip(found.columns, schema, strict=True)
+    rows = rows.select(*(F.expr(sql).alias(field.name) for (_, sql), field in pairs))
+    for made, field in zip(rows.schema, schema, strict=True):
+        if _stored_type(made.dataType, _same) != _stored_type(field.dataType, _same):
+            return None
+    return clamped(node, step.cells, rows)
+
+
+def _where(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
+    """
+    The rows that fulfil all conditions.
+
+    Iceberg takes no part in those about floating-point numbers: for its statistics -0.0 is less
+    than 0.0, and NaN is not greater than any number. A condition on a number of the row, which only
+    Spark makes, keeps them from it.
+    """
+    if not conditions:
+        return rows
+    names = rows.columns
+    tests = [F.expr(condition) for condition in conditions]
+    if any(_contains(field.dataType, *_FLOATING) for field in rows.schema):
+        rows = rows.withColumn(_ROW, F.monotonically_increasing_id())
+        tests.append(F.col(_ROW) >= 0)
+    return rows.where(reduce(Column.__and__, tests)).select(*map(column, names))
+
+
+def _as_given(found: Derivation, types: dict[str, T.DataType]) -> bool:
+    """Whether stored values are all that expressions over them need to know."""
+    kept = {old for _, old in found.plain}
+    return not any(
+        _contains(types[name.lower()], *_FLOATING) for name in found.grouped
+    ) and not any(
+        _contains(types[name.lower()], T.IntegerType) for name in found.read_by_value - kept
+    )
+
+
+def _contains(type_: T.DataType, *sought: type[T.DataType]) -> bool:
+    """Whether a type is one of some, or has one in it."""
+    found = []
+
+    def look(part: T.DataType) -> T.DataType:
+        found.append(isinstance(part, sought))
+        return part
+
+    _stored_type(type_, look)
+    return any(found)
+
+
+def _same(type_: T.DataType) -> T.DataType:
+    return type_
+
+
+def _widened(type_: T.DataType) -> T.DataType:
+    return T.IntegerType() if isinstance(type_, T.ByteType | T.ShortType) else type_
+
+
+def _stored_type(
+    type_: T.DataType, of: Callable[[T.DataType], T.DataType] = _widened
+) -> T.DataType:
+    """A type as it is stored: every value may be NULL, and small integers are ``int``."""
+    if isinstance(type_, T.ArrayType):
+        return T.ArrayType(_stored_type(type_.elementType, of))
+    if isinstance(type_, T.MapType):
+        return T.MapType(_stored_type(type_.keyType, of), _stored_type(type_.valueType, of))
+    if isinstance(type_, T.StructType):
+        return T.StructType(
+            [T.StructField(field.name, _stored_type(field.dataType, of)) for field in type_]
+        )
+    return of(type_)

@@ -1,0 +1,258 @@
+# ruff: noqa: E501 (one case is one row of a table)
+"""
+Which changes of a query follow from the stored rows, and how.
+
+What is claimed is evaluated: DuckDB evaluates the expressions over the rows of the old query, and
+compares with the rows of the new one. Pairs that look alike must not be claimed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from tests.analysis.definitions.drawn import Query, drawn, written
+from tests.analysis.definitions.engine import WORLDS, seen
+from tests.analysis.definitions.pairs import meaning, pairs
+from tests.analysis.definitions.test_soundness import otherwise
+
+from infold.analysis.definitions.clauses import Doubt
+from infold.analysis.definitions.derive import over_stored_rows
+from infold.core.definition import Derivation
+from infold.messages.errors import InfoldError
+
+SEEDS = st.integers(0, 2**32)
+
+
+def derived(before: str, after: str) -> Derivation | None:
+    """How the rows of one query follow from those of another, if they do."""
+    try:
+        return over_stored_rows(meaning(before), meaning(after))
+    except (Doubt, RecursionError):
+        return None
+
+
+def shown(found: Derivation | None) -> str:
+    """A derivation as a query, without the quotes around names."""
+    if found is None:
+        return ""
+    columns = ", ".join(
+        sql if sql == f"`{name}`" else f"{sql} {name}" for name, sql in found.columns
+    )
+    where = f" WHERE {' AND '.join(found.where)}" if found.where else ""
+    return (columns + where).replace("`", "")
+
+
+ROWS = "SELECT a, b, c AS d, ts FROM t WHERE b > 0"
+SUMS = "SELECT a, b % 2 AS odd, sum(c) AS total, count(*) AS n FROM t WHERE c > 0 GROUP BY a, b % 2"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        # columns
+        (ROWS, "SELECT a, ts FROM t WHERE b > 0", "a, ts"),
+        (ROWS, "SELECT ts, c AS d, b, a FROM t WHERE b > 0", "ts, d, b, a"),
+        (ROWS, "SELECT a, b, c, ts FROM t WHERE b > 0", "a, b, d c, ts"),
+        (ROWS, "SELECT a, a + b AS e FROM t WHERE b > 0", "a, a + b e"),
+        (ROWS, "SELECT a, x.c * 2 AS e FROM t AS x WHERE x.b > 0", "a, d * 2 e"),
+        (ROWS, "SELECT a, 'x' AS e, 1L AS f, DATE '2024-01-01' AS g FROM t WHERE b > 0", "a, 'x' e, 1L f, DATE '2024-01-01' g"),
+        (ROWS, "SELECT a, CASE WHEN b IN (1, 2) THEN upper('x') ELSE NULL END AS e FROM t WHERE b > 0", "a, CASE WHEN b IN (1, 2) THEN upper('x') ELSE NULL END e"),
+        (ROWS, "SELECT a, cast(ts AS date) AS e, ts - INTERVAL 3 DAYS AS f FROM t WHERE b > 0", "a, cast(ts AS date) e, ts - INTERVAL 3 DAYS f"),
+        ("SELECT a, b - 1 AS less FROM t", "SELECT b - 1 AS less, less * 2 AS f FROM t", "less, less * 2 f"),
+        ("SELECT a, upper(s) AS big FROM t", "SELECT concat(upper(s), '!') AS e FROM t", "concat(big, '!') e"),
+        (SUMS, "SELECT sum(c) / count(*) AS mean, a FROM t WHERE c > 0 GROUP BY a, b % 2", "total / n mean, a"),
+        # conditions
+        (ROWS, "SELECT a, b FROM t WHERE b > 0 AND c = 1", "a, b WHERE d = 1"),
+        (ROWS, "SELECT a FROM t WHERE (b > 0) AND (a = 1 OR b IS NULL)", "a WHERE a = 1 OR b IS NULL"),
+        (ROWS, "SELECT a FROM t WHERE b > 0 AND NOT (a BETWEEN 1 AND 2) AND ts >= timestamp '2024-02-01 00:00:00'", "a WHERE NOT (a BETWEEN 1 AND 2) AND ts >= timestamp '2024-02-01 00:00:00'"),
+        (SUMS, "SELECT a, sum(c) AS total FROM t WHERE c > 0 AND a > 1 GROUP BY a, b % 2", "a, total WHERE a > 1"),
+        (SUMS, "SELECT a FROM t WHERE c > 0 GROUP BY a, b % 2 HAVING count(*) > 1 AND max(3) = 3", ""),
+        (SUMS, "SELECT a, sum(c) AS total FROM t WHERE c > 0 GROUP BY a, b % 2 HAVING count(*) > 1 AND total < 9", "a, total WHERE n > 1 AND total < 9"),
+        ("SELECT x.a, y.k FROM t AS x LEFT JOIN u AS y ON x.a = y.a", "SELECT k FROM t LEFT JOIN u ON t.a = u.a WHERE k IS NULL", "k WHERE k IS NULL"),
+        ("SELECT q.e FROM (SELECT a + 1 AS e FROM t) AS q", "WITH q AS (SELECT a + 1 AS e FROM t) SELECT q.e FROM q WHERE q.e > 1", "e WHERE e > 1"),
+        # an alias that hides a column: the condition is about the column
+        ("SELECT a + 1 AS a FROM t", "SELECT a + 1 AS a FROM t WHERE a > 1", ""),
+        ("SELECT b AS a FROM t", "SELECT b AS a FROM t WHERE a > 1", ""),
+        ("SELECT b AS a FROM t", "SELECT b AS a FROM t WHERE b > 1", "a WHERE a > 1"),
+        ("SELECT a AS b, b AS a FROM t", "SELECT a AS b, b AS a FROM t WHERE a > b", "b, a WHERE b > a"),
+        ("SELECT a, sum(c) AS c FROM t GROUP BY a", "SELECT a, sum(c) AS c FROM t GROUP BY a HAVING c > 1", ""),
+        # a column that is not stored, or of another entry of FROM
+        (ROWS, "SELECT a, s FROM t WHERE b > 0", ""),
+        (ROWS, "SELECT a FROM t WHERE b > 0 AND s = 'x'", ""),
+        ("SELECT x.a FROM t AS x JOIN u AS y ON x.b = y.b", "SELECT x.a, y.a + 1 AS e FROM t AS x JOIN u AS y ON x.b = y.b", ""),
+        ("SELECT x.a FROM t AS x LEFT JOIN u AS y ON x.a = y.a", "SELECT x.a FROM t AS x LEFT JOIN u AS y ON x.a = y.a WHERE y.a = 1", ""),
+        ("SELECT x.a, y.k FROM t AS x LEFT JOIN u AS y ON x.a = y.a", "SELECT x.a, y.k FROM t AS x LEFT JOIN u AS y ON x.a = y.a AND x.a > 1", ""),
+        ("SELECT x.a, y.k FROM t AS x LEFT JOIN u AS y ON x.a = y.a", "SELECT x.a, y.k FROM t AS x JOIN u AS y ON x.a = y.a", ""),
+        # conditions that were there
+        (ROWS, "SELECT a, b, c AS d FROM t", ""),
+        (ROWS, "SELECT a, b, c AS d FROM t WHERE b > 0 OR a = 1", ""),
+        (ROWS, "SELECT a, b, c AS d FROM t WHERE b > 1", ""),
+        (ROWS, "SELECT a, b, c AS d FROM t WHERE NOT (b > 0) AND a = 1", ""),
+        ("SELECT a, b FROM t WHERE a = 1 OR b = 1", "SELECT a, b FROM t WHERE a = 1", ""),
+        ("SELECT a, b FROM t WHERE a = 1 OR b = 1", "SELECT a, b FROM t WHERE (a = 1 OR b = 1) AND a = 1", "a, b WHERE a = 1"),
+        # rows are counted, or chosen among others
+        ("SELECT DISTINCT a, b FROM t", "SELECT DISTINCT a FROM t", ""),
+        ("SELECT DISTINCT a, b FROM t", "SELECT DISTINCT a, b FROM t WHERE a > 1", ""),
+        ("SELECT a, b FROM t", "SELECT DISTINCT a, b FROM t", ""),
+        ("SELECT a, b, c FROM t ORDER BY c LIMIT 3", "SELECT a, b, c FROM t WHERE a > 1 ORDER BY c LIMIT 3", ""),
+        ("SELECT a, b, c FROM t ORDER BY c LIMIT 3", "SELECT a, b FROM t ORDER BY c LIMIT 3", ""),
+        ("SELECT a, c, row_number() OVER (ORDER BY c) AS r FROM t", "SELECT a, c, row_number() OVER (ORDER BY c) AS r FROM t WHERE a > 1", ""),
+        ("SELECT a, c, row_number() OVER (ORDER BY c) AS r FROM t", "SELECT row_number() OVER (ORDER BY c) AS r, r + 1 AS q FROM t", "r, r + 1 q"),
+        ("SELECT a, c, row_number() OVER (ORDER BY c) AS r FROM t", "SELECT a, c FROM t WHERE a > 1", "a, c WHERE a > 1"),
+        ("SELECT a, c, count(*) OVER (PARTITION BY a) AS r FROM t", "SELECT a, c, count(*) OVER (PARTITION BY a) AS r FROM t QUALIFY r > 1", ""),
+        ("SELECT a, b FROM t UNION ALL SELECT a, b FROM u", "SELECT a, b FROM t WHERE a > 1 UNION ALL SELECT a, b FROM u WHERE a > 1", ""),
+        ("SELECT explode(xs) AS x, a FROM t", "SELECT explode(xs) AS x, a FROM t WHERE a > 1", ""),
+        ("SELECT count(*) AS n, max(a) AS a FROM t", "SELECT count(*) AS n FROM t WHERE a > 1", ""),
+        ("SELECT count(*) AS n, max(a) AS a FROM t", "SELECT count(*) AS n, max(a) AS a FROM t HAVING a > 1", ""),
+        ("SELECT a, b FROM t", "SELECT a, count(b) AS b FROM t GROUP BY a", ""),
+        # groups
+        (SUMS, "SELECT a, sum(c) AS total FROM t WHERE c > 0 GROUP BY a", ""),
+        (SUMS, "SELECT a, sum(c) AS total FROM t WHERE c > 0 AND b > 1 GROUP BY a, b % 2", ""),
+        (SUMS, "SELECT a, sum(c) AS total FROM t WHERE c > 0 AND c > 1 GROUP BY a, b % 2", ""),
+        (SUMS, "SELECT a, sum(c) + 1 AS more, max(c) AS most FROM t WHERE c > 0 GROUP BY a, b % 2", ""),
+        (SUMS, "SELECT a, sum(c + 1) AS total FROM t WHERE c > 0 GROUP BY a, b % 2", ""),
+        ("SELECT a, b, sum(c) AS n FROM t GROUP BY ROLLUP (a, b)", "SELECT a, b, sum(c) AS n FROM t WHERE a > 1 GROUP BY ROLLUP (a, b)", ""),
+        ("SELECT a, b, sum(c) AS n FROM t GROUP BY ALL", "SELECT a, b, a + b AS e, sum(c) AS n FROM t GROUP BY ALL", ""),
+        ("SELECT a, b, sum(c) AS n FROM t GROUP BY ALL", "SELECT a, b, sum(c) AS n FROM t WHERE a > 1 GROUP BY ALL", ""),
+        # no value of one row
+        (ROWS, "SELECT a, rand() AS e FROM t WHERE b > 0", ""),
+        (ROWS, "SELECT a, current_date AS e FROM t WHERE b > 0", ""),
+        (ROWS, "SELECT a, now() AS e FROM t WHERE b > 0", ""),
+        (ROWS, "SELECT a, unix_timestamp() AS e FROM t WHERE b > 0", ""),
+        (ROWS, "SELECT a, uuid() AS e FROM t WHERE b > 0", ""),
+        (ROWS, "SELECT a FROM t WHERE b > 0 AND rand() < 0.5", ""),
+        (ROWS, "SELECT a, monotonically_increasing_id() AS e FROM t WHERE b > 0", ""),
+        (ROWS, "SELECT a, sum(b) OVER (PARTITION BY a) AS e FROM t WHERE b > 0", ""),
+        (ROWS, "SELECT a, lag(b) OVER (ORDER BY ts) AS e FROM t WHERE b > 0", ""),
+        (ROWS, "SELECT a, (SELECT max(k) FROM u) AS e FROM t WHERE b > 0", ""),
+        (ROWS, "SELECT a FROM t WHERE b > 0 AND a IN (SELECT a FROM u)", ""),
+        (ROWS, "SELECT a FROM t WHERE b > 0 AND EXISTS (SELECT 1 FROM u WHERE u.a = t.a)", ""),
+        (ROWS, "SELECT a, explode(array(a, b)) AS e FROM t WHERE b > 0", ""),
+        (ROWS, "SELECT a, struct(a, b) AS e FROM t WHERE b > 0", ""),
+        (ROWS, "SELECT a, transform(array(a), x -> x + b) AS e FROM t WHERE b > 0", ""),
+        (ROWS, "SELECT a, my_function(a) AS e FROM t WHERE b > 0", ""),
+        (ROWS, "SELECT a, greatest(*) AS e FROM t WHERE b > 0", ""),
+        (ROWS, "SELECT a, coalesce(a, *) AS e FROM t WHERE b > 0", ""),
+        # operators are no calls: the minus of b - (a) is not that of - (a)
+        ("SELECT -a AS e, b FROM t", "SELECT b -(a) AS f FROM t", ""),
+        ("SELECT -(a) AS e, b, a FROM t", "SELECT b -(a) AS f FROM t", "b -(a) f"),
+        ("SELECT a + b AS e, c FROM t", "SELECT a + b * c AS f FROM t", ""),
+        ("SELECT sum(a) AS n, b FROM t GROUP BY b", "SELECT sum(a) FILTER (WHERE b > 1) AS m, b FROM t GROUP BY b", ""),
+        ("SELECT sum(a) AS n, b FROM t GROUP BY b", "SELECT sum(sum(a)) OVER (ORDER BY b) AS m, b FROM t GROUP BY b", ""),
+    ],
+)  # fmt: skip
+def test_what_follows_from_stored_rows(before: str, after: str, expected: str) -> None:
+    """Columns and conditions over stored columns; nothing where there is no proof."""
+    found = derived(before, after)
+
+    assert shown(found) == expected
+    if found is not None:
+        assert check(before, after, found) != "apart"
+
+
+def test_what_the_types_of_stored_columns_have_to_be() -> None:
+    """A condition before GROUP BY is safe unless its key is a floating-point number; a value that
+    is no column of a table is safe if it is stored with its own type.
+    """
+    one = derived(SUMS, "SELECT a FROM t WHERE c > 0 AND a > 1 GROUP BY a, b % 2")
+    two = derived(
+        SUMS, "SELECT a FROM t WHERE c > 0 GROUP BY a, b % 2 HAVING count(*) > 1 AND a > 1"
+    )
+
+    assert one is not None
+    assert two is not None
+    assert (one.grouped, one.read_by_value) == (frozenset({"a"}), frozenset())
+    assert (two.grouped, two.read_by_value) == (frozenset(), frozenset({"n"}))
+
+
+def apart(before: str, after: str, found: Derivation) -> bool | None:
+    """Whether the derived rows differ; None where the engine takes one of the queries not."""
+    columns = ", ".join(f"{sql} AS {name}" for name, sql in found.columns)
+    where = " AND ".join(f"({sql})" for sql in found.where) or "TRUE"
+    over = f"SELECT {columns} FROM ({before}) AS stored WHERE {where}".replace("`", '"')
+    names = frozenset(name.lower() for name, _ in found.columns)
+    evaluated = False
+    for world in range(WORLDS):
+        rows, expected = seen(over, names, world), seen(after, names, world)
+        if rows is None or expected is None:
+            continue
+        evaluated = True
+        if rows != expected:
+            return True
+    return False if evaluated else None
+
+
+def check(before: str, after: str, found: Derivation | None) -> str:
+    """Compare the rows that are claimed to follow with those of the query."""
+    if found is None:
+        return "no claim"
+    differ = apart(before, after, found)
+    assert not differ, f"{shown(found)}\n{before}\n{after}"
+    kind = "filtered" if found.where else "columns"
+    return "not evaluated" if differ is None else kind
+
+
+def attempt(before: str, after: str) -> str:
+    """Derive and compare; queries that are refused are none."""
+    try:
+        meaning(before), meaning(after)
+    except (InfoldError, AssertionError):
+        return "refused"
+    return check(before, after, derived(before, after))
+
+
+def altered(query: Query, rng: Random) -> Query:
+    """A query with columns dropped, computed and reordered, and conditions added."""
+    items = [*query.items]
+    values = [text for _, text in items]
+    if isinstance(query.entries[0][1], str):
+        values += ["{0}.a", "{0}.b"]
+    if query.group is None and not query.distinct:
+        rng.shuffle(items)
+        items = items[: rng.randint(1, len(items))]
+    for at in range(rng.choice([0, 1, 2])):
+        one, two = rng.choice(values), rng.choice([*values, "1", "2"])
+        form = rng.choice(["{0} + {1}", "coalesce({0}, {1})", "{0} - ({1})", "greatest({0}, {1})"])
+        items.append(
+            (f"z{at}", form.replace("{0}", one, 1).replace("{1}", two) if one != "{1}" else one)
+        )
+    where, having = [*query.where], [*query.having]
+    for _ in range(rng.choice([0, 0, 1, 2])):
+        term = f"{rng.choice(values)} {rng.choice(['=', '>', '<>', '<='])} {rng.randint(0, 2)}"
+        (having if query.group is not None and rng.random() < 0.5 else where).append(term)
+    return Query(query.entries, items, where, query.group, having, query.distinct, query.limit)
+
+
+def test_pairs() -> None:
+    """What follows from the old query of any pair, in both directions, is what the new one gives."""
+    counts = Counter(
+        attempt(*of)
+        for pair in pairs()
+        for of in ((pair.before, pair.after), (pair.after, pair.before))
+    )
+
+    assert counts["columns"] > 80
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=SEEDS)
+def test_altered_queries(seed: int) -> None:
+    """Rows derived for drawn queries with other columns and conditions are those of the query."""
+    rng = Random(seed)
+    query = drawn(rng)
+    event(attempt(written(query), written(altered(query, rng), rng)))
+
+
+@pytest.mark.deep
+@settings(max_examples=250, deadline=None)
+@given(seed=SEEDS, changes=st.integers(0, 2))
+def test_altered_queries_with_changed_words(seed: int, changes: int) -> None:
+    """So they are if some more words are changed at random."""
+    rng = Random(seed)
+    query = drawn(rng)
+    before, after = written(query), written(altered(query, rng), rng)
+    event(attempt(before, otherwise(after, rng, changes)))

@@ -1,0 +1,212 @@
+"""A changed definition that follows from stored rows is a step that reads nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.planning.strips import (
+    DAILY,
+    MONTHLY,
+    SESSIONS,
+    built,
+    changed,
+    day,
+    project,
+    states,
+    with_incremental,
+)
+
+from infold.core.definition import Category, Derivation, How, Redefinition
+from infold.core.interval import DAY, MAX, Interval, Ranges
+from infold.core.model import DefinitionChange
+from infold.core.plan import HELD_BACK, Action, ModelObservation, Observations, Plan, PlanOptions
+from infold.core.project import Node
+from infold.core.trace import Cause, Pending, Trace
+from infold.planning.derivations import FOLLOWS
+from infold.planning.model_states import reads_nothing
+from infold.planning.planner import plan
+
+OLD = replace(DAILY, fingerprint="old")
+DERIVATION = Derivation((("day", "`day`"),), stored=("day", "n"))
+
+
+def redefined(before: Node = OLD, after: Node = DAILY, how: How = How.DERIVE) -> Redefinition:
+    """A change of the daily table."""
+    derived = DERIVATION if how is How.DERIVE else None
+    return Redefinition("daily", Category.BREAKING, (), how, before, after, derivation=derived)
+
+
+def observed(
+    change: Redefinition | None = None, pending: tuple[Pending, ...] = (), fingerprint: str = "old"
+) -> ModelObservation:
+    """The daily table, which an earlier definition built from version 1; version 2 has come."""
+    seen = changed(DAILY, "sessions", "# # + # # # #")
+    assert seen.trace is not None
+    trace = Trace("daily", fingerprint, dict(seen.trace.inputs), pending)
+    cells = states("# # # # # # #")
+    return replace(seen, trace=trace, cells=cells, rows=70, redefined=change or redefined())
+
+
+def made(seen: ModelObservation, asked: PlanOptions | None = None, node: Node = DAILY) -> Plan:
+    """The plan for the daily table."""
+    return plan(project(node), Observations(0, {"daily": seen}), asked or PlanOptions())
+
+
+def test_the_step() -> None:
+    """It has the new fingerprint, and the versions and pending cells of the old rows."""
+    left = Pending(Cause.LATE, Ranges((day(3),)))
+    [step] = made(observed(pending=(left,))).steps
+
+    assert (step.action, step.derivation) == (Action.DERIVE, DERIVATION)
+    assert [(reason.cause, reason.detail, reason.rows) for reason in step.reasons] == [
+        (Cause.DEFINITION, FOLLOWS, 0)
+    ]
+    assert step.inputs == {"sessions": (1, 1), "users": (1, 1)}
+    assert step.trace is not None
+    assert step.trace.fingerprint == DAILY.fingerprint
+    assert step.trace.inputs == {"sessions": 1, "users": 1}
+    assert step.trace.pending == (left,)
+    assert not step.expected
+    assert not reads_nothing(step)
+
+
+def test_what_comes_after_it() -> None:
+    """A note says that stale cells are built next, if there may be any."""
+    upto_date = tuple(replace(diff, newest_version=1) for diff in observed().inputs)
+    missing = Pending(Cause.MISSING, Ranges((day(3),)))
+
+    assert [note.partition(":")[0] for note in made(observed()).notes] == ["daily"]
+    assert not made(replace(observed(), inputs=upto_date)).notes
+    assert made(replace(observed(pending=(missing,)), inputs=upto_date)).notes
+    assert "built in a step after that" in made(observed()).notes[0].replace("\n", " ")
+
+
+def test_its_readers_follow() -> None:
+    """A reader is built where the table may differ, and that reads its rows at most."""
+    months = replace(built(MONTHLY), inputs=built(MONTHLY).inputs)
+    seen = {"daily": observed(), "monthly": months}
+    derived, reader = plan(project(DAILY, MONTHLY), Observations(0, seen)).steps
+
+    assert (derived.model, reader.model) == ("daily", "monthly")
+    assert derived.rows_to_read == 0
+    assert reader.expected
+    assert reader.rows_to_read >= 0
+    assert reader.reasons[0].detail == "because daily is built"
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected", "order"),
+    [
+        ((("day", "`day`"), ("m", "`n` + 1")), False, ["monthly", "daily"]),
+        ((("day", "`day`"), ("n", "`n` + 1")), True, ["daily", "monthly"]),
+        ((("day", "`day`"), ("n", "`day`")), True, ["daily", "monthly"]),
+    ],
+    ids=["new", "changed", "exchanged"],
+)
+def test_a_reader_is_derived_before_its_input(
+    columns: tuple[tuple[str, str], ...], expected: bool, order: list[str]
+) -> None:
+    """Unless a column of the input may have another type once that is derived."""
+    change = replace(redefined(), derivation=Derivation(columns, stored=("day", "n")))
+    months = built(MONTHLY)
+    assert months.trace is not None
+    old = replace(months.trace, fingerprint="old")
+    mine = replace(redefined(replace(MONTHLY, fingerprint="old"), MONTHLY), model="monthly")
+    seen = {
+        "daily": observed(change),
+        "monthly": replace(months, trace=old, redefined=mine),
+    }
+
+    steps = plan(project(DAILY, MONTHLY), Observations(0, seen)).steps
+
+    assert [(step.model, step.action) for step in steps] == [
+        (name, Action.DERIVE) for name in order
+    ]
+    assert next(step.expected for step in steps if step.model == "monthly") is expected
+
+
+def test_a_moved_start() -> None:
+    """Later: pending cells before it are forgotten. Earlier: the cells before the old one are
+    missing, and so is the cell that the old start cut.
+    """
+    start = day(2).start + DAY // 2
+    later, earlier = replace(DAILY, start=start), replace(DAILY, start=day(1).start)
+    left = Pending(Cause.LATE, Ranges((day(1), day(4))))
+
+    [step] = made(observed(redefined(OLD, later), (left,)), node=later).steps
+    assert step.trace is not None
+    assert step.cells == Ranges((Interval(start, MAX),))
+    assert step.trace.pending == (Pending(Cause.LATE, Ranges((day(4),))),)
+
+    before = replace(OLD, start=start)
+    [step] = made(observed(redefined(before, earlier), (left,)), node=earlier).steps
+    assert step.trace is not None
+    assert step.trace.pending == (
+        Pending(Cause.LATE, Ranges.of((day(1), day(4)))),
+        Pending(Cause.MISSING, Ranges.of((day(1), day(2)))),
+    )
+
+
+@pytest.mark.parametrize(
+    ("seen", "asked"),
+    [
+        (observed(redefined(how=How.REBUILD)), PlanOptions()),
+        (observed(), PlanOptions(restated={"daily": Ranges.ever()})),
+        (observed(), PlanOptions(not_derived=frozenset({"daily"}))),
+        (observed(fingerprint="another"), PlanOptions()),
+        (observed(pending=(Pending(Cause.DEFINITION, Ranges((day(1),))),)), PlanOptions()),
+        (replace(observed(), redefined=None), PlanOptions()),
+    ],
+    ids=["no proof", "restated", "inexact", "another table", "two definitions", "unknown"],
+)  # fmt: skip
+def test_built_again(seen: ModelObservation, asked: PlanOptions) -> None:
+    """In doubt the table is built again."""
+    [step] = made(seen, asked).steps
+
+    assert step.action is Action.BUILD
+    assert step.rows_to_read
+
+
+def test_other_inputs() -> None:
+    """A table that was built from other inputs is built again."""
+    seen = observed()
+    assert seen.trace is not None
+    [step] = made(replace(seen, trace=replace(seen.trace, inputs={"sessions": 1}))).steps
+
+    assert step.action is Action.BUILD
+
+
+def test_a_window_holds_it_back() -> None:
+    """A part of the table cannot be derived either."""
+    found = made(observed(), PlanOptions(window=Interval(day(1).start, day(2).end)))
+
+    assert not found.steps
+    assert [left.why for left in found.skipped] == [HELD_BACK]
+
+
+def test_a_table_that_is_replaced_by_parts() -> None:
+    """It is derived as a whole too, and a window has a part of it built."""
+    by_parts = with_incremental(DAILY, on_definition_change=DefinitionChange.REBUILT_CELLS)
+    seen = observed(redefined(OLD, by_parts), (Pending(Cause.REDEFINED, Ranges((day(3),))),))
+    part = PlanOptions(window=Interval(day(1).start, day(2).end))
+
+    [step] = made(seen, node=by_parts).steps
+    assert step.action is Action.DERIVE
+    assert step.trace is not None
+    assert step.trace.pending == (Pending(Cause.REDEFINED, Ranges((day(3),))),)
+    [step] = made(seen, part, by_parts).steps
+    assert (step.action, step.cells) == (
+        Action.BUILD,
+        Ranges((Interval(day(1).start, day(2).end),)),
+    )
+
+
+def test_a_folding_reader_is_built_if_that_is_cheaper() -> None:
+    """A derived table may change in every row: what folds it is built."""
+    reads_daily = replace(SESSIONS, inputs=(replace(SESSIONS.inputs[0], name="daily"),))
+    seen = built(reads_daily, inputs=changed(reads_daily, "daily", "# # # # # # #").inputs)
+    both = {"daily": observed(), "sessions": seen}
+    [_, reader] = plan(project(DAILY, reads_daily), Observations(0, both)).steps
+
+    assert reader.action is Action.BUILD
