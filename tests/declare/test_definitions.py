@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from tests.declare.shop import CLICKS, DAILY, INFOLD, SESSIONS, SHOP, project, spoilt
+from tests.declare.shop import CLICKS, DAILY, INFOLD, SESSIONS, SHOP, project, read, spoilt
+from tests.queries.catalog import queries
+from tests.queries.world import MODELS
+from tests.queries.world import PROJECT as CATALOG
 
 from infold.core.definition_text import definition_of_text, definition_text, digest_of
 from infold.core.project import Node, Project
 from infold.declare.definitions import definitions_of
-from infold.declare.from_definitions import project_of_definition
+from infold.declare.from_definitions import project_of_definition, project_of_definitions
+from infold.messages.errors import InfoldError
 
 EVENTS_FULL = """\
 ---
@@ -155,6 +159,42 @@ def test_a_definition_gives_its_node_again(files: Mapping[str, str]) -> None:
     declared = project(files)
     for node in declared:
         assert essence(rebuilt(declared, node.name)[node.name]) == essence(node)
+
+
+@pytest.mark.parametrize("files", PROJECTS.values(), ids=PROJECTS)
+def test_all_definitions_give_the_project_again(files: Mapping[str, str]) -> None:
+    """From all its definitions a project is compiled with the same nodes and definitions."""
+    declared = project(files)
+    again = again_of(declared)
+
+    assert list(map(essence, again)) == list(map(essence, declared))
+    assert definitions_of(again) == definitions_of(declared)
+
+
+def test_the_definitions_of_all_queries_give_their_project_again() -> None:
+    """The same for the catalog of queries that are admitted."""
+    files = {"infold.yml": CATALOG} | {f"models/{name}.sql": sql for name, sql in MODELS.items()}
+    files |= {f"models/{query.name}.sql": query.model for query in queries() if not query.refused}
+    _, found = read(files)
+    wrong = {error.at.file for error in found if error.at is not None}
+    declared = project({name: text for name, text in files.items() if name not in wrong})
+
+    assert definitions_of(again_of(declared)) == definitions_of(declared)
+
+
+def again_of(declared: Project) -> Project:
+    """The project of all definitions of a project, in a folder without files."""
+    empty = replace(declared, nodes=(), sources={})
+    return project_of_definitions(empty, definitions_of(declared), {})
+
+
+def test_definitions_that_do_not_fit_together() -> None:
+    """Without the model that another one reads, there is no project, and the mistake is named."""
+    declared = project()
+    kept = {name: one for name, one in definitions_of(declared).items() if name != "sessions"}
+
+    with pytest.raises(InfoldError, match="sessions"):
+        project_of_definitions(declared, kept, {})
 
 
 OTHER = {

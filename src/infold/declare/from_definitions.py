@@ -8,7 +8,7 @@ there is none, rather than one that resembles it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from infold.analysis.compile import compile_models
@@ -20,7 +20,7 @@ from infold.core.model import Materialization, Place, Source
 from infold.core.project import Project
 from infold.declare.load import deeply
 from infold.declare.project import with_start_and_limit
-from infold.messages.errors import InfoldError
+from infold.messages.errors import InfoldError, InfoldErrors
 
 
 def project_of_definition(
@@ -47,7 +47,7 @@ def _project_of_definition(
     try:
         needed = _Needed(building, kept)
         needed.add(definition)
-        sources = needed.sources()
+        sources = sources_of(needed.found.values())
         landed = is_landed(definition)
         drafts = [needed.drafts[name] for name in needed.drafts]
         if landed and definition.source is not None:
@@ -63,6 +63,43 @@ def _project_of_definition(
     if definition.name not in again:
         return None
     return again if again[definition.name].fingerprint == definition.fingerprint else None
+
+
+def project_of_definitions(
+    project: Project, definitions: Mapping[str, Definition], sources: Mapping[str, Source]
+) -> Project:
+    """
+    A project with exactly these definitions, by name; name, start and target are those given.
+
+    ``sources`` are used in place of those in the definitions. Raises InfoldErrors where
+    the definitions do not fit together.
+    """
+    return deeply(lambda: _project_of_definitions(project, definitions, sources))
+
+
+def _project_of_definitions(
+    project: Project, definitions: Mapping[str, Definition], sources: Mapping[str, Source]
+) -> Project:
+    sources = {**sources_of(definitions.values()), **sources}
+    drafts = [_draft(one) for one in definitions.values() if not is_landed(one)]
+    compiled = compile_models(drafts, sources)
+    if compiled.errors:
+        raise InfoldErrors(compiled.errors)
+    nodes = []
+    for node in compiled.nodes:
+        by = definitions.get(node.name)
+        start, limit = (by.start, by.backfill_limit) if by else (project.start, None)
+        nodes.append(with_start_and_limit(node, start, limit))
+    return replace(project, sources=sources, nodes=tuple(nodes))
+
+
+def sources_of(definitions: Iterable[Definition]) -> Mapping[str, Source]:
+    """The sources of definitions; one that is ingested has all columns."""
+    found: dict[str, Source] = {}
+    for one in sorted(definitions, key=is_landed):
+        if one.source is not None:
+            found.setdefault(one.source.name, one.source)
+    return found
 
 
 def is_landed(definition: Definition) -> bool:
@@ -95,14 +132,6 @@ class _Needed:
                 if other is not None and name not in names:
                     names.add(name)
                     self.add(other)
-
-    def sources(self) -> Mapping[str, Source]:
-        """The sources of these definitions; one that is ingested has all columns."""
-        found: dict[str, Source] = {}
-        for one in sorted(self.found.values(), key=is_landed):
-            if one.source is not None:
-                found.setdefault(one.source.name, one.source)
-        return found
 
 
 def _draft(definition: Definition) -> Draft:
