@@ -59,8 +59,16 @@ class FakeApi:
         self.verified = sample.verification()
         self.raises: Exception | None = None
 
-    def open_project(self, root: Path, target: str | None, *, downgrade: bool = False) -> Any:
-        """The sample project."""
+    def open_project(
+        self,
+        root: Path,
+        target: str | None,
+        *,
+        downgrade: bool = False,
+        declared: bool = False,
+    ) -> Any:
+        """The sample project, which is that of the files."""
+        del declared
         self.asked["open_project"] = {"root": root, "target": target}
         if downgrade:
             self.asked["open_project"]["downgrade"] = True

@@ -175,7 +175,7 @@ def test_every_materialization_has_its_keys() -> None:
 SHAPES = {
     "plan": json_shapes.plan(sample.plan()),
     "run": json_shapes.run(sample.failed()),
-    "status": json_shapes.status("shop", sample.status(), {"clicks": Ranges()}),
+    "status": json_shapes.status(sample.project(), sample.status(), {"clicks": Ranges()}),
     "history": json_shapes.history(sample.history()),
     "explain": json_shapes.explanation(sample.explanation(sample.day(6))),
     "explain session": session_history_shape(sample.histories(quarantined=True)),

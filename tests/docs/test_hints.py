@@ -37,8 +37,9 @@ BARE: Mapping[str, tuple[str, ...]] = {
     "bad-filter": ("show",),
     "protected": ("run", "restate", "backbuild", "forget", "teardown"),
     "unconfirmed": ("forget", "teardown"),
-    "over-budget": ("run",),
-    "source-shrank": ("run", "restate", "backbuild"),
+    "apply-not-confirmed": ("apply",),
+    "over-budget": ("run", "apply"),
+    "source-shrank": ("run", "apply", "restate", "backbuild"),
 }
 """The commands that an error with an option in its words can come from."""
 

@@ -14,6 +14,7 @@ from tests.docs.pages import DOCS
 
 from infold.core.formats import TIMESTAMP_FORMATS, Format
 from infold.core.model import (
+    Apply,
     Deduplicate,
     DefinitionChange,
     Drift,
@@ -126,6 +127,7 @@ VALUES: Mapping[str, Iterable[str]] = {
     "on_new_columns": NewColumns,
     "on_unreadable": Drift,
     "storage": Storage,
+    "apply": Apply,
     "materialization": Materialization,
     "prefer": ("column", "column desc"),
     "deduplicate": Deduplicate,

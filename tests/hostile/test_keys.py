@@ -90,6 +90,7 @@ PROJECT: dict[str, Any] = {
             "ledger": "sqlite:///.infold/ledger.db",
             "storage": "iceberg",
             "protected": False,
+            "apply": "auto",
             "spark": {"spark.sql.shuffle.partitions": "3"},
         },
     },

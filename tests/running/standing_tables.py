@@ -58,7 +58,7 @@ def _made(targets: str, target: str | None) -> Project:
     write(root, {**SHOP, "infold.yml": INFOLD + targets})
     (root / "landing" / "clicks").mkdir(parents=True)
     (root / "countries.csv").write_text("code,country\n", encoding="utf-8")
-    project = api.open_project(root, target)
+    project = api.open_project(root, target, declared=True)
     project.warehouse.mkdir(parents=True)
     with closing(sqlite3.connect(project.catalog_db)) as catalog, catalog:
         catalog.execute(CATALOG)

@@ -26,7 +26,7 @@ from infold.ledger.store import SqlLedger
 from infold.messages.errors import InfoldError
 from infold.running.recover import recover
 
-PROD = "  prod: {warehouse: tables, ledger: 'sqlite:///prod.db', protected: true}\n"
+PROD = "  prod: {warehouse: tables, ledger: 'sqlite:///prod.db', protected: true, apply: auto}\n"
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from infold.api.opening import (
+    by_applied,
     definition_errors,
     lake,
     ledger,
@@ -22,11 +23,13 @@ from infold.api.opening import (
     observe_all,
     observer,
     open_project,
+    to_apply,
 )
 from infold.api.quarantine import add_quarantine_entries, list_quarantine_entries
 from infold.api.rows import coverage, evaluate, manifest, session_history, show
 from infold.api.spark_sessions import close, numbered_session, run_size, session, whole_size
 from infold.core.interval import Interval
+from infold.core.model import Apply
 from infold.core.plan import Observations, Plan, PlanOptions
 from infold.core.progress import Progress, SilentProgress
 from infold.core.project import Project
@@ -42,6 +45,11 @@ from infold.core.report import (
 from infold.inspecting.explain import explain as explained
 from infold.inspecting.model_status import model_status
 from infold.messages.errors import InfoldError
+from infold.planning.definition_notes import (
+    not_yet_applied,
+    refuse_nothing_applied,
+    unapplied_notes,
+)
 from infold.planning.model_states import model_states
 from infold.planning.planner import plan as planned
 from infold.planning.refused_steps import refused_inputs, without_refused
@@ -64,6 +72,7 @@ __all__ = [
     "SilentProgress",
     "add_quarantine_entries",
     "backbuild",
+    "by_applied",
     "close",
     "coverage",
     "definition_errors",
@@ -90,6 +99,7 @@ __all__ = [
     "show",
     "status",
     "teardown",
+    "to_apply",
     "verify",
     "window_of",
 ]
@@ -144,8 +154,13 @@ def make_plan(
     made = without_refused(
         project, planned(project, observed, asked), observed.refused, asked.selected
     )
-    notes = (*made.notes, *removals.removal_warnings(project, made))
-    made = replace(made, notes=notes, redefinitions=observed.redefinitions)
+    notes = (*made.notes, *removals.removal_warnings(project, made), *unapplied_notes(project))
+    made = replace(
+        made,
+        notes=notes,
+        redefinitions=observed.redefinitions,
+        unapplied=not_yet_applied(project),
+    )
     if project.target.protected:
         notes = protection_warnings(
             project, made, asked, unrecorded_table(ledger(project), lake(project))
@@ -174,10 +189,14 @@ def run(
     """
     Bring the project's tables up to date; see :meth:`infold.running.execute.Runner.run`.
 
-    Raises RunFailed where some of them are not, once all others are (``fail_fast``: at once).
+    A project that :func:`to_apply` made is applied first. Raises RunFailed where some tables are
+    not up to date, once all others are (``fail_fast``: at once).
     """
     from infold.declare.definitions import definitions_of
 
+    if project.target.apply is Apply.MANUAL and project.applied is None:
+        project = by_applied(project)
+    refuse_nothing_applied(project)
     if window is not None:
         asked = replace(asked or PlanOptions(), window=window)
     asked = replace(_asked(project, asked, select, exclude), jobs=jobs)

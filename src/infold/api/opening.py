@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 from infold.api.spark_sessions import session
 from infold.core.files import ListedFile
 from infold.core.interval import Granularity
-from infold.core.model import Source
+from infold.core.model import Apply, Source
 from infold.core.plan import Observations, PlanOptions
 from infold.core.project import Project
 from infold.core.trace import CellState
 from infold.inspecting.changed_definitions import ChangedDefinitions
-from infold.messages.errors import InfoldError
+from infold.messages.errors import InfoldError, InfoldErrors
+from infold.running.ledger_consistency import refuse_other_project
 from infold.running.observe import Observer
 
 if TYPE_CHECKING:
@@ -30,12 +31,54 @@ if TYPE_CHECKING:
 
 
 def open_project(
-    root: Path | str, target: str | None = None, *, downgrade: bool = False
+    root: Path | str,
+    target: str | None = None,
+    *,
+    downgrade: bool = False,
+    declared: bool = False,
 ) -> Project:
-    """Read a project folder. Raises all its errors at once."""
-    from infold.declare import load
+    """
+    Read a project folder. Raises all its errors at once.
 
-    return load(Path(root), target, downgrade=downgrade)
+    In a target where `infold apply` applies definitions, the project has those that are applied,
+    or those in the files if they are asked for as ``declared``.
+    """
+    from infold.declare.load import load, load_with_mistakes
+
+    if declared:
+        return load(Path(root), target, downgrade=downgrade)
+    found, wrong = load_with_mistakes(Path(root), target, downgrade=downgrade)
+    return by_applied(found, wrong)
+
+
+def by_applied(declared: Project, wrong: InfoldErrors | None = None) -> Project:
+    """The project by the applied definitions, where that is another one; see ``declared``."""
+    from infold.inspecting.applied_project import project_as_applied
+
+    if declared.target.apply is not Apply.MANUAL and wrong is None:
+        return declared
+    book = ledger(declared)
+    refuse_other_project(declared, book)
+    return project_as_applied(declared, book, wrong)
+
+
+def to_apply(declared: Project, select: Sequence[str] = (), exclude: Sequence[str] = ()) -> Project:
+    """
+    The project as `infold apply` applies it: the declared definitions of all models, or of some.
+
+    Raises ``apply_errors.apply_incomplete`` where these do not fit those that stay applied.
+    """
+    from infold.inspecting.applied_project import project_to_apply
+    from infold.planning.selection import select_models, with_landed
+
+    chosen = None
+    if select or exclude:
+        chosen = with_landed(declared, select_models(declared, select, exclude), exclude)
+    if declared.target.apply is not Apply.MANUAL:
+        return declared
+    book = ledger(declared)
+    refuse_other_project(declared, book)
+    return project_to_apply(declared, book, chosen)
 
 
 def ledger(project: Project) -> SqlLedger:

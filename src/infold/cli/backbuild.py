@@ -22,7 +22,7 @@ def command(terms: tuple[str, ...], options: shared_options.Rebuild) -> int:
 
     if options.start is None or options.end is None:
         raise click.UsageError("backbuild takes --start and --end; `infold restate` takes neither.")
-    project = shared_options.opened()
+    project = shared_options.opened_to_build()
     names = select_models(project, [term.removeprefix("+") for term in terms])
     chosen = requested_window.parse_window(project, names, options.start, options.end)
     assert chosen is not None, "both ends were given"

@@ -32,7 +32,7 @@ def command(deep: bool, as_json: bool) -> None:
     from infold.planning.advice import project_advice
 
     started = time.perf_counter()
-    project = shared_options.opened()
+    project = shared_options.opened(declared=True)
     if deep:
         _raise_misdefined(project)
     spent = (time.perf_counter() - started) * 1000

@@ -20,6 +20,7 @@ COMMANDS = {
     "demo": "Make a project with real late data, and play its arrivals.",
     "plan": "Show what a run would do, and why; write nothing.",
     "run": "Bring the tables up to date.",
+    "apply": "Apply changed definitions to a target, and build what follows from them.",
     "restate": "Build models again, although nothing that they read changed.",
     "backbuild": "Build models over a window again, with all that they read for it.",
     "show": "Print or export the rows of a table.",

@@ -32,6 +32,18 @@ def confirm(what: str, *, yes: bool, asks: bool) -> None:
     click.confirm(f"This will {what}. Go on?", abort=True)
 
 
+def confirm_apply(target: str, *, yes: bool, asks: bool) -> None:
+    """Ask whether what was shown is to be applied; refused where nobody is there to ask."""
+    from infold.messages import apply_errors
+
+    if yes:
+        return
+    if not asks or not sys.stdin.isatty():
+        raise apply_errors.apply_not_confirmed(target=target)
+    click.echo()
+    click.confirm("Apply?", abort=True)
+
+
 def end_if_refused(
     refused: Mapping[str, InfoldError], *, part: bool, as_json: bool = False
 ) -> None:

@@ -15,6 +15,8 @@ def command(options: shared_options.BuildOptions, as_json: bool) -> None:
     """
     Show what a run would do, and why; write nothing.
 
+    In a target with `apply: manual` and changed definitions, it is what `infold apply` would do.
+
     Without options it is everything that is stale; TERM is a model's name, a glob or tag:NAME, as
     for --select. A window is half-open, [start, end), and made
     of whole cells.
@@ -23,7 +25,7 @@ def command(options: shared_options.BuildOptions, as_json: bool) -> None:
     from infold.render import json_shapes
     from infold.render.plan import plan_screen
 
-    project = options.project()
+    project = options.project_to_apply()
     asked = options.plan_options(project)
     observed = api.observe_all(project, as_of=options.instant)
     plan = api.make_plan(project, observed, asked, select=options.selected, exclude=options.exclude)

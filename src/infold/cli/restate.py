@@ -21,7 +21,7 @@ def command(terms: tuple[str, ...], options: shared_options.Rebuild) -> int:
     from infold.planning import requested_window, restating
     from infold.planning.selection import select_models
 
-    project = shared_options.opened()
+    project = shared_options.opened_to_build()
     chosen = requested_window.parse_window(
         project, select_models(project, terms), options.start, options.end
     )

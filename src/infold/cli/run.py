@@ -20,13 +20,7 @@ from infold.cli.output import failures_after_summary, print_json
 @shared_options.fail_fast
 @shared_options.allow_removals
 @shared_options.wait
-@click.option(
-    "--jobs",
-    "-j",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Build up to N models, and batches of them, side by side; by default one model.",
-)
+@shared_options.jobs
 @click.option("-v", "--verbose", is_flag=True, help="Say why each step is done.")
 @shared_options.as_json
 def command(

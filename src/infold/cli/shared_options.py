@@ -75,6 +75,13 @@ allow_refresh = click.option(
     is_flag=True,
     help="Let tables of a protected target be dropped or rebuilt, for this once.",
 )
+jobs = click.option(
+    "--jobs",
+    "-j",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Build up to N models, and batches of them, side by side; by default one model.",
+)
 allow_removals = click.option(
     "--allow-removals",
     is_flag=True,
@@ -82,12 +89,35 @@ allow_removals = click.option(
 )
 
 
-def opened(*, downgrade: bool = False) -> Project:
-    """The project of the command's global options, read and checked."""
+def opened(*, downgrade: bool = False, declared: bool = False) -> Project:
+    """
+    The project of the command's global options, read and checked.
+
+    By the applied definitions, where `infold apply` applies them, unless the ``declared`` ones are
+    asked for.
+    """
     from infold import api
 
     root, target = click.get_current_context().obj
-    return api.open_project(root, target, downgrade=downgrade)
+    return api.open_project(root, target, downgrade=downgrade, declared=declared)
+
+
+def opened_to_build(*, downgrade: bool = False) -> Project:
+    """The project of a command that builds tables: there has to be an applied definition."""
+    from infold.core.model import Apply
+    from infold.planning.definition_notes import refuse_nothing_applied
+
+    project = opened(downgrade=downgrade)
+    if downgrade and project.target.apply is Apply.MANUAL:
+        raise click.UsageError(_NO_DOWNGRADE)
+    refuse_nothing_applied(project)
+    return project
+
+
+_NO_DOWNGRADE = (
+    "--allow-downgrade is for targets with `apply: auto`: a model that is built whole for this "
+    "once has no definition that could be applied."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,8 +154,18 @@ class BuildOptions:
         return requested_window.parse_as_of(self.as_of)
 
     def project(self) -> Project:
-        """The project, read and checked."""
-        return opened(downgrade=self.allow_downgrade)
+        """The project, read and checked, as a run goes on with it."""
+        return opened_to_build(downgrade=self.allow_downgrade)
+
+    def project_to_apply(self) -> Project:
+        """The project as it is once the definitions of these models are applied."""
+        from infold import api
+        from infold.core.model import Apply
+
+        declared = opened(downgrade=self.allow_downgrade, declared=True)
+        if self.allow_downgrade and declared.target.apply is Apply.MANUAL:
+            raise click.UsageError(_NO_DOWNGRADE)
+        return api.to_apply(declared, self.selected, self.exclude)
 
     def plan_options(self, project: Project) -> PlanOptions:
         """The options as the planner takes them."""

@@ -56,7 +56,7 @@ def command(
             end = hull.end if last is None else last
             gaps[entry.model] = Ranges((Interval(start, end),)) - entry.covered
     if as_json:
-        print_json(json_shapes.status(project.name, models, gaps))
+        print_json(json_shapes.status(project, models, gaps))
     else:
         click.echo(status_screen(project, models, gaps))
     refused = {entry.model: entry.refused for entry in models if entry.refused is not None}

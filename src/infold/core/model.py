@@ -286,6 +286,15 @@ _KINDS = {
 }
 
 
+class Apply(StrEnum):
+    """How a changed definition comes to be used in a target."""
+
+    AUTO = "auto"
+    """The next run takes it from the files."""
+    MANUAL = "manual"
+    """`infold apply` does so; until then runs go on with the earlier one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """Where a project's tables and its ledger live; relative paths are the project's."""
@@ -297,6 +306,7 @@ class Target:
     protected: bool = False
     spark: tuple[tuple[str, str], ...] = ()
     """Settings of the Spark session (``spark.…``)."""
+    apply: Apply = Apply.AUTO
 
 
 SET_ASIDE = "infold__set_aside"

@@ -272,6 +272,8 @@ class Plan:
     """Models that must not be built upon; neither they nor what reads them has a step."""
     redefinitions: tuple[Redefinition, ...] = ()
     """The definitions that changed since they were applied, also those without a step."""
+    unapplied: tuple[str, ...] = ()
+    """The models with changes that `infold run` leaves alone: only `infold apply` applies them."""
 
     def __bool__(self) -> bool:
         return bool(self.steps)

@@ -214,6 +214,23 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
+class AppliedDefinitions:
+    """
+    The applied definitions of a target in which `infold apply` applies them.
+
+    ``digests`` are those that the ledger had when the project was read. Of a project that is to be
+    applied, ``applies`` are the models with another definition since, new and removed ones among
+    them. ``unapplied`` are those with another definition in the files than in the project.
+    ``mistakes`` is how many mistakes the files have: then nobody knows which models differ.
+    """
+
+    digests: Mapping[str, str]
+    applies: tuple[str, ...] = ()
+    unapplied: tuple[str, ...] = ()
+    mistakes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Project:
     """A whole project, models in dependency order (inputs first)."""
 
@@ -224,6 +241,8 @@ class Project:
     nodes: tuple[Node, ...]
     target: Target
     targets: Mapping[str, Target] = field(default_factory=dict)
+    applied: AppliedDefinitions | None = None
+    """Where the definitions come from the ledger: which. None: all come from the files."""
 
     def __getitem__(self, name: str) -> Node:
         for node in self.nodes:

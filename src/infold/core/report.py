@@ -79,6 +79,8 @@ class RunResult:
     """
     up_to_date: tuple[str, ...] = ()
     """The models that were asked for and are up to date now."""
+    unapplied: tuple[str, ...] = ()
+    """The models with changes in the files that are not applied."""
 
 
 class RunFailed(InfoldErrors):

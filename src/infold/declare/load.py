@@ -31,13 +31,29 @@ def load(root: Path, target: str | None = None, *, downgrade: bool = False) -> P
     Raises InfoldErrors with all mistakes of the project, or InfoldError when there is none or no
     such target.
     """
+    project, wrong = load_with_mistakes(root, target, downgrade=downgrade)
+    if wrong is not None:
+        raise wrong
+    return project
+
+
+def load_with_mistakes(
+    root: Path, target: str | None = None, *, downgrade: bool = False
+) -> tuple[Project, InfoldErrors | None]:
+    """
+    The project as :func:`load` reads it, and the mistakes in its models.
+
+    With mistakes, only its name, start and targets are to be used. Those in infold.yml are raised.
+    """
     folder = _folder(root)
     fields = load_cached(folder)
+    wrong = None
     if fields is None:
         project, default, found = _read(folder, downgrade=downgrade)
-        if project is None or found:
+        if project is None or any(e.at is None or e.at.file == PROJECT_FILE for e in found):
             raise InfoldErrors(found)
-        if not downgrade:
+        wrong = InfoldErrors(found) if found else None
+        if not downgrade and wrong is None:
             cache(folder, project, default)
         fields = {
             "name": project.name,
@@ -52,7 +68,7 @@ def load(root: Path, target: str | None = None, *, downgrade: bool = False) -> P
     if wanted not in targets:
         raise command_errors.unknown_target(name=wanted, targets=targets)
     fields.pop("default", None)
-    return Project(root=folder.root, target=targets[wanted], **fields)
+    return Project(root=folder.root, target=targets[wanted], **fields), wrong
 
 
 def check(root: Path) -> list[InfoldError]:

@@ -15,7 +15,7 @@ from infold.analysis.names.subject import Draft
 from infold.analysis.sql.parse import parse
 from infold.analysis.sql.run_interval import replace_run_interval
 from infold.analysis.sql.text import spot_in
-from infold.core.model import SET_ASIDE, Kind, Source, Target, table_name
+from infold.core.model import SET_ASIDE, Apply, Kind, Source, Target, table_name
 from infold.core.project import Node, Project
 from infold.declare.folder import PROJECT_FILE, Folder
 from infold.declare.keys import NAME, Keys
@@ -182,6 +182,7 @@ def _protect_targets(reading: _Reading, keys: Keys) -> None:
     The target for development is free. Where it is named, all others are protected by default.
 
     A target cannot be both: whoever marks it protected has to name another one for development.
+    Changed definitions are applied by hand in a protected target, unless it says otherwise.
     """
     named = keys.text("dev_target")
     if named is not None and named not in reading.targets:
@@ -199,7 +200,9 @@ def _protect_targets(reading: _Reading, keys: Keys) -> None:
                 at = value.entries["protected"].at
                 reading.errors.append(findings.protected_dev(at, target=name))
         elif named is not None and not marked:
-            reading.targets[name] = replace(target, protected=True)
+            reading.targets[name] = target = replace(target, protected=True)
+        if target.protected and not (value is not None and "apply" in value.entries):
+            reading.targets[name] = replace(target, apply=Apply.MANUAL)
 
 
 def _read_models(reading: _Reading, keys: Keys) -> None:

@@ -85,7 +85,9 @@ def _applied(
         return None
     # Not by digests: a newer infold writes fields that older texts lack.
     kept = observer.ledger.definitions([found.digest]).get(found.digest)
-    return AppliedDefinition(found.digest, found.at, kept == declared)
+    state = observer.project.applied
+    elsewhere = state is not None and (state.mistakes or name in state.unapplied)
+    return AppliedDefinition(found.digest, found.at, kept == declared and not elsewhere)
 
 
 def _explained_input(observer: Observer, node: Node, entry: Input) -> ExplainedInput:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from infold.core.interval import Ranges
-from infold.core.model import table_name
+from infold.core.model import Apply, table_name
 from infold.core.plan import Plan, PlanOptions, Step
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
@@ -45,7 +45,7 @@ def protection_warnings(
         return ()
     return tuple(
         f"{name}: {why}; {project.target.name} is protected, so a run needs --allow-refresh"
-        for name, why in rebuilt_tables(plan, asked, exists)
+        for name, why in rebuilt_tables(project, plan, asked, exists)
     )
 
 
@@ -57,25 +57,30 @@ def refused_rebuilds(
         return {}
     return {
         name: run_errors.protected(project.target.name, "rebuild", ((name, why),))
-        for name, why in rebuilt_tables(plan, asked, exists)
+        for name, why in rebuilt_tables(project, plan, asked, exists)
     }
 
 
 def rebuilt_tables(
-    plan: Plan, asked: PlanOptions, exists: TableExists
+    project: Project, plan: Plan, asked: PlanOptions, exists: TableExists
 ) -> Iterator[tuple[str, str]]:
-    """The built models that a plan rebuilds, each with the reason."""
+    """
+    The built models that a plan rebuilds, each with the reason.
+
+    Where definitions are applied by hand, that was the permission to rebuild what they change.
+    """
+    applied = project.target.apply is Apply.MANUAL
     for step in plan.steps:
-        why = _rebuild_reason(step, asked, exists)
+        why = _rebuild_reason(step, asked, exists, applied=applied)
         if why:
             yield step.model, why
 
 
-def _rebuild_reason(step: Step, asked: PlanOptions, exists: TableExists) -> str:
+def _rebuild_reason(step: Step, asked: PlanOptions, exists: TableExists, *, applied: bool) -> str:
     if asked.restated.get(step.model) == Ranges.ever() and step.previous_trace is not None:
         return "all of it is to be built again"
     if step.previous_trace is None:
         return "its table exists, and the ledger does not know it" if exists(step.model) else ""
     old, new = step.previous_trace.fingerprint, step.trace.fingerprint if step.trace else ""
     # What a dead run left half known has to be built again before anything can be.
-    return "its definition changed" if old not in (new, UNKNOWN) else ""
+    return "its definition changed" if not applied and old not in (new, UNKNOWN) else ""

@@ -15,6 +15,7 @@ from infold.core.interval import Interval, Ranges, iso_duration
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import Kind
 from infold.core.plan import FileDiff, Plan, Step
+from infold.core.project import Project
 from infold.core.record import COUNTS, Arrival, Receipt, RunRecord, StepRecord
 from infold.core.report import (
     ExplainedInput,
@@ -42,6 +43,7 @@ def plan(value: Plan) -> JsonObject:
         "as_of": iso(value.as_of),
         "rows": value.rows_to_read,
         "definitions": definitions_json(value),
+        "unapplied": list(value.unapplied),
         "steps": [step(entry) for entry in value.steps],
         "left": [
             {"model": entry.model, "why": entry.why, "stale": ranges(entry.stale)}
@@ -126,6 +128,7 @@ def run(value: RunResult) -> JsonObject:
             {"model": model, "because_of": list(because)} for model, because in value.not_tried
         ],
         "up_to_date": list(value.up_to_date),
+        "unapplied": list(value.unapplied),
         "error": value.error or None,
     }
 
@@ -169,10 +172,13 @@ def receipt(value: Receipt) -> JsonObject:
     return counts
 
 
-def status(project: str, models: Sequence[ModelStatus], gaps: Mapping[str, Ranges]) -> JsonObject:
+def status(
+    project: Project, models: Sequence[ModelStatus], gaps: Mapping[str, Ranges]
+) -> JsonObject:
     """The state of every model."""
     return {
-        "project": project,
+        "project": project.name,
+        "unapplied": list(project.applied.unapplied) if project.applied else [],
         "models": [
             {
                 "model": entry.model,

@@ -92,9 +92,16 @@ def nothing_screen(
         states_text(model_states),
         _looked_at_block(project, observed),
         _left_alone_block(project, plan.skipped),
-        "\n".join((*plan.notes, *notes)),
+        "\n".join((*plan.notes, *notes, *_to_apply(project, observed))),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _to_apply(project: Project, observed: Observations | None) -> tuple[str, ...]:
+    """Before a run: that nothing has to be built, and definitions have to be applied."""
+    if observed is None or project.applied is None or not project.applied.applies:
+        return ()
+    return ("`infold apply` applies these definitions; `infold run` goes on by the earlier ones.",)
 
 
 def plan_strip(
@@ -348,7 +355,11 @@ def _closing_text(project: Project, plan: Plan, options: str, command: str) -> s
             granularity.cell(example.cells.parts[0].start), granularity
         )
         cell = cell if granularity is not Granularity.HOUR else f" '{cell.strip()}'"
-    run = f"Nothing was written: `infold run{options}` carries this out,"
+    applies = project.applied is not None and project.applied.applies
+    verb = "apply" if applies else "run"
+    run = f"Nothing was written: `infold {verb}{options}` carries this out,"
+    if applies:
+        run = run.removesuffix(",") + "; `infold run` leaves these changes alone,"
     why = f"`infold explain {example.model}{cell}` says why."
     between = " " if len(run) + len(why) < formatting.WIDTH else "\n"
     return f"{head}\n{run}{between}{why}"

@@ -10,6 +10,7 @@ from infold.core.project import Project
 from infold.core.record import Receipt, RunRecord, StepRecord
 from infold.core.report import ModelStatus, State
 from infold.core.trace import Cause
+from infold.planning.definition_notes import unapplied_notes
 from infold.render import formatting
 from infold.render.state_messages import states_lines
 
@@ -58,6 +59,7 @@ def status_screen(
     details = [line for entry in models for line in _detail_lines(project, entry, gaps)]
     if details:
         parts.append("\n".join(details))
+    parts.extend(unapplied_notes(project))
     parts.append(_closing_text(models))
     return "\n\n".join(parts)
 

@@ -27,6 +27,7 @@ from infold.core.project import Project
 from infold.core.record import Outcome, Receipt
 from infold.core.report import RunFailed, RunResult
 from infold.messages import errors, run_errors
+from infold.planning.definition_notes import definition_notes, refuse_nothing_applied
 from infold.planning.model_states import model_states
 from infold.planning.planner import plan
 from infold.planning.protection import refused_rebuilds, unrecorded_table
@@ -81,6 +82,7 @@ class Runner:
         course = RunProgress(new_id(), self.project, request.options, fail_fast=request.fail_fast)
         started = time.monotonic()
         refuse_other_project(self.project, self.ledger)
+        refuse_nothing_applied(self.project)
         self.ledger.acquire(course.run, wait=request.wait)
         try:
             with self.writer_lock():
@@ -107,11 +109,8 @@ class Runner:
             self.observer.check_ledger()
         if self.ledger.owner() is None:
             self.ledger.set_owner(self.project.name, warehouse_of(self.project))
-        course.notes = (
-            *recover(self.ledger, self.lake),
-            *self._forget_removed_models(),
-            *self._forget_vanished(course.run),
-        )
+        recovered = recover(self.ledger, self.lake)
+        vanished = tuple(self._forget_vanished(course.run))
         course.digests = keep_definitions(
             self.project,
             self.ledger,
@@ -119,6 +118,10 @@ class Runner:
             changes=self.observer.redefinitions(self.ledger.traces()),
             rebuilds_allowed=request.allow_refresh,
         )
+        # Whoever is killed before the definitions are kept has applied nothing: a removed model
+        # of theirs is still to be built.
+        removed = self._forget_removed_models()
+        course.notes = (*recovered, *removed, *vanished, *definition_notes(self.project))
 
     def _plan_and_execute(self, course: RunProgress, request: Request) -> None:
         engine: Engine | None = None

@@ -1,8 +1,9 @@
 """
 What a run records about definitions: all of them, which are applied, and which built each table.
 
-A definition is applied as soon as runs are carried out by it. In a protected target that is only
-once the tables that it changes may be built again.
+A definition is applied as soon as runs are carried out by it. In a target with ``apply: manual``
+the project that is run is made of the applied definitions, or is the one to be applied. In another
+protected target a definition is only applied once the tables that it changes may be built again.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from dataclasses import replace
 
 from infold.core.definition import Definition, How, Redefinition
 from infold.core.definition_text import digest_of
-from infold.core.model import Kind
+from infold.core.model import Apply, Kind
 from infold.core.plan import Plan
 from infold.core.ports import Ledger
 from infold.core.project import Project
+from infold.messages import apply_errors
 
 
 def keep_definitions(
@@ -45,7 +47,9 @@ def keep_definitions(
     }
     adopted |= {name: digests[name] for name in restamped & digests.keys()}
     applied = dict(digests)
-    if project.target.protected:
+    if project.target.apply is Apply.MANUAL:
+        _refuse_other_applied(project, ledger, digests)
+    elif project.target.protected:
         before = {name: entry.digest for name, entry in ledger.applied().items()}
         refused = frozenset() if rebuilds_allowed else _changed(project, ledger, restamped)
         for name in before.keys() - digests.keys():
@@ -59,6 +63,21 @@ def keep_definitions(
         by_digest = {digests[name]: definition for name, definition in declared.items()}
         ledger.keep_definitions(by_digest, applied, adopted)
     return digests
+
+
+def _refuse_other_applied(project: Project, ledger: Ledger, digests: Mapping[str, str]) -> None:
+    """
+    Raise ``applied_meanwhile`` where other definitions were applied since the project was read.
+
+    Otherwise this run would take back what somebody applied while it waited for the lease.
+    """
+    now = {name: entry.digest for name, entry in ledger.applied().items()}
+    before = {} if project.applied is None else project.applied.digests
+    if now not in (before, digests):
+        names = sorted(
+            name for name in now.keys() | before.keys() if now.get(name) != before.get(name)
+        )
+        raise apply_errors.applied_meanwhile(target=project.target.name, models=names)
 
 
 def _changed(project: Project, ledger: Ledger, restamped: Container[str]) -> frozenset[str]:

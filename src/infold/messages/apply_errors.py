@@ -1,0 +1,55 @@
+"""What keeps definitions from being applied, or a command from going on by the applied ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from infold.messages.errors import ExitCode, InfoldError
+from infold.messages.message import Message
+
+nothing_applied = Message(
+    "nothing-applied",
+    "no definition is applied in {target} yet",
+    {"in the files": "{models}"},
+    "Nothing was written. `infold apply` shows what the definitions in the files build, applies "
+    "them, and builds it.",
+    exit_code=ExitCode.REFUSED,
+)
+
+# Kept by another infold, or made by another one in another way.
+applied_unknown = Message(
+    "applied-unknown",
+    "definitions that are applied in {target} are not understood here",
+    {"models": "{models}", "why": "{why}"},
+    "Nothing was written. Use the infold that applied them, or let `infold apply` apply those in "
+    "the files.",
+    exit_code=ExitCode.REFUSED,
+)
+
+# A run waited for the lease, or somebody was asked and thought about it.
+applied_meanwhile = Message(
+    "applied-meanwhile",
+    "other definitions were applied in {target} since this command began",
+    {"models": "{models}"},
+    "Nothing was written. Do the same again: it takes what is applied now.",
+    exit_code=ExitCode.REFUSED,
+)
+
+apply_not_confirmed = Message(
+    "apply-not-confirmed",
+    "this would apply definitions in {target}, and it was not confirmed",
+    todo="Nothing was written. --yes confirms it.",
+    exit_code=ExitCode.REFUSED,
+)
+
+
+def apply_incomplete(found: Sequence[tuple[str, str]]) -> InfoldError:
+    """Chosen definitions that do not fit those that stay applied; each mistake with its place."""
+    return InfoldError(
+        "apply-incomplete",
+        "the chosen definitions do not fit those that stay applied",
+        tuple(found),
+        "Nothing was written. Apply the models together that were changed together: `infold apply` "
+        "without a model applies all.",
+        exit_code=ExitCode.REFUSED,
+    )

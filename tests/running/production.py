@@ -1,0 +1,59 @@
+"""A manual target with built tables, where a run with nothing new has nothing to do."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+
+from tests.declare.shop import INFOLD, SHOP, write
+from tests.running.commands import infold
+from tests.running.standing_tables import stand_up
+
+from infold import api
+from infold.core.project import Project
+from infold.lake.reading.formats import FORMAT_FILES
+
+TARGET = "  prod: {warehouse: tables, ledger: 'sqlite:///prod.db', protected: true}\n"
+EVENT = {"event_id": "1", "user_id": "u", "event_ts": "2024-03-01T10:00:00", "url": "/"}
+
+
+def production(root: Path) -> Project:
+    """The shop with its tables and its one file; nothing of an applied definition is recorded."""
+    shop = stand_up(root, TARGET, "prod")
+    path = root / "landing" / "clicks" / "a.json"
+    path.write_text(json.dumps(EVENT), encoding="utf-8")
+    source = shop.sources["raw.clicks"]
+    listed, _ = FORMAT_FILES[source.format].list_files(shop, source, api.now())
+    [file] = listed
+    with closing(sqlite3.connect(root / "prod.db")) as book, book:
+        book.execute(
+            "UPDATE files SET path = ?, size = ?, fingerprint = ?",
+            (file.path, file.size, file.fingerprint),
+        )
+    return shop
+
+
+def change(shop: Project, *changes: tuple[str, str, str]) -> None:
+    """Write the shop's files with some texts replaced: the file's name, old and new."""
+    files = {**SHOP, "infold.yml": INFOLD + TARGET}
+    for name, old, new in changes:
+        assert old in files[name]
+        files[name] = files[name].replace(old, new, 1)
+    write(shop.root, files)
+
+
+def applied(shop: Project) -> Mapping[str, str]:
+    """The digests that the ledger has as applied."""
+    return {name: entry.digest for name, entry in api.ledger(shop).applied().items()}
+
+
+def as_json(shop: Project, *words: str) -> dict[str, object]:
+    """What a command prints as JSON; it has to succeed."""
+    code, printed = infold(shop, *words, "--json")
+    assert code == 0, printed
+    found = json.loads(printed)
+    assert isinstance(found, dict)
+    return found

@@ -1,0 +1,370 @@
+"""Targets where `infold apply` applies definitions: no command takes them from the files."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import click
+import pytest
+from tests.declare.shop import INFOLD, SHOP, write
+from tests.running.commands import infold
+from tests.running.production import TARGET, applied, as_json, change, production
+
+from infold import api
+from infold.cli import output
+from infold.core.project import Project
+from infold.messages.errors import InfoldError
+
+COMMENT = ("models/daily.sql", "FROM sessions", "FROM sessions /* all */")
+OTHER_COMMENT = ("models/sessions.sql", "count(*) AS", "count(*) /* all */ AS")
+QUERY = ("models/daily.sql", "count(*) AS sessions", "count(events) AS sessions")
+MORE = ("models/sessions.sql", "AS entry_url", "AS entry_url, max(amount) AS dearest")
+READS_MORE = ("models/daily.sql", "sum(revenue)", "sum(dearest) AS dearest, sum(revenue)")
+BROKEN = ("models/daily.sql", "GROUP BY 1", "GROUP BY")
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Project:
+    """The shop in production; the first run has recorded what is applied."""
+    found = production(tmp_path / "shop")
+    code, printed = infold(found, "run")
+    assert (code, "Nothing to do" in printed) == (0, True), printed
+    return found
+
+
+def test_tables_of_an_earlier_infold_count_as_applied(tmp_path: Path) -> None:
+    """Nothing is recorded as applied, but the declared definitions built the tables: a run goes
+    on by them and records them, and a changed one is not applied.
+    """
+    shop = production(tmp_path / "shop")
+    assert applied(shop) == {}
+    change(shop, QUERY)
+
+    done = as_json(shop, "run")
+
+    assert done["unapplied"] == ["daily"]
+    assert applied(shop).keys() == {"clicks", "sessions"}
+    assert api.ledger(shop).traces()["daily"].definition == ""
+
+
+def test_before_the_first_apply_nothing_runs(tmp_path: Path) -> None:
+    """A target without tables and without an applied definition refuses what builds tables, and
+    names the models; the plan is what `apply` would do.
+    """
+    root = write(tmp_path / "shop", {**SHOP, "infold.yml": INFOLD + TARGET})
+    (root / "landing" / "clicks").mkdir(parents=True)
+    (root / "countries.csv").write_text("code,country\n", encoding="utf-8")
+    shop = api.open_project(root, "prod")
+
+    for words in (("run",), ("restate", "daily"), ("run", "daily")):
+        code, printed = infold(shop, *words)
+        assert (code, printed.split(":")[0]) == (3, "nothing-applied")
+        assert "clicks, sessions, daily" in printed
+    with pytest.raises(InfoldError, match="nothing-applied"):
+        api.run(shop)
+    assert not (root / "prod.db").exists()
+    assert "`infold apply` carries this out" in infold(shop, "plan")[1]
+    assert as_json(shop, "status")["unapplied"] == ["clicks", "sessions", "daily"]
+
+
+def test_runs_go_on_by_the_applied_definitions(shop: Project) -> None:
+    """A changed query is not built by `run`, which says so, as `status` does; the plan shows what
+    `apply` would do, and that it needs no other permission.
+    """
+    before = applied(shop)
+    change(shop, QUERY)
+    left = (
+        "1 model has changes that are not applied: daily; `infold plan` shows them, "
+        "`infold apply` carries them out"
+    )
+
+    for words in (("run",), ("status",), ("run", "daily")):
+        code, printed = infold(shop, *words)
+        assert (code, left in printed) == (0, True), printed
+    done, plan = as_json(shop, "run"), as_json(shop, "plan")
+
+    assert (done["steps"], done["unapplied"], plan["unapplied"]) == ([], ["daily"], ["daily"])
+    steps = plan["steps"]
+    assert isinstance(steps, list)
+    assert [step["model"] for step in steps] == ["daily"]
+    printed = infold(shop, "plan")[1]
+    assert "`infold apply` carries this out; `infold run` leaves these changes alone" in printed
+    assert "--allow-refresh" not in printed
+    assert applied(shop) == before
+
+
+def test_apply_has_to_be_confirmed(shop: Project) -> None:
+    """Where nobody can be asked nothing is applied without --yes."""
+    before = applied(shop)
+    change(shop, COMMENT)
+
+    for words in (("apply",), ("apply", "--json")):
+        code, printed = infold(shop, *words)
+        assert (code, "apply-not-confirmed" in printed) == (3, True), printed
+
+    assert applied(shop) == before
+
+
+@pytest.mark.parametrize("yes", [True, False])
+def test_apply_asks_on_a_terminal(
+    shop: Project, monkeypatch: pytest.MonkeyPatch, *, yes: bool
+) -> None:
+    """Whoever says no has applied nothing; whoever says yes has."""
+    before = applied(shop)
+    change(shop, COMMENT)
+    asked: list[str] = []
+
+    def say(question: str, *, abort: bool) -> None:
+        asked.append(question)
+        if abort and not yes:
+            raise click.Abort
+
+    monkeypatch.setattr(output, "sys", SimpleNamespace(stdin=Terminal()))
+    monkeypatch.setattr("click.confirm", say)
+    code, _ = infold(shop, "apply")
+
+    assert (code, asked) == (0 if yes else 130, ["Apply?"])
+    assert (applied(shop) != before) == yes
+
+
+class Terminal:
+    """What somebody types at."""
+
+    def isatty(self) -> bool:
+        """It is a terminal."""
+        return True
+
+
+def test_a_comment_is_applied_without_a_step(shop: Project) -> None:
+    """A change that builds nothing is recorded, and nothing differs after it."""
+    change(shop, COMMENT)
+    before = applied(shop)
+
+    plan = infold(shop, "plan")[1]
+    code, printed = infold(shop, "apply", "--yes")
+
+    assert "`infold apply` applies these definitions" in plan
+    assert (code, "applied: daily" in printed) == (0, True), printed
+    after = applied(shop)
+    assert {name for name in after if after[name] != before[name]} == {"daily"}
+    assert as_json(shop, "run")["unapplied"] == []
+    assert "Nothing to do" in infold(shop, "apply")[1]  # nothing to confirm
+    assert [run.command for run in api.history(shop)][1] == "apply"
+
+
+def test_some_models_are_applied(shop: Project) -> None:
+    """With a term only the chosen definition is applied; the other change stays in the files."""
+    before = applied(shop)
+    change(shop, COMMENT, OTHER_COMMENT)
+
+    code, printed = infold(shop, "apply", "daily", "--yes")
+
+    assert (code, "applied: daily\n" in printed) == (0, True), printed
+    after = applied(shop)
+    assert {name for name in after if after[name] != before[name]} == {"daily"}
+    assert as_json(shop, "run")["unapplied"] == ["sessions"]
+
+
+def test_definitions_that_do_not_fit_are_not_applied(shop: Project) -> None:
+    """A reader of a column that is in a change upstream alone cannot be applied alone; the error
+    names the reader's place and the column.
+    """
+    before = applied(shop)
+    change(shop, MORE, READS_MORE)
+
+    for words in (("apply", "daily", "--yes"), ("plan", "daily")):
+        code, printed = infold(shop, *words)
+        assert (code, printed.split(":")[0]) == (3, "apply-incomplete")
+        assert "models/daily.sql:6:" in printed
+        assert "dearest" in printed
+
+    assert applied(shop) == before
+    plan = as_json(shop, "plan", "sessions", "daily")
+    assert plan["unapplied"] == ["sessions", "daily"]
+
+
+def test_a_removed_model_is_built_until_that_is_applied(shop: Project) -> None:
+    """A model without a file stays applied, and leaves with an `apply` of all models."""
+    (shop.root / "models" / "daily.sql").unlink()
+
+    done = as_json(shop, "run")
+    assert (done["unapplied"], done["notes"]) == (["daily"], [note("daily")])
+    assert "daily" in infold(shop, "status")[1]
+    removed = as_json(shop, "plan")["definitions"]
+    assert isinstance(removed, list)
+    assert [(one["model"], one["category"]) for one in removed] == [("daily", "removed")]
+
+    code, printed = infold(shop, "apply", "--yes")
+
+    assert (code, "applied: daily" in printed) == (0, True), printed
+    assert applied(shop).keys() == {"clicks", "sessions"}
+    assert "daily" in api.ledger(shop).traces()  # its table stays, and what is known of it
+    assert as_json(shop, "run")["unapplied"] == []
+
+
+def note(model: str) -> str:
+    """The note on one model with a change that is not applied."""
+    return (
+        f"1 model has changes that are not applied: {model}; `infold plan` shows them, "
+        "`infold apply` carries them out"
+    )
+
+
+def test_a_new_model_waits(shop: Project) -> None:
+    """A model that was never applied has no step yet."""
+    text = SHOP["models/daily.sql"].replace("sum(revenue) AS revenue", "1 AS one")
+    (shop.root / "models" / "extra.sql").write_text(text, encoding="utf-8")
+
+    assert as_json(shop, "run")["unapplied"] == ["extra"]
+    assert "extra" not in api.open_project(shop.root, "prod")
+    assert "extra" in api.open_project(shop.root, "prod", declared=True)
+
+
+def test_mistakes_in_the_files_stop_no_run(shop: Project) -> None:
+    """A model that does not compile is for `check`, `plan` and `apply` to refuse; a run goes on
+    by what is applied, and says so.
+    """
+    change(shop, BROKEN)
+
+    code, printed = infold(shop, "run")
+    assert (code, "the files have a mistake, which `infold check` shows" in printed) == (0, True)
+    for command in ("check", "plan", "apply"):
+        assert infold(shop, command)[0] == 2
+
+
+def test_mistakes_in_infold_yml_stop_runs(shop: Project) -> None:
+    """Where infold.yml has a mistake, nobody knows which target is meant."""
+    change(shop, ("infold.yml", "protected: true", "protected: maybe"))
+
+    assert infold(shop, "run")[0] == 2
+
+
+def test_definitions_that_are_not_understood(
+    shop: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where an applied definition comes out as another one, nothing is run by it."""
+    change(shop, COMMENT)
+    monkeypatch.setattr(
+        "infold.declare.from_definitions.with_start_and_limit", lambda node, *_: node
+    )
+
+    code, printed = infold(shop, "run")
+
+    assert (code, printed.split(":")[0]) == (3, "applied-unknown")
+    assert "daily" in printed
+
+
+def test_what_was_applied_meanwhile_is_not_taken_back(shop: Project) -> None:
+    """A run that read its project before an `apply` does not go on after it."""
+    change(shop, QUERY)
+    waiting = api.open_project(shop.root, "prod")
+    late = api.to_apply(api.open_project(shop.root, "prod", declared=True))
+    change(shop, COMMENT)
+    assert infold(shop, "apply", "--yes")[0] == 0
+    after = applied(shop)
+
+    for project in (waiting, late):
+        with pytest.raises(InfoldError, match="applied-meanwhile"):
+            api.run(project)
+
+    assert applied(shop) == after
+
+
+def test_two_applies_at_once(shop: Project) -> None:
+    """While a run has the target, `apply` is refused, and applies nothing."""
+    change(shop, COMMENT)
+    before = applied(shop)
+    book = api.ledger(shop)
+    book.acquire("another")
+    try:
+        code, printed = infold(shop, "apply", "--yes")
+    finally:
+        book.release()
+
+    assert (code, "locked" in printed, applied(shop)) == (3, True, before)
+
+
+def test_a_limit_refuses_before_anything_is_applied(shop: Project) -> None:
+    """With too many rows to read nothing is applied."""
+    before = applied(shop)
+    change(shop, QUERY)
+
+    code, printed = infold(shop, "apply", "--yes", "--max-rows", "1")
+
+    assert (code, "over-budget" in printed, applied(shop)) == (3, True, before)
+
+
+def test_the_project_of_the_files_is_not_run(shop: Project) -> None:
+    """A program that runs the declared project goes on by the applied one all the same."""
+    before = applied(shop)
+    change(shop, QUERY)
+
+    done = api.run(api.open_project(shop.root, "prod", declared=True))
+
+    assert (done.steps, done.unapplied, applied(shop)) == ((), ("daily",), before)
+
+
+def test_a_model_cannot_be_built_whole_for_once(shop: Project) -> None:
+    """--allow-downgrade makes a definition that could not be applied."""
+    for command in ("run", "plan", "apply"):
+        assert infold(shop, command, "--allow-downgrade")[0] == 2
+
+
+def test_an_automatic_target_takes_the_files(shop: Project) -> None:
+    """With `apply: auto` nothing is left unapplied: a comment is applied by the next run, and
+    `apply` asks first.
+    """
+    change(shop, ("infold.yml", "protected: true", "protected: true, apply: auto"), COMMENT)
+    before = applied(shop)
+
+    assert "Nothing to do" in infold(shop, "apply")[1]
+    assert as_json(shop, "run")["unapplied"] == []
+    assert applied(shop) != before
+
+
+def die(shop: Project, at: str, log: Path) -> int:
+    """`infold apply` in a process that kills itself at a write point; how it ended."""
+    words = ["-C", str(shop.root), "--target", "prod", "apply", "--yes"]
+    environment = {**os.environ, "INFOLD_CRASH_AT": at, "INFOLD_CRASH_LOG": str(log)}
+    done = subprocess.run(
+        [sys.executable, "-m", "infold", *words],
+        env=environment,
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    return done.returncode
+
+
+def test_killed_at_each_write_point(shop: Project, tmp_path: Path) -> None:
+    """Before the transaction that applies, nothing was applied; after it everything was, and the
+    next run goes on by it.
+    """
+    before = applied(shop)
+    log = tmp_path / "points"
+    number = 0
+    while True:
+        number += 1
+        log.unlink(missing_ok=True)
+        change(shop, COMMENT, ("models/daily.sql", "GROUP BY 1", f"GROUP BY 1 -- {number}"))
+        ended = die(shop, str(number), log)
+        if ended == 0:
+            break
+        assert ended == -signal.SIGKILL
+        kept = (
+            "ledger keep_definitions: after commit" in log.read_text(encoding="utf-8").splitlines()
+        )
+        now = applied(shop)
+        assert (now != before) == kept, log.read_text(encoding="utf-8")
+        done = as_json(shop, "run")
+        assert done["unapplied"] == ([] if kept else ["daily"])
+        before = applied(shop)
+        assert before == now
+    assert number > 5
+    assert json.loads(infold(shop, "run", "--json")[1])["unapplied"] == []
