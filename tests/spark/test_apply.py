@@ -1,0 +1,116 @@
+"""Production with Spark: runs go by the applied definitions, `infold apply` rebuilds."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.spark.time_range.daily_project import DAILY, ROLLING, DailyProject, model
+
+from infold import api
+from infold.core.project import Project
+from infold.core.report import RunResult
+
+pytestmark = pytest.mark.spark
+
+TARGETS = """
+dev_target: dev
+targets:
+  dev: {}
+  prod: {warehouse: tables, ledger: "sqlite:///prod.db"}
+"""
+LARGE = DAILY.replace("count(*) AS n", "count(*) + 100 AS n")
+
+
+class Shop(DailyProject):
+    """A project with a target for production, where definitions are applied by hand."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        with (root / "infold.yml").open("a", encoding="utf-8") as file:
+            file.write(TARGETS)
+        self.models(daily=model(DAILY), rolling=model(ROLLING))
+        self.land("2024-03-01T10:00:00", "2024-03-02T10:00:00")
+
+    def project(self, *, downgrade: bool = False) -> Project:
+        """The project as commands on production read it."""
+        return api.open_project(self.root, "prod", downgrade=downgrade)
+
+    def apply(self, *terms: str) -> RunResult:
+        """`infold apply`."""
+        declared = api.open_project(self.root, "prod", declared=True)
+        return api.run(api.to_apply(declared, terms), select=terms, command="apply")
+
+    def exact(self) -> None:
+        """Every table equals a rebuild by the applied definitions, none by an earlier one."""
+        report = api.verify(self.project())
+        assert [(verdict.model, verdict.equal) for verdict in report.models] == [
+            ("raw.clicks", True),
+            ("daily", True),
+            ("rolling", True),
+        ]
+
+    def numbers(self) -> list[int]:
+        """The counts of each day."""
+        return sorted(api.show(self.project(), "daily").column("n").to_pylist())
+
+    def die(self, *words: str, at: str) -> int:
+        """A command in a process that kills itself at a write point; how it ended."""
+        done = subprocess.run(
+            [sys.executable, "-m", "infold", "-C", str(self.root), "--target", "prod", *words],
+            env={**os.environ, "INFOLD_CRASH_AT": at},
+            capture_output=True,
+            check=False,
+        )
+        return done.returncode
+
+
+def built(result: RunResult) -> list[str]:
+    """The models that a run built."""
+    return [step.model for step, _ in result.steps]
+
+
+def test_production(tmp_path: Path) -> None:
+    """The first apply builds everything. A changed query leaves runs as they are, which take in
+    new files by the earlier one; an apply that is killed before its first commit is carried on
+    by the next run, without any permission; all is exact all the time.
+    """
+    shop = Shop(tmp_path / "shop")
+    assert built(shop.apply()) == ["raw.clicks", "daily", "rolling"]
+    shop.exact()
+
+    shop.models(daily=model(LARGE))
+    shop.land("2024-03-01T11:00:00")
+    done = api.run(shop.project())
+    assert (built(done), done.unapplied) == (["raw.clicks", "daily", "rolling"], ("daily",))
+    assert shop.numbers() == [1, 2]
+    shop.exact()
+
+    assert shop.die("apply", "--yes", at="table daily: before commit") == -signal.SIGKILL
+    assert shop.numbers() == [1, 2]
+    done = api.run(shop.project())
+    assert (built(done), done.unapplied) == (["daily", "rolling"], ())
+    assert shop.numbers() == [101, 102]
+    shop.exact()
+
+
+def test_one_model_of_two(tmp_path: Path) -> None:
+    """Of two changed models one is applied and built; the other table stays by its earlier query,
+    also where its input has other rows now.
+    """
+    shop = Shop(tmp_path / "shop")
+    shop.apply()
+    shop.models(daily=model(LARGE), rolling=model(ROLLING.replace("6 DAYS", "2 DAYS")))
+
+    done = shop.apply("daily")
+    assert (built(done), done.unapplied) == (["daily"], ("rolling",))
+    later = api.run(shop.project())
+    assert (built(later), later.unapplied) == (["rolling"], ("rolling",))
+    shop.exact()
+
+    assert built(shop.apply()) == ["rolling"]
+    shop.exact()
