@@ -14,6 +14,8 @@ from tests.spark.time_range.daily_project import DAILY, ROLLING, DailyProject, m
 from infold import api
 from infold.core.project import Project
 from infold.core.report import RunResult
+from infold.core.saved_plan import plan_of_text, text_of
+from infold.messages.errors import InfoldError
 
 pytestmark = pytest.mark.spark
 
@@ -95,6 +97,33 @@ def test_production(tmp_path: Path) -> None:
     done = api.run(shop.project())
     assert (built(done), done.unapplied) == (["daily", "rolling"], ())
     assert shop.numbers() == [101, 102]
+    shop.exact()
+
+
+def test_a_saved_plan(tmp_path: Path) -> None:
+    """A plan is saved, and a file arrives: what was saved is carried out, without that file, which
+    the next run takes in; all is exact after both.
+    """
+    shop = Shop(tmp_path / "shop")
+    shop.apply()
+    shop.models(daily=model(LARGE))
+    shop.land("2024-03-01T11:00:00")
+    declared = api.to_apply(api.open_project(shop.root, "prod", declared=True))
+    observed = api.observe_all(declared)
+    plan = api.make_plan(declared, observed)
+    saved = plan_of_text(text_of(api.plan_to_save(declared, observed, plan)))
+    shop.land("2024-03-02T11:00:00", "2024-03-02T12:00:00")
+
+    again = api.project_of_saved(api.open_project(shop.root, "prod", declared=True), saved)
+    done = api.run(again, asked=saved.asked, as_of=saved.as_of, saved=saved, command="apply")
+
+    assert built(done) == ["raw.clicks", "daily", "rolling"]
+    assert shop.numbers() == [101, 102]
+    shop.exact()
+    with pytest.raises(InfoldError, match="plan-outdated"):
+        api.run(again, asked=saved.asked, as_of=saved.as_of, saved=saved, command="apply")
+    assert built(api.run(shop.project())) == ["raw.clicks", "daily", "rolling"]
+    assert shop.numbers() == [102, 103]
     shop.exact()
 
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from infold.api.asked import chosen_models, with_chosen
 from infold.api.opening import (
     by_applied,
     definition_errors,
@@ -27,6 +28,13 @@ from infold.api.opening import (
 )
 from infold.api.quarantine import add_quarantine_entries, list_quarantine_entries
 from infold.api.rows import coverage, evaluate, manifest, session_history, show
+from infold.api.saved_plans import (
+    plan_to_save,
+    project_of_saved,
+    read_saved,
+    refuse_if_outdated,
+    refuse_too_much,
+)
 from infold.api.spark_sessions import close, numbered_session, run_size, session, whole_size
 from infold.core.interval import Interval
 from infold.core.model import Apply
@@ -53,7 +61,8 @@ from infold.planning.definition_notes import (
 from infold.planning.model_states import model_states
 from infold.planning.planner import plan as planned
 from infold.planning.refused_steps import refused_inputs, without_refused
-from infold.planning.selection import select_models, with_landed
+from infold.planning.selection import select_models
+from infold.running.carry_out_saved import listing_as_saved
 from infold.running.execute import Runner
 from infold.running.observe import Observer
 from infold.running.request import Request
@@ -61,6 +70,7 @@ from infold.system.process_lock import writer_lock
 
 if TYPE_CHECKING:
     from infold.core.ports import Engine
+    from infold.core.saved_plan import SavedPlan
     from infold.running.forget import Dropper
 
 __all__ = [
@@ -92,6 +102,10 @@ __all__ = [
     "observer",
     "open_project",
     "plan",
+    "plan_to_save",
+    "project_of_saved",
+    "read_saved",
+    "refuse_too_much",
     "restate",
     "run",
     "session",
@@ -150,7 +164,7 @@ def make_plan(
     from infold.planning import removals
     from infold.planning.protection import protection_warnings, unrecorded_table
 
-    asked = _asked(project, asked, select, exclude)
+    asked = with_chosen(project, asked, select, exclude)
     made = without_refused(
         project, planned(project, observed, asked), observed.refused, asked.selected
     )
@@ -185,11 +199,13 @@ def run(
     fail_fast: bool = False,
     allow_removals: bool = False,
     progress: Progress | None = None,
+    saved: SavedPlan | None = None,
 ) -> RunResult:
     """
     Bring the project's tables up to date; see :meth:`infold.running.execute.Runner.run`.
 
-    A project that :func:`to_apply` made is applied first. Raises RunFailed where some tables are
+    A project that :func:`to_apply` made is applied first. With a ``saved`` plan, exactly that is
+    carried out, or ``apply_errors.plan_outdated`` is raised. Raises RunFailed where some tables are
     not up to date, once all others are (``fail_fast``: at once).
     """
     from infold.declare.definitions import definitions_of
@@ -199,8 +215,15 @@ def run(
     refuse_nothing_applied(project)
     if window is not None:
         asked = replace(asked or PlanOptions(), window=window)
-    asked = replace(_asked(project, asked, select, exclude), jobs=jobs)
+    asked = replace(with_chosen(project, asked, select, exclude), jobs=jobs)
     looking = observer(project, as_of, estimate=max_rows is not None, asked=asked)
+    if saved is not None:
+        looking.listing = listing_as_saved(saved, project, looking.ledger, looking.listing)
+
+    def outdated() -> None:
+        if saved is not None:
+            refuse_if_outdated(looking, saved, max_rows=max_rows, allow_removals=allow_removals)
+
     runner = Runner(
         project=project,
         ledger=looking.ledger,
@@ -209,6 +232,7 @@ def run(
         engine=lambda run_id, first: _engine(project, looking, run_id, first),
         progress=progress or SilentProgress(),
         definitions=lambda: definitions_of(project),
+        refuse_outdated=outdated,
         writer_lock=lambda: writer_lock(project.root, project.target.name),
     )
     result = runner.run(
@@ -291,7 +315,7 @@ def verify(
     """Compare every stored table with a full rebuild of it."""
     from infold.spark.verify.verify import Verifier
 
-    chosen = _selected(project, select, ())
+    chosen = chosen_models(project, select, ())
     looking = observer(project)
     looking.check_ledger()
     started = time.monotonic()
@@ -356,19 +380,3 @@ def _engine(project: Project, looking: Observer, run_id: str, first: Plan) -> En
         run_id,
         lambda number: numbered_session(project, size, number + 1),
     )
-
-
-def _asked(
-    project: Project, asked: PlanOptions | None, select: Sequence[str], exclude: Sequence[str]
-) -> PlanOptions:
-    asked = asked or PlanOptions()
-    chosen = _selected(project, select, exclude)
-    if chosen is None:
-        return asked
-    return replace(asked, selected=with_landed(project, chosen, exclude))
-
-
-def _selected(
-    project: Project, select: Sequence[str], exclude: Sequence[str]
-) -> frozenset[str] | None:
-    return select_models(project, select, exclude) if select or exclude else None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,8 +12,8 @@ from infold.cli import shared_options
 from infold.cli.output import confirm_apply, failures_after_summary, print_json
 
 if TYPE_CHECKING:
-    from infold.core.plan import Plan
     from infold.core.project import Project
+    from infold.core.saved_plan import SavedPlan
 
 
 @click.command("apply")
@@ -32,13 +34,10 @@ if TYPE_CHECKING:
 def command(
     options: shared_options.BuildOptions,
     max_rows: int | None,
-    allow_refresh: bool,
-    fail_fast: bool,
     allow_removals: bool,
-    wait: float,
-    jobs: int | None,
     yes: bool,
     as_json: bool,
+    **run_options: Any,
 ) -> None:
     """
     Apply changed definitions to a target, and build what follows from them.
@@ -46,13 +45,21 @@ def command(
     Shows what `infold plan` shows, and asks. Then the definitions in the files, or those of some
     models, are the applied ones of a target with `apply: manual`, and a run is carried out by them,
     as `infold run` does. A later run goes on where this one was stopped.
+
+    A file that `infold plan --save` wrote, in place of TERM, is carried out as it is, or refused.
     """
     from infold import api
-    from infold.cli.progress import progress
     from infold.render import json_shapes
-    from infold.render.plan import nothing_screen, plan_screen
-    from infold.render.run import summary_screen
+    from infold.render.plan import plan_screen
 
+    given = run_options | {"max_rows": max_rows, "allow_removals": allow_removals}
+    saved = _saved_plan(options)
+    if saved is not None:
+        declared = shared_options.opened(declared=True)
+        project = api.project_of_saved(declared, saved)
+        given |= {"asked": saved.asked, "as_of": saved.as_of, "saved": saved}
+        _carry_out(project, given, as_json=as_json)
+        return
     project = options.project_to_apply()
     asked = options.plan_options(project)
     observed = api.observe_all(project, as_of=options.instant)
@@ -65,25 +72,24 @@ def command(
         print_json(json_shapes.plan(plan))
     if nothing:
         return
-    _refuse_too_much(project, plan, max_rows, allow_removals=allow_removals)
+    api.refuse_too_much(project, plan, max_rows=max_rows, allow_removals=allow_removals)
     confirm_apply(project.target.name, yes=yes, asks=not as_json)
+    given |= {"asked": asked, "as_of": options.instant}
+    given |= {"select": options.selected, "exclude": options.exclude}
+    _carry_out(project, given, as_json=as_json)
+
+
+def _carry_out(project: Project, given: dict[str, Any], *, as_json: bool) -> None:
+    """Apply, run, and print what was done."""
+    from infold import api
+    from infold.cli.progress import progress
+    from infold.render import json_shapes
+    from infold.render.plan import nothing_screen
+    from infold.render.run import summary_screen
+
     with failures_after_summary(as_json=as_json):
         with progress(quiet=as_json, verbose=False) as shown:
-            result = api.run(
-                project,
-                asked=asked,
-                select=options.selected,
-                exclude=options.exclude,
-                as_of=options.instant,
-                max_rows=max_rows,
-                wait=wait,
-                command="apply",
-                jobs=jobs,
-                allow_refresh=allow_refresh,
-                fail_fast=fail_fast,
-                allow_removals=allow_removals,
-                progress=shown,
-            )
+            result = api.run(project, command="apply", progress=shown, **given)
         if as_json:
             print_json(json_shapes.run(result))
         elif result.steps:
@@ -93,17 +99,43 @@ def command(
             click.echo(nothing_screen(project, None, last, result.model_states, result.notes))
 
 
+def _saved_plan(options: shared_options.BuildOptions) -> SavedPlan | None:
+    """The saved plan that is named in place of models, if one is: no model's name ends so."""
+    from infold import api
+    from infold.core.saved_plan import MARK
+
+    def is_one(term: str) -> bool:
+        path = Path(term)
+        if path.suffix == ".json":
+            return True
+        if not path.is_file():
+            return False
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return f'"{MARK}"' in file.read(200)
+
+    files = [term for term in options.terms if is_one(term)]
+    if not files:
+        return None
+    if replace(options, terms=()) != _NO_OPTIONS or len(options.terms) > 1:
+        why = "A saved plan has its own models, window and clock: leave these options out."
+        raise click.UsageError(why)
+    return api.read_saved(Path(files[0]))
+
+
+_NO_OPTIONS = shared_options.BuildOptions(
+    terms=(),
+    start=None,
+    end=None,
+    auto=False,
+    select=(),
+    exclude=(),
+    batch_size=None,
+    per_partition=False,
+    ignore_cron=False,
+    allow_downgrade=False,
+    as_of=None,
+)
+
+
 def _applies(project: Project) -> bool:
     return project.applied is not None and bool(project.applied.applies)
-
-
-def _refuse_too_much(
-    project: Project, plan: Plan, max_rows: int | None, *, allow_removals: bool
-) -> None:
-    """Refuse what a run would refuse, before anything is applied."""
-    from infold.messages import run_errors
-    from infold.planning.removals import refuse_removals
-
-    if max_rows is not None and plan.rows_to_read > max_rows:
-        raise run_errors.over_budget(rows=plan.rows_to_read, max_rows=max_rows)
-    refuse_removals(project, plan, allowed=allow_removals)

@@ -13,12 +13,24 @@ import click
 from infold.messages.errors import ExitCode
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from infold.messages.errors import InfoldError
 
 
 def print_json(value: Mapping[str, Any]) -> None:
     """Print a result for programs: one JSON object."""
     click.echo(json.dumps(value, indent=2, default=str, ensure_ascii=False))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file that the command was told to; it is whole, or as it was."""
+    if not path.parent.is_dir():
+        why = f"{path}: there is no such folder."
+        raise click.UsageError(why)
+    fresh = path.with_name(f".{path.name}.tmp")
+    fresh.write_text(text, encoding="utf-8")
+    fresh.replace(path)
 
 
 def confirm(what: str, *, yes: bool, asks: bool) -> None:

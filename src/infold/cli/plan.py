@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
+
 import click
 
 from infold.cli import shared_options
-from infold.cli.output import end_if_refused, print_json
+from infold.cli.output import end_if_refused, print_json, write_text
 
 
 @click.command("plan")
 @shared_options.build_options
+@click.option(
+    "--save",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the plan to a file too: `infold apply FILE` carries out exactly this.",
+)
 @shared_options.as_json
-def command(options: shared_options.BuildOptions, as_json: bool) -> None:
+def command(options: shared_options.BuildOptions, save: Path | None, as_json: bool) -> None:
     """
     Show what a run would do, and why; write nothing.
 
@@ -22,6 +31,7 @@ def command(options: shared_options.BuildOptions, as_json: bool) -> None:
     of whole cells.
     """
     from infold import api
+    from infold.core.saved_plan import text_of
     from infold.render import json_shapes
     from infold.render.plan import plan_screen
 
@@ -29,10 +39,16 @@ def command(options: shared_options.BuildOptions, as_json: bool) -> None:
     asked = options.plan_options(project)
     observed = api.observe_all(project, as_of=options.instant)
     plan = api.make_plan(project, observed, asked, select=options.selected, exclude=options.exclude)
+    if save is not None and not plan.refused:
+        saved = api.plan_to_save(
+            project, observed, plan, asked, select=options.selected, exclude=options.exclude
+        )
+        write_text(save, text_of(saved))
     if as_json:
         print_json(json_shapes.plan(plan))
         end_if_refused(plan.refused, part=bool(plan), as_json=True)
         return
     covered = api.coverage(project) if plan else {}
-    click.echo(plan_screen(project, observed, plan, covered, options.as_typed))
+    typed = options.as_typed if save is None else f" {shlex.quote(str(save))}"
+    click.echo(plan_screen(project, observed, plan, covered, typed, saved=save is not None))
     end_if_refused(plan.refused, part=bool(plan))

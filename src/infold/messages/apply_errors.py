@@ -53,3 +53,35 @@ def apply_incomplete(found: Sequence[tuple[str, str]]) -> InfoldError:
         "without a model applies all.",
         exit_code=ExitCode.REFUSED,
     )
+
+
+bad_plan_file = Message(
+    "bad-plan-file",
+    "this file is not a saved plan",
+    {"file": "{path}", "why": "{why}"},
+    "`infold plan --save FILE` writes one.",
+)
+
+plan_of_another = Message(
+    "plan-of-another",
+    "the saved plan is one of another project, target or warehouse",
+    {
+        "its project": "{project}",
+        "its target": "{target}",
+        "its warehouse": "{warehouse}",
+        "here": "{here}",
+    },
+    "Nothing was written. Carry it out in its own folder, for its own target.",
+    exit_code=ExitCode.REFUSED,
+)
+
+
+def plan_outdated(found: Sequence[tuple[str, str]]) -> InfoldError:
+    """What is not as it was when a plan was saved, by name."""
+    return InfoldError(
+        "plan-outdated",
+        "the saved plan does not fit what is there now",
+        tuple(found),
+        "Nothing was written. Save a plan of what is there now, and review that.",
+        exit_code=ExitCode.REFUSED,
+    )

@@ -40,10 +40,13 @@ def plan_screen(
     covered: Mapping[str, Ranges],
     options: str = "",
     command: str = "plan",
+    *,
+    saved: bool = False,
 ) -> str:
     """
     The whole screen. ``covered`` are the cells of the stored tables; ``options`` are repeated in
-    the command to go on with. Any ``command`` but ``plan`` carries out what it shows.
+    the command to go on with: `apply`, where the plan was ``saved``. Any ``command`` but ``plan``
+    carries out what it shows.
     """
     if not plan:
         return nothing_screen(project, observed, plan)
@@ -55,7 +58,7 @@ def plan_screen(
         _steps_block(project, observed, plan),
         _left_alone_block(project, plan.skipped),
         "\n".join(plan.notes),
-        _closing_text(project, plan, options, command),
+        _closing_text(project, plan, options, command, saved=saved),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -331,7 +334,7 @@ def _looked_at_block(project: Project, observed: Observations | None) -> str:
     return "\n".join(["Looked at", *formatting.columns(rows)]) if rows else ""
 
 
-def _closing_text(project: Project, plan: Plan, options: str, command: str) -> str:
+def _closing_text(project: Project, plan: Plan, options: str, command: str, *, saved: bool) -> str:
     costs: dict[Cause, int] = {}
     for step in plan.steps:
         for reason in step.reasons:
@@ -356,10 +359,11 @@ def _closing_text(project: Project, plan: Plan, options: str, command: str) -> s
         )
         cell = cell if granularity is not Granularity.HOUR else f" '{cell.strip()}'"
     applies = project.applied is not None and project.applied.applies
-    verb = "apply" if applies else "run"
-    run = f"Nothing was written: `infold {verb}{options}` carries this out,"
+    verb = "apply" if applies or saved else "run"
+    head += "\nSaved: " if saved else "\nNothing was written: "
+    run = f"`infold {verb}{options}` carries this out,"
     if applies:
         run = run.removesuffix(",") + "; `infold run` leaves these changes alone,"
     why = f"`infold explain {example.model}{cell}` says why."
-    between = " " if len(run) + len(why) < formatting.WIDTH else "\n"
-    return f"{head}\n{run}{between}{why}"
+    between = " " if len(head.splitlines()[-1]) + len(run) + len(why) < formatting.WIDTH else "\n"
+    return f"{head}{run}{between}{why}"

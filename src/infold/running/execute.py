@@ -68,6 +68,8 @@ class Runner:
     progress: Progress
     definitions: Callable[[], Mapping[str, Definition]] = dict
     """The definitions of the project's models, which the ledger keeps."""
+    refuse_outdated: Callable[[], None] = lambda: None
+    """Raises where a saved plan, which is to be carried out, is no longer right; has the lease."""
     writer_lock: Callable[[], AbstractContextManager[None]] = nullcontext
     """Excludes processes of a dead run that may still write; entered once the lease is held."""
 
@@ -110,14 +112,17 @@ class Runner:
         if self.ledger.owner() is None:
             self.ledger.set_owner(self.project.name, warehouse_of(self.project))
         recovered = recover(self.ledger, self.lake)
+        with self._record_failures(course, started):
+            self.refuse_outdated()
         vanished = tuple(self._forget_vanished(course.run))
-        course.digests = keep_definitions(
-            self.project,
-            self.ledger,
-            self.definitions(),
-            changes=self.observer.redefinitions(self.ledger.traces()),
-            rebuilds_allowed=request.allow_refresh,
-        )
+        with self._record_failures(course, started):
+            course.digests = keep_definitions(
+                self.project,
+                self.ledger,
+                self.definitions(),
+                changes=self.observer.redefinitions(self.ledger.traces()),
+                rebuilds_allowed=request.allow_refresh,
+            )
         # Whoever is killed before the definitions are kept has applied nothing: a removed model
         # of theirs is still to be built.
         removed = self._forget_removed_models()

@@ -1,0 +1,149 @@
+"""
+Carrying out a saved plan: only if everything that it follows from is as it was.
+
+Files that arrived since are left for the next run. So the listing of each source is cut down to the
+files that were known or planned, and what is observed then must equal what was saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from infold.core.files import ListedFile
+from infold.core.model import Source
+from infold.core.plan import Observations, Plan, PlanOptions
+from infold.core.ports import Ledger
+from infold.core.project import Project
+from infold.core.saved_plan import SavedFiles, SavedPlan, files_of, steps_of
+from infold.messages import apply_errors
+from infold.running.ledger_consistency import warehouse_of
+
+Listing = Callable[[Source], tuple[Sequence[ListedFile], Sequence[str]]]
+
+
+def plan_to_save(
+    project: Project,
+    ledger: Ledger,
+    observed: Observations,
+    plan: Plan,
+    asked: PlanOptions,
+    definitions: Mapping[str, str],
+) -> SavedPlan:
+    """A plan with all that it follows from; ``definitions`` are the digests of the project's."""
+    return SavedPlan(
+        project=project.name,
+        target=project.target.name,
+        warehouse=warehouse_of(project),
+        as_of=plan.as_of,
+        asked=asked,
+        applied=_applied(ledger),
+        definitions=definitions,
+        versions=_versions(ledger),
+        entries=dict(ledger.newest_entries()),
+        files=files_of(observed),
+        steps=steps_of(plan),
+    )
+
+
+def refuse_plan_of_another(saved: SavedPlan, project: Project) -> None:
+    """Raise ``plan_of_another`` where a plan is that of another project, target or warehouse."""
+    there = (saved.project, saved.target, saved.warehouse)
+    here = (project.name, project.target.name, warehouse_of(project))
+    if there != here:
+        raise apply_errors.plan_of_another(
+            project=saved.project,
+            target=saved.target,
+            warehouse=saved.warehouse,
+            here=f"{here[0]}, target {here[1]}, warehouse {here[2]}",
+        )
+
+
+def listing_as_saved(
+    saved: SavedPlan, project: Project, ledger: Ledger, listing: Listing
+) -> Listing:
+    """A listing without the files that arrived since a plan was saved."""
+
+    def listed(source: Source) -> tuple[Sequence[ListedFile], Sequence[str]]:
+        found, settling = listing(source)
+        models = [node.name for node in project if node.source == source.name]
+        paths = {
+            path
+            for model in models
+            for files in (saved.files.get(model, SavedFiles()),)
+            for path, _ in (*files.new, *files.removed)
+        }
+        paths |= {file.path for model in models for file in ledger.files(model)}
+        return [file for file in found if file.path in paths], settling
+
+    return listed
+
+
+def refuse_outdated(
+    saved: SavedPlan,
+    ledger: Ledger,
+    observe: Callable[[], Observations],
+    definitions: Mapping[str, str],
+) -> Observations:
+    """
+    What is observed, which is what the plan was made of.
+
+    Raises ``plan_outdated`` with everything that is not as it was when the plan was saved.
+    Files are only compared where the ledger is as it was: they are compared with what it knows.
+    """
+    changed = [
+        *_differing(saved.definitions, definitions, "its definition changed"),
+        *_differing(saved.applied, _applied(ledger), "another definition was applied"),
+        *_differing(saved.versions, _versions(ledger), "its table changed"),
+        *_differing(saved.entries, ledger.newest_entries(), "entries were made by hand"),
+    ]
+    _refuse_changed(changed)
+    observed = observe()
+    changed = [(name, error.what) for name, error in observed.refused.items()]
+    changed += _changed_files(saved.files, files_of(observed))
+    _refuse_changed(changed)
+    return observed
+
+
+def _refuse_changed(changed: Sequence[tuple[str, str]]) -> None:
+    """Raise ``plan_outdated`` for what changed, everything about one name in one fact."""
+    by_name: dict[str, list[str]] = {}
+    for name, why in changed:
+        by_name.setdefault(name, []).append(why)
+    if by_name:
+        found = tuple((name, "; ".join(dict.fromkeys(whys))) for name, whys in by_name.items())
+        raise apply_errors.plan_outdated(found=found)
+
+
+def _differing(
+    before: Mapping[str, object], now: Mapping[str, object], why: str
+) -> Iterator[tuple[str, str]]:
+    for name in sorted(before.keys() | now.keys()):
+        if before.get(name) != now.get(name):
+            yield name, why
+
+
+def _changed_files(
+    before: Mapping[str, SavedFiles], now: Mapping[str, SavedFiles]
+) -> Iterator[tuple[str, str]]:
+    """The files that are no longer as a plan has them, each with what became of it."""
+    for model in sorted(before.keys() | now.keys()):
+        old, new = before.get(model, SavedFiles()), now.get(model, SavedFiles())
+        if old == new:
+            continue
+        planned, found = dict(old.new), dict(new.new)
+        gone, missing = dict(old.removed), dict(new.removed)
+        for path in sorted(planned.keys() | found.keys() | gone.keys() | missing.keys()):
+            if planned.get(path) != found.get(path):
+                yield path, "it was replaced" if path in found else "it is gone"
+            elif gone.get(path) != missing.get(path):
+                yield path, "it is gone" if path in missing else "it is back"
+        if old.due != new.due:
+            yield model, "other rows have come due"
+
+
+def _applied(ledger: Ledger) -> dict[str, str]:
+    return {name: entry.digest for name, entry in ledger.applied().items()}
+
+
+def _versions(ledger: Ledger) -> dict[str, int]:
+    return {name: version.number for name, version in ledger.newest_versions().items()}
