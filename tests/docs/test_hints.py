@@ -35,7 +35,7 @@ BARE: Mapping[str, tuple[str, ...]] = {
     "unknown-session": ("quarantine",),
     "sessions-by-identifier": ("quarantine",),
     "bad-filter": ("show",),
-    "protected": ("run", "restate", "backbuild", "forget", "teardown"),
+    "protected": ("run", "apply", "restate", "backbuild", "forget", "teardown"),
     "unconfirmed": ("forget", "teardown"),
     "apply-not-confirmed": ("apply",),
     "over-budget": ("run", "apply"),

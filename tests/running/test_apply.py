@@ -222,6 +222,8 @@ def test_a_new_model_waits(shop: Project) -> None:
     (shop.root / "models" / "extra.sql").write_text(text, encoding="utf-8")
 
     assert as_json(shop, "run")["unapplied"] == ["extra"]
+    code, printed = infold(shop, "run", "extra")
+    assert (code, "extra: `infold apply extra` applies it" in printed) == (2, True), printed
     assert "extra" not in api.open_project(shop.root, "prod")
     assert "extra" in api.open_project(shop.root, "prod", declared=True)
 

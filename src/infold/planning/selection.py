@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 
 from infold.core.project import Project
 from infold.messages import command_errors
+from infold.messages.errors import InfoldError
 
 
 def select_models(
@@ -53,10 +54,18 @@ def _models_of_term(project: Project, term: str) -> frozenset[str]:
             node.name for node in project if fnmatchcase(node.name.lower(), bare.lower())
         )
         if not found:
-            raise command_errors.unknown_model(bare, [node.name for node in project])
+            raise _unknown_model(project, bare)
     before = project.upstream(found) if term.startswith("+") else frozenset()
     after = project.downstream(found) if term.endswith("+") else frozenset()
     return found | before | after
+
+
+def _unknown_model(project: Project, name: str) -> InfoldError:
+    """No model has this name; one in the files may have it, and not be applied."""
+    error = command_errors.unknown_model(name, [node.name for node in project])
+    if project.applied is not None and name in project.applied.unapplied:
+        return error.with_facts(("not applied", f"{name}: `infold apply {name}` applies it"))
+    return error
 
 
 def _models_with_tag(project: Project, tag: str) -> frozenset[str]:
