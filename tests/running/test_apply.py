@@ -241,10 +241,11 @@ def test_mistakes_in_the_files_stop_no_run(shop: Project) -> None:
 
 
 def test_mistakes_in_infold_yml_stop_runs(shop: Project) -> None:
-    """Where infold.yml has a mistake, nobody knows which target is meant."""
-    change(shop, ("infold.yml", "protected: true", "protected: maybe"))
+    """Where infold.yml has a mistake, nobody knows what is meant, also in a manual target."""
+    for mistake in ("protected: maybe", "protected: true, storage: paper"):
+        change(shop, ("infold.yml", "protected: true", mistake))
 
-    assert infold(shop, "run")[0] == 2
+        assert infold(shop, "run")[0] == 2
 
 
 def test_definitions_that_are_not_understood(
