@@ -100,6 +100,27 @@ def test_production(tmp_path: Path) -> None:
     shop.exact()
 
 
+def test_what_spark_refuses_is_not_applied(tmp_path: Path) -> None:
+    """A definition that Spark does not accept is refused before it is applied, and so is another
+    one that was to be applied with it; runs go on as before.
+    """
+    shop = Shop(tmp_path / "shop")
+    shop.apply()
+    before = api.ledger(shop.project()).applied()
+    wrong = DAILY.replace("count(*) AS n", "length(ts, ts) AS n, count(*) AS m")
+    shop.models(daily=model(wrong), rolling=model(ROLLING.replace("6 DAYS", "2 DAYS")))
+
+    with pytest.raises(InfoldError) as caught:
+        shop.apply()
+
+    assert (caught.value.slug, caught.value.exit_code) == ("refused-by-spark", 2)
+    assert "daily" in str(caught.value)
+    assert api.ledger(shop.project()).applied() == before
+    shop.land("2024-03-01T11:00:00")
+    assert built(api.run(shop.project())) == ["raw.clicks", "daily", "rolling"]
+    shop.exact()
+
+
 def test_a_saved_plan(tmp_path: Path) -> None:
     """A plan is saved, and a file arrives: what was saved is carried out, without that file, which
     the next run takes in; all is exact after both.

@@ -116,6 +116,7 @@ class Runner:
             self.refuse_outdated()
         vanished = tuple(self._forget_vanished(course.run))
         with self._record_failures(course, started):
+            self._refuse_misdefined(course, request)
             course.digests = keep_definitions(
                 self.project,
                 self.ledger,
@@ -128,9 +129,23 @@ class Runner:
         removed = self._forget_removed_models()
         course.notes = (*recovered, *removed, *vanished, *definition_notes(self.project))
 
+    def _refuse_misdefined(self, course: RunProgress, request: Request) -> None:
+        """Raise what Spark finds wrong with definitions before they are applied, not after it."""
+        if self.project.applied is None or not self.project.applied.applies:
+            return
+        self.observer.removals_allowed = request.allow_removals
+        observed = self.observer.observe_all()
+        now = plan(self.project, observed, request.options)
+        definitions = DefinitionsToAnalyse(self.project, course.analysed)
+        if new := definitions.not_analysed(observed, now):
+            found = definitions.analyse(self.engine(course.run, now), new)
+            if found:
+                raise errors.InfoldErrors(found.values())
+
     def _plan_and_execute(self, course: RunProgress, request: Request) -> None:
         engine: Engine | None = None
-        key_locations, definitions = KeyLocations(self.project), DefinitionsToAnalyse(self.project)
+        key_locations = KeyLocations(self.project)
+        definitions = DefinitionsToAnalyse(self.project, course.analysed)
         derivations = ExactDerivations()
         while True:
             asked = derivations.limit(still_asked(request.options, course.done))

@@ -38,6 +38,8 @@ class RunProgress:
     notes: tuple[str, ...] = ()
     digests: Mapping[str, str] = field(default_factory=dict)
     """The digests of the definitions that it builds by, by model."""
+    analysed: set[str] = field(default_factory=set)
+    """The models with a definition that Spark has analysed."""
     steps_begun: int = 0
     """How many steps were begun: the number of the newest, as several of one model may fail."""
 
