@@ -58,7 +58,7 @@ def command(
         declared = shared_options.opened(declared=True)
         project = api.project_of_saved(declared, saved)
         given |= {"asked": saved.asked, "as_of": saved.as_of, "saved": saved}
-        _carry_out(project, given, as_json=as_json)
+        _carry_out(project, given, as_json=as_json, shown=False)
         return
     project = options.project_to_apply()
     asked = options.plan_options(project)
@@ -76,11 +76,11 @@ def command(
     confirm_apply(project.target.name, yes=yes, asks=not as_json)
     given |= {"asked": asked, "as_of": options.instant}
     given |= {"select": options.selected, "exclude": options.exclude}
-    _carry_out(project, given, as_json=as_json)
+    _carry_out(project, given, as_json=as_json, shown=True)
 
 
-def _carry_out(project: Project, given: dict[str, Any], *, as_json: bool) -> None:
-    """Apply, run, and print what was done."""
+def _carry_out(project: Project, given: dict[str, Any], *, as_json: bool, shown: bool) -> None:
+    """Apply, run, and print what was done; without a step no more than that, if the plan was."""
     from infold import api
     from infold.cli.progress import progress
     from infold.render import json_shapes
@@ -88,12 +88,14 @@ def _carry_out(project: Project, given: dict[str, Any], *, as_json: bool) -> Non
     from infold.render.run import summary_screen
 
     with failures_after_summary(as_json=as_json):
-        with progress(quiet=as_json, verbose=False) as shown:
-            result = api.run(project, command="apply", progress=shown, **given)
+        with progress(quiet=as_json, verbose=False) as steps:
+            result = api.run(project, command="apply", progress=steps, **given)
         if as_json:
             print_json(json_shapes.run(result))
         elif result.steps:
             click.echo(f"\n{summary_screen(result)}")
+        elif shown:
+            click.echo("\n".join(("", *result.notes)))
         else:
             last = result.plans[-1]
             click.echo(nothing_screen(project, None, last, result.model_states, result.notes))

@@ -49,7 +49,8 @@ def plan_screen(
     carries out what it shows.
     """
     if not plan:
-        return nothing_screen(project, observed, plan)
+        todo = _to_apply(project) if command == "plan" else ()
+        return nothing_screen(project, observed, plan, notes=todo)
     parts = [
         _title(project, plan, command),
         definitions_part(project, plan),
@@ -78,7 +79,7 @@ def nothing_screen(
     """
     The screen where nothing has to be built: what was looked at, what waits, what is stale.
 
-    After a run, also the ``model_states`` before it, and its ``notes``.
+    After a run, also the ``model_states`` before it; ``notes`` come last.
     """
     current = [left for left in plan.skipped if left.why == UP_TO_DATE]
     what = (
@@ -95,14 +96,14 @@ def nothing_screen(
         states_text(model_states),
         _looked_at_block(project, observed),
         _left_alone_block(project, plan.skipped),
-        "\n".join((*plan.notes, *notes, *_to_apply(project, observed))),
+        "\n".join((*plan.notes, *notes)),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _to_apply(project: Project, observed: Observations | None) -> tuple[str, ...]:
-    """Before a run: that nothing has to be built, and definitions have to be applied."""
-    if observed is None or project.applied is None or not project.applied.applies:
+def _to_apply(project: Project) -> tuple[str, ...]:
+    """Where nothing has to be built, and definitions have to be applied: who does that."""
+    if project.applied is None or not project.applied.applies:
         return ()
     return ("`infold apply` applies these definitions; `infold run` goes on by the earlier ones.",)
 
@@ -361,9 +362,8 @@ def _closing_text(project: Project, plan: Plan, options: str, command: str, *, s
     applies = project.applied is not None and project.applied.applies
     verb = "apply" if applies or saved else "run"
     head += "\nSaved: " if saved else "\nNothing was written: "
-    run = f"`infold {verb}{options}` carries this out,"
-    if applies:
-        run = run.removesuffix(",") + "; `infold run` leaves these changes alone,"
+    rest = "; `infold run` leaves these changes alone." if applies else ","
+    run = f"`infold {verb}{options}` carries this out{rest}"
     why = f"`infold explain {example.model}{cell}` says why."
     between = " " if len(head.splitlines()[-1]) + len(run) + len(why) < formatting.WIDTH else "\n"
     return f"{head}{run}{between}{why}"
