@@ -289,6 +289,7 @@ def test_two_applies_at_once(shop: Project) -> None:
         code, printed = infold(shop, "apply", "--yes")
     finally:
         book.release()
+        book.close()
 
     assert (code, "locked" in printed, applied(shop)) == (3, True, before)
 

@@ -117,6 +117,7 @@ def build(shop: Project) -> None:
     book.begin_step("r9", "r9-1", 1, "daily", "build", {})
     book.finish_step("r9-1", Outcome("daily", 2, trace, whole=True))
     book.release()
+    book.close()
 
 
 def enter(shop: Project) -> None:
