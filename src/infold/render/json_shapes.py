@@ -260,13 +260,7 @@ def explanation(value: Explanation) -> JsonObject:
         "rows": value.rows,
         "cells": value.cells,
         "inputs": [
-            {
-                "name": entry.name,
-                "mapping": entry.mapping,
-                "built": entry.built,
-                "now": entry.now,
-                "columns": entry.columns,
-            }
+            {key: getattr(entry, key) for key in ("name", "mapping", "built", "now", "columns")}
             for entry in value.inputs
         ],
         "bounds": {
