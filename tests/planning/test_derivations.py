@@ -210,3 +210,24 @@ def test_a_folding_reader_is_built_if_that_is_cheaper() -> None:
     [_, reader] = plan(project(DAILY, reads_daily), Observations(0, both)).steps
 
     assert reader.action is Action.BUILD
+
+
+@pytest.mark.parametrize(
+    ("columns", "where", "nothing"),
+    [
+        ((("a", "`a`"), ("b", "`b`")), (), True),
+        ((("a", "`a`"), ("b", "`b`")), ("`a` > 1",), False),
+        ((("a", "`a`"), ("b", "`b`"), ("c", "1")), (), False),
+        ((("b", "`b`"), ("a", "`a`")), (), False),
+        ((("a", "`a`"),), (), False),
+        ((("a", "`a`"), ("c", "`b`")), (), False),
+        ((("a", "`a`"), ("b", "`b` + 1")), (), False),
+    ],
+)
+def test_rows_stay_only_with_the_same_columns(
+    columns: tuple[tuple[str, str], ...], where: tuple[str, ...], nothing: bool
+) -> None:
+    """A table is left as it is only if no row, no column and no order of columns changes."""
+    found = Derivation(columns, where, stored=("a", "b"))
+
+    assert found.changes_nothing is nothing

@@ -8,6 +8,7 @@ import pytest
 from tests.spark.time_range.daily_project import DailyProject, model, window
 
 from infold import api
+from infold.core.definition import Derivation
 from infold.core.plan import PlanOptions
 from infold.spark import engine
 
@@ -76,6 +77,7 @@ def test_an_added_column_builds_one_table(shop: DailyProject) -> None:
     assert said["ids"] == said["values"] == said["counted"] == "reads no changed column of base"
     assert said["last"] == "up to date"
     assert built(shop) == {"base": "derive", "every": "build"}
+    assert {y for *_, y in (*shop.rows("base"), *shop.rows("every"))} == {"new"}
     assert built(shop) == {}
     project = shop.project()
     traces = api.ledger(project).traces()
@@ -187,6 +189,19 @@ def test_readers_are_built_if_comparing_fails(
     shop.models(base=model(BASE.format("id % 2 AS x, 'new' AS y")))
 
     assert built(shop).keys() == {"base", "ids", "values", "pairs", "every", "counted"}
+
+
+def test_a_column_that_a_table_lacks_is_found(
+    shop: DailyProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table without a column of its definition does not equal its rebuild."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Derivation, "changes_nothing", True)
+        shop.models(base=model(BASE.format("id % 2 AS x, 'new' AS y")))
+        shop.run(equal=False)
+
+    wrong = {verdict.model: verdict.note for verdict in api.verify(shop.project()).models}
+    assert wrong["base"].startswith("its table has other columns (y): `infold forget base`")
 
 
 def test_a_column_added_to_events(tmp_path: Path) -> None:

@@ -122,8 +122,9 @@ class Derivation:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether every row stays as it is."""
-        return not self.where and self.plain == tuple((name, name) for name in self.stored)
+        """Whether every row stays as it is, and the table has no other column."""
+        same = tuple((name, name) for name in self.stored)
+        return not self.where and len(self.columns) == len(same) and self.plain == same
 
 
 @dataclass(frozen=True, slots=True)

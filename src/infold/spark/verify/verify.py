@@ -120,6 +120,9 @@ class Verifier:
             )
         stored = user_columns(work.tables.read(node.name))
         rebuilt = self._rebuilt(work, node, step)
+        if other := _other_columns(node, stored, rebuilt):
+            what = f"its table has other columns ({', '.join(other)})"
+            return _unequal_verdict(node, f"{what}: {CURE.format(node.name)}")
         time = _time_column(node)
         cells = self._cells(node, trace, sample)
         if cells != Ranges.ever() and time is not None:
@@ -303,6 +306,14 @@ def _unequal_verdict(node: Node, why: str) -> Verdict:
 
 def _unbuilt_verdict(node: Node) -> Verdict:
     return Verdict(node.name, node.model.kind, 0, 0, 0, equal=True, built=False)
+
+
+def _other_columns(node: Node, stored: DataFrame, rebuilt: DataFrame) -> list[str]:
+    """The columns of a query that its table lacks, and those that only the table has."""
+    if node.model.kind not in (Kind.TABLE, Kind.INCREMENTAL_TABLE):
+        return []
+    one, two = ({name.lower() for name in rows.columns} for rows in (stored, rebuilt))
+    return sorted(one ^ two)
 
 
 def _row_key(node: Node) -> tuple[str, ...]:
