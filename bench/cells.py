@@ -54,8 +54,8 @@ def many_models(size: Size) -> list[Line]:
     root = DATA / "j"
     shutil.rmtree(root, ignore_errors=True)
     count = size.rows(500, 10)
-    _many(root, count)
-    _all_built(root, YEARS * 365)
+    many(root, count)
+    all_built(root, YEARS * 365)
     infold(root, "plan")  # reads the project and keeps what it read
     clock = Clock()
     for _ in range(max(5, size.repeats)):
@@ -64,7 +64,8 @@ def many_models(size: Size) -> list[Line]:
     return [Line(what, clock.least, 1.0, "s", str(clock)), *_algebra()]
 
 
-def _many(root: Path, count: int) -> None:
+def many(root: Path, count: int) -> None:
+    """A project of ten chains of models."""
     lay_out(root)
     for file in (root / "models").iterdir():
         file.unlink()
@@ -79,7 +80,7 @@ def _many(root: Path, count: int) -> None:
         (root / "models" / f"m{number}.sql").write_text(text)
 
 
-def _all_built(root: Path, days: int) -> None:
+def all_built(root: Path, days: int) -> None:
     """A ledger in which every model is built for so many days, each cell with a row."""
     project = api.open_project(root)
     book = api.ledger(project)
@@ -97,7 +98,7 @@ def _all_built(root: Path, days: int) -> None:
         trace = Trace(name, node.fingerprint, inputs)
         book.begin_step("r", f"r-{seq}", seq, name, "build", {})
         given = changes if seq == 0 else ()
-        book.finish_step(f"r-{seq}", Outcome(name, 1, trace, given, whole=True, snapshot=seq + 1))
+        book.finish_step(f"r-{seq}", Outcome(name, 1, trace, given))
     book.release()
     book.close()
     with sqlite3.connect(root / ".infold" / "ledger.db") as database:

@@ -23,6 +23,7 @@ from typing import Any
 
 from bench import (
     cells,
+    changed_definitions,
     first_builds,
     one_more_day,
     processes,
@@ -53,6 +54,8 @@ CASES: dict[str, Case] = {
     "o": session_kinds.first_builds,
     "p": session_kinds.bot_of_three_years,
     "q": session_kinds.one_early_event,
+    "r": changed_definitions.plan_of_a_change,
+    "s": changed_definitions.column_in_a_chain,
 }
 
 HERE = Path(__file__).parent
