@@ -12,6 +12,7 @@ from infold.api.opening import (
     spark_work,
 )
 from infold.core.interval import Ranges
+from infold.core.plan import Plan
 from infold.core.project import Node, Project
 from infold.inspecting.session_history import SessionHistories
 from infold.planning.selection import select_models
@@ -80,14 +81,17 @@ def manifest(
     return found if where is None else filtered_rows(found, where)
 
 
-def coverage(project: Project) -> Mapping[str, Ranges]:
-    """The cells that hold rows, of every stored table."""
+def coverage(project: Project, plan: Plan | None = None) -> Mapping[str, Ranges]:
+    """The cells that hold rows, of every stored table, or of those that a plan's screen draws."""
+    from infold.render.plan import models_to_draw
+
     looking = observer(project)
     book, vanished_models = looking.ledger, looking.vanished()
+    drawn = None if plan is None else models_to_draw(project, plan)
     return {
         name: Ranges.of(state.cell for state in book.cells(name))
         for name in book.newest_versions()
-        if name not in vanished_models
+        if name not in vanished_models and (drawn is None or name in drawn)
     }
 
 

@@ -66,7 +66,7 @@ def command(
     plan = api.make_plan(project, observed, asked, select=options.selected, exclude=options.exclude)
     nothing = not (plan or plan.refused or _applies(project))
     if not as_json:
-        covered = api.coverage(project) if plan else {}
+        covered = api.coverage(project, plan) if plan else {}
         click.echo(plan_screen(project, observed, plan, covered, command="apply"))
     elif nothing:
         print_json(json_shapes.plan(plan))

@@ -32,7 +32,7 @@ def build_again(command: str, project: Project, again: RestateRequest, options: 
     plan = replace(plan, notes=(*plan.notes, *(f"{name}: {why}" for name, why in again.skipped)))
     nothing = options.dry_run or not (plan or plan.refused)
     if not options.as_json:
-        covered = api.coverage(project) if plan else {}
+        covered = api.coverage(project, plan) if plan else {}
         click.echo(plan_screen(project, observed, plan, covered, command=command))
     elif nothing:
         print_json(json_shapes.plan(plan))

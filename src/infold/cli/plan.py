@@ -48,7 +48,7 @@ def command(options: shared_options.BuildOptions, save: Path | None, as_json: bo
         print_json(json_shapes.plan(plan))
         end_if_refused(plan.refused, part=bool(plan), as_json=True)
         return
-    covered = api.coverage(project) if plan else {}
+    covered = api.coverage(project, plan) if plan else {}
     typed = options.as_typed if save is None else f" {shlex.quote(str(save))}"
     click.echo(plan_screen(project, observed, plan, covered, typed, saved=save is not None))
     end_if_refused(plan.refused, part=bool(plan))

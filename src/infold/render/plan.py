@@ -112,7 +112,8 @@ def plan_strip(
     project: Project, observed: Observations, plan: Plan, covered: Mapping[str, Ranges]
 ) -> list[str]:
     """The strip with its legend; nothing when no cell is known yet."""
-    nodes = [node for node in project if node.model.kind is not Kind.VIEW]
+    drawn = models_to_draw(project, plan)
+    nodes = [node for node in project if node.name in drawn]
     steps = {step.model: step for step in plan.steps}
     left = {entry.model: entry for entry in plan.skipped}
     rows = [
@@ -128,6 +129,22 @@ def plan_strip(
     unit = axis_of(rows, finest).granularity
     legend = LEGEND if unit is finest else f"{LEGEND}   (each a {unit.value})"
     return [*strip_lines(rows, finest, formatting.WIDTH), "", f"  {legend}"]
+
+
+def models_to_draw(project: Project, plan: Plan) -> frozenset[str]:
+    """
+    The models with a line in the strip: all, or of many those that have a step or are stale.
+
+    The others are named as up to date below it.
+    """
+    every = frozenset(node.name for node in project if node.model.kind is not Kind.VIEW)
+    if len(every) <= _MOST_LINES:
+        return every
+    stale = (left.model for left in plan.skipped if left.stale)
+    return every & {*(step.model for step in plan.steps), *stale}
+
+
+_MOST_LINES = 40
 
 
 def finest_of(nodes: Iterable[Node]) -> Granularity:
