@@ -138,7 +138,7 @@ def test_a_saved_plan(tmp_path: Path) -> None:
     again = api.project_of_saved(api.open_project(shop.root, "prod", declared=True), saved)
     done = api.run(again, asked=saved.asked, as_of=saved.as_of, saved=saved, command="apply")
 
-    assert built(done) == ["raw.clicks", "daily", "rolling"]
+    assert built(done) == ["daily", "raw.clicks", "daily", "rolling"]
     assert shop.numbers() == [101, 102]
     shop.exact()
     with pytest.raises(InfoldError, match="plan-outdated"):

@@ -69,7 +69,7 @@ def test_late_rows_right_after(shop: DailyProject) -> None:
     assert [done.count(one) for one in (("visits", "derive"), ("visits", "recompute"))] == [1, 1]
     assert done.index(("visits", "derive")) < done.index(("visits", "recompute"))
     assert ("visits", "build") not in done
-    assert [row[1] for row in shop.rows("of_rows")] == [2, 1, 1, 1, 1, 1]
+    assert [row[1] for row in shop.rows("of_visits")] == [2, 1, 1, 1, 1, 1]
 
 
 def test_what_a_window_left_out_stays_left_out(shop: DailyProject) -> None:
@@ -197,7 +197,7 @@ def test_partitions_stay(shop: DailyProject, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_protected_target_refuses(shop: DailyProject) -> None:
     """There it is refused like a rebuild, unless that run was allowed to."""
     config = shop.root / "infold.yml"
-    prod = "default_target: prod\ntargets:\n  prod: {protected: true}\n"
+    prod = "default_target: prod\ntargets:\n  prod: {protected: true, apply: auto}\n"
     config.write_text(config.read_text(encoding="utf-8") + prod, encoding="utf-8")
     shop.models(visits=model("SELECT cast(ts AS date) AS day, id FROM raw.clicks"))
 
