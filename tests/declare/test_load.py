@@ -571,6 +571,18 @@ class TestLoading:
 
         assert out.stdout.strip() == "[]"
 
+    def test_the_api_comes_without_parsers(self) -> None:
+        """The API is imported without YAML and SQL parsers: every command begins with it."""
+        script = (
+            "import sys, infold.api; "
+            "print([m for m in ('yaml', 'sqlglot', 'pyspark', 'sqlalchemy') if m in sys.modules])"
+        )
+        out = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        )
+
+        assert out.stdout.strip() == "[]"
+
     def test_a_hundred_models_are_one_project(self) -> None:
         """A hundred models over one table are loaded, each with its own place."""
         many = {

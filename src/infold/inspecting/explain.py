@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from infold.analysis.definitions.columns_read import ColumnsRead
 from infold.core.definition import Definition
 from infold.core.interval import Interval, show_duration, show_instant
 from infold.core.model import Deduplicate, Kind, Strategy, table_name
@@ -56,7 +55,7 @@ def explain(
         sql=node.model.sql,
         granularity=granularity.value if granularity else "",
         fingerprint=node.fingerprint,
-        inputs=tuple(_explained_input(observer, node, entry) for entry in node.inputs),
+        inputs=_explained_inputs(observer, node),
         trace=trace,
         layout=_layout_text(observer, node),
         version=head.number if head else 0,
@@ -90,24 +89,31 @@ def _applied(
     return AppliedDefinition(found.digest, found.at, kept == declared and not elsewhere)
 
 
-def _explained_input(observer: Observer, node: Node, entry: Input) -> ExplainedInput:
+def _explained_inputs(observer: Observer, node: Node) -> tuple[ExplainedInput, ...]:
+    from infold.analysis.definitions.columns_read import ColumnsRead  # the SQL parser
+
     heads = observer.ledger.newest_versions()
     trace = observer.ledger.traces().get(node.name)
-    known: tuple[str, ...] = ()
-    read: frozenset[str] | None = None
-    if entry in node.stored_inputs and node.model.kind is not Kind.VIEW:
-        known = observer.project[entry.name].columns
-        read = ColumnsRead(observer.project)(node.name, entry.name)
-    return ExplainedInput(
-        name=entry.name,
-        mapping=_mapping_text(node, entry),
-        built=trace.inputs.get(entry.name) if trace else None,
-        now=heads[entry.name].number if entry.name in heads else None,
-        bound=entry.bound if _by_time(node, entry) else None,
-        partition_col=entry.time_column if _by_time(node, entry) else None,
-        columns=tuple(c for c in known if c.lower() in read) if known and read else None,
-        width=len(known),
-    )
+    read = ColumnsRead(observer.project)
+
+    def explained(entry: Input) -> ExplainedInput:
+        known: tuple[str, ...] = ()
+        some: frozenset[str] | None = None
+        if entry in node.stored_inputs and node.model.kind is not Kind.VIEW:
+            known = observer.project[entry.name].columns
+            some = read(node.name, entry.name)
+        return ExplainedInput(
+            name=entry.name,
+            mapping=_mapping_text(node, entry),
+            built=trace.inputs.get(entry.name) if trace else None,
+            now=heads[entry.name].number if entry.name in heads else None,
+            bound=entry.bound if _by_time(node, entry) else None,
+            partition_col=entry.time_column if _by_time(node, entry) else None,
+            columns=tuple(c for c in known if c.lower() in some) if known and some else None,
+            width=len(known),
+        )
+
+    return tuple(map(explained, node.inputs))
 
 
 def _by_time(node: Node, entry: Input) -> bool:
