@@ -89,7 +89,7 @@ class FakeApi:
         self.asked["make_plan"] = {"asked": asked, **more}
         return self.plan
 
-    def coverage(self, _: Any) -> dict[str, Ranges]:
+    def coverage(self, _: Any, plan: Any = None) -> dict[str, Ranges]:
         """What the sample's tables hold."""
         return sample.COVERED
 
