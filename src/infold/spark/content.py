@@ -28,7 +28,7 @@ from infold.core.interval import (
 )
 from infold.core.own_columns import FILE, KEY, VERSION
 from infold.core.session_columns import STATE
-from infold.core.trace import signed
+from infold.core.trace import CellState, signed
 
 _MASK_BITS = 60
 _LITERAL_RANGES = 200
@@ -148,6 +148,18 @@ def cell_stats(
         F.max("_last").alias("last"),
         *([] if total is None else [F.sum("_total").alias("total")]),
     )
+
+
+def cell_states(
+    rows: DataFrame, time: str | None, granularity: Granularity | None
+) -> dict[Interval, CellState]:
+    """Rows and content of each cell of a frame."""
+    at = F.lit(None).cast("timestamp") if time is None else column(time)
+    found = {}
+    for row in cell_stats(rows, at, granularity).collect():
+        cell = cell_of(row["cell"], granularity)
+        found[cell] = CellState(cell, row["rows"], content(row["hi"], row["lo"]))
+    return found
 
 
 def content_sums(hashes: Column) -> tuple[Column, Column]:

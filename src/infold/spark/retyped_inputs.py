@@ -36,7 +36,7 @@ def has_retyped_inputs(work: Work, step: Step) -> bool:
             return True  # what it was can no longer be seen
         before, now = (_types(work, name, version) for version in (since, upto))
         other = {column for column in before.keys() & now.keys() if before[column] != now[column]}
-        read = ColumnsRead(work.project)(node.name, name)
+        read = ColumnsRead(work.project)(node.name, name) if other else frozenset()
         if other if read is None else other & read:
             return True
     return False

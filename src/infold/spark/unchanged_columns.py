@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from infold.analysis.definitions.columns_read import ColumnsRead
 from infold.analysis.names.subject import time_column
@@ -24,8 +23,9 @@ from infold.core.model import Kind
 from infold.core.plan import Step
 from infold.core.project import Node, Project
 from infold.core.record import Outcome
+from infold.core.trace import CellState
 from infold.core.unchanged import Unchanged
-from infold.spark.content import cell_of, cell_stats, column, content, rows_in_cells
+from infold.spark.content import cell_states, column, rows_in_cells
 from infold.spark.step_context import Work
 
 _MOST_SETS = 16
@@ -82,13 +82,8 @@ def _same_columns(before: DataFrame, now: DataFrame) -> Mapping[str, str]:
 
 def _contents(
     node: Node, rows: DataFrame, names: Sequence[str], cells: Sequence[Interval]
-) -> Mapping[Interval, tuple[int, int]]:
-    """The number of rows of some cells, and their content in some columns."""
+) -> Mapping[Interval, CellState]:
+    """The states of some cells, seen in some columns."""
     granularity, time = node.model.granularity, time_column(node)
-    at = F.lit(None).cast("timestamp") if time is None else column(time)
     near = rows if time is None else rows_in_cells(rows, time, cells, granularity)
-    stats = cell_stats(near.select(*map(column, names)), at, granularity)
-    return {
-        cell_of(row["cell"], granularity): (row["rows"], content(row["hi"], row["lo"]))
-        for row in stats.collect()
-    }
+    return cell_states(near.select(*map(column, names)), time, granularity)

@@ -21,9 +21,8 @@ from infold.core.trace import CellState, signed
 from infold.spark.content import (
     cell_of,
     cell_start,
-    cell_stats,
+    cell_states,
     column,
-    content,
     row_hash,
 )
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
@@ -102,18 +101,6 @@ def compare(
         rounded=len(suspects) - len(differing),
         stored=left,
     )
-
-
-def cell_states(
-    rows: DataFrame, time: str | None, granularity: Granularity | None
-) -> dict[Interval, CellState]:
-    """Rows and content of each cell of a frame."""
-    at = F.lit(None).cast("timestamp") if time is None else column(time)
-    found = {}
-    for row in cell_stats(rows, at, granularity).collect():
-        cell = cell_of(row["cell"], granularity)
-        found[cell] = CellState(cell, row["rows"], content(row["hi"], row["lo"]))
-    return found
 
 
 def _rows_and_content(state: CellState | None) -> tuple[int, int]:
