@@ -204,10 +204,7 @@ class _Stored:
         tokens = self.new.block.text.tokens
         column = self.new.column_at(at)
         if column is not None:
-            last = column.parts[-1].meta["start"]
-            while at < stop and tokens[at].start <= last:
-                at += 1
-            return at
+            return self.new.behind(column, at, stop)
         if self.new.calls(at) not in BUILT_IN or is_known_word(tokens, at):
             return None
         if tokens[at - 1].token_type is TokenType.DOT:

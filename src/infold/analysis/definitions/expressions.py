@@ -234,8 +234,7 @@ class Expressions:
                 at += 1
             elif column is not None:
                 found.append(self._column(column, needs, clause))
-                while at < stop and tokens[at].start <= column.parts[-1].meta["start"]:
-                    at += 1
+                at = self.behind(column, at, stop)
             elif token.token_type is TokenType.L_PAREN and is_query(tokens, at):
                 end = closing_bracket(tokens, at)
                 found.append(self._subquery(at, end, needs))
@@ -247,6 +246,13 @@ class Expressions:
                 found.append(self._word(at))
                 at += 1
         return tuple(found)
+
+    def behind(self, column: exp.Column, at: int, stop: int) -> int:
+        """The index behind the words of a column that begins at a token."""
+        tokens, last = self.block.text.tokens, column.parts[-1].meta["start"]
+        while at < stop and tokens[at].start <= last:
+            at += 1
+        return at
 
     def _word(self, at: int) -> str:
         token = self.block.text.tokens[at]

@@ -102,13 +102,7 @@ class Select(Expressions):
         if ordered or self._generates() or (one or "having" in ranges) != ("group" in ranges):
             raise Doubt
         conditions = [
-            sorted(
-                {
-                    form
-                    for form, _ in self.conditions(key, needs)
-                    if form not in left_out.get(key, ())
-                }
-            )
+            [form for form in self._conditions(key, needs) if form not in left_out.get(key, ())]
             for key in ("where", "having")
         ]
         clauses = (group, conditions, self._words_of("windows", needs), self._hint())
