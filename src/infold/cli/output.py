@@ -37,23 +37,25 @@ def confirm(what: str, *, yes: bool, asks: bool) -> None:
     """Ask whether to go on; refused where nobody is there to ask, stopped if the answer is no."""
     from infold.messages import run_errors
 
-    if yes:
-        return
-    if not asks or not sys.stdin.isatty():
-        raise run_errors.unconfirmed(what=what)
-    click.confirm(f"This will {what}. Go on?", abort=True)
+    if not yes:
+        _require_somebody(run_errors.unconfirmed(what=what), asks=asks)
+        click.confirm(f"This will {what}. Go on?", abort=True)
 
 
 def confirm_apply(target: str, *, yes: bool, asks: bool) -> None:
-    """Ask whether what was shown is to be applied; refused where nobody is there to ask."""
+    """Ask whether what was shown is to be applied; as :func:`confirm`."""
     from infold.messages import apply_errors
 
-    if yes:
-        return
+    if not yes:
+        _require_somebody(apply_errors.apply_not_confirmed(target=target), asks=asks)
+        click.echo()
+        click.confirm("Apply?", abort=True)
+
+
+def _require_somebody(refused: InfoldError, *, asks: bool) -> None:
+    """Raise the error where nobody is there to ask."""
     if not asks or not sys.stdin.isatty():
-        raise apply_errors.apply_not_confirmed(target=target)
-    click.echo()
-    click.confirm("Apply?", abort=True)
+        raise refused
 
 
 def end_if_refused(

@@ -97,19 +97,20 @@ def opened(*, downgrade: bool = False, declared: bool = False) -> Project:
     asked for.
     """
     from infold import api
+    from infold.core.model import Apply
 
     root, target = click.get_current_context().obj
-    return api.open_project(root, target, downgrade=downgrade, declared=declared)
+    project = api.open_project(root, target, downgrade=downgrade, declared=declared)
+    if downgrade and project.target.apply is Apply.MANUAL:
+        raise click.UsageError(_NO_DOWNGRADE)
+    return project
 
 
 def opened_to_build(*, downgrade: bool = False) -> Project:
     """The project of a command that builds tables: there has to be an applied definition."""
-    from infold.core.model import Apply
     from infold.planning.definition_notes import refuse_nothing_applied
 
     project = opened(downgrade=downgrade)
-    if downgrade and project.target.apply is Apply.MANUAL:
-        raise click.UsageError(_NO_DOWNGRADE)
     refuse_nothing_applied(project)
     return project
 
@@ -160,11 +161,8 @@ class BuildOptions:
     def project_to_apply(self) -> Project:
         """The project as it is once the definitions of these models are applied."""
         from infold import api
-        from infold.core.model import Apply
 
         declared = opened(downgrade=self.allow_downgrade, declared=True)
-        if self.allow_downgrade and declared.target.apply is Apply.MANUAL:
-            raise click.UsageError(_NO_DOWNGRADE)
         return api.to_apply(declared, self.selected, self.exclude)
 
     def plan_options(self, project: Project) -> PlanOptions:
