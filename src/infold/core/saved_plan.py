@@ -90,15 +90,11 @@ def steps_of(plan: Plan) -> tuple[Mapping[str, Any], ...]:
         {
             "model": step.model,
             "action": step.action.value,
-            "cells": [_readable(part) for part in step.stale_cells],
+            "cells": [str(part) for part in step.stale_cells],
             "rows": step.rows_to_read,
         }
         for step in plan.steps
     )
-
-
-def _readable(part: Interval) -> str:
-    return str(part)
 
 
 def text_of(saved: SavedPlan) -> str:

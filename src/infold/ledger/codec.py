@@ -42,10 +42,7 @@ def dump_outcome(outcome: Outcome) -> str:
             "freed": outcome.released,
             "untold": outcome.cell_column,
             "left_out": outcome.left_out,
-            "unchanged": [
-                [sorted(one.columns), [[part.start, part.end] for part in one.cells]]
-                for one in outcome.unchanged
-            ],
+            "unchanged": [[sorted(one.columns), _ranges(one.cells)] for one in outcome.unchanged],
         }
     )
 
@@ -70,9 +67,7 @@ def load_outcome(text: str) -> Outcome:
         cell_column=raw.get("untold"),
         left_out=raw.get("left_out"),
         unchanged=tuple(
-            Unchanged(
-                frozenset(columns), Ranges(tuple(Interval(start, end) for start, end in parts))
-            )
+            Unchanged(frozenset(columns), _load_ranges(parts))
             for columns, parts in raw.get("unchanged", ())
         ),
     )
@@ -134,10 +129,7 @@ def _trace(trace: Trace) -> dict[str, Any]:
         "inputs": trace.inputs,
         "entries": trace.applied_entry,
         "definition": trace.definition,
-        "pending": [
-            [entry.cause.value, [[part.start, part.end] for part in entry.ranges]]
-            for entry in trace.pending
-        ],
+        "pending": [[entry.cause.value, _ranges(entry.ranges)] for entry in trace.pending],
     }
 
 
@@ -147,12 +139,19 @@ def _load_trace(raw: Mapping[str, Any]) -> Trace:
         fingerprint=raw["fingerprint"],
         inputs=dict(raw["inputs"]),
         pending=tuple(
-            Pending(Cause(cause), Ranges(tuple(Interval(start, end) for start, end in parts)))
-            for cause, parts in raw["pending"]
+            Pending(Cause(cause), _load_ranges(parts)) for cause, parts in raw["pending"]
         ),
         applied_entry=raw.get("entries", 0),
         definition=raw.get("definition", ""),
     )
+
+
+def _ranges(ranges: Ranges) -> list[list[int]]:
+    return [[part.start, part.end] for part in ranges]
+
+
+def _load_ranges(raw: Iterable[list[int]]) -> Ranges:
+    return Ranges(tuple(Interval(start, end) for start, end in raw))
 
 
 def _files(outcome: FilesOutcome) -> dict[str, Any]:
