@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from infold.core.model import Model, Source
 from infold.core.project import Node
+from infold.core.quoting import quoted
 from infold.messages.errors import Spot
 
 
@@ -117,8 +118,8 @@ class Derivation:
     @property
     def plain(self) -> tuple[tuple[str, str], ...]:
         """The new columns that are stored columns as they are, and these."""
-        quoted = {"`" + name.replace("`", "``") + "`": name for name in self.stored}
-        return tuple((name, quoted[sql]) for name, sql in self.columns if sql in quoted)
+        stored = {quoted(name): name for name in self.stored}
+        return tuple((name, stored[sql]) for name, sql in self.columns if sql in stored)
 
     @property
     def changes_nothing(self) -> bool:

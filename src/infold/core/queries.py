@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from infold.core.interval import datetime_of
 from infold.core.manual_entry import ManualEntry
+from infold.core.quoting import quoted
 from infold.core.session_cuts import DeclaredCut
 from infold.core.session_rules import IDENTIFIER, NUMBERS, Keep
 
@@ -96,7 +97,7 @@ class SessionsQuery:
 
     def from_start(self, start: int) -> SessionsQuery:
         """The same for events from an instant on."""
-        time = f"`{self.time_column.replace('`', '``')}`"
+        time = quoted(self.time_column)
         at = f"TIMESTAMP '{datetime_of(start).isoformat(sep=' ')}'"
         condition = "" if self.where is None else f"({self.where}) AND "
         return replace(

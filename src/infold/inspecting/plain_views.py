@@ -17,6 +17,7 @@ from infold.analysis.names.query_pieces import first_outside
 from infold.analysis.sql.parse import parse
 from infold.core.model import Kind
 from infold.core.project import Node, Project
+from infold.core.quoting import quoted
 from infold.messages.errors import InfoldError
 
 
@@ -175,7 +176,6 @@ def _translate_condition(part: ShownTable, sql: str, span: tuple[int, int], alia
         own = _own_column(column, part, alias)
         if own is None:
             raise NotPlainError(column.name)
-        quoted = own.replace("`", "``")
-        pieces += [sql[at:first], f"`{quoted}`"]
+        pieces += [sql[at:first], quoted(own)]
         at = last
     return "".join([*pieces, sql[at:end]])

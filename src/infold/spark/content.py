@@ -27,6 +27,7 @@ from infold.core.interval import (
     datetime_of,
 )
 from infold.core.own_columns import FILE, KEY, VERSION
+from infold.core.quoting import quoted
 from infold.core.session_columns import STATE
 from infold.core.trace import CellState, signed
 
@@ -34,11 +35,6 @@ _MASK_BITS = 60
 _LITERAL_RANGES = 200
 _EARLIEST = -62_135_596_800_000_000
 _LATEST = 253_402_300_799_999_999
-
-
-def quoted(name: str) -> str:
-    """A name as a quoted Spark SQL identifier, whatever its characters."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def column(name: str) -> Column:

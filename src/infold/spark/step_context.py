@@ -14,8 +14,12 @@ from infold.core.interval import Ranges
 from infold.core.plan import Step
 from infold.core.ports import Ledger
 from infold.core.project import Bound, Input, Node, Project
+from infold.core.quoting import quoted
 from infold.core.trace import CellState
-from infold.spark.content import quoted, time_predicate, user_columns
+from infold.spark.content import (
+    time_predicate,
+    user_columns,
+)
 from infold.spark.tables.port import Stamp, Tables
 
 _view_numbers = itertools.count()

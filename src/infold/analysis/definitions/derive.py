@@ -29,6 +29,7 @@ from infold.analysis.sql.token_calls import closing_bracket
 from infold.core.definition import Derivation
 from infold.core.model import Kind
 from infold.core.project import Node
+from infold.core.quoting import quoted
 
 _CONDITIONS = ("where", "having")
 
@@ -69,11 +70,6 @@ def _in_same_cells(node: Node, found: Derivation) -> bool:
     places = {series.partition_column.lower(), series.event_time_column.lower()}
     same = {new.lower() for new, old in found.plain if new.lower() == old.lower()}
     return not ({name.lower() for name in (*node.columns, *found.stored)} & places) - same
-
-
-def quoted(name: str) -> str:
-    """A name as Spark reads it, whatever its characters."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def over_stored_rows(before: Meaning, after: Meaning) -> Derivation:

@@ -15,6 +15,7 @@ from sqlglot import exp
 from infold.analysis.names.subject import Draft
 from infold.analysis.sql.parse import parse
 from infold.core.model import Kind, Materialization, Model, Source, Timeseries
+from infold.core.quoting import quoted
 
 
 def landed_sources(drafts: Sequence[Draft], sources: Mapping[str, Source]) -> list[Source]:
@@ -98,8 +99,8 @@ def _tables_named(node: exp.Expr, hidden: frozenset[str]) -> Iterator[str]:
 
 def landing_model(source: Source) -> Draft:
     """The model that takes in a source as it is."""
-    names = ", ".join("`" + column.name.replace("`", "``") + "`" for column in source.columns)
-    parts = ".".join("`" + part.replace("`", "``") + "`" for part in source.name.split("."))
+    names = ", ".join(quoted(column.name) for column in source.columns)
+    parts = ".".join(map(quoted, source.name.split(".")))
     sql = f"SELECT {names or '*'} FROM {parts}"
     time = source.event_time_column
     model = Model(

@@ -23,6 +23,7 @@ from infold.core.interval import Interval
 from infold.core.model import Source
 from infold.core.own_columns import FILE
 from infold.core.project import Node, Reference
+from infold.core.quoting import quoted
 from infold.spark.content import (
     cell_of,
     cell_start,
@@ -30,7 +31,6 @@ from infold.spark.content import (
     content,
     content_sums,
     micros,
-    quoted,
     row_hash,
 )
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.queries import Aggregate, Output
-from infold.spark.content import quoted
+from infold.core.quoting import quoted
 from infold.spark.sessions.aggregate_state import (
     ORDER,
     Compiled,

@@ -20,9 +20,17 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.interval import Granularity, Interval, Ranges
+from infold.core.quoting import quoted
 from infold.core.session_columns import FIRST, ID, LAST, STATE
 from infold.core.trace import CellChange, CellState, signed
-from infold.spark.content import JSON, cell_of, cell_start, content, micros, quoted, row_hash
+from infold.spark.content import (
+    JSON,
+    cell_of,
+    cell_start,
+    content,
+    micros,
+    row_hash,
+)
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.sessions.frames import END, EVENTS, START
 

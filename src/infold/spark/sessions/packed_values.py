@@ -25,7 +25,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold.spark.content import quoted
+from infold.core.quoting import quoted
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.sessions.aggregate_state import FirstOrLast, StateColumn
 from infold.spark.sessions.aggregates import CompiledAggregates

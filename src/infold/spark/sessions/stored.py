@@ -10,9 +10,13 @@ from pyspark.sql import types as T
 
 from infold.core.own_columns import VERSION
 from infold.core.queries import SessionsQuery
+from infold.core.quoting import quoted
 from infold.core.session_columns import FIRST, ID, LAST, STATE
 from infold.core.session_rules import NUMBERS
-from infold.spark.content import column, micros, quoted
+from infold.spark.content import (
+    column,
+    micros,
+)
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.sessions.aggregate_state import StateColumn
 from infold.spark.sessions.aggregates import CompiledAggregates

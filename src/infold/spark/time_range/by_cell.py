@@ -16,7 +16,10 @@ from pyspark.sql import DataFrame
 
 from infold.core.interval import Interval, Ranges
 from infold.core.project import CELLS_TOGETHER, Node
-from infold.spark.content import quoted, time_predicate
+from infold.core.quoting import quoted
+from infold.spark.content import (
+    time_predicate,
+)
 from infold.spark.step_context import Work
 
 

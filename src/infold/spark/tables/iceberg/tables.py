@@ -23,8 +23,9 @@ from infold.core import write_points
 from infold.core.interval import HOUR, MAX, MIN, Granularity, Ranges, parse_instant_text
 from infold.core.model import table_name
 from infold.core.ports import Lake
+from infold.core.quoting import quoted
 from infold.spark.content import column as column_of
-from infold.spark.content import quoted, range_predicate
+from infold.spark.content import range_predicate
 from infold.spark.tables.port import Layout, PartitionFiles, Stamp
 
 if TYPE_CHECKING:
