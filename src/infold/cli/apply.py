@@ -64,7 +64,7 @@ def command(
     asked = options.plan_options(project)
     observed = api.observe_all(project, as_of=options.instant)
     plan = api.make_plan(project, observed, asked, select=options.selected, exclude=options.exclude)
-    nothing = not (plan or plan.refused or _applies(project))
+    nothing = not (plan or plan.refused or project.applies)
     if not as_json:
         covered = api.coverage(project, plan) if plan else {}
         click.echo(plan_screen(project, observed, plan, covered, command="apply"))
@@ -137,7 +137,3 @@ _NO_OPTIONS = shared_options.BuildOptions(
     allow_downgrade=False,
     as_of=None,
 )
-
-
-def _applies(project: Project) -> bool:
-    return project.applied is not None and bool(project.applied.applies)

@@ -244,6 +244,16 @@ class Project:
     applied: AppliedDefinitions | None = None
     """Where the definitions come from the ledger: which. None: all come from the files."""
 
+    @property
+    def applies(self) -> tuple[str, ...]:
+        """The models with definitions that are to be applied; see :class:`AppliedDefinitions`."""
+        return self.applied.applies if self.applied is not None else ()
+
+    @property
+    def unapplied(self) -> tuple[str, ...]:
+        """The models with other definitions in the files, which are left alone."""
+        return self.applied.unapplied if self.applied is not None else ()
+
     def __getitem__(self, name: str) -> Node:
         for node in self.nodes:
             if node.name == name:

@@ -10,11 +10,8 @@ from infold.messages import apply_errors
 
 def definition_notes(project: Project) -> Iterator[str]:
     """What a run applies, and which changes in the files it leaves alone."""
-    applied = project.applied
-    if applied is None:
-        return
-    if applied.applies:
-        yield f"applied: {', '.join(applied.applies)}"
+    if project.applies:
+        yield f"applied: {', '.join(project.applies)}"
     yield from unapplied_notes(project)
 
 
@@ -37,15 +34,13 @@ def unapplied_notes(project: Project) -> Iterator[str]:
 
 def not_yet_applied(project: Project) -> tuple[str, ...]:
     """The models with changes that runs leave alone until they are applied."""
-    applied = project.applied
-    return () if applied is None else (*applied.applies, *applied.unapplied)
+    return (*project.applies, *project.unapplied)
 
 
 def refuse_nothing_applied(project: Project) -> None:
     """Raise ``nothing_applied`` where the files have models, and none of them was ever applied."""
-    if project.applied is not None and project.applied.unapplied and not project.nodes:
-        models = project.applied.unapplied
-        raise apply_errors.nothing_applied(target=project.target.name, models=models)
+    if project.unapplied and not project.nodes:
+        raise apply_errors.nothing_applied(target=project.target.name, models=project.unapplied)
 
 
 def _models(names: Sequence[str]) -> str:

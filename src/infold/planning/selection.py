@@ -63,7 +63,7 @@ def _models_of_term(project: Project, term: str) -> frozenset[str]:
 def _unknown_model(project: Project, name: str) -> InfoldError:
     """No model has this name; one in the files may have it, and not be applied."""
     error = command_errors.unknown_model(name, [node.name for node in project])
-    if project.applied is not None and name in project.applied.unapplied:
+    if name in project.unapplied:
         return error.with_facts(("not applied", f"{name}: `infold apply {name}` applies it"))
     return error
 

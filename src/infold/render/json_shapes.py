@@ -178,7 +178,7 @@ def status(
     """The state of every model."""
     return {
         "project": project.name,
-        "unapplied": list(project.applied.unapplied) if project.applied else [],
+        "unapplied": list(project.unapplied),
         "models": [
             {
                 "model": entry.model,

@@ -103,7 +103,7 @@ def nothing_screen(
 
 def _to_apply(project: Project) -> tuple[str, ...]:
     """Where nothing has to be built, and definitions have to be applied: who does that."""
-    if project.applied is None or not project.applied.applies:
+    if not project.applies:
         return ()
     return ("`infold apply` applies these definitions; `infold run` goes on by the earlier ones.",)
 
@@ -376,10 +376,9 @@ def _closing_text(project: Project, plan: Plan, options: str, command: str, *, s
             granularity.cell(example.cells.parts[0].start), granularity
         )
         cell = cell if granularity is not Granularity.HOUR else f" '{cell.strip()}'"
-    applies = project.applied is not None and project.applied.applies
-    verb = "apply" if applies or saved else "run"
+    verb = "apply" if project.applies or saved else "run"
     head += "\nSaved: " if saved else "\nNothing was written: "
-    rest = "; `infold run` leaves these changes alone." if applies else ","
+    rest = "; `infold run` leaves these changes alone." if project.applies else ","
     run = f"`infold {verb}{options}` carries this out{rest}"
     why = f"`infold explain {example.model}{cell}` says why."
     between = " " if len(head.splitlines()[-1]) + len(run) + len(why) < formatting.WIDTH else "\n"

@@ -131,7 +131,7 @@ class Runner:
 
     def _refuse_misdefined(self, course: RunProgress, request: Request) -> None:
         """Raise what Spark finds wrong with definitions before they are applied, not after it."""
-        if self.project.applied is None or not self.project.applied.applies:
+        if not self.project.applies:
             return
         self.observer.removals_allowed = request.allow_removals
         observed = self.observer.observe_all()

@@ -90,7 +90,7 @@ class RunProgress:
             failures=failures,
             not_tried=tuple(self._not_tried()),
             up_to_date=self._up_to_date(),
-            unapplied=self.project.applied.unapplied if self.project.applied else (),
+            unapplied=self.project.unapplied,
         )
 
     def _held_back(self) -> Iterable[str]:
