@@ -36,11 +36,12 @@ from infold.core.interval import EVER, Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import Kind, Source, table_name
 from infold.core.plan import Action, ChangedKeyRows, FileDiff, PlanOptions, Step
-from infold.core.ports import Lake, Prepared, TableMetadata
+from infold.core.ports import Lake, Prepared
 from infold.core.progress import Progress
 from infold.core.project import Node, Project
 from infold.core.record import Outcome, Receipt
 from infold.core.report import RunResult
+from infold.core.stored_table import TableMetadata
 from infold.core.trace import UNKNOWN, CellChange, signed
 from infold.declare.definitions import definitions_of
 from infold.inspecting.as_built import project_as_built
@@ -71,6 +72,11 @@ class Memory:
         """Tables that have another newest snapshot than known."""
         now = {table: self._location(table) for table in known}
         return {table: at for table, at in now.items() if at != known[table]}
+
+    def publish(self, *, hold_back: bool) -> tuple[str, ...]:
+        """Every commit is seen at once."""
+        del hold_back
+        return ()
 
     def file_list_id(self, table: str) -> str:
         """Nothing lies in files."""

@@ -493,7 +493,8 @@ class FakeLedger:
 def lake(fake: FakeApi, monkeypatch: pytest.MonkeyPatch) -> FakeLake:
     """The sample project's tables."""
     found = FakeLake()
-    monkeypatch.setattr(rows, "lake", lambda _: found)
+    for name in ("lake", "published_lake"):
+        monkeypatch.setattr(rows, name, lambda _: found)
     for module in (api, rows):
         monkeypatch.setattr(module, "ledger", lambda _: FakeLedger())
     return found

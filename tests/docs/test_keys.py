@@ -20,6 +20,7 @@ from infold.core.model import (
     Drift,
     Materialization,
     NewColumns,
+    Publish,
     Strategy,
 )
 from infold.core.session_cuts import Nulls
@@ -128,6 +129,7 @@ VALUES: Mapping[str, Iterable[str]] = {
     "on_unreadable": Drift,
     "storage": Storage,
     "apply": Apply,
+    "publish": Publish,
     "materialization": Materialization,
     "prefer": ("column", "column desc"),
     "deduplicate": Deduplicate,

@@ -95,6 +95,13 @@ def lake(project: Project) -> Lake:
     return storage_of(project).lake(project)
 
 
+def published_lake(project: Project) -> Lake:
+    """The target's tables as readers see them."""
+    from infold.spark.storages import storage_of
+
+    return storage_of(project).published_lake(project)
+
+
 def now() -> int:
     """The present instant."""
     return time.time_ns() // 1000
@@ -171,8 +178,13 @@ def observe_all(
     return replace(looking.observe_all(), redefinitions=changes.all())
 
 
-def spark_work(project: Project) -> Work:
-    """The process's Spark session, tables and ledger, for a query outside of any step."""
+def spark_work(project: Project, tables: Lake | None = None) -> Work:
+    """
+    The process's Spark session, tables and ledger, for a query outside of any step.
+
+    ``tables`` are the ones to read, if they are not those that runs read.
+    """
     from infold.spark.engine import SparkEngine
 
-    return SparkEngine(session(project), project, ledger(project), lake(project), "show").work("")
+    found = lake(project) if tables is None else tables
+    return SparkEngine(session(project), project, ledger(project), found, "show").work("")

@@ -9,6 +9,7 @@ from infold.api.opening import (
     lake,
     ledger,
     observer,
+    published_lake,
     spark_work,
 )
 from infold.core.interval import Ranges
@@ -57,7 +58,8 @@ def show(
 
     manifest_table = manifest_table_of(table)
     if manifest_table is None:
-        return shown_rows(project, lake(project), table, columns, where, limit, evaluate, left)
+        shown = published_lake(project)
+        return shown_rows(project, shown, table, columns, where, limit, evaluate, left)
     return select_rows(manifest(project, manifest_table, select, where), columns, limit)
 
 
@@ -65,7 +67,7 @@ def evaluate(project: Project, view: str) -> pa.Table:
     """The rows of a view, by Spark."""
     from infold.spark.verify.verify import view_rows
 
-    with spark_work(project) as work:
+    with spark_work(project, published_lake(project)) as work:
         return view_rows(work, project[view])
 
 

@@ -295,6 +295,15 @@ class Apply(StrEnum):
     """`infold apply` does so; until then runs go on with the earlier one."""
 
 
+class Publish(StrEnum):
+    """When readers see what a run writes."""
+
+    EACH = "each"
+    """Each step's rows as soon as it is done."""
+    TOGETHER = "together"
+    """All rows of a run at one instant, once it has ended without a failure."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """Where a project's tables and its ledger live; relative paths are the project's."""
@@ -307,10 +316,15 @@ class Target:
     spark: tuple[tuple[str, str], ...] = ()
     """Settings of the Spark session (``spark.…``)."""
     apply: Apply = Apply.AUTO
+    publish: Publish = Publish.EACH
 
 
 SET_ASIDE = "infold__set_aside"
 """The storage name of the table of rows that could not be used; it goes with the target."""
+
+
+UNPUBLISHED = "__unpublished"
+"""The end of the storage names of tables that infold writes and that readers do not read yet."""
 
 
 def table_name(model: str) -> str:

@@ -8,12 +8,11 @@ adapters live in ``ledger``, ``lake`` and ``spark``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from infold.core.definition import Definition
 from infold.core.files import FileCell, IngestedFile, ListedFile
-from infold.core.interval import Granularity, Interval, Ranges
+from infold.core.interval import Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.plan import ChangedKeyRows, Step
 from infold.core.record import (
@@ -25,6 +24,7 @@ from infold.core.record import (
     RunRecord,
     StepRecord,
 )
+from infold.core.stored_table import History, StoredLayout, TableMetadata, TimeSpan
 from infold.core.trace import CellChange, CellState, Trace, Version
 from infold.core.unchanged import Unchanged
 from infold.messages.errors import InfoldError
@@ -185,58 +185,29 @@ class Ledger(Protocol):
 # -- storage, read without a JVM -----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class TableMetadata:
-    """
-    A stored table as its metadata shows it now.
-
-    ``steps`` maps the step ids found in snapshot properties to their snapshots, newest last.
-    ``foreign`` is the newest snapshot after the last of ours that is not a pure rewrite.
-    """
-
-    table: str
-    location: str
-    snapshot: int | None
-    steps: Mapping[str, int]
-    foreign: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """
-    What gathered in a table: snapshots kept, the oldest one's time, commits since rewrite.
-
-    ``steady`` of these, the newest, surely left no partition with more files than it had.
-    """
-
-    snapshots: int = 0
-    oldest_at: int = 0
-    since_rewrite: int = 0
-    steady: int = 0
-    main: tuple[int, ...] = ()
-    """The snapshots of the main branch, newest first, as far back as they are kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredLayout:
-    """
-    How a table lies on disk, as it was made.
-
-    ``storage`` is the table format with its version, for people. ``column`` is of type ``type``
-    (``timestamp`` or ``date``) and partitions the rows by ``partition``; None: one partition.
-    """
-
-    storage: str
-    column: str | None = None
-    partition: Granularity | None = None
-    type: str = "timestamp"
-
-
 class Lake(Protocol):
     """The stored tables, read in-process from catalog and files, without a JVM."""
 
     def drop(self, table: str) -> bool:
         """Take a table out of the catalog and delete its files; whether there was one."""
+
+    def stored_name(self, table: str) -> str:
+        """The storage's own name for a table that is read and written as ``table``."""
+
+    def hold_back(self, tables: Iterable[str]) -> None:
+        """
+        From now on readers see commits to these tables only once they are published.
+
+        Raises ``run_errors.published_elsewhere`` where somebody else committed to a table that is
+        held back.
+        """
+
+    def publish(self, *, hold_back: bool) -> Sequence[str]:
+        """
+        Show readers all tables that are held back as they are, at one instant; those that changed.
+
+        They go on being held back, or not. Raises as :meth:`hold_back`, and publishes nothing then.
+        """
 
     def moved_tables(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
         """Tables with another metadata location than the known one -> where it is now."""
@@ -295,20 +266,6 @@ class Lake(Protocol):
         If there are more than ``limit``, more than that many of them. None if the files do not have
         them listed.
         """
-
-
-@dataclass(frozen=True, slots=True)
-class TimeSpan:
-    """
-    Rows that share an instant with a range of time, both ends included.
-
-    A row reaches from its column ``first`` to its column ``last`` (the same one for an event).
-    """
-
-    first: str
-    last: str
-    start: int
-    end: int
 
 
 class SnapshotReader(Protocol):

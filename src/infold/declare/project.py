@@ -15,7 +15,7 @@ from infold.analysis.names.subject import Draft
 from infold.analysis.sql.parse import parse
 from infold.analysis.sql.run_interval import replace_run_interval
 from infold.analysis.sql.text import spot_in
-from infold.core.model import SET_ASIDE, Apply, Kind, Source, Target, table_name
+from infold.core.model import SET_ASIDE, UNPUBLISHED, Apply, Kind, Source, Target, table_name
 from infold.core.project import Node, Project
 from infold.declare.folder import PROJECT_FILE, Folder
 from infold.declare.keys import NAME, Keys
@@ -288,12 +288,17 @@ def _read_draft(
 
 
 def _claim_name(reading: _Reading, name: str, at: Spot) -> bool:
-    """Take a name for a table; False when another one has it, with the error noted."""
-    key = table_name(name).lower()
-    if key in reading.names_taken:
-        reading.errors.append(
-            findings.duplicate_name(at, name=name, other=reading.names_taken[key])
-        )
-        return False
-    reading.names_taken[key] = str(at)
+    """
+    Take a name for a table, and the one that it has until it is published.
+
+    False when another table has one of them, with the error noted.
+    """
+    keys = [table_name(name).lower(), table_name(name).lower() + UNPUBLISHED]
+    for key in keys:
+        if key in reading.names_taken:
+            reading.errors.append(
+                findings.duplicate_name(at, name=name, other=reading.names_taken[key])
+            )
+            return False
+    reading.names_taken.update(dict.fromkeys(keys, str(at)))
     return True

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from infold.core import fixed_settings
-from infold.core.model import Apply, Target
+from infold.core.model import Apply, Publish, Target
 from infold.core.storages import PLANNED_STORAGES, Storage
 from infold.declare.keys import NAME, Keys
 from infold.messages import findings
 
-KEYS = ("warehouse", "ledger", "storage", "protected", "apply", "spark")
+KEYS = ("warehouse", "ledger", "storage", "protected", "apply", "publish", "spark")
 LATER_SPARK = ("remote", "master")
 
 
@@ -38,6 +38,7 @@ def read_target(name: str, keys: Keys) -> Target:
         storage=Storage(keys.choice("storage", tuple(Storage), PLANNED_STORAGES) or plain.storage),
         protected=keys.flag("protected", default=False),
         apply=Apply(keys.choice("apply", tuple(Apply)) or plain.apply),
+        publish=Publish(keys.choice("publish", tuple(Publish)) or plain.publish),
         spark=_spark(keys),
     )
 

@@ -92,6 +92,16 @@ ledger_unusable = Message(
 
 # --- sources and tables as they are stored
 
+# Its rows would vanish from the table at the next publish, as infold commits beside it.
+published_elsewhere = Message(
+    "published-elsewhere",
+    "somebody else committed to {table}, which infold publishes",
+    {"table": "{table}"},
+    "Nothing was written or published. Copy the rows of that commit elsewhere, then drop the table "
+    "with `infold forget {table}`: the next run builds it again, from its inputs.",
+    exit_code=ExitCode.REFUSED,
+)
+
 no_such_folder = Message(
     "no-such-folder",
     "the folder of source {source} does not exist",

@@ -41,6 +41,7 @@ from infold.running.forget import forget_model
 from infold.running.keep_definitions import keep_definitions, with_definitions
 from infold.running.ledger_consistency import refuse_other_project, warehouse_of
 from infold.running.observe import VANISHED, Observer, locations_and_files
+from infold.running.publish import hold_back, publish
 from infold.running.recover import committed_snapshot, recover
 from infold.running.request import (
     MOST_STEPS,
@@ -113,6 +114,8 @@ class Runner:
             self.ledger.set_owner(self.project.name, warehouse_of(self.project))
         recovered = recover(self.ledger, self.lake)
         with self._record_failures(course, started):
+            hold_back(self.project, self.ledger, self.lake)
+        with self._record_failures(course, started):
             self.refuse_outdated()
         vanished = tuple(self._forget_vanished(course.run))
         with self._record_failures(course, started):
@@ -180,7 +183,8 @@ class Runner:
             engine = engine or self.engine(course.run, now)
             total = len(course.done) + max(len(now.steps), len(ready))
             self._execute_steps(course, total, ready, engine)
-        if engine is not None and course.done:
+        published = publish(course, self.lake)
+        if engine is not None and course.done and published:
             engine.maintain(tuple(step.model for step, _ in course.done))
         self._remember_locations(course)
 

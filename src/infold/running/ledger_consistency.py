@@ -15,8 +15,9 @@ import os
 from collections.abc import Mapping
 
 from infold.core.model import Kind, table_name
-from infold.core.ports import Lake, Ledger, TableMetadata
+from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
+from infold.core.stored_table import TableMetadata
 from infold.core.trace import Version
 from infold.messages import mismatches, run_errors
 from infold.messages.errors import InfoldError

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from infold.core.model import table_name
-from infold.core.ports import History, Lake, Ledger
+from infold.core.ports import Lake, Ledger
+from infold.core.stored_table import History
 from infold.core.trace import net_changes
 from infold.spark.tables.port import MaintainedTables
 

@@ -33,6 +33,9 @@ class StorageAdapters(Protocol):
     def lake(self, project: Project, /) -> Lake:
         """The target's tables, read without a JVM."""
 
+    def published_lake(self, project: Project, /) -> Lake:
+        """The same as readers see them, who do not see what is not published."""
+
     def snapshot_reader(self, project: Project, /) -> SnapshotReader:
         """The same as they were at earlier snapshots."""
 

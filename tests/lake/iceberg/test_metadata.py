@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.lake.conftest import Put, snapshot
 
-from infold.core.ports import History
+from infold.core.stored_table import History
 from infold.lake.iceberg.tables import IcebergLake
 from infold.messages import errors
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import json
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -41,20 +42,20 @@ def locations(catalog_db: Path) -> dict[tuple[str, str], str]:
     return {(namespace, name): location for namespace, name, location in rows}
 
 
-def drop(catalog_db: Path, namespace: str, name: str) -> None:
+def drop(catalog_db: Path, namespace: str, names: Sequence[str]) -> None:
     """
-    Take a table out of the catalog as the engine does: by deleting its row.
+    Take tables out of the catalog as the engine does: by deleting their rows.
 
-    It is one statement, so it happens or it does not. A commit of the engine's at the same time
+    It is one transaction, so it happens or it does not. A commit of the engine's at the same time
     finds no row to change, and fails.
     """
     if not catalog_db.exists():
         return
     try:
         with closing(sqlite3.connect(catalog_db, timeout=BUSY_SECONDS)) as connection, connection:
-            connection.execute(
+            connection.executemany(
                 "DELETE FROM iceberg_tables WHERE table_namespace = ? AND table_name = ?",
-                (namespace, name),
+                [(namespace, name) for name in names],
             )
     except sqlite3.DatabaseError as error:
         if "no such table" not in str(error):

@@ -9,15 +9,15 @@ commits.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from infold.core import write_points
 from infold.core.interval import Granularity, instants_of
-from infold.core.ports import History, StoredLayout, TableMetadata
-from infold.lake.iceberg import catalog, missing_files
+from infold.core.stored_table import History, StoredLayout, TableMetadata
+from infold.lake.iceberg import catalog, missing_files, publishing
 from infold.messages import command_errors
 
 if TYPE_CHECKING:
@@ -34,19 +34,49 @@ class IcebergLake:
     """
     The tables of ``namespace`` in the catalog ``catalog_db``.
 
-    A name with a dot is ``namespace.table`` and may be outside (an Iceberg source).
+    A name with a dot is ``namespace.table`` and may be outside (an Iceberg source). A table that is
+    held back (see ``publishing``) is seen as infold wrote it, or as ``published``. A new table is
+    held back if the target publishes ``together``.
     """
 
-    def __init__(self, catalog_db: Path, namespace: str, warehouse: Path | None = None) -> None:
+    def __init__(
+        self,
+        catalog_db: Path,
+        namespace: str,
+        warehouse: Path | None = None,
+        *,
+        together: bool = False,
+        published: bool = False,
+    ) -> None:
         self.catalog_db = catalog_db
         self.namespace = namespace
         self.warehouse = warehouse
+        self.together = together
+        self.published = published
+
+    def stored_name(self, table: str) -> str:
+        """The name in the catalog that infold reads and writes a table by."""
+        if self.published:
+            return table
+        found = catalog.locations(self.catalog_db)
+        new = self.together and (self.namespace, table) not in found
+        held_back = (self.namespace, publishing.unpublished(table)) in found
+        return publishing.unpublished(table) if new or held_back else table
+
+    def hold_back(self, tables: Iterable[str]) -> None:
+        """See ``ports.Lake``."""
+        publishing.hold_back(self.catalog_db, self.namespace, tables)
+        publishing.refuse_other_commits(self.catalog_db, self.namespace)
+
+    def publish(self, *, hold_back: bool) -> Sequence[str]:
+        """See ``ports.Lake``."""
+        return publishing.publish(self.catalog_db, self.namespace, keep=hold_back)
 
     def moved_tables(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
         """Tables whose metadata location is not the known one -> where it is now."""
         if not known:
             return {}
-        found = catalog.locations(self.catalog_db)
+        found = self._locations()
         now = {table: found.get(self._key(table)) for table in known}
         return {table: location for table, location in now.items() if location != known[table]}
 
@@ -63,7 +93,7 @@ class IcebergLake:
         if location is not None:
             folder = catalog.local_path(location).parent.parent
             write_points.point(f"drop {name}: before")
-            catalog.drop(self.catalog_db, namespace, name)
+            catalog.drop(self.catalog_db, namespace, (name, publishing.unpublished(name)))
             write_points.point(f"drop {name}: after")
         there = folder is not None and folder.is_dir()
         if folder is not None and there and self.warehouse in folder.parents:
@@ -203,7 +233,18 @@ class IcebergLake:
 
     def location(self, table: str) -> str | None:
         """Where the table's newest metadata is, or None when there is no such table."""
-        return catalog.locations(self.catalog_db).get(self._key(table))
+        return self._locations().get(self._key(table))
+
+    def _locations(self) -> Mapping[tuple[str, str], str]:
+        """Where the metadata of every table is: of one that is held back, as infold wrote it."""
+        found = catalog.locations(self.catalog_db)
+        if self.published:
+            return found
+        own = {
+            (self.namespace, name): found[self.namespace, publishing.unpublished(name)]
+            for name in publishing.held_back(found, self.namespace)
+        }
+        return {**found, **own}
 
     def _key(self, table: str) -> tuple[str, str]:
         namespace, _, name = table.rpartition(".")

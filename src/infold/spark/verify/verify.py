@@ -22,7 +22,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from infold.core.interval import EVER, Interval, Ranges
-from infold.core.model import Deduplicate, Kind
+from infold.core.model import Deduplicate, Kind, Publish
 from infold.core.plan import Action, Step
 from infold.core.ports import Lake, Ledger
 from infold.core.progress import Progress
@@ -274,7 +274,12 @@ class Verifier:
 
 
 def view_rows(work: Work, node: Node) -> pa.Table:
-    """The rows of a view over the newest versions of what it reads."""
+    """
+    The rows of a view over the newest versions of what it reads.
+
+    Of tables that are published together, over what is published.
+    """
+    together = work.project.target.publish is Publish.TOGETHER
     heads, traces = work.ledger.newest_versions(), work.ledger.traces()
     frames = {}
     for entry in node.inputs:
@@ -282,7 +287,12 @@ def view_rows(work: Work, node: Node) -> pa.Table:
             raise command_errors.not_landed(view=node.name, source=entry.name)
         if entry.name not in traces or not work.tables.exists(entry.name):  # or dropped since
             raise command_errors.not_built(name=entry.name)
-        frames[entry.name] = user_columns(work.frame(entry.name, heads[entry.name].number))
+        stored = (
+            work.tables.read(entry.name)
+            if together
+            else work.frame(entry.name, heads[entry.name].number)
+        )
+        frames[entry.name] = user_columns(stored)
     return work.sql(node, frames).toArrow()
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from infold.core.model import Publish
 from infold.core.ports import Lake, SnapshotReader
 from infold.core.project import Project
 from infold.lake.iceberg.tables import IcebergLake
@@ -45,7 +46,13 @@ def jars() -> tuple[Jar, ...]:
 
 def lake(project: Project) -> IcebergLake:
     """The tables of the target's catalog, read by their metadata files."""
-    return IcebergLake(project.catalog_db, project.name, project.warehouse)
+    together = project.target.publish is Publish.TOGETHER
+    return IcebergLake(project.catalog_db, project.name, project.warehouse, together=together)
+
+
+def published_lake(project: Project) -> IcebergLake:
+    """The same as readers see them."""
+    return IcebergLake(project.catalog_db, project.name, project.warehouse, published=True)
 
 
 def snapshot_reader(project: Project) -> SnapshotReader:

@@ -56,7 +56,7 @@ class IcebergTables:
 
     def identifier(self, table: str) -> str:
         """The table's full name as Spark SQL takes it."""
-        return f"infold.{quoted(self.namespace)}.{quoted(table_name(table))}"
+        return f"infold.{self._procedure_name(table)}"
 
     def exists(self, table: str) -> bool:
         """Whether the table is there."""
@@ -197,7 +197,8 @@ class IcebergTables:
 
     def _procedure_name(self, table: str) -> str:
         """The table's name as Iceberg's procedures take it: without the catalog."""
-        return f"{quoted(self.namespace)}.{quoted(table_name(table))}"
+        name = self.lake.stored_name(table_name(table))
+        return f"{quoted(self.namespace)}.{quoted(name)}"
 
     def _head(self, table: str) -> int:
         head = self.lake.metadata(table_name(table))

@@ -1,0 +1,69 @@
+"""What is known of a stored table without reading its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from infold.core.interval import Granularity
+
+
+@dataclass(frozen=True, slots=True)
+class TableMetadata:
+    """
+    A stored table as its metadata shows it now.
+
+    ``steps`` maps the step ids found in snapshot properties to their snapshots, newest last.
+    ``foreign`` is the newest snapshot after the last of ours that is not a pure rewrite.
+    """
+
+    table: str
+    location: str
+    snapshot: int | None
+    steps: Mapping[str, int]
+    foreign: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """
+    What gathered in a table: snapshots kept, the oldest one's time, commits since rewrite.
+
+    ``steady`` of these, the newest, surely left no partition with more files than it had.
+    """
+
+    snapshots: int = 0
+    oldest_at: int = 0
+    since_rewrite: int = 0
+    steady: int = 0
+    main: tuple[int, ...] = ()
+    """The snapshots of the main branch, newest first, as far back as they are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLayout:
+    """
+    How a table lies on disk, as it was made.
+
+    ``storage`` is the table format with its version, for people. ``column`` is of type ``type``
+    (``timestamp`` or ``date``) and partitions the rows by ``partition``; None: one partition.
+    """
+
+    storage: str
+    column: str | None = None
+    partition: Granularity | None = None
+    type: str = "timestamp"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSpan:
+    """
+    Rows that share an instant with a range of time, both ends included.
+
+    A row reaches from its column ``first`` to its column ``last`` (the same one for an event).
+    """
+
+    first: str
+    last: str
+    start: int
+    end: int

@@ -1,0 +1,39 @@
+"""
+When readers see what a run builds: step by step, or all tables at one instant.
+
+Where a target publishes together, tables are held back from readers while they are written. A run
+without failures publishes them at its end, and with them what runs before it left unpublished.
+"""
+
+from __future__ import annotations
+
+from infold.core.model import SET_ASIDE, Publish, table_name
+from infold.core.ports import Lake, Ledger
+from infold.core.project import Project
+from infold.running.run_progress import RunProgress
+
+NOT_PUBLISHED = "Nothing was published: readers see all tables as they were before"
+"""The note of a run that failed in a target where all tables are published together."""
+
+
+def hold_back(project: Project, ledger: Ledger, lake: Lake) -> None:
+    """
+    At the begin of a run: hold tables back where the target says so, and none elsewhere.
+
+    Raises ``run_errors.published_elsewhere`` where somebody else committed to a table that is.
+    """
+    if project.target.publish is Publish.TOGETHER:
+        lake.hold_back([*map(table_name, ledger.newest_versions()), SET_ASIDE])
+    else:
+        lake.publish(hold_back=False)
+
+
+def publish(course: RunProgress, lake: Lake) -> bool:
+    """At the end of a run: show readers what was built; whether they see all of it."""
+    if course.project.target.publish is not Publish.TOGETHER:
+        return True
+    if course.failures:
+        course.notes = (*course.notes, NOT_PUBLISHED)
+        return False
+    lake.publish(hold_back=True)
+    return True

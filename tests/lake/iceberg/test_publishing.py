@@ -1,0 +1,194 @@
+"""Tables that are held back: what readers see, what infold sees, and when both are the same."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.lake.conftest import Put, snapshot
+
+from infold.core import write_points
+from infold.lake.iceberg import publishing
+from infold.lake.iceberg.tables import IcebergLake
+from infold.messages.errors import InfoldError
+
+
+@pytest.fixture
+def readers(catalog_db: Path) -> IcebergLake:
+    """The same tables as readers see them."""
+    return IcebergLake(catalog_db, "shop", catalog_db.parent, published=True)
+
+
+@pytest.fixture
+def lake(catalog_db: Path) -> IcebergLake:
+    """Tables that are published together."""
+    return IcebergLake(catalog_db, "shop", catalog_db.parent, together=True)
+
+
+def heads(lake: IcebergLake, *tables: str) -> list[int | None]:
+    """The current snapshots; None of a table that is not there."""
+    found = [lake.metadata(table) for table in tables]
+    return [None if one is None else one.snapshot for one in found]
+
+
+def commit(put: Put, lake: IcebergLake, table: str, id_: int) -> None:
+    """A commit of infold's to the table as it is stored."""
+    put(lake.stored_name(table), [snapshot(id_, None, step=f"s{id_}")], id_)
+
+
+class TestHeldBack:
+    """Readers see a table as it was until it is published; infold sees its own commits at once."""
+
+    def test_readers_see_all_commits_at_once(
+        self, lake: IcebergLake, readers: IcebergLake, put: Put
+    ) -> None:
+        """A new table and a changed one appear together; one that did not change is not named."""
+        for table in ("events", "other"):
+            put(table, [snapshot(1, None, step="s1")], 1)
+        lake.hold_back(["events", "other", "never built"])
+        commit(put, lake, "events", 2)
+        commit(put, lake, "daily", 3)
+
+        assert heads(lake, "events", "daily", "other") == [2, 3, 1]
+        assert heads(readers, "events", "daily", "other") == [1, None, 1]
+        assert lake.publish(hold_back=True) == ("daily", "events")
+        assert heads(readers, "events", "daily", "other") == [2, 3, 1]
+        assert lake.publish(hold_back=True) == ()
+
+    def test_the_metadata_of_readers_is_their_own(
+        self, lake: IcebergLake, readers: IcebergLake, put: Put
+    ) -> None:
+        """The engine deletes old metadata files as it commits; readers have a copy, and of copies
+        that no row points to only the last one is kept.
+        """
+        file = Path(put("events", [snapshot(1, None, step="s1")], 1))
+        lake.hold_back(["events"])
+        file.unlink()
+        assert heads(readers, "events") == [1]
+        for id_ in (2, 3, 4):
+            commit(put, lake, "events", id_)
+            lake.publish(hold_back=True)
+
+        assert heads(readers, "events") == [4]
+        assert len(list(file.parent.glob("*-published.*"))) == 2
+
+    def test_tables_that_are_not_held_back_any_more(
+        self, lake: IcebergLake, readers: IcebergLake, put: Put, catalog_db: Path
+    ) -> None:
+        """The last publication shows what infold has, and leaves one row a table."""
+        put("events", [snapshot(1, None, step="s1")], 1)
+        lake.hold_back(["events"])
+        commit(put, lake, "events", 2)
+        plain = IcebergLake(catalog_db, "shop", catalog_db.parent)
+
+        assert (plain.stored_name("events"), heads(plain, "events")) == ("events__unpublished", [2])
+        plain.publish(hold_back=False)
+
+        assert (plain.stored_name("events"), heads(readers, "events")) == ("events", [2])
+        with closing(sqlite3.connect(catalog_db)) as connection:
+            assert connection.execute("SELECT table_name FROM iceberg_tables").fetchall() == [
+                ("events",)
+            ]
+
+    def test_a_dropped_table_is_gone_for_everybody(
+        self, lake: IcebergLake, readers: IcebergLake, put: Put
+    ) -> None:
+        """A table that is dropped has no row left, and none comes back with what is published."""
+        put("events", [snapshot(1, None, step="s1")], 1)
+        lake.hold_back(["events"])
+
+        assert lake.drop("events")
+
+        assert lake.publish(hold_back=True) == ()
+        assert heads(lake, "events") == heads(readers, "events") == [None]
+
+    def test_without_a_catalog_nothing_is_published(self, tmp_path: Path) -> None:
+        """Without a catalog, or without a table in it, nothing happens and no file is made."""
+        lake = IcebergLake(tmp_path / "catalog.db", "shop", tmp_path, together=True)
+        lake.hold_back(["events"])
+        assert (lake.publish(hold_back=True), list(tmp_path.iterdir())) == ((), [])
+        lake.catalog_db.touch()
+        lake.hold_back(["events"])
+        assert lake.publish(hold_back=False) == ()
+
+
+class TestOthersCommit:
+    """A commit by somebody else to what readers see is never overwritten."""
+
+    def test_it_is_refused(self, lake: IcebergLake, put: Put, catalog_db: Path) -> None:
+        """It is told by the earlier location that an engine records; nothing is published."""
+        put("events", [snapshot(1, None, step="s1")], 1)
+        lake.hold_back(["events"])
+        commit(put, lake, "events", 2)
+        theirs = put("other", [snapshot(7, None)], 7)
+        with closing(sqlite3.connect(catalog_db)) as connection, connection:
+            connection.execute(
+                "UPDATE iceberg_tables SET previous_metadata_location = metadata_location,"
+                " metadata_location = ? WHERE table_name = 'events'",
+                (theirs,),
+            )
+        for attempt in (lambda: lake.hold_back([]), lambda: lake.publish(hold_back=True)):
+            with pytest.raises(InfoldError, match="somebody else committed to events") as caught:
+                attempt()
+            assert caught.value.slug == "published-elsewhere"
+
+    def test_one_in_the_middle_of_it_is_refused(
+        self, lake: IcebergLake, put: Put, readers: IcebergLake, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A row that changes between the look and the write ends the publication; all stays."""
+        put("events", [snapshot(1, None, step="s1")], 1)
+        lake.hold_back(["events"])
+        commit(put, lake, "events", 2)
+        commit(put, lake, "daily", 2)
+        monkeypatch.setattr(
+            write_points, "point", lambda _: put("events", [snapshot(9, None)], 9) and None
+        )
+
+        with pytest.raises(InfoldError, match="published-elsewhere"):
+            lake.publish(hold_back=True)
+
+        assert heads(readers, "events", "daily") == [9, None]
+
+
+def test_no_reader_sees_a_mixture(
+    lake: IcebergLake, readers: IcebergLake, put: Put, catalog_db: Path
+) -> None:
+    """A reader that looks up two tables at once sees both as of the same publication, fifty times
+    in a row, whatever is committed in between.
+    """
+    tables = ("events", "daily")
+    seen: set[tuple[str, ...]] = set()
+    over = threading.Event()
+
+    def read() -> None:
+        while not over.is_set():
+            with closing(sqlite3.connect(catalog_db, timeout=30)) as connection:
+                rows = connection.execute(
+                    "SELECT metadata_location FROM iceberg_tables"
+                    " WHERE table_name IN ('events', 'daily')"
+                ).fetchall()
+            seen.add(tuple(sorted(Path(row[0]).name.rpartition("-")[0][-3:] for row in rows)))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        for id_ in range(100, 150):
+            for table in tables:
+                commit(put, lake, table, id_)
+            lake.publish(hold_back=True)
+    finally:
+        over.set()
+        reader.join()
+
+    assert heads(readers, *tables) == [149, 149]
+    assert all(len(pair) in (0, 2) and len(set(pair)) <= 1 for pair in seen), seen
+
+
+def test_copies_are_beside_the_file() -> None:
+    """The copy of a metadata file has its folder, its number and its compression."""
+    assert publishing.published_location("file:/w/t/metadata/00007-ab.gz.metadata.json") == (
+        "file:/w/t/metadata/00007-ab-published.gz.metadata.json"
+    )
