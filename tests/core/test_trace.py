@@ -8,8 +8,17 @@ from hashlib import sha256
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infold.core.interval import DAY, Interval, Ranges
-from infold.core.trace import Cause, CellChange, Pending, Trace, net_changes, signed
+from infold.core.interval import DAY, HOUR, Granularity, Interval, Ranges
+from infold.core.trace import (
+    Cause,
+    CellChange,
+    CellState,
+    Pending,
+    Trace,
+    added_up,
+    net_changes,
+    signed,
+)
 
 CELLS = [Interval(day * DAY, (day + 1) * DAY) for day in range(3)]
 
@@ -169,3 +178,97 @@ def test_unbuilt_is_the_union_of_what_is_pending() -> None:
     )
     assert trace.pending_ranges == Ranges.of([Interval(0, 2 * DAY)])
     assert Trace("daily", "f").pending_ranges == Ranges()
+
+
+class TestOtherCells:
+    """A table may be divided into other cells between two versions; its rows stay the same."""
+
+    @given(
+        st.lists(
+            st.tuples(
+                st.sampled_from([Granularity.HOUR, Granularity.DAY]),
+                st.integers(0, 3),
+                st.lists(st.integers(0, 1), max_size=2),
+            ),
+            max_size=9,
+        )
+    )
+    def test_every_row_that_came_or_went_is_in_a_cell_that_changed(
+        self, steps: list[tuple[Granularity, int, list[int]]]
+    ) -> None:
+        """And what changed lost or got rows that cover the difference."""
+        start = {at: Counter[int]() for at in range(4)}  # four half days of two days
+        now = {at: Counter(rows) for at, rows in start.items()}
+        changes = []
+        for granularity, at, rows in steps:
+            cell = granularity.cell(at * DAY // 2)
+            inside = [one for one in now if one * DAY // 2 in cell]
+            before = sum((marked(now[one], one) for one in inside), Counter[int]())
+            now[at] = Counter(rows)
+            after = sum((marked(now[one], one) for one in inside), Counter[int]())
+            (rows_before, content_before), (rows_after, content_after) = map(state, (before, after))
+            changes.append(
+                CellChange(
+                    cell,
+                    (after - before).total(),
+                    (before - after).total(),
+                    rows_before,
+                    rows_after,
+                    content_before,
+                    content_after,
+                )
+            )
+        net = net_changes(changes)
+        for at in range(4):
+            came, went = now[at] - start[at], start[at] - now[at]
+            here = [change for change in net if at * DAY // 2 in change.cell]
+            assert here or not (came or went)
+            assert sum(change.added for change in here) >= came.total()
+            assert sum(change.removed for change in here) >= went.total()
+
+    def test_a_cell_that_changed_as_another_is_no_cell_that_is_as_before(self) -> None:
+        """An hour that a day gave other rows in between is not back at the rows that it had."""
+        day, hour = Granularity.DAY.cell(0), Granularity.HOUR.cell(0)
+        changes = [
+            CellChange(hour, 1, 1, 1, 1, 10, 20),
+            CellChange(day, 1, 1, 1, 1, 20, 30),
+            CellChange(hour, 1, 1, 1, 1, 30, 10),
+            CellChange(day, 1, 1, 1, 1, 10, 20),
+        ]
+
+        assert {change.cell for change in net_changes(changes)} == {day, hour}
+
+    @given(st.lists(st.integers(0, 60), max_size=12), st.sampled_from(Granularity))
+    def test_longer_cells_are_the_sums_of_their_parts(
+        self, times: list[int], longer: Granularity
+    ) -> None:
+        """Rows, content and last time are those of all rows in the cell."""
+        rows = [(at * 11 * HOUR, at) for at in times]
+        by_day = states_of(rows, Granularity.DAY)
+
+        if longer is Granularity.HOUR:
+            assert added_up(by_day, longer) is None or not by_day
+        else:
+            assert added_up(by_day, longer) == states_of(rows, longer)
+
+    def test_a_cell_in_two_others_has_no_sum(self) -> None:
+        """A week may begin in one month and end in another."""
+        week = Granularity.WEEK.cell(0)
+
+        assert added_up([CellState(week, 1, 7)], Granularity.YEAR) is None
+        assert added_up([CellState(week, 1, 7)], Granularity.WEEK) == (CellState(week, 1, 7),)
+
+
+def marked(rows: Counter[int], at: int) -> Counter[int]:
+    """Rows with their time in them, as rows of a table have."""
+    return Counter({row + 10 * at: count for row, count in rows.items()})
+
+
+def states_of(rows: list[tuple[int, int]], granularity: Granularity) -> tuple[CellState, ...]:
+    """The states of the cells of rows with their times."""
+    found = {}
+    for cell in sorted({granularity.cell(at) for at, _ in rows}):
+        own = [(at, row) for at, row in rows if at in cell]
+        count, content = state(Counter(row for _, row in own))
+        found[cell] = CellState(cell, count, content, max(at for at, _ in own))
+    return tuple(found.values())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from infold.core.files import FileCell, FilesOutcome, IngestedFile
 from infold.core.interval import DAY, EVER, Interval, Ranges
 from infold.core.record import COUNTS, Outcome, QuarantinedSession, Receipt
-from infold.core.trace import Cause, CellChange, Pending, Trace
+from infold.core.trace import Cause, CellChange, CellState, Pending, Trace
 from infold.core.unchanged import Unchanged
 
 DAYS = tuple(Interval(day * DAY, (day + 1) * DAY) for day in range(-2, 4))
@@ -63,6 +63,11 @@ def changes(cell: st.SearchStrategy[Interval]) -> st.SearchStrategy[CellChange]:
         content_after=longs,
         last=st.none() | longs,
     )
+
+
+states = st.builds(
+    CellState, cell=cells, rows=st.integers(1, 9), content=longs, last=st.none() | longs
+)
 
 
 def distinct_changes(
@@ -139,4 +144,5 @@ any_outcomes = st.builds(
         max_size=2,
         unique_by=lambda one: one.columns,
     ).map(tuple),
+    cells=st.none() | st.lists(states, max_size=3, unique_by=lambda one: one.cell).map(tuple),
 )

@@ -136,6 +136,8 @@ class MemoryLedger:
         if outcome.committed:
             started = self._runs[record.run].started_at
             _commit(model, outcome, record, Interval(started, max(started, now) + 1), now)
+        if outcome.cells is not None:
+            model.cells = {state.cell: state for state in outcome.cells}
         if outcome.files is not None:
             _move_files(model, outcome.files)
         if outcome.whole:

@@ -8,7 +8,7 @@ from tests.ledger.drawn import any_outcomes, names, receipts, traces
 from infold.core.files import FilesOutcome
 from infold.core.interval import EVER
 from infold.core.record import Outcome, Receipt
-from infold.core.trace import CellChange, Trace
+from infold.core.trace import CellChange, CellState, Trace
 from infold.ledger import codec
 
 
@@ -45,10 +45,17 @@ def test_a_done_outcome_keeps_what_has_no_table_of_its_own() -> None:
     """A done outcome keeps trace and receipt, and leaves
     out changes and files, which have tables of their own.
     """
-    change = CellChange(EVER, 1, 0, 0, 1, 0, 7)
+    change, cells = CellChange(EVER, 1, 0, 0, 1, 0, 7), (CellState(EVER, 1, 7),)
     trace, receipt = Trace("m", "f", {"raw": 1}), Receipt(written=1)
     whole = Outcome(
-        "m", 1, trace, (change,), snapshot=9, files=FilesOutcome("raw"), receipt=receipt
+        "m",
+        1,
+        trace,
+        (change,),
+        snapshot=9,
+        files=FilesOutcome("raw"),
+        receipt=receipt,
+        cells=cells,
     )
 
     assert codec.without_rows_of_tables(whole) == Outcome(

@@ -295,6 +295,18 @@ class TestVersions:
         assert ledger.newest_versions()["events"].number == 1
         assert ledger.traces() == {"events": trace}
 
+    def test_the_same_rows_in_other_cells_are_no_version(self, ledger: Ledger) -> None:
+        """A step may put other cells in place of those that there were, and change nothing else."""
+        do(ledger, outcome(1, change(ONE, 3), change(TWO, 2)))
+        both = CellState(Interval(ONE.start, TWO.end), 5, 35, 9)
+        trace = Trace("events", "g", {"raw": 1})
+        do(ledger, Outcome("events", 2, trace, committed=False, cells=(both,)))
+
+        assert list(ledger.cells("events")) == [both]
+        assert ledger.newest_versions()["events"].number == 1
+        assert [entry.cell for entry in ledger.changes("events", 0)] == [ONE, TWO]
+        assert ledger.traces() == {"events": trace}
+
     def test_tables_do_not_mix(self, ledger: Ledger) -> None:
         """Each table has its own versions and cells."""
         do(ledger, outcome(1, change(ONE, 3)))

@@ -14,6 +14,7 @@ from infold.core.interval import Ranges
 from infold.core.plan import Action, Plan, Reason, Step
 from infold.core.trace import Cause
 from infold.messages.errors import Spot
+from infold.planning.rebuckets import ADDED_UP
 from infold.render.definitions import definitions_json, definitions_part
 
 
@@ -83,6 +84,22 @@ def test_losses_and_long_texts() -> None:
     assert lines[1].endswith("…")
     assert lines[-2:] == ["Lost", "  orders  note"]
     assert max(map(len, lines)) <= 100
+
+
+def test_the_same_rows_in_other_cells() -> None:
+    """The line says that no row is read, or that they are counted; a rebuild is called so."""
+    head = ALL["models/daily.sql"].replace("granularity: day", "granularity: week")
+    before, after = project(ALL), project({**ALL, "models/daily.sql": head})
+    (change,) = compare_projects(before.nodes, before.sources, after.nodes, after.sources)
+    reason = Reason(Cause.DEFINITION, ADDED_UP)
+    step = replace(build("daily", 0), action=Action.REBUCKET, reasons=(reason,))
+
+    lines = definitions_part(project(ALL), plan_of(change, steps=(step,))).splitlines()
+    assert lines[1].split()[:5] == ["daily", "metadata", "granularity", "day", "→"]
+    assert lines[2].strip() == "same rows, cells add up: 0 rows read"
+    rebuilt = definitions_part(project(ALL), plan_of(change, steps=(build("daily", 9),)))
+    assert "rebuild: about 9 rows to read" in rebuilt
+    assert "not built by this plan" in definitions_part(project(ALL), plan_of(change))
 
 
 def test_rows_that_follow_from_stored_rows() -> None:

@@ -49,6 +49,7 @@ class How(StrEnum):
     """The new rows follow from the stored rows; no input is read."""
     SPANS = "spans"
     REBUCKET = "rebucket"
+    """The same rows in other cells; no row is written."""
     CELLS = "cells"
     EVOLVE = "evolve"
     REBUILD = "rebuild"

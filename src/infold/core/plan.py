@@ -188,6 +188,8 @@ class Action(StrEnum):
     """Compute the stale cells again and replace exactly these."""
     DERIVE = "derive"
     """Replace the table by rows that follow from its stored rows; no input is read."""
+    REBUCKET = "rebucket"
+    """Divide the table's rows into other cells, in the ledger alone; no row is written."""
 
 
 @dataclass(frozen=True, slots=True)

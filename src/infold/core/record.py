@@ -12,7 +12,7 @@ from typing import Any
 
 from infold.core.files import FilesOutcome
 from infold.core.interval import Interval
-from infold.core.trace import CellChange, Trace
+from infold.core.trace import CellChange, CellState, Trace
 from infold.core.unchanged import Unchanged
 
 COUNTS = ("set_aside_by", "set_aside_also")
@@ -137,6 +137,8 @@ class Outcome:
     """How many rows that a sessions model reads are in no session from now on."""
     unchanged: tuple[Unchanged, ...] = ()
     """Of a version that replaced the table: what it left unchanged for readers of some columns."""
+    cells: tuple[CellState, ...] | None = None
+    """The same rows in other cells, if nothing else was done."""
 
 
 @dataclass(frozen=True, slots=True)

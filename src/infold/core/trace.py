@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from infold.core.interval import Interval, Ranges
+from infold.core.interval import Granularity, Interval, Ranges
 
 UNKNOWN = "unknown"
 """The fingerprint of a table that a dead run replaced: its content is unknown, so it is rebuilt."""
@@ -69,6 +69,23 @@ class CellChange:
         return (self.rows_before, self.content_before) != (self.rows_after, self.content_after)
 
 
+def added_up(states: Iterable[CellState], granularity: Granularity) -> tuple[CellState, ...] | None:
+    """The states of longer cells, by those of their parts; None if a cell lies in two of them."""
+    found: dict[Interval, CellState] = {}
+    for part in states:
+        cell = granularity.cell(part.cell.start)
+        if part.cell.end > cell.end:
+            return None
+        known = found.get(cell, CellState(cell, 0, 0))
+        found[cell] = CellState(
+            cell,
+            known.rows + part.rows,
+            signed(known.content + part.content),
+            _later(known.last, part.last),
+        )
+    return tuple(state for _, state in sorted(found.items()))
+
+
 def changes_of_rewrite(
     before: Iterable[CellState], after: Iterable[CellState]
 ) -> tuple[CellChange, ...]:
@@ -99,25 +116,39 @@ def net_changes(changes: Iterable[CellChange]) -> tuple[CellChange, ...]:
     """
     What several versions did together, one change for each cell; cells that are as before left out.
 
-    ``changes`` come in version order.
+    ``changes`` come in version order. If a table was divided into other cells in between, its rows
+    may have changed as rows of these: then a cell does not begin as its last change left it, and
+    what came before and after are two changes. A cell that ends as it began is left out rightly all
+    the same: contents are sums, so what the others did to its rows amounts to nothing.
     """
-    found: dict[Interval, CellChange] = {}
+    found: dict[Interval, list[CellChange]] = {}
     for change in changes:
-        first = found.get(change.cell)
-        if first is None:
-            found[change.cell] = change
+        known = found.setdefault(change.cell, [])
+        if known and _follows(known[-1], change):
+            known[-1] = _together(known[-1], change)
         else:
-            found[change.cell] = CellChange(
-                cell=change.cell,
-                added=first.added + change.added,
-                removed=first.removed + change.removed,
-                rows_before=first.rows_before,
-                rows_after=change.rows_after,
-                content_before=first.content_before,
-                content_after=change.content_after,
-                last=_later(first.last, change.last),
-            )
-    return tuple(change for _, change in sorted(found.items()) if change.changes_rows)
+            known.append(change)
+    every = (change for _, several in sorted(found.items()) for change in several)
+    return tuple(change for change in every if change.changes_rows)
+
+
+def _follows(first: CellChange, then: CellChange) -> bool:
+    """Whether a cell had the same rows after one change and before another."""
+    left = first.rows_after, first.content_after
+    return left == (then.rows_before, then.content_before)
+
+
+def _together(first: CellChange, change: CellChange) -> CellChange:
+    return CellChange(
+        cell=first.cell,
+        added=first.added + change.added,
+        removed=first.removed + change.removed,
+        rows_before=first.rows_before,
+        rows_after=change.rows_after,
+        content_before=first.content_before,
+        content_after=change.content_after,
+        last=_later(first.last, change.last),
+    )
 
 
 def _later(a: int | None, b: int | None) -> int | None:

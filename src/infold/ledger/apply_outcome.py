@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from infold.core.files import FilesOutcome
 from infold.core.interval import EVER, Interval
 from infold.core.record import Outcome
-from infold.core.trace import CellChange, Trace
+from infold.core.trace import CellChange, CellState, Trace
 from infold.ledger.database import Query
 
 
@@ -40,6 +40,9 @@ def apply_outcome(
         _add_unchanged(query, outcome)
         if outcome.files is not None:
             _add_arrivals(query, outcome, received=Interval(started, max(started, now) + 1))
+    if outcome.cells is not None:
+        query.run("drop_cells", table_name=outcome.model)
+        _add_cells(query, outcome.model, outcome.cells)
     _put_quarantined(query, outcome)
     if outcome.left_out is not None:
         query.run("drop_left_out", model=outcome.model)
@@ -162,17 +165,21 @@ def _put_cells(query: Query, table: str, changes: Iterable[CellChange], *, whole
         query.run("drop_cells", table_name=table)
     else:
         query.many("drop_cell", [_cell_row(table, change.cell) for change in changes])
+    after = (CellState(c.cell, c.rows_after, c.content_after, c.last) for c in changes)
+    _add_cells(query, table, (state for state in after if state.rows))
+
+
+def _add_cells(query: Query, table: str, states: Iterable[CellState]) -> None:
     query.many(
         "add_cell",
         [
             {
-                **_cell_row(table, change.cell),
-                "rows": change.rows_after,
-                "content": change.content_after,
-                "last": change.last,
+                **_cell_row(table, state.cell),
+                "rows": state.rows,
+                "content": state.content,
+                "last": state.last,
             }
-            for change in changes
-            if change.rows_after
+            for state in states
         ],
     )
 

@@ -15,7 +15,7 @@ from typing import Any
 from infold.core.files import FileCell, FilesOutcome, IngestedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.record import COUNTS, Outcome, QuarantinedSession, Receipt
-from infold.core.trace import Cause, CellChange, Pending, Trace
+from infold.core.trace import Cause, CellChange, CellState, Pending, Trace
 from infold.core.unchanged import Unchanged
 
 
@@ -43,6 +43,7 @@ def dump_outcome(outcome: Outcome) -> str:
             "untold": outcome.cell_column,
             "left_out": outcome.left_out,
             "unchanged": [[sorted(one.columns), _ranges(one.cells)] for one in outcome.unchanged],
+            "cells": None if outcome.cells is None else [_state(cell) for cell in outcome.cells],
         }
     )
 
@@ -70,16 +71,19 @@ def load_outcome(text: str) -> Outcome:
             Unchanged(frozenset(columns), _load_ranges(parts))
             for columns, parts in raw.get("unchanged", ())
         ),
+        cells=_load_states(raw.get("cells")),
     )
 
 
 def without_rows_of_tables(outcome: Outcome) -> Outcome:
     """
-    The outcome as kept once its step is done: without changes, files, quarantine and columns.
+    The outcome as kept once its step is done: without changes, cells, files, quarantine, columns.
 
     Those are in tables of their own then; a history of a thousand runs stays small.
     """
-    return replace(outcome, changes=(), files=None, quarantined=(), released=(), unchanged=())
+    return replace(
+        outcome, changes=(), cells=None, files=None, quarantined=(), released=(), unchanged=()
+    )
 
 
 def dump_receipt(receipt: Receipt) -> str:
@@ -90,6 +94,16 @@ def dump_receipt(receipt: Receipt) -> str:
 def load_receipt(text: str) -> Receipt:
     """The receipt that :func:`dump_receipt` wrote."""
     return _load_receipt(json.loads(text))
+
+
+def _state(state: CellState) -> list[int | None]:
+    return [state.cell.start, state.cell.end, state.rows, state.content, state.last]
+
+
+def _load_states(raw: Iterable[Any] | None) -> tuple[CellState, ...] | None:
+    if raw is None:
+        return None
+    return tuple(CellState(Interval(start, end), *rest) for start, end, *rest in raw)
 
 
 def _change(change: CellChange) -> list[int | None]:

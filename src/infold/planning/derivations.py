@@ -66,13 +66,14 @@ def derive_table(
 
 def in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
     """
-    The steps in the order of execution: derivations first, those of readers before their inputs'.
+    The steps in the order of execution: those about stored rows first, readers' before inputs'.
 
     They need no input to be up to date. But once an input lacks a column, it is not known any more
     what the rows of its readers mean that were built from it.
     """
     every = tuple(steps)
-    first = [step for step in every if step.action is Action.DERIVE and not step.expected]
+    of_own_rows = (Action.DERIVE, Action.REBUCKET)
+    first = [step for step in every if step.action in of_own_rows and not step.expected]
     return (*reversed(first), *(step for step in every if step not in first))
 
 

@@ -26,6 +26,11 @@ from infold.planning.staleness import (
 )
 
 
+def changes_rows(step: Step) -> bool:
+    """Whether rows may be others after a step."""
+    return step.action is not Action.REBUCKET
+
+
 class PlanDraft:
     """A plan while it is made: the steps so far, by model, and the skipped models."""
 
@@ -58,7 +63,7 @@ class PlanDraft:
                 reasons.append(changed_input_reason(node, diff, cause, changes, reach))
         for entry in node.stored_inputs:
             step = self.steps.get(entry.name)
-            if step is not None and not self.kept(model, step):
+            if step is not None and changes_rows(step) and not self.kept(model, step):
                 # Which keys change is not known yet, so rows of them may be anywhere.
                 anywhere = node.is_lookup(entry.name)
                 known = step.stale_cells or anywhere

@@ -64,13 +64,13 @@ def _in_parts(node: Node, step: Step) -> Iterator[str]:
 def _after_derivation(
     node: Node, model: ModelObservation, steps: Mapping[str, Step]
 ) -> Iterator[str]:
-    """That a derived table has stale cells, as it is derived from what it read before."""
-    step = steps[node.name]
-    if step.action is not Action.DERIVE or step.trace is None:
+    """That a table has stale cells after a step that is about the rows that it has."""
+    step, done = steps[node.name], {Action.DERIVE: "derived", Action.REBUCKET: "in their new cells"}
+    if step.action not in done or step.trace is None:
         return
     behind = any(diff.newest_version > diff.read_version for diff in model.inputs)
     if behind or step.trace.pending or any(entry.name in steps for entry in node.stored_inputs):
         yield (
             f"{node.name}: cells that are missing, or that its inputs have changed since, are "
-            "built in a step after that; it is planned once the rows are derived"
+            f"built in a step after that; it is planned once the rows are {done[step.action]}"
         )

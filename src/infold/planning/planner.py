@@ -32,6 +32,7 @@ from infold.planning.file_reasons import file_reasons, files_to_reingest
 from infold.planning.incremental_tables import incremental_table
 from infold.planning.plan_draft import PlanDraft
 from infold.planning.plan_notes import plan_notes
+from infold.planning.rebuckets import rebucket_table
 from infold.planning.staleness import (
     entry_reasons,
     newest_version,
@@ -83,7 +84,9 @@ class _Planner(PlanDraft):
                     Skipped(node.name, f"its input {entry.name} is of an old definition")
                 )
                 return
-        step = _STEP_OF_KIND[node.model.kind](self, node, self.observed.models[node.name])
+        model = self.observed.models[node.name]
+        step = rebucket_table(self, node, model)
+        step = step or _STEP_OF_KIND[node.model.kind](self, node, model)
         if step is not None:
             self.steps[node.name] = step
         elif not any(entry.model == node.name for entry in self.skipped):

@@ -77,7 +77,9 @@ def _cost(change: Redefinition, step: Step | None) -> str:
         return "a view: no rows of its own"
     if change.how is How.DERIVE and (step is None or step.action is Action.DERIVE):
         return FOLLOWS if step is not None else "not built by this plan"
-    if change.how not in (How.REBUILD, How.DERIVE):
+    if change.how is How.REBUCKET and (step is None or step.action is Action.REBUCKET):
+        return step.reasons[0].detail if step is not None else "not built by this plan"
+    if change.how not in (How.REBUILD, How.DERIVE, How.REBUCKET):
         return "no row is written"
     why = "; the earlier one was not kept" if change.category is Category.UNKNOWN else ""
     if step is None:

@@ -199,7 +199,7 @@ _FEW_CELLS = 14
 
 
 def _builds_whole(step: Step) -> bool:
-    return step.action in (Action.BUILD, Action.DERIVE)
+    return step.action in (Action.BUILD, Action.DERIVE, Action.REBUCKET)
 
 
 def _row_note(step: Step | None, left: Skipped | None) -> str:

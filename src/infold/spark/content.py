@@ -212,17 +212,25 @@ def time_predicate(rows: DataFrame, name: str, ranges: Ranges, *, exact: bool = 
 def rows_in_cells(
     rows: DataFrame, name: str, cells: Sequence[Interval], granularity: Granularity | None
 ) -> DataFrame:
-    """The rows whose time is in one of some cells, however many there are."""
+    """
+    The rows whose time is in one of some cells, however many there are.
+
+    Some may be of another granularity, as a table has had more than one.
+    """
     ranges = Ranges.of(cells)
     near = rows.where(time_predicate(rows, name, ranges))
     if granularity is None or len(ranges.parts) <= _LITERAL_RANGES:
         return near  # there is one cell, or the predicate is exact
-    starts = ", ".join(f"{cell.start}L" for cell in cells)
-    marked = near.withColumn(_CELL, cell_start(column(name), granularity))
+    unit = next(one for one in (granularity, *_UNITS) if one.cover(ranges) == ranges)
+    each = (cell for part in ranges for cell in unit.cells(part))
+    starts = ", ".join(f"{cell.start}L" for cell in each)
+    marked = near.withColumn(_CELL, cell_start(column(name), unit))
     return marked.where(F.expr(f"{_CELL} IN ({starts})")).drop(_CELL)
 
 
 _CELL = "_infold_cell"
+_UNITS = (Granularity.DAY, Granularity.HOUR)
+"""Cells of every granularity consist of whole ones of these."""
 
 
 def _interval_predicate(name: str, type_: str, part: Interval) -> str:

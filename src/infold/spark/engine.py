@@ -15,6 +15,7 @@ from infold.core.ports import Lake, Ledger, Prepared
 from infold.core.project import Project
 from infold.core.record import Outcome
 from infold.messages import errors, run_errors
+from infold.spark import rebucketed
 from infold.spark.analyser import DefinitionAnalyser
 from infold.spark.cumulative import fold
 from infold.spark.damaged_tables import damaged_table
@@ -37,6 +38,12 @@ _KINDS: dict[Kind, Callable[[Work, Step, Prepared], Outcome]] = {
     Kind.TABLE: recompute.carry_out,
     Kind.INCREMENTAL_TABLE: recompute.carry_out,
 }
+
+_ACTIONS: dict[Action, Callable[[Work, Step, Prepared], Outcome]] = {
+    Action.DERIVE: derived.carry_out,
+    Action.REBUCKET: rebucketed.carry_out,
+}
+"""Those that are done alike to tables of any kind."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +75,7 @@ class SparkEngine:
             with self.work(step_id) as work:
                 if has_retyped_inputs(work, step):
                     return without_trace(step, prepared)
-                derives = step.action is Action.DERIVE
-                carry_out = derived.carry_out if derives else _KINDS[node.model.kind]
+                carry_out = _ACTIONS.get(step.action, _KINDS[node.model.kind])
                 return self._compared(work, step, carry_out(work, step, prepared))
         except (PySparkException, Py4JError) as error:
             if known := failures.known_failure(error):

@@ -53,8 +53,14 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
     keys = key_differences(before, after)
     if before.node.fingerprint == node.fingerprint and _same_fields(before, after):
         return _same(before, after, keys.metadata)
-    only_start = all(one.part == "start" for one in keys.content)
-    proven = _kept(before, after) if only_start else frozenset[str]()
+    parts = {one.part for one in keys.content}
+    only_start, only_cells = parts <= {"start"}, parts == {"granularity"}
+    proven = _kept(before, after) if only_start or only_cells else frozenset[str]()
+    if only_cells and not node.downgraded and _same_rows(before, after, proven):
+        differences = (*keys.content, *_rewritten(before, after), *keys.metadata)
+        return Redefinition(
+            node.name, Category.METADATA, differences, How.REBUCKET, before.node, node, proven
+        )
     kept = frozenset[str]() if keys.content else proven
     differences = (*keys.content, *query_differences(before, after), *keys.metadata)
     category = _category(before, after, kept, same=not keys.content, also=bool(keys.metadata))
@@ -87,6 +93,15 @@ def _same_order(before: Meaning, after: Meaning) -> bool:
     """
     names = ([column.lower() for column in one.node.columns] for one in (before, after))
     return next(names) == next(names)
+
+
+def _same_rows(before: Meaning, after: Meaning, kept: frozenset[str]) -> bool:
+    """Whether both give the same rows, with their columns in the same order."""
+    return (
+        kept == _names(before) == _names(after)
+        and _same_order(before, after)
+        and not _states_differ(before.node, after.node)
+    )
 
 
 def _names(meaning: Meaning) -> frozenset[str]:

@@ -53,6 +53,8 @@ class ChangedRows:
     time: str | None
     identity: Sequence[str] = ()
     granularity: Granularity | None = None
+    other_cells: bool = False
+    """Whether it was divided into other cells since: then one may add what another removes."""
     replaced: bool = False
     """Whether the table was replaced since, which inserts rows again that it had before."""
 
@@ -77,7 +79,7 @@ class ChangedRows:
     @returns(TABLE_ROWS)
     def added(self) -> DataFrame:
         """Rows that were not there before."""
-        cells = [change.cell for change in self.changes if change.added]
+        cells = [c.cell for c in self.changes if c.added or self.other_cells]
         now = self._rows_in(self.now, cells)
         if self.numbered:
             return now.where(F.col(VERSION) > self.since)
@@ -88,7 +90,7 @@ class ChangedRows:
     @returns(TABLE_ROWS)
     def gone(self) -> DataFrame | None:
         """Rows that are no longer there; None when nothing was removed."""
-        cells = [change.cell for change in self.changes if change.removed]
+        cells = [c.cell for c in self.changes if c.removed or self.other_cells]
         if self.before is None or not cells:
             return None
         before, now = (self._rows_in(frame, cells) for frame in (self.before, self.now))
@@ -123,18 +125,17 @@ def changed_table(
 ) -> ChangedRows:
     """What changed in a stored table between two versions."""
     now = work.frame(name, upto)
+    changes, granularity = work.ledger.changes(name, since), work.project[name].model.granularity
     return ChangedRows(
         before=work.frame(name, since) if work.snapshot(name, since) is not None else None,
         now=now,
-        changes=[
-            change
-            for change in net_changes(work.ledger.changes(name, since))
-            if change.changes_rows
-        ],
+        changes=[change for change in net_changes(changes) if change.changes_rows],
         since=since,
         time=time,
         identity=key or [name for name in _IDENTITIES if name in now.columns][:1],
-        granularity=work.project[name].model.granularity,
+        granularity=granularity,
+        other_cells=granularity is not None
+        and any(change.cell != granularity.cell(change.cell.start) for change in changes),
         replaced=_was_replaced(work, name, since, upto),
     )
 

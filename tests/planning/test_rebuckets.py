@@ -1,0 +1,191 @@
+"""A table whose granularity alone changed is divided into other cells; no row is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.planning.strips import (
+    DAILY,
+    EVENTS,
+    MONTHLY,
+    SESSIONS,
+    built,
+    changed,
+    changes,
+    day,
+    project,
+    states,
+    with_incremental,
+)
+
+from infold.core.definition import Category, How, Redefinition
+from infold.core.interval import Granularity, Ranges, parse_instant_text
+from infold.core.model import Timeseries
+from infold.core.plan import (
+    Action,
+    FileDiff,
+    InputDiff,
+    ModelObservation,
+    Observations,
+    Plan,
+    PlanOptions,
+)
+from infold.core.project import Node
+from infold.core.trace import Cause, CellState, Pending
+from infold.planning.planner import plan
+from infold.planning.rebuckets import ADDED_UP, COUNTED
+
+OCTOBER = Granularity.MONTH.cell(day(0).start)
+
+
+def by(node: Node, granularity: Granularity) -> Node:
+    """The same model with another granularity, and so another fingerprint."""
+    series = node.model.timeseries or Timeseries("session_start", "session_start")
+    return replace(
+        node,
+        model=replace(node.model, timeseries=replace(series, granularity=granularity)),
+        fingerprint=f"{node.fingerprint} by {granularity}",
+    )
+
+
+def redefined(before: Node, after: Node, seen: ModelObservation) -> ModelObservation:
+    """A model that another definition built, with the same rows."""
+    names = frozenset({"day", "n"})
+    change = Redefinition(after.name, Category.METADATA, (), How.REBUCKET, before, after, names)
+    trace = replace(seen.trace or built(before).trace, fingerprint=before.fingerprint)  # type: ignore[type-var]
+    return replace(seen, trace=trace, redefined=change, rows=70)
+
+
+MONTHS = by(DAILY, Granularity.MONTH)
+SEEN = redefined(
+    DAILY, MONTHS, replace(changed(DAILY, "sessions", "# # + # # # #"), cells=states("# # # #"))
+)
+
+
+def made(
+    node: Node = MONTHS,
+    seen: ModelObservation = SEEN,
+    asked: PlanOptions | None = None,
+    **others: ModelObservation,
+) -> Plan:
+    """The plan for a table, and its readers."""
+    readers = [reader for reader in (MONTHLY,) if reader.name in others]
+    observed = Observations(0, {node.name: seen, **others})
+    return plan(project(node, *readers), observed, asked or PlanOptions())
+
+
+def test_longer_cells_cost_nothing() -> None:
+    """The step reads no row, and keeps the versions of the inputs; what arrived comes after it."""
+    found = made()
+    [step] = found.steps
+
+    assert step.action is Action.REBUCKET
+    assert [(reason.detail, reason.rows) for reason in step.reasons] == [(ADDED_UP, 0)]
+    assert step.trace is not None
+    assert step.trace.fingerprint == MONTHS.fingerprint
+    assert step.trace.inputs == {"sessions": 1, "users": 1}
+    assert not step.expected
+    assert "once the rows are in their new cells" in found.notes[0]
+
+
+def test_shorter_cells_are_counted() -> None:
+    """The stored rows are read once."""
+    seen = redefined(MONTHS, DAILY, replace(SEEN, cells=(CellState(OCTOBER, 70, 1),)))
+    [step] = made(DAILY, seen).steps
+
+    assert step.action is Action.REBUCKET
+    assert [(reason.detail, reason.rows) for reason in step.reasons] == [(COUNTED, 70)]
+
+
+def test_a_pending_day_makes_its_month_pending() -> None:
+    """And a pending month all its days."""
+    assert SEEN.trace is not None
+    left = replace(SEEN.trace, pending=(Pending(Cause.LATE, Ranges((day(3),))),))
+    [step] = made(seen=replace(SEEN, trace=left)).steps
+    assert step.trace is not None
+    assert step.trace.pending == (Pending(Cause.LATE, Ranges((OCTOBER,))),)
+
+    [step] = made(DAILY, redefined(MONTHS, DAILY, replace(SEEN, trace=step.trace))).steps
+    assert step.trace is not None
+    assert step.trace.pending == (Pending(Cause.LATE, Ranges((OCTOBER,))),)
+
+
+def test_readers_have_nothing_to_do() -> None:
+    """The rows are the same, also for those who read all columns."""
+    found = made(monthly=built(MONTHLY))
+
+    assert [step.model for step in found.steps] == ["daily"]
+    late = replace(built(MONTHLY), inputs=(InputDiff("daily", 1, 2, changes("# + #")),))
+    first, reader = made(monthly=late).steps
+    assert (first.action, reader.expected) == (Action.REBUCKET, True)
+    assert "because" not in reader.reasons[0].detail
+
+
+def test_a_window_is_no_reason_to_wait() -> None:
+    """The step is about all cells, and builds none."""
+    [step] = made(asked=PlanOptions(window=day(1))).steps
+
+    assert step.action is Action.REBUCKET
+
+
+def test_events_and_sessions() -> None:
+    """Longer cells of any kind add up; copies of events are not counted by shorter ones."""
+    months, cells = Granularity.MONTH, states("# # #")
+    files = FileDiff("raw.clicks")
+    events = replace(built(EVENTS), files=files, cells=cells)
+    coarse = by(EVENTS, months)
+    [step] = made(coarse, redefined(EVENTS, coarse, events)).steps
+    assert (step.action, step.files) == (Action.REBUCKET, None)
+
+    sessions = replace(built(SESSIONS), cells=cells)
+    [step] = made(by(SESSIONS, months), redefined(SESSIONS, by(SESSIONS, months), sessions)).steps
+    assert step.action is Action.REBUCKET
+
+    hours = by(EVENTS, Granularity.HOUR)
+    [step] = made(hours, redefined(EVENTS, hours, events)).steps
+    assert step.action is Action.BUILD
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"redefined": None},
+        {"redefined": replace(SEEN.redefined, how=How.REBUILD)},  # type: ignore[type-var]
+        {"trace": replace(SEEN.trace, fingerprint="another")},  # type: ignore[type-var]
+        {"trace": replace(SEEN.trace, inputs={"sessions": 1})},  # type: ignore[type-var]
+        {"trace": replace(SEEN.trace, pending=(Pending(Cause.DEFINITION, Ranges((day(1),))),))},  # type: ignore[type-var]
+    ],
+    ids=["unknown", "no proof", "another table", "other inputs", "two definitions"],
+)
+def test_built_again(other: Mapping[str, Any]) -> None:
+    """In doubt the table is built again."""
+    [step] = made(seen=replace(SEEN, **other)).steps
+
+    assert step.action is Action.BUILD
+
+
+def test_restated() -> None:
+    """What somebody asked to have built again is built."""
+    [step] = made(asked=PlanOptions(restated={"daily": Ranges.ever()})).steps
+
+    assert step.action is Action.BUILD
+
+
+@pytest.mark.parametrize(
+    ("as_of", "partial", "action"),
+    [
+        ("2019-10-30", False, Action.BUILD),
+        ("2019-10-30", True, Action.REBUCKET),
+        ("2019-11-01", False, Action.REBUCKET),
+    ],
+)
+def test_a_cell_that_is_not_over(as_of: str, partial: bool, action: Action) -> None:
+    """A table that has complete cells only would have a part of this month otherwise."""
+    node = with_incremental(MONTHS, cron="0 0 * * *", allow_partials=partial)
+    seen = redefined(DAILY, node, SEEN)
+    found = plan(project(node), Observations(parse_instant_text(as_of), {"daily": seen}))
+
+    assert [step.action for step in found.steps] == [action]
