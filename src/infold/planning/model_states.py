@@ -209,7 +209,7 @@ def reads_nothing(step: Step, receipt: Receipt | None = None, *, timed: bool = T
     counts, and the number that was read. Only where lookups are expected too (not ``timed``), which
     have rows at no time, does the number that was read count alone.
     """
-    if step.action is Action.DERIVE:  # it has the stored rows
+    if step.action in (Action.DERIVE, Action.EVOLVE):  # it has the stored rows
         return False
     if any(reason.cause in _WITHOUT_ROWS for reason in step.reasons):
         return False

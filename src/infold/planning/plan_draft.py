@@ -58,7 +58,8 @@ class PlanDraft:
                 reasons.append(changed_input_reason(node, diff, cause, changes, reach))
         for entry in node.stored_inputs:
             step = self.steps.get(entry.name)
-            if step is not None and not self.kept(model, step):
+            evolves = step is not None and step.action is Action.EVOLVE
+            if step is not None and not evolves and not self.kept(model, step):
                 # Which keys change is not known yet, so rows of them may be anywhere.
                 anywhere = node.is_lookup(entry.name)
                 known = step.stale_cells or anywhere

@@ -66,11 +66,12 @@ def _after_derivation(
 ) -> Iterator[str]:
     """That a derived table has stale cells, as it is derived from what it read before."""
     step = steps[node.name]
-    if step.action is not Action.DERIVE or step.trace is None:
+    if step.action not in (Action.DERIVE, Action.EVOLVE) or step.trace is None:
         return
     behind = any(diff.newest_version > diff.read_version for diff in model.inputs)
     if behind or step.trace.pending or any(entry.name in steps for entry in node.stored_inputs):
+        done = "rows are derived" if step.action is Action.DERIVE else "columns have their names"
         yield (
             f"{node.name}: cells that are missing, or that its inputs have changed since, are "
-            "built in a step after that; it is planned once the rows are derived"
+            f"built in a step after that; it is planned once the {done}"
         )

@@ -27,7 +27,7 @@ from infold.core.plan import (
 )
 from infold.core.project import Node, Project
 from infold.core.trace import Cause
-from infold.planning.derivations import in_order
+from infold.planning.derivations import evolvable, evolve_table, in_order
 from infold.planning.file_reasons import file_reasons, files_to_reingest
 from infold.planning.incremental_tables import incremental_table
 from infold.planning.plan_draft import PlanDraft
@@ -83,7 +83,12 @@ class _Planner(PlanDraft):
                     Skipped(node.name, f"its input {entry.name} is of an old definition")
                 )
                 return
-        step = _STEP_OF_KIND[node.model.kind](self, node, self.observed.models[node.name])
+        model = self.observed.models[node.name]
+        renames = evolvable(self, node, model)
+        if renames is not None:
+            step: Step | None = evolve_table(self, node, model, renames)
+        else:
+            step = _STEP_OF_KIND[node.model.kind](self, node, model)
         if step is not None:
             self.steps[node.name] = step
         elif not any(entry.model == node.name for entry in self.skipped):
