@@ -68,6 +68,8 @@ ELSEWHERE = {
 CHANGES_NO_ROW = {
     "model.tags",
     "model.description",
+    "model.on_destructive_change",
+    "model.renamed_from",  # how a table gets another definition, not what it has by it
     "incremental.unique_key",  # verify says how many stand twice
     "incremental.batch_size",
     "incremental.batch_concurrency",
@@ -77,6 +79,7 @@ CHANGES_NO_ROW = {
     "incremental.strategy",
     "incremental.backfill_limit",
     "incremental.on_definition_change",  # which cells wait, and what is there meanwhile
+    "incremental.on_destructive_change",
     "source.removal_limit",
     "source.path",  # files that are not named any more have gone, as others have
     "source.table",  # its snapshots are of another table, whose rows are all new

@@ -43,6 +43,7 @@ from infold.core.record import Outcome, Receipt
 from infold.core.report import RunResult
 from infold.core.stored_table import TableMetadata
 from infold.core.trace import UNKNOWN, CellChange, signed
+from infold.core.type_changes import Type
 from infold.declare.definitions import definitions_of
 from infold.inspecting.as_built import project_as_built
 from infold.inspecting.changed_definitions import ChangedDefinitions
@@ -82,6 +83,11 @@ class Memory:
         """Nothing lies in files."""
         del table
         return ""
+
+    def columns(self, table: str) -> Mapping[str, Type]:
+        """Rows of the reference have the columns of their definitions."""
+        del table
+        return {}
 
     def metadata(self, table: str) -> TableMetadata | None:
         """The newest snapshot, and which steps are in the table's history."""
@@ -131,6 +137,11 @@ class DryEngine:
 
     def analyse(self, models: Sequence[str]) -> Mapping[str, InfoldError]:
         """The reference's definitions are all right."""
+        del models
+        return {}
+
+    def column_types(self, models: Sequence[str]) -> Mapping[str, Mapping[str, Type]]:
+        """Values of the reference have no types of their own."""
         del models
         return {}
 

@@ -39,6 +39,7 @@ BARE: Mapping[str, tuple[str, ...]] = {
     "unconfirmed": ("forget", "teardown"),
     "apply-not-confirmed": ("apply",),
     "over-budget": ("run", "apply"),
+    "destructive-change": ("run", "apply"),
     "source-shrank": ("run", "apply", "restate", "backbuild"),
 }
 """The commands that an error with an option in its words can come from."""
@@ -48,7 +49,7 @@ MAKERS = ("InfoldError", "Message", "Finding")
 
 OTHERS = {
     *("--packages", "--conf", "--help", "--version"),  # of Spark, and of every command
-    *("--full-refresh", "--restate-model"),  # of dbt and SQLMesh
+    *("--full-refresh", "--restate-model", "--allow-destructive-model"),  # of dbt and SQLMesh
     "--rewrite",  # of the tests
 }
 

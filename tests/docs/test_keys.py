@@ -20,6 +20,7 @@ from infold.core.model import (
     Drift,
     Materialization,
     NewColumns,
+    OnLoss,
     Publish,
     Strategy,
 )
@@ -137,6 +138,7 @@ VALUES: Mapping[str, Iterable[str]] = {
     "week_start": ("monday", "sunday"),
     "strategy": Strategy,
     "on_definition_change": DefinitionChange,
+    "on_destructive_change": OnLoss,
     "choose_user": Choose,
     "without_identifier": ("set_aside", "{gap: 30 minutes}"),
     "keep": Keep,

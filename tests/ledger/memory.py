@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from infold.core.clock import Clock
 from infold.core.definition import Definition
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
-from infold.core.ports import Clock
 from infold.core.record import (
     Applied,
     Arrival,

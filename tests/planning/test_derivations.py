@@ -231,3 +231,53 @@ def test_rows_stay_only_with_the_same_columns(
     found = Derivation(columns, where, stored=("a", "b"))
 
     assert found.changes_nothing is nothing
+
+
+RENAMED = Redefinition(
+    "daily",
+    Category.METADATA,
+    (),
+    How.EVOLVE,
+    OLD,
+    DAILY,
+    columns_kept=frozenset({"day"}),
+    renamed=(("n", "visits"),),
+)
+
+
+def test_renamed_columns_are_a_step_that_leaves_all_else() -> None:
+    """The trace keeps its input versions and what is pending; no reader is stale by it."""
+    left = Pending(Cause.LATE, Ranges((day(3),)))
+    seen = {"daily": observed(RENAMED, pending=(left,)), "monthly": built(MONTHLY)}
+    [step] = plan(project(DAILY, MONTHLY), Observations(0, seen)).steps
+
+    assert (step.action, step.renamed, step.cells) == (
+        Action.EVOLVE,
+        (("n", "visits"),),
+        Ranges(),
+    )
+    assert step.inputs == {"sessions": (1, 1), "users": (1, 1)}
+    assert step.trace is not None
+    assert (step.trace.fingerprint, step.trace.pending) == (DAILY.fingerprint, (left,))
+    assert step.trace.inputs == {"sessions": 1, "users": 1}
+    assert (step.rows_to_read, step.expected, reads_nothing(step)) == (0, False, False)
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        observed(replace(RENAMED, how=How.REBUILD)),
+        observed(replace(RENAMED, before=replace(OLD, fingerprint="other"))),
+        observed(RENAMED, pending=(Pending(Cause.DEFINITION, Ranges((day(3),))),)),
+        observed(RENAMED, pending=(Pending(Cause.REDEFINED, Ranges((day(3),))),)),
+    ],
+    ids=["rebuilt", "another definition", "of two definitions", "in parts"],
+)
+def test_a_table_that_is_not_that_of_the_earlier_definition_is_built(
+    seen: ModelObservation,
+) -> None:
+    """Its columns are then not known to be the ones that got other names."""
+    assert [step.action for step in made(seen).steps] != [Action.EVOLVE]
+    assert [step.action for step in made(observed(RENAMED)).steps] == [Action.EVOLVE]
+    again = PlanOptions(restated={"daily": Ranges((day(1),))})
+    assert [step.action for step in made(observed(RENAMED), again).steps] != [Action.EVOLVE]

@@ -200,7 +200,7 @@ def test_a_removed_model_is_built_until_that_is_applied(shop: Project) -> None:
     assert isinstance(removed, list)
     assert [(one["model"], one["category"]) for one in removed] == [("daily", "removed")]
 
-    code, printed = infold(shop, "apply", "--yes")
+    code, printed = infold(shop, "apply", "--yes", "--allow-destructive", "daily")
 
     assert (code, "applied: daily" in printed) == (0, True), printed
     assert applied(shop).keys() == {"clicks", "sessions"}

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from infold.api.asked import chosen_models, with_chosen
+from infold.api.asked import chosen_models, refuse_unknown_allowed, with_chosen
 from infold.api.opening import (
     by_applied,
     definition_errors,
@@ -37,7 +37,7 @@ from infold.api.saved_plans import (
 )
 from infold.api.spark_sessions import close, numbered_session, run_size, session, whole_size
 from infold.core.interval import Interval
-from infold.core.model import Apply
+from infold.core.model import Apply, table_name
 from infold.core.plan import Observations, Plan, PlanOptions
 from infold.core.progress import Progress, SilentProgress
 from infold.core.project import Project
@@ -50,6 +50,7 @@ from infold.core.report import (
     RunResult,
     VerificationReport,
 )
+from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.inspecting.explain import explain as explained
 from infold.inspecting.model_status import model_status
 from infold.messages.errors import InfoldError
@@ -162,16 +163,23 @@ def make_plan(
 ) -> Plan:
     """The steps that a run would carry out."""
     from infold.planning import removals
+    from infold.planning.destructive import destroyed, loss_notes
     from infold.planning.protection import protection_warnings, unrecorded_table
 
     asked = with_chosen(project, asked, select, exclude)
     made = without_refused(
         project, planned(project, observed, asked), observed.refused, asked.selected
     )
+    refuse_unknown_allowed(project, asked)
+    tables = lake(project)
+    lost = destroyed(
+        project, made, observed.redefinitions, lambda m: tables.columns(table_name(m)), asked
+    )
     notes = (*made.notes, *removals.removal_warnings(project, made), *unapplied_notes(project))
     made = replace(
         made,
-        notes=notes,
+        notes=(*notes, *loss_notes(lost, planned=True)),
+        destroyed=lost,
         redefinitions=observed.redefinitions,
         unapplied=not_yet_applied(project),
     )
@@ -216,7 +224,9 @@ def run(
     if window is not None:
         asked = replace(asked or PlanOptions(), window=window)
     asked = replace(with_chosen(project, asked, select, exclude), jobs=jobs)
+    refuse_unknown_allowed(project, asked)
     looking = observer(project, as_of, estimate=max_rows is not None, asked=asked)
+    looking.redefinitions = changed = ChangedDefinitions(project, looking.ledger)
     if saved is not None:
         looking.listing = listing_as_saved(saved, project, looking.ledger, looking.listing)
 
@@ -232,6 +242,7 @@ def run(
         engine=lambda run_id, first: _engine(project, looking, run_id, first),
         progress=progress or SilentProgress(),
         definitions=lambda: definitions_of(project),
+        changes=changed.all,
         refuse_outdated=outdated,
         writer_lock=lambda: writer_lock(project.root, project.target.name),
     )

@@ -11,6 +11,7 @@ from infold.core.plan import Observations, Plan, PlanOptions
 from infold.core.project import Project
 from infold.core.saved_plan import SavedPlan, plan_of_text
 from infold.messages import apply_errors, run_errors
+from infold.planning.destructive import refuse_destructive
 from infold.planning.planner import plan
 from infold.planning.removals import refuse_removals
 from infold.running import carry_out_saved
@@ -82,6 +83,7 @@ def refuse_too_much(
     """Refuse what a run would refuse for its limits, before anything is applied."""
     if max_rows is not None and made.rows_to_read > max_rows:
         raise run_errors.over_budget(rows=made.rows_to_read, max_rows=max_rows)
+    refuse_destructive(project, made.destroyed)
     refuse_removals(project, made, allowed=allow_removals)
 
 

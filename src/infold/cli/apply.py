@@ -57,7 +57,9 @@ def command(
     if saved is not None:
         declared = shared_options.opened(declared=True)
         project = api.project_of_saved(declared, saved)
-        given |= {"asked": saved.asked, "as_of": saved.as_of, "saved": saved}
+        allowed = saved.asked.allow_destructive | set(options.allow_destructive)
+        asked = replace(saved.asked, allow_destructive=allowed)
+        given |= {"asked": asked, "as_of": saved.as_of, "saved": saved}
         _carry_out(project, given, as_json=as_json, shown=False)
         return
     project = options.project_to_apply()
@@ -118,7 +120,7 @@ def _saved_plan(options: shared_options.BuildOptions) -> SavedPlan | None:
     files = [term for term in options.terms if is_one(term)]
     if not files:
         return None
-    if replace(options, terms=()) != _NO_OPTIONS or len(options.terms) > 1:
+    if replace(options, terms=(), allow_destructive=()) != _NO_OPTIONS or len(options.terms) > 1:
         why = "A saved plan has its own models, window and clock: leave these options out."
         raise click.UsageError(why)
     return api.read_saved(Path(files[0]))
@@ -135,5 +137,6 @@ _NO_OPTIONS = shared_options.BuildOptions(
     per_partition=False,
     ignore_cron=False,
     allow_downgrade=False,
+    allow_destructive=(),
     as_of=None,
 )

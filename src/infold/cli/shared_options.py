@@ -135,6 +135,7 @@ class BuildOptions:
     per_partition: bool
     ignore_cron: bool
     allow_downgrade: bool
+    allow_destructive: tuple[str, ...]
     as_of: str | None
 
     def __post_init__(self) -> None:
@@ -176,6 +177,7 @@ class BuildOptions:
             window=requested_window.parse_window(project, names, self.start, self.end),
             batch_size=cells_at_once(self.batch_size, per_partition=self.per_partition),
             ignore_cron=self.ignore_cron,
+            allow_destructive=frozenset(self.allow_destructive),
         )
 
     @property
@@ -190,6 +192,7 @@ class BuildOptions:
             "batch-size": size,
             "ignore-cron": self.ignore_cron,
             "allow-downgrade": self.allow_downgrade,
+            "allow-destructive": self.allow_destructive,
             "as-of": self.as_of,
         }
         return "".join(_typed(name, value) for name, value in options.items())
@@ -232,6 +235,13 @@ def build_options(command: Command) -> Command:
             "--allow-downgrade",
             is_flag=True,
             help="Build models that cannot be built cell by cell whole, for this once.",
+        ),
+        click.option(
+            "--allow-destructive",
+            multiple=True,
+            metavar="MODEL",
+            help="Let this model's table lose columns, types or keys, or the model be removed, for "
+            "this once. Repeatable.",
         ),
         as_of,
     )

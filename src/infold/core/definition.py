@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from infold.core.model import Model, Source
+from infold.core.model import Model, OnLoss, Source
 from infold.core.project import Node
 from infold.core.quoting import quoted
 from infold.messages.errors import Spot
@@ -52,6 +52,7 @@ class How(StrEnum):
     """The same rows in other cells; no row is written."""
     CELLS = "cells"
     EVOLVE = "evolve"
+    """Only the names of stored columns change; no row is read or written."""
     REBUILD = "rebuild"
 
 
@@ -97,6 +98,33 @@ class Difference:
     at: Spot | None = None
 
 
+class Lost(StrEnum):
+    """What a change takes from a stored table."""
+
+    COLUMN = "column"
+    TYPE = "type"
+    """A column's type: the new one has not all values of the old one, or is of another kind."""
+    KEY = "key"
+    """What identifies a row, or places it in a partition."""
+    TABLE = "table"
+    """The table is no longer kept up to date."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """
+    One thing that a change destroys. ``name`` is a column (``a.b`` for a field), or a key of the
+    declaration; ``before`` and ``after`` are types, or values of the key. ``at`` is in the new
+    file.
+    """
+
+    part: Lost
+    name: str
+    before: str = ""
+    after: str = ""
+    at: Spot | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Derivation:
     """
@@ -135,7 +163,9 @@ class Redefinition:
     A changed definition of a model.
 
     ``columns_kept`` are the columns, in lower case, with a proof that their values are the same in
-    the same rows. ``losses`` are the columns, or the table, that the change removes.
+    the same rows. ``losses`` are the columns, or the table, that the change removes; ``destroys``
+    has them with everything else that readers of the stored table miss then. ``on_loss`` is what a
+    removed model said of that.
     """
 
     model: str
@@ -147,6 +177,10 @@ class Redefinition:
     columns_kept: frozenset[str] = frozenset()
     losses: tuple[str, ...] = ()
     derivation: Derivation | None = None
+    destroys: tuple[Loss, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    """With ``How.EVOLVE``: stored columns and their new names."""
+    on_loss: OnLoss | None = None
 
 
 class Decides(StrEnum):
@@ -174,6 +208,8 @@ KEYS: Mapping[str, Decides] = {
     "Model.deduplicate": Decides.CONTENT,
     "Model.start": Decides.ELSEWHERE,  # Node.start has the one in force
     "Model.overrides": Decides.ELSEWHERE,  # Node.overrides_used has those that count
+    "Model.on_destructive_change": Decides.METADATA,
+    "Model.renamed_from": Decides.METADATA,
     "Model.tags": Decides.METADATA,
     "Model.description": Decides.METADATA,
     "Model.sql_line": Decides.NOTHING,

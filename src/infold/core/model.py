@@ -198,6 +198,16 @@ class DefinitionChange(StrEnum):
     """The cells that are built already, and nothing of the old definition."""
 
 
+class OnLoss(StrEnum):
+    """What happens to a change that takes a column, a type or a key from a stored table."""
+
+    ERROR = "error"
+    """It is refused."""
+    WARN = "warn"
+    """It is carried out, with a note."""
+    ALLOW = "allow"
+
+
 @dataclass(frozen=True, slots=True)
 class DeclaredBound:
     """How far around its cell a model reads an input, as its author says; microseconds."""
@@ -256,6 +266,10 @@ class Model:
     """Of events and sessions: the instant before which there are no events."""
     overrides: tuple[Override, ...] = ()
     """The safety checks that its author overrides, for tables built cell by cell or whole."""
+    on_destructive_change: OnLoss | None = None
+    """None: as the target decides."""
+    renamed_from: tuple[tuple[str, str], ...] = ()
+    """Columns that had another name before: the new name and that."""
     tags: tuple[str, ...] = ()
     description: str = ""
     sql_line: int = 1
@@ -317,6 +331,12 @@ class Target:
     """Settings of the Spark session (``spark.…``)."""
     apply: Apply = Apply.AUTO
     publish: Publish = Publish.EACH
+
+    @property
+    def on_destructive_change(self) -> OnLoss:
+        """What happens to a change that destroys something, where a model does not say it."""
+        guarded = self.protected or self.apply is Apply.MANUAL
+        return OnLoss.ERROR if guarded else OnLoss.WARN
 
 
 SET_ASIDE = "infold__set_aside"

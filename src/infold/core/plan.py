@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from infold.core.definition import Derivation, Redefinition
+from infold.core.definition import Derivation, Loss, Redefinition
 from infold.core.files import IngestedFile, ListedFile
 from infold.core.interval import Interval, Ranges
+from infold.core.model import OnLoss
 from infold.core.trace import Cause, CellChange, CellState, Trace
 from infold.messages.errors import InfoldError
 
@@ -147,6 +148,8 @@ class PlanOptions:
     jobs: int | None = None
     not_derived: frozenset[str] = frozenset()
     """Models with rows that do not follow from the stored ones to the letter, as was found."""
+    allow_destructive: frozenset[str] = frozenset()
+    """Models whose tables may lose columns, types and keys, or that may be removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +193,13 @@ class Action(StrEnum):
     """Replace the table by rows that follow from its stored rows; no input is read."""
     REBUCKET = "rebucket"
     """Divide the table's rows into other cells, in the ledger alone; no row is written."""
+    EVOLVE = "evolve"
+    """Give stored columns other names; no row is read or written."""
+
+    @property
+    def of_own_rows(self) -> bool:
+        """Whether it is about the rows that the table has, whatever its inputs have."""
+        return self in (Action.DERIVE, Action.REBUCKET, Action.EVOLVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +249,8 @@ class Step:
     """The event time at which this run's backfill of the model ends; None without a limit."""
     derivation: Derivation | None = None
     """How the new rows follow from the stored ones, where they do."""
+    renamed: tuple[tuple[str, str], ...] = ()
+    """Of a step that evolves: stored columns and their new names."""
 
     @property
     def stale_cells(self) -> Ranges:
@@ -263,6 +275,15 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
+class Destroyed:
+    """What a plan takes from one stored table, and whether it may."""
+
+    model: str
+    losses: tuple[Loss, ...]
+    on: OnLoss
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Steps in the order of execution, and the models that are skipped."""
 
@@ -276,6 +297,8 @@ class Plan:
     """The definitions that changed since they were applied, also those without a step."""
     unapplied: tuple[str, ...] = ()
     """The models with changes that `infold run` leaves alone: only `infold apply` applies them."""
+    destroyed: tuple[Destroyed, ...] = ()
+    """The tables that lose something."""
 
     def __bool__(self) -> bool:
         return bool(self.steps)

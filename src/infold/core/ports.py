@@ -26,6 +26,7 @@ from infold.core.record import (
 )
 from infold.core.stored_table import History, StoredLayout, TableMetadata, TimeSpan
 from infold.core.trace import CellChange, CellState, Trace, Version
+from infold.core.type_changes import Type
 from infold.core.unchanged import Unchanged
 from infold.messages.errors import InfoldError
 
@@ -224,6 +225,9 @@ class Lake(Protocol):
     def layout(self, table: str) -> StoredLayout | None:
         """How the table lies on disk; None when there is no such table."""
 
+    def columns(self, table: str) -> Mapping[str, Type]:
+        """The columns that a table has now, with types, but infold's own; none without a table."""
+
     def has_file(self, table: str, path: str) -> bool:
         """Whether a path is in the table's folder."""
 
@@ -334,6 +338,9 @@ class Engine(Protocol):
         its own.
         """
 
+    def column_types(self, models: Sequence[str]) -> Mapping[str, Mapping[str, Type]]:
+        """The columns of models by their definitions, with the types that are stored, by model."""
+
     def derives_exactly(self, step: Step) -> bool:
         """
         Whether a step's rows follow from the stored ones to the letter, with every type.
@@ -346,10 +353,3 @@ class Engine(Protocol):
 
     def maintain(self, models: Sequence[str]) -> None:
         """Expire snapshots and compact files of these tables, within a budget."""
-
-
-class Clock(Protocol):
-    """Now, in microseconds since the epoch, UTC."""
-
-    def now(self) -> int:
-        """The present instant."""

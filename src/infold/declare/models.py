@@ -14,6 +14,7 @@ from infold.core.model import (
     Incremental,
     Materialization,
     Model,
+    OnLoss,
     Override,
     Place,
     Strategy,
@@ -21,7 +22,7 @@ from infold.core.model import (
 )
 from infold.declare.keys import Keys
 from infold.declare.sessions import read_sessions
-from infold.declare.tree import Page, Value, merge
+from infold.declare.tree import Value, merge
 from infold.messages import findings
 from infold.messages.errors import InfoldError, Spot
 
@@ -34,6 +35,8 @@ KEYS = (
     "incremental",
     "sessions",
     "start",
+    "on_destructive_change",
+    "renamed_from",
     "tags",
     "description",
 )
@@ -59,11 +62,11 @@ INCREMENTAL = (
     "strategy",
     "backfill_limit",
     "on_definition_change",
+    "on_destructive_change",
 )
 LATER_INCREMENTAL = (
     "forward_only",
     "on_additive_change",
-    "on_destructive_change",
 )
 BOUND = ("before", "after")
 LATER_MATERIALIZATIONS = ("seed", "scd_type_2", "incremental")
@@ -71,54 +74,21 @@ GRANULARITIES = ("hour", "day", "week", "month", "quarter", "year")
 LATER_GRANULARITIES = ("minute",)
 
 _ALWAYS = ("materialization", "tags", "description")
+_STORED = (*_ALWAYS, "on_destructive_change", "renamed_from")
 _MEANT_FOR = {
     Materialization.VIEW: _ALWAYS,
-    Materialization.TABLE: (*_ALWAYS, "timeseries", "incremental"),
+    Materialization.TABLE: (*_STORED, "timeseries", "incremental"),
     Materialization.EVENTS: (
-        *_ALWAYS,
+        *_STORED,
         "timeseries",
         "unique_key",
         "prefer",
         "deduplicate",
         "start",
     ),
-    Materialization.SESSIONS: (*_ALWAYS, "timeseries", "sessions", "start"),
-    Materialization.CUMULATIVE_AGGREGATE: _ALWAYS,
+    Materialization.SESSIONS: (*_STORED, "timeseries", "sessions", "start"),
+    Materialization.CUMULATIVE_AGGREGATE: _STORED,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class FrontMatter:
-    """The front matter's text, the line above it, and where the SQL begins in the file."""
-
-    text: str
-    above: int
-    sql_start: int
-    at: Spot
-
-
-def split_front_matter(file: str, source: str) -> FrontMatter:
-    """
-    Front matter between ``---`` lines at the head of a file, blank lines and comments before it.
-
-    A file without any has an empty one.
-    """
-    lines = source.split("\n")
-    first = next((i for i, line in enumerate(lines) if not _is_blank_or_comment(line)), len(lines))
-    page = Page(file, tuple(line.rstrip("\r") for line in lines))
-    if first == len(lines) or lines[first].strip() != "---":
-        return FrontMatter("", 0, 0, page.spot(0, 0))
-    last = next((i for i in range(first + 1, len(lines)) if lines[i].strip() == "---"), None)
-    if last is None:
-        raise findings.no_front_matter(page.spot(first, 0))
-    start = sum(len(line) + 1 for line in lines[: last + 1])
-    text = "\n".join(lines[first + 1 : last])
-    return FrontMatter(text, first + 1, min(start, len(source)), page.spot(first, 0))
-
-
-def _is_blank_or_comment(line: str) -> bool:
-    line = line.strip()
-    return not line or (line.startswith("--") and line != "---")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +150,8 @@ def read_model(
         ),
         overrides=overrides,
         start=keys.instant("start"),
+        on_destructive_change=_on_loss(keys, section),
+        renamed_from=_renamed_from(keys),
         tags=keys.texts("tags"),
         description=keys.text("description") or "",
         place=Place(file),
@@ -187,6 +159,24 @@ def read_model(
     _check_needs(keys, model)
     places = dict(_places_of_keys(keys.value, ""))
     return Declared(model, places) if len(errors) == before else None
+
+
+def _on_loss(keys: Keys, section: Keys | None) -> OnLoss | None:
+    """What is to happen to destructive changes; `incremental` wins."""
+    key = "on_destructive_change"
+    found = (section.choice(key, tuple(OnLoss)) if section is not None else None) or keys.choice(
+        key, tuple(OnLoss)
+    )
+    return OnLoss(found) if found else None
+
+
+def _renamed_from(keys: Keys) -> tuple[tuple[str, str], ...]:
+    """The new names of columns, each with the earlier one."""
+    section = keys.section("renamed_from")
+    if section is None:
+        return ()
+    found = ((name, section.text(name)) for name in section.entries)
+    return tuple((new, old) for new, old in found if old)
 
 
 def _misplaced_key_hint(kind: Materialization, key: str) -> str:

@@ -18,8 +18,9 @@ from infold.analysis.sql.text import spot_in
 from infold.core.model import SET_ASIDE, UNPUBLISHED, Apply, Kind, Source, Target, table_name
 from infold.core.project import Node, Project
 from infold.declare.folder import PROJECT_FILE, Folder
+from infold.declare.front_matter import split_front_matter
 from infold.declare.keys import NAME, Keys
-from infold.declare.models import read_model, split_front_matter
+from infold.declare.models import read_model
 from infold.declare.sources import read_source
 from infold.declare.targets import read_target
 from infold.declare.tree import Page, Value, merge, read

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from infold.core.definition import Category, How, Redefinition
+from infold.core.definition import Category, How, Loss, Lost, Redefinition
 from infold.core.definition_text import digest_of
 from infold.core.model import Kind
 from infold.core.ports import Ledger
@@ -65,10 +65,7 @@ class ChangedDefinitions:
             else:
                 found.append(_new(node))
         gone = [name for name in applied if name not in self._project]
-        removed = [
-            Redefinition(name, Category.REMOVED, (), How.NOTHING, None, None, losses=(name,))
-            for name in gone
-        ]
+        removed = [self._removed(name, applied[name]) for name in gone]
         return tuple(change for change in (*found, *removed) if change is not None)
 
     def _fingerprint(self, node: Node, digest: str) -> str:
@@ -101,6 +98,27 @@ class ChangedDefinitions:
             return _unknown(node)
         before = Meanings.of(built, built.sources)
         return redefinition(before[node.name], self._after[node.name])
+
+    def _removed(self, name: str, digest: str) -> Redefinition:
+        """
+        The removal of a model. Views have no rows to lose; nor is it a loss that nothing
+        reads a landed source any more.
+        """
+        from infold.declare.from_definitions import is_landed
+
+        kept = self._kept.definition(digest)
+        lost = kept is None or not (kept.model.kind is Kind.VIEW or is_landed(kept))
+        return Redefinition(
+            name,
+            Category.REMOVED,
+            (),
+            How.NOTHING,
+            None,
+            None,
+            losses=(name,),
+            destroys=(Loss(Lost.TABLE, name, before=kept.file if kept else ""),) if lost else (),
+            on_loss=kept.model.on_destructive_change if kept else None,
+        )
 
     @cached_property
     def _after(self) -> Meanings:

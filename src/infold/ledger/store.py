@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from infold.core.clock import Clock
 from infold.core.definition import Definition
 from infold.core.definition_text import definition_text
 from infold.core.files import ListedFile
 from infold.core.interval import datetime_of
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
-from infold.core.ports import Clock
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import Trace
 from infold.ledger import codec

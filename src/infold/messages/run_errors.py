@@ -180,6 +180,22 @@ def protected(target: str, what: str, found: Sequence[tuple[str, str]]) -> Infol
     )
 
 
+def destructive_change(target: str, found: Sequence[tuple[str, str]]) -> InfoldError:
+    """A plan that takes something from stored tables: each model with what it would lose."""
+    models = tuple(dict.fromkeys(model for model, _ in found))
+    options = " ".join(f"--allow-destructive {model}" for model in models)
+    return InfoldError(
+        "destructive-change",
+        "a stored table would lose what its readers may use"
+        if len(models) == 1
+        else f"{len(models):,} stored tables would lose what their readers may use",
+        (("target", target), *found),
+        f"Nothing was changed, in no table. {options} allows it, for this once; "
+        "`on_destructive_change: warn` in a model allows it for good.",
+        exit_code=ExitCode.REFUSED,
+    )
+
+
 # Something that drops tables, where nobody can be asked.
 unconfirmed = Message(
     "unconfirmed",

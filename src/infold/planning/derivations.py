@@ -23,6 +23,9 @@ from infold.planning.plan_draft import PlanDraft
 FOLLOWS = "follows from stored rows: 0 input rows read"
 """The reason for such a step."""
 
+EVOLVES = "columns get other names: one commit of metadata, 0 rows read or written"
+"""The reason for a step that only renames stored columns."""
+
 
 def derivable(draft: PlanDraft, node: Node, model: ModelObservation) -> Redefinition | None:
     """The change of a model's definition, if its new rows follow from its stored ones."""
@@ -64,6 +67,38 @@ def derive_table(
     )
 
 
+def evolvable(draft: PlanDraft, node: Node, model: ModelObservation) -> Redefinition | None:
+    """The change of a model's definition, if it gives stored columns other names and no more."""
+    change, trace = model.redefined, model.trace
+    if change is None or change.how is not How.EVOLVE or change.before is None or trace is None:
+        return None
+    mixed = any(entry.cause in (Cause.DEFINITION, Cause.REDEFINED) for entry in trace.pending)
+    if mixed or change.before.fingerprint != trace.fingerprint:
+        return None
+    if node.name in draft.options.restated:
+        return None
+    return change if trace.inputs.keys() == {e.name for e in node.stored_inputs} else None
+
+
+def evolve_table(
+    draft: PlanDraft, node: Node, model: ModelObservation, change: Redefinition
+) -> Step:
+    """The step that gives columns other names; an ordinary one for what is stale comes after it."""
+    assert model.trace is not None, "only a built table has columns"
+    trace = model.trace
+    step = draft.make_step(node, Action.EVOLVE, [Reason(Cause.DEFINITION, EVOLVES)])
+    return replace(
+        step,
+        inputs={name: (read, read) for name, read in trace.inputs.items()},
+        files=None,
+        trace=replace(trace, fingerprint=node.fingerprint),
+        expected=False,
+        scanned=0,
+        changed_key_rows=(),
+        renamed=change.renamed,
+    )
+
+
 def in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
     """
     The steps in the order of execution: those about stored rows first, readers' before inputs'.
@@ -72,8 +107,7 @@ def in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
     what the rows of its readers mean that were built from it.
     """
     every = tuple(steps)
-    of_own_rows = (Action.DERIVE, Action.REBUCKET)
-    first = [step for step in every if step.action in of_own_rows and not step.expected]
+    first = [step for step in every if step.action.of_own_rows and not step.expected]
     return (*reversed(first), *(step for step in every if step not in first))
 
 

@@ -28,7 +28,7 @@ from infold.planning.staleness import (
 
 def changes_rows(step: Step) -> bool:
     """Whether rows may be others after a step."""
-    return step.action is not Action.REBUCKET
+    return step.action not in (Action.REBUCKET, Action.EVOLVE)
 
 
 class PlanDraft:

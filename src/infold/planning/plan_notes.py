@@ -61,16 +61,23 @@ def _in_parts(node: Node, step: Step) -> Iterator[str]:
         )
 
 
+_DONE = {
+    Action.DERIVE: "rows are derived",
+    Action.REBUCKET: "rows are in their new cells",
+    Action.EVOLVE: "columns have their names",
+}
+
+
 def _after_derivation(
     node: Node, model: ModelObservation, steps: Mapping[str, Step]
 ) -> Iterator[str]:
     """That a table has stale cells after a step that is about the rows that it has."""
-    step, done = steps[node.name], {Action.DERIVE: "derived", Action.REBUCKET: "in their new cells"}
-    if step.action not in done or step.trace is None:
+    step = steps[node.name]
+    if step.action not in _DONE or step.trace is None:
         return
     behind = any(diff.newest_version > diff.read_version for diff in model.inputs)
     if behind or step.trace.pending or any(entry.name in steps for entry in node.stored_inputs):
         yield (
             f"{node.name}: cells that are missing, or that its inputs have changed since, are "
-            f"built in a step after that; it is planned once the rows are {done[step.action]}"
+            f"built in a step after that; it is planned once the {_DONE[step.action]}"
         )

@@ -27,7 +27,7 @@ from infold.core.plan import (
 )
 from infold.core.project import Node, Project
 from infold.core.trace import Cause
-from infold.planning.derivations import in_order
+from infold.planning.derivations import evolvable, evolve_table, in_order
 from infold.planning.file_reasons import file_reasons, files_to_reingest
 from infold.planning.incremental_tables import incremental_table
 from infold.planning.plan_draft import PlanDraft
@@ -85,8 +85,12 @@ class _Planner(PlanDraft):
                 )
                 return
         model = self.observed.models[node.name]
+        renames = evolvable(self, node, model)
         step = rebucket_table(self, node, model)
-        step = step or _STEP_OF_KIND[node.model.kind](self, node, model)
+        if renames is not None:
+            step = evolve_table(self, node, model, renames)
+        elif step is None:
+            step = _STEP_OF_KIND[node.model.kind](self, node, model)
         if step is not None:
             self.steps[node.name] = step
         elif not any(entry.model == node.name for entry in self.skipped):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from infold.core.interval import Ranges
 from infold.core.model import Apply, table_name
-from infold.core.plan import Plan, PlanOptions, Step
+from infold.core.plan import Action, Plan, PlanOptions, Step
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
 from infold.core.trace import UNKNOWN
@@ -81,6 +81,8 @@ def _rebuild_reason(step: Step, asked: PlanOptions, exists: TableExists, *, appl
         return "all of it is to be built again"
     if step.previous_trace is None:
         return "its table exists, and the ledger does not know it" if exists(step.model) else ""
+    if step.action is Action.EVOLVE:
+        return ""  # no row changes
     old, new = step.previous_trace.fingerprint, step.trace.fingerprint if step.trace else ""
     # What a dead run left half known has to be built again before anything can be.
     return "its definition changed" if not applied and old not in (new, UNKNOWN) else ""

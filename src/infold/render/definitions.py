@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from infold.core.definition import Category, Derivation, Difference, How, Redefinition
-from infold.core.model import Kind
+from infold.core.model import Kind, OnLoss
 from infold.core.plan import Action, Plan, Step
 from infold.core.project import Project
 from infold.messages.errors import Spot
-from infold.planning.derivations import FOLLOWS
+from infold.planning.derivations import EVOLVES, FOLLOWS
 from infold.render import formatting
 
 _CLAUSES = {
@@ -55,9 +55,17 @@ def definitions_part(project: Project, plan: Plan) -> str:
     following = [_follower(project, plan, step) for step in _followers(project, plan)]
     if following:
         lines += ["Follow", *formatting.columns(following)]
-    lost = [[change.model, ", ".join(change.losses)] for change in changes if change.losses]
+    lost = [row for change in changes if (row := _lost(plan, change))]
     lines += ["Lost", *formatting.columns(lost)] if lost else ["Lost: nothing"]
     return "\n".join(lines)
+
+
+def _lost(plan: Plan, change: Redefinition) -> list[str]:
+    """What a change loses, and whether it may; nothing where it loses nothing."""
+    others = [loss.name for loss in change.destroys if loss.name not in change.losses]
+    names = ", ".join(dict.fromkeys((*change.losses, *others)))
+    refused = any(one.model == change.model and one.on is OnLoss.ERROR for one in plan.destroyed)
+    return [change.model, names, "refused" if refused else ""] if names else []
 
 
 def _rows(change: Redefinition, step: Step | None) -> Iterator[list[str]]:
@@ -75,11 +83,13 @@ def _cost(change: Redefinition, step: Step | None) -> str:
         return "its table stays as it is"
     if change.after is not None and change.after.model.kind is Kind.VIEW:
         return "a view: no rows of its own"
+    if change.how is How.EVOLVE and (step is None or step.action is Action.EVOLVE):
+        return EVOLVES if step is not None else "not built by this plan"
     if change.how is How.DERIVE and (step is None or step.action is Action.DERIVE):
         return FOLLOWS if step is not None else "not built by this plan"
     if change.how is How.REBUCKET and (step is None or step.action is Action.REBUCKET):
         return step.reasons[0].detail if step is not None else "not built by this plan"
-    if change.how not in (How.REBUILD, How.DERIVE, How.REBUCKET):
+    if change.how not in (How.REBUILD, How.DERIVE, How.REBUCKET, How.EVOLVE):
         return "no row is written"
     why = "; the earlier one was not kept" if change.category is Category.UNKNOWN else ""
     if step is None:
@@ -147,6 +157,28 @@ def definitions_json(plan: Plan) -> list[dict[str, object]]:
             "losses": list(change.losses),
         }
         for change in plan.redefinitions
+    ]
+
+
+def destructive_json(plan: Plan) -> list[dict[str, object]]:
+    """What a plan takes from stored tables, for programs, and what is to happen then."""
+    return [
+        {
+            "model": one.model,
+            "on": str(one.on),
+            "losses": [
+                {
+                    "part": str(loss.part),
+                    "name": loss.name,
+                    "before": loss.before,
+                    "after": loss.after,
+                    "file": loss.at.file if loss.at else None,
+                    "line": loss.at.line if loss.at else None,
+                }
+                for loss in one.losses
+            ],
+        }
+        for one in plan.destroyed
     ]
 
 

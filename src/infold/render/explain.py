@@ -126,6 +126,7 @@ def _action_text(action: Action) -> str:
         Action.RECOMPUTE: "recompute its stale cells",
         Action.DERIVE: "derive its rows from the stored ones",
         Action.REBUCKET: "divide its rows into other cells",
+        Action.EVOLVE: "give its columns other names",
     }[action]
 
 

@@ -28,7 +28,7 @@ from infold.core.report import (
     VerificationReport,
 )
 from infold.core.trace import Pending
-from infold.render.definitions import definitions_json
+from infold.render.definitions import definitions_json, destructive_json
 from infold.render.formatting import iso
 from infold.render.row_pairs import pair_rows
 from infold.render.run import amplification
@@ -44,6 +44,7 @@ def plan(value: Plan) -> JsonObject:
         "rows": value.rows_to_read,
         "definitions": definitions_json(value),
         "unapplied": list(value.unapplied),
+        "destructive": destructive_json(value),
         "steps": [step(entry) for entry in value.steps],
         "left": [
             {"model": entry.model, "why": entry.why, "stale": ranges(entry.stale)}

@@ -199,7 +199,7 @@ _FEW_CELLS = 14
 
 
 def _builds_whole(step: Step) -> bool:
-    return step.action in (Action.BUILD, Action.DERIVE, Action.REBUCKET)
+    return step.action is Action.BUILD or step.action.of_own_rows
 
 
 def _row_note(step: Step | None, left: Skipped | None) -> str:

@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 
-from infold.core.definition import Definition
+from infold.core.definition import Definition, Redefinition
 from infold.core.interval import Ranges
 from infold.core.plan import Observations, Plan, PlanOptions, Step
 from infold.core.ports import Engine, Lake, Ledger
@@ -36,6 +37,7 @@ from infold.running.advance_traces import advance_traces
 from infold.running.changed_keys import KeyLocations, KeyQuestion
 from infold.running.concurrent_batches import CommitTurn, side_by_side
 from infold.running.definitions_to_analyse import DefinitionsToAnalyse
+from infold.running.destructive_changes import DestructiveChanges
 from infold.running.exact_derivations import ExactDerivations
 from infold.running.forget import forget_model
 from infold.running.keep_definitions import keep_definitions, with_definitions
@@ -69,6 +71,8 @@ class Runner:
     progress: Progress
     definitions: Callable[[], Mapping[str, Definition]] = dict
     """The definitions of the project's models, which the ledger keeps."""
+    changes: Callable[[], Sequence[Redefinition]] = tuple
+    """All definitions that changed since they were applied."""
     refuse_outdated: Callable[[], None] = lambda: None
     """Raises where a saved plan, which is to be carried out, is no longer right; has the lease."""
     writer_lock: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -119,7 +123,7 @@ class Runner:
             self.refuse_outdated()
         vanished = tuple(self._forget_vanished(course.run))
         with self._record_failures(course, started):
-            self._refuse_misdefined(course, request)
+            self._refuse_changes(course, request)
             course.digests = keep_definitions(
                 self.project,
                 self.ledger,
@@ -130,20 +134,27 @@ class Runner:
         # Whoever is killed before the definitions are kept has applied nothing: a removed model
         # of theirs is still to be built.
         removed = self._forget_removed_models()
-        course.notes = (*recovered, *removed, *vanished, *definition_notes(self.project))
+        notes = (*recovered, *removed, *vanished, *definition_notes(self.project))
+        course.notes = (*notes, *course.notes)
 
-    def _refuse_misdefined(self, course: RunProgress, request: Request) -> None:
-        """Raise what Spark finds wrong with definitions before they are applied, not after it."""
-        if not self.project.applies:
+    @cached_property
+    def _destructive(self) -> DestructiveChanges:
+        return DestructiveChanges(self.project, self.lake, self.changes)
+
+    def _refuse_changes(self, course: RunProgress, request: Request) -> None:
+        """Raise what changed definitions destroy, or what is wrong with them: before they apply."""
+        if not (self.project.applies or self._destructive.are_declared):
             return
         self.observer.removals_allowed = request.allow_removals
         observed = self.observer.observe_all()
         now = plan(self.project, observed, request.options)
+        self._destructive.refuse(now, request.options)
         definitions = DefinitionsToAnalyse(self.project, course.analysed)
-        if new := definitions.not_analysed(observed, now):
-            found = definitions.analyse(self.engine(course.run, now), new)
-            if found:
+        if self.project.applies and (new := definitions.not_analysed(observed, now)):
+            engine = self.engine(course.run, now)
+            if found := definitions.analyse(engine, new):
                 raise errors.InfoldErrors(found.values())
+            course.notes = self._destructive.refuse_types(engine, new, request.options)
 
     def _plan_and_execute(self, course: RunProgress, request: Request) -> None:
         engine: Engine | None = None
@@ -161,7 +172,8 @@ class Runner:
                 engine = engine or self.engine(course.run, now)
                 self._locate_keys(course, key_locations, engine, missing)
                 continue
-            refused = self._refused_as_protected(now, asked, request)
+            known, allowed = unrecorded_table(self.ledger, self.lake), request.allow_refresh
+            refused = refused_rebuilds(self.project, now, asked, known, allowed=allowed)
             possible = (step for step in course.runnable(now).steps if step.model not in refused)
             if unchecked := derivations.unchecked(possible):
                 engine = engine or self.engine(course.run, now)
@@ -175,8 +187,7 @@ class Runner:
             ready = self._steps_ready(course, now, asked)
             if ready and (new := definitions.not_analysed(observed, course.runnable(now))):
                 engine = engine or self.engine(course.run, now)
-                if found := definitions.analyse(engine, new):
-                    course.note_failed_models(found)
+                if self._analyse(course, definitions, engine, new):
                     ready = self._steps_ready(course, now, asked)
             if not ready:
                 break
@@ -188,6 +199,21 @@ class Runner:
             engine.maintain(tuple(step.model for step, _ in course.done))
         self._remember_locations(course)
 
+    def _analyse(
+        self,
+        course: RunProgress,
+        definitions: DefinitionsToAnalyse,
+        engine: Engine,
+        models: frozenset[str],
+    ) -> bool:
+        """Analyse definitions, and their types before anything is written; whether one is wrong."""
+        found = definitions.analyse(engine, models)
+        course.note_failed_models(found)
+        if not course.done:
+            lost = self._destructive.refuse_types(engine, models, course.asked)
+            course.notes = (*course.notes, *lost)
+        return bool(found)
+
     def _begin_work(
         self, course: RunProgress, request: Request, observed: Observations, now: Plan
     ) -> None:
@@ -195,6 +221,7 @@ class Runner:
         if request.max_rows is not None and now.rows_to_read > request.max_rows:
             raise run_errors.over_budget(rows=now.rows_to_read, max_rows=request.max_rows)
         refuse_removals(self.project, now, allowed=request.allow_removals)
+        course.notes = (*course.notes, *self._destructive.refuse(now, request.options))
         course.model_states = tuple(
             entry
             for entry in model_states(self.project, observed, now)
@@ -217,13 +244,6 @@ class Runner:
                 located.locate(engine, sought)
             except Exception as error:  # noqa: BLE001 - one model's failure, whatever it is
                 course.note_failed_models({sought[0]: self._as_model_error(error, sought[0])})
-
-    def _refused_as_protected(
-        self, now: Plan, asked: PlanOptions, request: Request
-    ) -> Mapping[str, errors.InfoldError]:
-        """The models of a protected target that this plan would rebuild."""
-        known = unrecorded_table(self.ledger, self.lake)
-        return refused_rebuilds(self.project, now, asked, known, allowed=request.allow_refresh)
 
     def _steps_ready(
         self, course: RunProgress, now: Plan, asked: PlanOptions

@@ -55,6 +55,8 @@ class InputChanges:
         if newest <= read:
             return read, ()
         changes = self._ledger.changes_by_version(name, read)
+        # Versions without a change may have the same rows under other names.
+        read = min((number for number in changes if changes[number]), default=newest + 1) - 1
         unchanged = self._ledger.unchanged(name, read)
         columns = self.columns(node.name, name) if unchanged else None
         if columns is None:

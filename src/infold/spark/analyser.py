@@ -136,7 +136,7 @@ class DefinitionAnalyser:
 
 def empty_frame(spark: SparkSession, schema: T.StructType) -> DataFrame:
     """A frame of some columns without rows, for Spark's analyser only."""
-    row = F.lit(None).cast(_as_stored(schema)).alias("row")
+    row = F.lit(None).cast(as_stored(schema)).alias("row")
     return spark.range(0).select(row).select("row.*")
 
 
@@ -181,16 +181,16 @@ _OF = "_infold_of"
 # -- types
 
 
-def _as_stored(type_: T.DataType) -> T.DataType:
+def as_stored(type_: T.DataType) -> T.DataType:
     """The type of a table's column into which values of a type are written."""
     if isinstance(type_, T.ByteType | T.ShortType):
         return T.IntegerType()
     if isinstance(type_, T.ArrayType):
-        return T.ArrayType(_as_stored(type_.elementType), type_.containsNull)
+        return T.ArrayType(as_stored(type_.elementType), type_.containsNull)
     if isinstance(type_, T.MapType):
-        return T.MapType(_as_stored(type_.keyType), _as_stored(type_.valueType))
+        return T.MapType(as_stored(type_.keyType), as_stored(type_.valueType))
     if isinstance(type_, T.StructType):
-        inner = (T.StructField(one.name, _as_stored(one.dataType)) for one in type_.fields)
+        inner = (T.StructField(one.name, as_stored(one.dataType)) for one in type_.fields)
         return T.StructType(list(inner))
     return type_
 

@@ -14,9 +14,10 @@ from infold.core.plan import Action, ChangedKeyRows, Step
 from infold.core.ports import Lake, Ledger, Prepared
 from infold.core.project import Project
 from infold.core.record import Outcome
+from infold.core.type_changes import Type
 from infold.messages import errors, run_errors
-from infold.spark import rebucketed
-from infold.spark.analyser import DefinitionAnalyser
+from infold.spark import rebucketed, renamed_columns
+from infold.spark.analyser import DefinitionAnalyser, as_stored
 from infold.spark.cumulative import fold
 from infold.spark.damaged_tables import damaged_table
 from infold.spark.events import build as events_build
@@ -42,8 +43,9 @@ _KINDS: dict[Kind, Callable[[Work, Step, Prepared], Outcome]] = {
 _ACTIONS: dict[Action, Callable[[Work, Step, Prepared], Outcome]] = {
     Action.DERIVE: derived.carry_out,
     Action.REBUCKET: rebucketed.carry_out,
+    Action.EVOLVE: renamed_columns.carry_out,
 }
-"""Those that are done alike to tables of any kind."""
+"""What a step of any kind of table does by itself."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class SparkEngine:
             with self.work(step_id) as work:
                 if has_retyped_inputs(work, step):
                     return without_trace(step, prepared)
-                carry_out = _ACTIONS.get(step.action, _KINDS[node.model.kind])
+                carry_out = _ACTIONS.get(step.action) or _KINDS[node.model.kind]
                 return self._compared(work, step, carry_out(work, step, prepared))
         except (PySparkException, Py4JError) as error:
             if known := failures.known_failure(error):
@@ -118,6 +120,19 @@ class SparkEngine:
         A model that reads one with a wrong definition is not judged.
         """
         return DefinitionAnalyser(self.project, lambda: self.work("")).judge(models)
+
+    def column_types(self, models: Sequence[str]) -> Mapping[str, Mapping[str, Type]]:
+        """As ``ports.Engine.column_types``; definitions that are wrong have none."""
+        analyser = DefinitionAnalyser(self.project, lambda: self.work(""))
+        analyser.judge(models)
+        return {
+            name: {
+                field.name: as_stored(field.dataType).jsonValue()
+                for field in analyser.schemas[name]
+            }
+            for name in models
+            if name in analyser.schemas
+        }
 
     def derives_exactly(self, step: Step) -> bool:
         """As ``ports.Engine.derives_exactly``."""

@@ -135,6 +135,10 @@ class MemoryTables:
         """Rows added by name."""
         return self._commit("append", self._fits(rows).unionByName(self.snapshots[-1]))
 
+    def rename_columns(self, table: str, names: Sequence[tuple[str, str]], stamp: Stamp) -> int:
+        """Never asked for."""
+        raise NotImplementedError
+
     def merge(
         self,
         table: str,

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -72,13 +73,23 @@ class Canon:
     _columns: dict[tuple[Relation, Place], str] = field(default_factory=dict)
     _views: dict[Table, bool] = field(default_factory=dict)
 
-    def rows(self, relation: Relation, wanted: Collection[str]) -> str:
-        """The form of the rows of a whole query, seen in some columns, by lower-case name."""
+    def rows(
+        self,
+        relation: Relation,
+        wanted: Collection[str],
+        called: Mapping[str, str] = MappingProxyType({}),
+    ) -> str:
+        """
+        The form of the rows of a whole query, seen in some columns, by lower-case name.
+
+        A column counts by the name that it has in ``called``, if any.
+        """
         places = {name: position(relation, name) for name in wanted}
         form, needs = self.form(relation, frozenset(places.values()), whole=True)
         if any(isinstance(of, FromEntry) for of, _ in needs):
             raise Doubt
-        return digest((form, sorted((n, self.column(relation, at)) for n, at in places.items())))
+        named = sorted((called.get(n, n), self.column(relation, at)) for n, at in places.items())
+        return digest((form, named))
 
     def columns(self, relation: Relation) -> dict[str, str]:
         """The form of each output column of a whole query, by lower-case name."""

@@ -13,10 +13,12 @@ from infold.analysis.definitions.canonical import Canon
 from infold.analysis.definitions.clauses import Doubt
 from infold.analysis.definitions.derive import derivation
 from infold.analysis.definitions.keys import key_differences, sql_words
+from infold.analysis.definitions.losses import losses as losses_of
 from infold.analysis.definitions.meanings import Meaning, Meanings, given
 from infold.analysis.definitions.query_differences import query_differences
+from infold.analysis.definitions.renamed import renamed_columns
 from infold.analysis.definitions.session_inputs import input_form
-from infold.core.definition import Category, Difference, How, Redefinition
+from infold.core.definition import Category, Difference, How, Loss, Lost, Redefinition
 from infold.core.model import Kind, Source
 from infold.core.project import Node
 
@@ -38,8 +40,17 @@ def compare_projects(
 
 def removed(node: Node) -> Redefinition:
     """A model that is no longer there."""
+    stored = node.model.kind is not Kind.VIEW
     return Redefinition(
-        node.name, Category.REMOVED, (), How.NOTHING, node, None, losses=(node.name,)
+        node.name,
+        Category.REMOVED,
+        (),
+        How.NOTHING,
+        node,
+        None,
+        losses=(node.name,),
+        destroys=(Loss(Lost.TABLE, node.name),) if stored else (),
+        on_loss=node.model.on_destructive_change,
     )
 
 
@@ -64,6 +75,7 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
     kept = frozenset[str]() if keys.content else proven
     differences = (*keys.content, *query_differences(before, after), *keys.metadata)
     category = _category(before, after, kept, same=not keys.content, also=bool(keys.metadata))
+    destroys = losses_of(before, after, differences)
     if category in (Category.NONE, Category.METADATA):
         states = _states_differ(before.node, node)
         how = How.RESTAMP if _same_order(before, after) and not states else How.REBUILD
@@ -72,12 +84,36 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
         how = How.REBUILD
     lost = _names(before) - _names(after)
     losses = tuple(c for c in before.node.columns if c.lower() in lost)
-    derived = derivation(before, after, proven) if how is How.REBUILD and only_start else None
+    open_ = how is How.REBUILD and only_start
+    renamed = renamed_columns(before, after) if open_ and not keys.content else ()
+    if renamed and not _states_differ(before.node, node):
+        gone = {old for old, _ in renamed}
+        losses = tuple(name for name in losses if name not in gone)
+        destroys = tuple(one for one in destroys if one.name not in gone)
+        return Redefinition(
+            node.name,
+            Category.METADATA,
+            (*(_renamed(*pair) for pair in renamed), *keys.metadata),
+            How.EVOLVE,
+            before.node,
+            node,
+            _names(before) & _names(after),
+            losses,
+            destroys=destroys,
+            renamed=renamed,
+        )
+    derived = derivation(before, after, proven) if open_ else None
     how = how if stored else How.NOTHING
     if derived is not None:
         how = How.DERIVE
     nodes = before.node, node
-    return Redefinition(node.name, category, differences, how, *nodes, kept, losses, derived)
+    return Redefinition(
+        node.name, category, differences, how, *nodes, kept, losses, derived, destroys
+    )
+
+
+def _renamed(old: str, new: str) -> Difference:
+    return Difference("column", new, old, new)
 
 
 def _same_fields(before: Meaning, after: Meaning) -> bool:

@@ -15,8 +15,9 @@ _DIRECTION = re.compile(r"\s+(asc|desc)\s*\Z", re.IGNORECASE)
 
 
 def check(subject: Subject) -> Iterator[InfoldError]:
-    """Time columns and keys in the front matter that the query does not yield."""
+    """Columns, time columns and keys in the front matter that the query does not yield."""
     columns, series = subject.relation.columns, subject.model.timeseries
+    yield from _renamed(subject)
     if columns is None or subject.model.kind in (Kind.SESSIONS, Kind.VIEW):
         return
     known = {column.lower() for column in columns}
@@ -42,6 +43,16 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             visited.add((column.lower(), key.split(".")[0]))
             at = subject.draft.place(place)
             yield findings.no_such_column(at, key=key, column=column, known=columns)
+
+
+def _renamed(subject: Subject) -> Iterator[InfoldError]:
+    """New names of columns that the query does not yield."""
+    columns = subject.relation.columns
+    known = {column.lower() for column in columns or ()}
+    for new, _ in subject.model.renamed_from if columns is not None else ():
+        if new.lower() not in known:
+            at = subject.draft.place(f"renamed_from.{new}")
+            yield findings.no_such_column(at, key="renamed_from", column=new, known=columns or ())
 
 
 def _read(relation: Relation) -> set[str] | None:

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 from infold.core import write_points
 from infold.core.interval import Granularity, instants_of
 from infold.core.stored_table import History, StoredLayout, TableMetadata
+from infold.core.type_changes import Type
 from infold.lake.iceberg import catalog, missing_files, publishing
+from infold.lake.iceberg.column_types import user_columns
 from infold.messages import command_errors
 
 if TYPE_CHECKING:
@@ -145,6 +147,11 @@ class IcebergLake:
             partition=Granularity(partition) if partition else None,
             type=found.get("infold.type", "timestamp"),
         )
+
+    def columns(self, table: str) -> Mapping[str, Type]:
+        """See ``ports.Lake``."""
+        location = self.location(table)
+        return {} if location is None else user_columns(catalog.metadata(location))
 
     def has_file(self, table: str, path: str) -> bool:
         """See ``ports.Lake``."""

@@ -161,10 +161,10 @@ def traceable_table(
     numbered = VERSION in now.columns
     if compared and not _comparable(user_columns(now)):
         return False
-    if numbered and not _was_replaced(work, name, since, upto):
-        return True
     if work.snapshot(name, since) is None:
         return numbered
+    if numbered and not _was_replaced(work, name, since, upto):
+        return work.frame(name, since).columns == now.columns  # they may have got other names
     return work.frame(name, since).schema == now.schema and _comparable(user_columns(now))
 
 

@@ -87,6 +87,9 @@ class Tables(Protocol):
         is a SQL predicate over the table's columns, true for every row to remove; it prunes files.
         """
 
+    def rename_columns(self, table: str, names: Sequence[tuple[str, str]], stamp: Stamp) -> int:
+        """Give columns other names (old, new), in all rows; earlier snapshots keep the old ones."""
+
     def replace(
         self, table: str, *, column: str, ranges: Ranges, rows: DataFrame, stamp: Stamp
     ) -> int:

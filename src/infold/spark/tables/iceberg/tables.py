@@ -131,6 +131,30 @@ class IcebergTables:
         self.spark.catalog.dropTempView(view)
         return self._head(table)
 
+    def rename_columns(self, table: str, names: Sequence[tuple[str, str]], stamp: Stamp) -> int:
+        """
+        Change the schema and append nothing, in one transaction: the new snapshot has the new
+        names and the stamp.
+        """
+        jvm: Any = self.spark._jvm  # noqa: SLF001 (SQL has no transactions of several changes)
+        session = self.spark._jsparkSession  # noqa: SLF001 (as above)
+        loaded = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
+            session, self.identifier(table)
+        )
+        transaction = loaded.newTransaction()
+        schema = transaction.updateSchema()
+        for old, new in names:
+            schema = schema.renameColumn(old, new)
+        schema.commit()
+        append = transaction.newFastAppend()
+        for key, value in _stamped(stamp).items():
+            append.set(key, value)
+        append.commit()
+        with _write_point(table):
+            transaction.commitTransaction()
+        self.spark.catalog.refreshTable(self.identifier(table))
+        return self._head(table)
+
     def replace(
         self, table: str, *, column: str, ranges: Ranges, rows: DataFrame, stamp: Stamp
     ) -> int:

@@ -1,0 +1,146 @@
+"""
+What a plan takes from stored tables, and whether it may.
+
+A table loses something where a step replaces it: columns that are really there, keys, values of
+types. A model that is removed, or becomes a view, loses its table: that is no longer kept up to
+date. Where `infold apply` applies definitions, that was the permission for what they change, so a
+run refuses only columns that no definition ever had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+
+from infold.core.definition import Category, Loss, Lost, Redefinition
+from infold.core.model import Apply, Kind, OnLoss
+from infold.core.plan import Action, Destroyed, Plan, PlanOptions, Step
+from infold.core.project import Node, Project
+from infold.core.type_changes import Type, type_losses
+from infold.messages import run_errors
+from infold.messages.errors import Spot
+
+StoredColumns = Callable[[str], Iterable[str]]
+"""The columns that a model's table really has, without infold's own; nothing without a table."""
+
+
+def destroyed(
+    project: Project,
+    plan: Plan,
+    changes: Iterable[Redefinition],
+    stored: StoredColumns,
+    asked: PlanOptions,
+) -> tuple[Destroyed, ...]:
+    """The tables that lose something by a plan, and what is to happen then."""
+    by_model = {change.model: change for change in changes}
+    found = dict(_given_up(project, by_model.values()))
+    for step in plan.steps:
+        if step.action in (Action.BUILD, Action.DERIVE) and step.previous_trace is not None:
+            change = by_model.get(step.model)
+            found[step.model] = tuple(_of_step(project, step, change, stored(step.model)))
+    return tuple(
+        Destroyed(name, losses, policy(project, name, asked, by_model.get(name)))
+        for name, losses in found.items()
+        if losses
+    )
+
+
+def policy(
+    project: Project, model: str, asked: PlanOptions, change: Redefinition | None = None
+) -> OnLoss:
+    """What is to happen to a destructive change of a model."""
+    if model in asked.allow_destructive:
+        return OnLoss.ALLOW
+    own = project[model].model.on_destructive_change if model in project else None
+    gone = change.on_loss if change is not None else None
+    return own or gone or project.target.on_destructive_change
+
+
+def _given_up(
+    project: Project, changes: Iterable[Redefinition]
+) -> Iterator[tuple[str, tuple[Loss, ...]]]:
+    """
+    The tables that are no longer kept up to date.
+
+    A protected target without `infold apply` only says so, each time: nothing is forgotten there.
+    """
+    if project.target.protected and project.target.apply is not Apply.MANUAL:
+        return
+    for change in changes:
+        if change.category is Category.REMOVED or any(
+            loss.part is Lost.TABLE for loss in change.destroys
+        ):
+            yield change.model, change.destroys
+
+
+def _of_step(
+    project: Project, step: Step, change: Redefinition | None, stored: Iterable[str]
+) -> Iterator[Loss]:
+    """What a step that replaces a table takes from it."""
+    node = project[step.model]
+    permitted = project.target.apply is Apply.MANUAL and step.model not in project.applies
+    known = {name.lower() for name in node.columns}
+    if change is not None and permitted:
+        if change.before is None:
+            return  # which columns the applied definition gave up is not known
+        known |= {name.lower() for name in change.before.columns}
+    elif change is not None:
+        yield from change.destroys
+        known |= {loss.name.lower() for loss in change.destroys if loss.part is Lost.COLUMN}
+    at = Spot(node.model.place.file, node.model.sql_line)
+    for name in stored if known else ():
+        if name.lower() not in known:
+            yield Loss(Lost.COLUMN, name, at=at)
+
+
+def lost_types(
+    node: Node, stored: Mapping[str, Type], defined: Mapping[str, Type]
+) -> tuple[Loss, ...]:
+    """
+    Columns, and fields within them, with values that their new types cannot have.
+
+    Columns that are not there any more are left out: their names say that. So are views.
+    """
+    if node.model.kind is Kind.VIEW:
+        return ()
+    new = {name.lower(): type_ for name, type_ in defined.items()}
+    at = Spot(node.model.place.file, node.model.sql_line)
+    return tuple(
+        Loss(Lost.TYPE, name, before, after, at)
+        for column, type_ in stored.items()
+        if column.lower() in new
+        for name, before, after in type_losses(type_, new[column.lower()], column)
+    )
+
+
+def refuse_destructive(project: Project, found: Collection[Destroyed]) -> None:
+    """Raise what a run may not destroy."""
+    refused = [one for one in found if one.on is OnLoss.ERROR]
+    if refused:
+        raise run_errors.destructive_change(
+            project.target.name,
+            [(one.model, in_words(loss)) for one in refused for loss in one.losses],
+        )
+
+
+def loss_notes(found: Iterable[Destroyed], *, planned: bool = False) -> Iterator[str]:
+    """What is said of tables that lose something; a plan names what a run would refuse too."""
+    for one in found:
+        what = "; ".join(map(in_words, one.losses))
+        if one.on is OnLoss.ERROR and planned:
+            yield f"{one.model}: {what}: a run refuses this; --allow-destructive {one.model}"
+        elif one.on is OnLoss.WARN:
+            yield f"{one.model}: {what}"
+
+
+def in_words(loss: Loss) -> str:
+    """One loss, with its place."""
+    place = f" ({loss.at})" if loss.at is not None else ""
+    if loss.part is Lost.COLUMN:
+        return f"column {loss.name} is dropped{place}"
+    if loss.part is Lost.TYPE and not loss.after:
+        return f"field {loss.name} is dropped{place}"
+    if loss.part is Lost.TABLE:
+        of = f" ({loss.before})" if loss.before else place
+        return f"its table is no longer kept up to date{of}"
+    word = "type of " if loss.part is Lost.TYPE else ""
+    return f"{word}{loss.name}: {loss.before or 'none'} → {loss.after or 'none'}{place}"

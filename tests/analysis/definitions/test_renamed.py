@@ -1,0 +1,97 @@
+# ruff: noqa: E501 (one case is one row of a table)
+"""A column that only got another name is no other column, if the model says so."""
+
+from __future__ import annotations
+
+import pytest
+from tests.analysis.fingerprints import ALL
+from tests.declare.shop import project
+
+from infold.analysis.definitions.compare import compare_projects
+from infold.core.definition import Category, How, Redefinition
+
+SUMS = """---
+materialization: cumulative_aggregate
+---
+SELECT user_id, sum(amount) AS total, count(*) AS n FROM clicks GROUP BY user_id
+"""
+BEFORE = {**ALL, "models/sums.sql": SUMS}
+
+
+def redefined(model: str, *changes: tuple[str, str], front: str = "") -> Redefinition:
+    """What becomes of a model by changes of its file, with a line more in its front matter."""
+    file = f"models/{model}.sql"
+    text = BEFORE[file]
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    text = text.replace("---\n", f"---\n{front}\n", 1) if front else text
+    before, after = project(BEFORE), project({**BEFORE, file: text})
+    found = compare_projects(before.nodes, before.sources, after.nodes, after.sources)
+    return next(one for one in found if one.model == model)
+
+
+@pytest.mark.parametrize(
+    ("model", "changes", "front", "pairs"),
+    [
+        ("daily", [("AS revenue", "AS income")], "renamed_from: {income: revenue}", (("revenue", "income"),)),
+        ("daily", [("AS revenue", "AS Income"), ("AS sessions", "AS visits")], "renamed_from: {income: REVENUE, visits: sessions}", (("sessions", "visits"), ("revenue", "Income"))),
+        ("totals", [("AS total", "AS sums")], "renamed_from: {sums: total}", (("total", "sums"),)),
+        ("sums", [("AS total", "AS sums"), ("GROUP BY user_id", "GROUP BY 1")], "renamed_from: {sums: total, n: m}", (("total", "sums"),)),
+        ("sums", [("SELECT user_id", "SELECT user_id AS who")], "renamed_from: {who: user_id}", (("user_id", "who"),)),
+    ],
+)  # fmt: skip
+def test_a_renamed_column(
+    model: str, changes: list[tuple[str, str]], front: str, pairs: tuple[tuple[str, str], ...]
+) -> None:
+    """Tables of all kinds evolve; nothing is lost, and the columns beside it are kept."""
+    found = redefined(model, *changes, front=front)
+
+    assert (found.how, found.category, found.renamed) == (How.EVOLVE, Category.METADATA, pairs)
+    assert (found.losses, found.destroys) == ((), ())
+    assert found.columns_kept.isdisjoint({name.lower() for pair in pairs for name in pair})
+
+
+@pytest.mark.parametrize(
+    ("model", "changes", "front"),
+    [
+        ("daily", [("AS revenue", "AS income")], ""),
+        ("daily", [("AS revenue", "AS income")], "renamed_from: {income: sessions}"),
+        ("daily", [("sum(revenue) AS revenue", "sum(-revenue) AS income")], "renamed_from: {income: revenue}"),
+        ("daily", [("AS revenue", "AS income, 1 AS one")], "renamed_from: {income: revenue}"),
+        ("daily", [("AS revenue", "AS income"), ("GROUP BY", "WHERE events > 1 GROUP BY")], "renamed_from: {income: revenue}"),
+        ("daily", [("AS day", "AS date"), ("partition_column: day", "partition_column: date")], "renamed_from: {date: day}"),
+        ("totals", [("user_id, sum(amount) AS total", "sum(amount) AS sums, user_id")], "renamed_from: {sums: total}"),
+        ("clicks", [("SELECT event_id", "SELECT event_id AS id"), ("[event_id]", "[id]")], "renamed_from: {id: event_id}"),
+        ("sums", [("sum(amount)", "sum(user_id)"), ("SELECT user_id", "SELECT amount AS who"), ("BY user_id", "BY amount")], "renamed_from: {who: user_id}"),
+    ],
+)  # fmt: skip
+def test_what_is_no_renaming(model: str, changes: list[tuple[str, str]], front: str) -> None:
+    """Another value, another order, another key, or a pair that is not there: as without the key."""
+    found = redefined(model, *changes, front=front)
+
+    assert found.how is not How.EVOLVE
+    assert found.renamed == ()
+
+
+def test_two_columns_may_change_places() -> None:
+    """Their values are in other columns then, which is a change like any other."""
+    swap = [("AS total", "AS x"), ("AS n", "AS total"), ("AS x", "AS n")]
+    found = redefined("sums", *swap, front="renamed_from: {n: total, total: n}")
+    assert found.how is How.REBUILD
+
+
+def test_a_name_that_no_column_has_is_a_mistake() -> None:
+    """The new name has to be a column of the query, whatever kind of table it is."""
+    for model in ("sums", "sessions"):
+        text = BEFORE[f"models/{model}.sql"].replace("---\n", "---\nrenamed_from: {x: y}\n", 1)
+        with pytest.raises(AssertionError, match="renamed_from names 'x'"):
+            project({**BEFORE, f"models/{model}.sql": text})
+
+
+def test_readers_fail_by_name() -> None:
+    """Whoever reads the earlier name is refused as for any unknown column."""
+    text = BEFORE["models/sessions.sql"].replace("AS revenue", "AS income")
+    text = text.replace("---\n", "---\nrenamed_from: {income: revenue}\n", 1)
+    with pytest.raises(AssertionError, match="unknown-column"):
+        project({**BEFORE, "models/sessions.sql": text})

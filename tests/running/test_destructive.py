@@ -1,0 +1,159 @@
+"""Changes that take something from production's tables: refused before anything is written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from tests.declare.shop import SHOP
+from tests.running.commands import infold
+from tests.running.production import applied, as_json, change, production
+
+from infold import api
+from infold.core.project import Project
+
+DROP = ("models/daily.sql", ", sum(revenue) AS revenue", "")
+FOR_GOOD = ("models/daily.sql", "incremental: {}", "incremental: {on_destructive_change: allow}")
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Project:
+    """The shop in production; the first run has recorded what is applied."""
+    found = production(tmp_path / "shop")
+    assert infold(found, "run")[0] == 0
+    return found
+
+
+def bytes_of(shop: Project) -> dict[str, str]:
+    """The digests of all files of the tables and the catalog."""
+    return {
+        str(path): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(shop.warehouse.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_the_plan_says_what_will_be_refused(shop: Project) -> None:
+    """A dropped column is shown as lost, with its place and the option that allows it; with that
+    option it is shown as lost alone.
+    """
+    change(shop, DROP)
+
+    code, printed = infold(shop, "plan")
+    assert (code, "  daily  revenue  refused" in printed) == (0, True), printed
+    assert (
+        "daily: column revenue is dropped (models/daily.sql:6): a run refuses this; "
+        "--allow-destructive daily"
+    ) in printed
+    assert as_json(shop, "plan")["destructive"] == [
+        {
+            "model": "daily",
+            "on": "error",
+            "losses": [
+                {
+                    "part": "column",
+                    "name": "revenue",
+                    "before": "",
+                    "after": "",
+                    "file": "models/daily.sql",
+                    "line": 6,
+                }
+            ],
+        }
+    ]
+
+    code, printed = infold(shop, "plan", "--allow-destructive", "daily")
+    assert (code, "refuse" in printed, "  daily  revenue" in printed) == (0, False, True)
+    assert "infold apply --allow-destructive daily" in printed
+
+
+def test_apply_refuses_it_and_nothing_is_done(shop: Project) -> None:
+    """No definition is applied, no table and no file of one is touched, and runs go on as before;
+    also if nothing was asked first, and by a saved plan.
+    """
+    before, tables = applied(shop), bytes_of(shop)
+    change(shop, DROP)
+    assert infold(shop, "plan", "--save", "p.json")[0] == 0
+
+    for words in (("apply", "--yes"), ("apply", "--json", "--yes"), ("apply", "p.json", "--yes")):
+        code, printed = infold(shop, *words)
+        assert (code, "destructive-change" in printed) == (3, True), printed
+        assert "models/daily.sql:6" in printed
+        assert "--allow-destructive daily" in printed
+
+    assert (applied(shop), bytes_of(shop)) == (before, tables)
+    assert as_json(shop, "run")["unapplied"] == ["daily"]
+
+
+def test_a_saved_plan_keeps_what_it_allows(shop: Project) -> None:
+    """Who reviews a plan with the option reviews the loss too."""
+    change(shop, DROP)
+    saved = shop.root / "p.json"
+    assert infold(shop, "plan", "--save", str(saved), "--allow-destructive", "daily")[0] == 0
+    assert json.loads(saved.read_text())["asked"]["allow_destructive"] == ["daily"]
+
+
+@pytest.mark.parametrize("column", [True, False], ids=["key", "defaults"])
+def test_the_key_allows_it_for_good(shop: Project, column: bool) -> None:
+    """In the model, or in the project's defaults."""
+    change(shop, DROP, *([FOR_GOOD] if column else []))
+    if not column:
+        with (shop.root / "infold.yml").open("a") as file:
+            file.write("defaults: {on_destructive_change: allow}\n")
+    _, printed = infold(shop, "plan")
+    assert ("  daily  revenue" in printed, "refuse" in printed) == (True, False), printed
+
+
+def test_a_removed_model(shop: Project) -> None:
+    """It is not removed without permission; with it, its table stays and it is applied no more."""
+    (shop.root / "models" / "daily.sql").unlink()
+    before = applied(shop)
+
+    code, printed = infold(shop, "apply", "--yes")
+    assert (code, "its table is no longer kept up to date (models/daily.sql)" in printed) == (
+        3,
+        True,
+    )
+    assert applied(shop) == before
+
+    assert infold(shop, "apply", "--yes", "--allow-destructive", "daily")[0] == 0
+    assert applied(shop).keys() == {"clicks", "sessions"}
+    assert api.lake(shop).metadata("daily") is not None
+
+
+def test_the_last_word_of_a_removed_model_counts(shop: Project) -> None:
+    """A model that was applied with the key may be removed without the option."""
+    change(shop, FOR_GOOD)
+    assert infold(shop, "apply", "--yes")[0] == 0
+    (shop.root / "models" / "daily.sql").unlink()
+
+    assert infold(shop, "apply", "--yes")[0] == 0
+    assert applied(shop).keys() == {"clicks", "sessions"}
+
+
+def test_an_unknown_model_is_an_error(shop: Project) -> None:
+    """A misspelled name would allow nothing, and nobody would know why."""
+    change(shop, DROP)
+    for command in ("plan", "apply", "run"):
+        code, printed = infold(shop, command, "--allow-destructive", "dayly")
+        assert (code, "unknown-model" in printed) == (2, True), printed
+
+
+def test_a_column_that_a_reader_uses_is_an_error_of_the_project(shop: Project) -> None:
+    """A dropped column is found before any plan is made where a model reads it: with the reader's
+    file, line and the column; and so is one under another name.
+    """
+    for new in ("", ", sum(amount) AS income"):
+        change(shop, ("models/sessions.sql", ", sum(amount) AS revenue", new))
+        code, printed = infold(shop, "plan")
+        assert (code, "unknown-column" in printed) == (2, True), printed
+        assert "models/daily.sql:6" in printed
+        assert "revenue" in printed
+        assert infold(shop, "run")[0] == 0  # by what is applied
+
+
+def test_the_sample_is_what_these_tests_say() -> None:
+    """The place of the daily table's query is the sixth line of its file."""
+    assert SHOP["models/daily.sql"].splitlines()[5].startswith("SELECT")

@@ -1,0 +1,142 @@
+"""Changes that take something from stored tables: refused by what Spark and the tables know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from tests.spark.test_apply import Shop
+from tests.spark.time_range.daily_project import DAILY, model
+
+from infold import api
+from infold.core.model import Kind, table_name
+from infold.core.plan import PlanOptions
+from infold.messages.errors import ExitCode, InfoldError
+
+pytestmark = pytest.mark.spark
+
+EVENTS = """---
+materialization: events
+unique_key: [id]
+timeseries: {event_time_column: ts}
+---
+SELECT id, who, ts, amount FROM raw.clicks"""
+VISITS = """---
+materialization: sessions
+sessions: {user: who, gap: 30 minutes}
+---
+SELECT count(*) AS n, max(amount) AS most FROM events"""
+SUMS = """---
+materialization: cumulative_aggregate
+---
+SELECT who, sum(amount) AS amount FROM events GROUP BY who"""
+WHOLE = "---\nmaterialization: table\n---\nSELECT max(n) AS most FROM visits"
+NO_AMOUNT = DAILY.replace(", sum(amount) AS amount", "")
+
+
+class Guarded(Shop):
+    """Production with a table of every kind."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.models(events=EVENTS, visits=VISITS, sums=SUMS, whole=WHOLE)
+
+    def state(self) -> Mapping[str, object]:
+        """What is applied, every table's version and where its metadata is."""
+        book, tables = api.ledger(self.project()), api.lake(self.project())
+        heads = book.newest_versions()
+        found = {name: tables.metadata(table_name(name)) for name in heads}
+        return {
+            "applied": {name: one.digest for name, one in book.applied().items()},
+            "versions": {name: head.number for name, head in heads.items()},
+            "locations": {name: one.location for name, one in found.items() if one is not None},
+        }
+
+    def allow(self, *models: str) -> list[str]:
+        """`infold apply` with ``--allow-destructive``; the models that it built."""
+        declared = api.open_project(self.root, "prod", declared=True)
+        asked = PlanOptions(allow_destructive=frozenset(models))
+        done = api.run(api.to_apply(declared), asked=asked, command="apply")
+        return [step.model for step, _ in done.steps]
+
+    def refused(self, *allowed: str) -> str:
+        """The facts of a refusal, which leaves everything as it was."""
+        before = self.state()
+        with pytest.raises(InfoldError, match="destructive-change") as raised:
+            self.allow(*allowed)
+        assert raised.value.exit_code == ExitCode.REFUSED
+        assert self.state() == before
+        return "; ".join(f"{name}: {text}" for name, text in raised.value.facts[1:])
+
+    def exact(self) -> None:
+        """Every table equals a rebuild by the applied definitions."""
+        report = api.verify(self.project())
+        assert [verdict.model for verdict in report.models if not verdict.equal] == []
+        assert len(report.models) == 7
+
+
+def test_a_destructive_change_is_refused_before_anything_is_written_and_production_stays_whole(
+    tmp_path: Path,
+) -> None:
+    """A dropped column, a type that only Spark knows, one that follows in a reader, and a column
+    that somebody added by hand: each is refused for all models, and what is allowed is carried out.
+    """
+    shop = Guarded(tmp_path / "shop")
+    shop.allow()
+    project = shop.project()
+    stored = {node.name: api.lake(project).columns(table_name(node.name)) for node in project}
+    assert {kind for kind in Kind if kind is not Kind.VIEW} == {n.model.kind for n in project}
+    assert {name: {*columns} for name, columns in stored.items()} == {
+        node.name: {*node.columns} for node in project
+    }
+
+    shop.models(daily=model(NO_AMOUNT), sums=SUMS.replace("sum(amount)", "sum(amount) + 1"))
+    assert shop.refused() == "daily: column amount is dropped (models/daily.sql:6)"
+
+    shop.models(daily=model(DAILY.replace("sum(amount)", "sum(cast(amount AS double))")))
+    lost = "daily: type of amount: decimal(28,2) → double (models/daily.sql:6)"
+    assert shop.refused() == lost
+    assert shop.refused("raw.clicks", "sums") == lost
+
+    shop.models(daily=model(DAILY), sums=SUMS)
+    config = shop.root / "infold.yml"
+    text = config.read_text()
+    config.write_text(text.replace("decimal(18,2)", "decimal(12,2)"))
+    narrower = "type of amount: decimal(18,2) → decimal(12,2) (infold.yml:5)"
+    assert shop.refused() == f"raw.clicks: {narrower}; events: {narrower}"
+    follows = shop.refused("raw.clicks", "events")
+    assert "daily: type of amount: decimal(28,2) → decimal(22,2)" in follows
+    assert "visits: type of most: decimal(18,2) → decimal(12,2)" in follows
+    config.write_text(text)
+
+    table = "infold.shop.daily"
+    api.session(project).sql(f"ALTER TABLE {table} ADD COLUMN note string")
+    shop.models(daily=model(DAILY.replace("count(*)", "count(*) + 100")))
+    assert shop.refused() == "daily: column note is dropped (models/daily.sql:6)"
+
+    shop.models(daily=model(NO_AMOUNT))
+    assert shop.allow("daily") == ["daily"]
+    assert {*api.lake(project).columns("daily")} == {"day", "n"}
+    shop.exact()
+    shop.land("2024-03-01T11:00:00")
+    api.run(shop.project())
+    shop.exact()
+
+
+def test_a_free_target_warns(tmp_path: Path) -> None:
+    """Where nothing is protected a loss is a note of the run; a model's own key refuses it."""
+    shop = Guarded(tmp_path / "shop")
+    declared = api.open_project(shop.root, "dev")
+    assert not api.run(declared).failures
+    shop.models(daily=model(NO_AMOUNT, "{on_destructive_change: error}"))
+    with pytest.raises(InfoldError, match="destructive-change"):
+        api.run(api.open_project(shop.root, "dev"))
+    assert "amount" in api.lake(declared).columns("daily")
+    shop.models(daily=model(NO_AMOUNT), whole=WHOLE.replace("max(n)", "cast(max(n) AS int)"))
+
+    done = api.run(api.open_project(shop.root, "dev"))
+
+    assert "daily: column amount is dropped (models/daily.sql:6)" in done.notes
+    assert "whole: type of most: bigint → int (models/whole.sql:4)" in done.notes
+    assert api.verify(api.open_project(shop.root, "dev")).equal

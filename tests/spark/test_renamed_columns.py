@@ -1,0 +1,134 @@
+"""Columns that get other names: one commit of metadata for tables of every kind, exact after it."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from tests.spark.test_destructive import EVENTS, SUMS, VISITS, WHOLE
+from tests.spark.time_range.daily_project import DAILY, ROLLING, DailyProject, model
+
+from infold import api
+from infold.core import write_points
+from infold.core.model import table_name
+from infold.core.plan import Action, PlanOptions
+from infold.core.report import RunResult
+
+pytestmark = pytest.mark.spark
+
+LOOSE = {"events": "day", "visits": "most", "sums": "amount", "whole": "most", "daily": "amount"}
+"""Of each model a column that no other one reads."""
+
+
+class Death(BaseException):
+    """The end of a run that nothing may catch; the Java process stays for the next one."""
+
+
+class Renaming(DailyProject):
+    """Models of every kind, with one column each whose name is drawn again and again."""
+
+    def __init__(self, root: Path, seed: int) -> None:
+        super().__init__(root)
+        self.draw = random.Random(seed)
+        self.names = dict(LOOSE)
+        self.earlier: dict[str, str] = {}
+
+    def rename(self, *models: str) -> None:
+        """Give the loose columns of some models new names."""
+        for name in models:
+            self.earlier[name] = self.names[name]
+            self.names[name] = f"c{self.draw.randrange(10**6)}"
+
+    def declare(self) -> None:
+        """Write the models with the names that their columns have now."""
+        of = self.names
+        files = {
+            "events": EVENTS.replace("amount FROM", f"amount, day AS {of['events']} FROM"),
+            "visits": VISITS.replace("AS most", f"AS {of['visits']}"),
+            "sums": SUMS.replace("AS amount", f"AS {of['sums']}"),
+            "whole": WHOLE.replace("AS most", f"AS {of['whole']}"),
+            "daily": model(DAILY.replace("AS amount", f"AS {of['daily']}")),
+            "rolling": model(ROLLING),
+        }
+        for name, before in self.earlier.items():
+            pair = f"---\nrenamed_from: {{{of[name]}: {before}}}\n"
+            files[name] = files[name].replace("---\n", pair, 1)
+        self.models(**files)
+
+    def files_of(self, name: str) -> set[str]:
+        """The files of rows that a table has now."""
+        rows = api.session(self.project()).sql(
+            f"SELECT file_path FROM infold.shop.{table_name(name)}.files"
+        )
+        return {row[0] for row in rows.collect()}
+
+
+def actions(result: RunResult) -> dict[str, set[Action]]:
+    """What a run did to each model."""
+    found: dict[str, set[Action]] = {}
+    for step, _ in result.steps:
+        found.setdefault(step.model, set()).add(step.action)
+    return found
+
+
+def test_drawn_names_of_every_kind(tmp_path: Path) -> None:
+    """Columns of all kinds of tables are renamed at once: no file of theirs changes and no reader
+    is built. With late and removed files before, between and after, all tables equal a rebuild.
+    """
+    shop = Renaming(tmp_path / "shop", 17)
+    shop.declare()
+    shop.land("2024-03-01T10:00:00", "2024-03-02T10:00:00", "2024-03-02T10:10:00")
+    gone = shop.land("2024-03-01T10:20:00", "2024-03-04T10:00:00", who="bob")
+    shop.run()
+    before = {name: shop.files_of(name) for name in LOOSE}
+
+    shop.rename(*LOOSE)
+    shop.declare()
+    done = shop.run()
+
+    assert actions(done) == {name: {Action.EVOLVE} for name in LOOSE}
+    assert {name: shop.files_of(name) for name in LOOSE} == before
+    assert sum(receipt.read + receipt.written for _, receipt in done.steps) == 0
+    assert done.notes == ()
+    assert all(shop.names[name] in api.lake(shop.project()).columns(name) for name in LOOSE)
+
+    shop.land("2024-03-01T10:25:00", "2024-03-03T09:00:00")
+    (shop.root / "landing" / gone).unlink()
+    assert Action.EVOLVE not in set().union(*actions(shop.run(equal=True)).values())
+
+    shop.land("2024-03-02T10:15:00", who="bob")
+    shop.run(selected=frozenset({"raw.clicks", "events"}), equal=True)
+    shop.rename("events", "visits", "daily")
+    shop.declare()
+    shop.land("2024-03-02T10:20:00", "2024-03-05T10:00:00", who="bob")
+    done = shop.run()
+    assert Action.EVOLVE in actions(done)["events"] & actions(done)["visits"]
+    assert actions(done)["daily"] == {Action.EVOLVE, Action.RECOMPUTE}
+
+
+@pytest.mark.parametrize("at", ["before", "after"])
+def test_a_run_that_dies_over_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
+    """Before the commit nothing has happened, after it the step is finished: by the next run."""
+    shop = Renaming(tmp_path / "shop", 4)
+    shop.declare()
+    shop.land("2024-03-01T10:00:00", "2024-03-02T10:00:00")
+    shop.run()
+    shop.rename("visits")
+    shop.declare()
+
+    def die(name: str) -> None:
+        if name == f"table visits: {at} commit":
+            raise Death
+
+    with monkeypatch.context() as dying:
+        dying.setattr(write_points, "point", die)
+        with pytest.raises(Death):
+            api.run(shop.project(), asked=PlanOptions())
+    stored = api.lake(shop.project()).columns("visits")
+    assert (shop.names["visits"] in stored) is (at == "after")
+
+    done = shop.run()
+    assert actions(done) == ({"visits": {Action.EVOLVE}} if at == "before" else {})
+    shop.land("2024-03-01T10:05:00")
+    shop.run()
