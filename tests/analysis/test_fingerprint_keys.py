@@ -77,6 +77,8 @@ CHANGES_NO_ROW = {
     "incremental.strategy",
     "incremental.backfill_limit",
     "incremental.on_definition_change",  # which cells wait, and what is there meanwhile
+    "incremental.forward_only",  # of changes to come
+    "incremental.late",
     "source.removal_limit",
     "source.path",  # files that are not named any more have gone, as others have
     "source.table",  # its snapshots are of another table, whose rows are all new

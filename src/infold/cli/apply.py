@@ -62,7 +62,7 @@ def command(
         return
     project = options.project_to_apply()
     asked = options.plan_options(project)
-    observed = api.observe_all(project, as_of=options.instant)
+    observed = api.observe_all(project, as_of=options.instant, asked=asked)
     plan = api.make_plan(project, observed, asked, select=options.selected, exclude=options.exclude)
     nothing = not (plan or plan.refused or project.applies)
     if not as_json:
@@ -136,4 +136,6 @@ _NO_OPTIONS = shared_options.BuildOptions(
     ignore_cron=False,
     allow_downgrade=False,
     as_of=None,
+    forward_only=(),
+    effective_from=None,
 )

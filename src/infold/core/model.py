@@ -198,6 +198,15 @@ class DefinitionChange(StrEnum):
     """The cells that are built already, and nothing of the old definition."""
 
 
+class Late(StrEnum):
+    """By which definition late rows are computed where cells keep the rows of an earlier one."""
+
+    EARLIER = "earlier"
+    """By the one in force there."""
+    NEW = "new"
+    """By the newest; it is in force there from then on."""
+
+
 @dataclass(frozen=True, slots=True)
 class DeclaredBound:
     """How far around its cell a model reads an input, as its author says; microseconds."""
@@ -231,6 +240,9 @@ class Incremental:
     backfill_limit: int | None = None
     """How much event time of a first build or rebuild one run takes on; microseconds."""
     on_definition_change: DefinitionChange = DefinitionChange.COMPLETE
+    forward_only: bool = False
+    """Whether a changed definition leaves the cells that are built already as they are."""
+    late: Late = Late.EARLIER
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,7 @@ def text_of(saved: SavedPlan) -> str:
             "selected": None if selected is None else sorted(selected),
             "batch_size": saved.asked.batch_size,
             "ignore_cron": saved.asked.ignore_cron,
+            "forward_only": dict(sorted(saved.asked.forward_only.items())),
         },
         "applied": dict(sorted(saved.applied.items())),
         "definitions": dict(sorted(saved.definitions.items())),
@@ -170,6 +171,10 @@ def _plan(value: Mapping[str, Any]) -> SavedPlan:
             selected=None if selected is None else frozenset(map(_text, selected)),
             batch_size=None if size is None else _number(size),
             ignore_cron=bool(asked["ignore_cron"]),
+            forward_only={
+                _text(name): None if at is None else _number(at)
+                for name, at in asked.get("forward_only", {}).items()
+            },
         ),
         applied=_texts(value["applied"]),
         definitions=_texts(value["definitions"]),

@@ -12,6 +12,7 @@ from infold.core.model import (
     Deduplicate,
     DefinitionChange,
     Incremental,
+    Late,
     Materialization,
     Model,
     Override,
@@ -20,6 +21,7 @@ from infold.core.model import (
     Timeseries,
 )
 from infold.declare.keys import Keys
+from infold.declare.misplaced_keys import ONLY_INCREMENTAL, misplaced_key_hint
 from infold.declare.sessions import read_sessions
 from infold.declare.tree import Page, Value, merge
 from infold.messages import findings
@@ -39,7 +41,6 @@ KEYS = (
 )
 LATER = (
     "audits",
-    "forward_only",
     "owner",
     "partitioned_by",
 )
@@ -59,9 +60,10 @@ INCREMENTAL = (
     "strategy",
     "backfill_limit",
     "on_definition_change",
+    "forward_only",
+    "late",
 )
 LATER_INCREMENTAL = (
-    "forward_only",
     "on_additive_change",
     "on_destructive_change",
 )
@@ -139,7 +141,7 @@ def read_model(
     """
     where = f"model {name}"
     before = len(errors)
-    known = {key: entry for key, entry in own.entries.items() if key != "backfill_limit"}
+    known = {key: entry for key, entry in own.entries.items() if key not in ONLY_INCREMENTAL}
     mine = Keys(replace(own, entries=known), where, errors)
     mine.check(KEYS, LATER)
     keys = Keys(merge(own, defaults) or own, where, errors, misspelled=mine.misspelled)
@@ -157,11 +159,12 @@ def read_model(
                     at,
                     key=key,
                     where=f"materialization {kind}",
-                    todo=_misplaced_key_hint(kind, key),
+                    todo=misplaced_key_hint(kind, key),
                 )
             )
-    if "backfill_limit" in own.entries:
-        errors.append(_no_backfill_limit(own.keys["backfill_limit"], kind))
+    for key, misplaced in ONLY_INCREMENTAL.items():
+        if key in own.entries:
+            errors.append(misplaced(own.keys[key], kind))
     meant = {key: value for key, value in keys.entries.items() if key in _MEANT_FOR[kind]}
     keys.value = replace(keys.value, entries=meant)
     section = keys.section("incremental")
@@ -187,37 +190,6 @@ def read_model(
     _check_needs(keys, model)
     places = dict(_places_of_keys(keys.value, ""))
     return Declared(model, places) if len(errors) == before else None
-
-
-def _misplaced_key_hint(kind: Materialization, key: str) -> str:
-    """What is meant by a key at the wrong place."""
-    if key == "start" and kind is Materialization.TABLE:
-        return "A table that is built cell by cell says it in `incremental`, as `start`."
-    if key == "incremental" and kind in (Materialization.EVENTS, Materialization.SESSIONS):
-        return (
-            f"{kind.capitalize()} fold in what comes as it is; their `start` is a key of its own."
-        )
-    return ""
-
-
-def _no_backfill_limit(at: Spot, kind: Materialization) -> InfoldError:
-    if kind is Materialization.TABLE:
-        todo = "A table that is built cell by cell says it in `incremental`, as `backfill_limit`."
-        return findings.needless_key(
-            at, key="backfill_limit", where="a table as a whole", todo=todo
-        )
-    return findings.needless_key(
-        at, key="backfill_limit", where=f"materialization {kind}", todo=WHOLE
-    )
-
-
-WHOLE = (
-    "New files are ingested whole, once: when the rows of a file are is not known before it is "
-    "read, and sessions of a part of the events are not the sessions of all. To spread it over "
-    "runs, move the files into the landing folder in portions, with `infold run` after each; or "
-    "begin late, with `start`."
-)
-"""Why there is no limit for ingested files, and what to use instead."""
 
 
 def _timeseries(keys: Keys, kind: Materialization) -> Timeseries | None:
@@ -292,6 +264,8 @@ def _incremental(section: Keys, overrides: tuple[Override, ...]) -> Incremental 
             section.choice("on_definition_change", tuple(DefinitionChange))
             or DefinitionChange.COMPLETE
         ),
+        forward_only=section.flag("forward_only", default=False),
+        late=Late(section.choice("late", tuple(Late)) or Late.EARLIER),
     )
     return found if section.flag("enabled", default=True) else None
 
