@@ -80,6 +80,8 @@ CHANGES_NO_ROW = {
     "incremental.backfill_limit",
     "incremental.on_definition_change",  # which cells wait, and what is there meanwhile
     "incremental.on_destructive_change",
+    "incremental.forward_only",  # of changes to come
+    "incremental.late",
     "source.removal_limit",
     "source.path",  # files that are not named any more have gone, as others have
     "source.table",  # its snapshots are of another table, whose rows are all new

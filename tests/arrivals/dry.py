@@ -45,7 +45,7 @@ from infold.core.stored_table import TableMetadata
 from infold.core.trace import UNKNOWN, CellChange, signed
 from infold.core.type_changes import Type
 from infold.declare.definitions import definitions_of
-from infold.inspecting.as_built import project_as_built
+from infold.inspecting.as_built import Stretches, project_as_built
 from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.ledger.store import SqlLedger
 from infold.messages.errors import InfoldError
@@ -168,6 +168,8 @@ class DryEngine:
         files, column = None, _time_column(node)
         if node.model.kind is Kind.EVENTS:
             after, files = self._ingested(node, step)
+        elif step.action is Action.DERIVE and step.trace and step.trace.earlier:
+            after = [dict.fromkeys(node.columns) | row for row in before]
         else:
             after = self._evaluated(step, step.model)
         build = step.action in (Action.BUILD, Action.DERIVE) or stored is None
@@ -175,7 +177,7 @@ class DryEngine:
         held = {state.cell: (state.rows, state.content) for state in self.ledger.cells(step.model)}
         if node.model.kind is Kind.INCREMENTAL_TABLE and column is not None:
             after = _clamped(column, step, [], after)
-            if step.action is Action.DERIVE:
+            if step.action is Action.DERIVE and not (step.trace and step.trace.earlier):
                 after = _derived(column, step, before, after)
             if not build:
                 held = {cell: kept for cell, kept in held.items() if step.cells.overlaps(cell)}
@@ -211,8 +213,25 @@ class DryEngine:
         return self.play.memory.tables[table_name(model)].snapshots[head.snapshot]
 
     def _evaluated(self, step: Step, name: str) -> Rows:
-        """A table's rows by its present definition, over the versions that the step reads."""
+        """A table's rows by its definitions in force, over the versions that the step reads."""
         spec = self.play.spec(name)
+        earlier = step.trace.earlier if step.trace and name == step.model else ()
+        held = Ranges.of(part for one in earlier for part in one.cells)
+        found = self._rows_by(step, spec)
+        if not earlier:
+            return found
+        assert spec.cell is not None
+        found = [row for row in found if cell_start(row[spec.cell]) not in held]
+        for one in earlier:
+            [kept] = self.ledger.definitions([one.definition]).values()
+            rows = self._rows_by(step, self.play.shape.by_query(name, kept.sql))
+            found += [row for row in rows if cell_start(row[spec.cell]) in one.cells]
+        columns = self.project[name].columns
+        return [{column: row.get(column) for column in columns} for row in found]
+
+    def _rows_by(self, step: Step, spec: TableSpec) -> Rows:
+        """A table's rows by one of its definitions."""
+        name = spec.name
         assert spec.rows is not None
         given = {read: self._input(step, read) for read in spec.reads}
         applied = step.trace.applied_entry if step.trace else 0
@@ -442,6 +461,7 @@ class DryPlay(Play):
                 self._listing,
                 self.world.as_of,
                 redefinitions=ChangedDefinitions(project, ledger),
+                stretches=Stretches(project, ledger, declared=True),
             ),
             lambda run, plan: DryEngine(self, project, ledger),
             self.progress or api.SilentProgress(),

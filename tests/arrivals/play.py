@@ -35,7 +35,7 @@ from infold.core import interval
 from infold.core.interval import DAY, HOUR, Interval
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
-from infold.core.plan import HELD_BACK, Step
+from infold.core.plan import HELD_BACK, Action, Step
 from infold.core.project import Project
 from infold.core.report import RunResult
 from infold.core.trace import Cause
@@ -340,7 +340,7 @@ class Play:
             else:
                 expected = self._evaluate(spec)
                 anew = any(
-                    step.model == name and step.previous_trace and _replaces_table(step)
+                    step.model == name and step.previous_trace and _replaces_table(step, before)
                     for step in steps
                 )
                 if name in held_back:  # one table, one definition: the old one
@@ -581,8 +581,11 @@ def _held_back(result: RunResult) -> set[str]:
     }
 
 
-def _replaces_table(step: Step) -> bool:
+def _replaces_table(step: Step, before: Rows | None) -> bool:
     """Whether a step puts the table of another definition in the place of the old one."""
+    forward = step.trace is not None and step.trace.earlier
+    if forward or (step.action is Action.DERIVE and not before):
+        return False
     return any(reason.cause is Cause.DEFINITION for reason in step.reasons)
 
 

@@ -93,6 +93,11 @@ class Shape:
         """The source of that name."""
         return next(entry for entry in self.sources if entry.name == name)
 
+    def by_query(self, name: str, sql: str) -> TableSpec:
+        """The version of a table with this query."""
+        text = f"---\n{sql.strip()}\n"
+        return next(spec for spec in self.tables[name] if spec.text.endswith(text))
+
     def changeable(self) -> Sequence[str]:
         """The tables that have more than one version of their query."""
         return [name for name, versions in self.tables.items() if len(versions) > 1]

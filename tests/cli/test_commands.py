@@ -60,7 +60,8 @@ class TestPlan:
         )
 
         assert result.exit_code == 0
-        assert fake.asked["observe"] == {"as_of": parse_instant_text("2024-03-11")}
+        assert fake.asked["observe"]["as_of"] == parse_instant_text("2024-03-11")
+        assert fake.asked["observe"]["asked"] == fake.asked["make_plan"]["asked"]
         assert fake.asked["make_plan"]["asked"].window.start == parse_instant_text("2024-03-06")
         assert fake.asked["make_plan"]["select"] == ("+daily",)
         screen("plan_command", result.stdout)

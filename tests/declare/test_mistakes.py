@@ -289,8 +289,17 @@ KEYS = [
     (D, "timeseries: {event_time_column: session_start, partition_column: day, granularity: day}\n", "", [
         "missing-key models/daily.sql:2 `materialization: table` (an incremental table is built cell by cell of time)",
     ]),
-    (D, "incremental: {}", "incremental: {forward_only: true}", [
-        "not-supported-yet models/daily.sql:4 `forward_only`",
+    (D, "incremental: {}", "incremental: {on_additive_change: allow}", [
+        "not-supported-yet models/daily.sql:4 `on_additive_change`",
+    ]),
+    (D, "incremental: {}", "incremental: {forward_only: 3}", [
+        "wrong-type models/daily.sql:4 `3`",
+    ]),
+    (D, "incremental: {}", "incremental: {late: never}", [
+        "bad-value models/daily.sql:4 `never` (new, earlier)",
+    ]),
+    (D, "incremental: {}", "incremental: {}\nforward_only: true", [
+        "needless-key models/daily.sql:5 `forward_only`",
     ]),
     (D, "incremental: {}", "incremental: {unique_key: [dya]}", ["unknown-column models/daily.sql:4 `dya` (day)"]),
     (D, "incremental: {}", "incremental: {lookback: 3}", ["needless-lookback models/daily.sql:4 `lookback`"]),

@@ -32,6 +32,7 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 BARE: Mapping[str, tuple[str, ...]] = {
     "window-empty": ("plan", "run", "restate", "backbuild"),
     "window-unaligned": ("plan", "run", "restate", "backbuild"),
+    "not-forward-only": ("plan", "run", "apply"),
     "unknown-session": ("quarantine",),
     "sessions-by-identifier": ("quarantine",),
     "bad-filter": ("show",),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from infold.core.clock import Clock
@@ -19,6 +20,7 @@ from infold.core.model import table_name
 from infold.core.record import (
     Applied,
     Arrival,
+    ForwardOnly,
     Outcome,
     QuarantinedSession,
     Receipt,
@@ -63,6 +65,7 @@ class MemoryLedger:
         self._locations: dict[str, str] = {}
         self._definitions: dict[str, tuple[Definition, int]] = {}
         self._applied: dict[str, Applied] = {}
+        self._forward_only: dict[str, ForwardOnly] = {}
         self._belongs: tuple[str, str] | None = None
 
     # -- the lease
@@ -146,7 +149,7 @@ class MemoryLedger:
             model.quarantined.pop(key, None)
         model.quarantined.update((held.key, held) for held in outcome.quarantined)
         model.left_out = model.left_out if outcome.left_out is None else outcome.left_out
-        self._traces[outcome.model] = outcome.trace
+        self._put_trace(outcome.trace)
 
     def close_step(self, step: str, state: str, error: str | None = None) -> None:
         """Mark an open step failed or forgotten."""
@@ -319,6 +322,7 @@ class MemoryLedger:
         definitions: Mapping[str, Definition],
         applied: Mapping[str, str],
         adopted: Mapping[str, str],
+        forward_only: Mapping[str, ForwardOnly] = MappingProxyType({}),
     ) -> None:
         """Keep definitions."""
         now = self._write()
@@ -331,9 +335,25 @@ class MemoryLedger:
             else Applied(digest, now)
             for name, digest in applied.items()
         }
+        for name in before.keys() | applied.keys():
+            if before.get(name) != self._applied.get(name):
+                self._forward_only.pop(name, None)
+        self._forward_only |= forward_only
         for name, digest in adopted.items():
-            of = definitions[digest].fingerprint
-            self._traces[name] = replace(self._traces[name], definition=digest, fingerprint=of)
+            of, trace = definitions[digest].fingerprint, self._traces[name]
+            earlier = tuple(one for one in trace.earlier if one.definition != digest)
+            trace = replace(trace, definition=digest, fingerprint=of, earlier=earlier)
+            self._put_trace(trace)
+
+    def _put_trace(self, trace: Trace) -> None:
+        self._traces[trace.model] = trace
+        change = self._forward_only.get(trace.model)
+        if change is not None and change.digest == trace.definition:
+            del self._forward_only[trace.model]
+
+    def forward_only(self) -> Mapping[str, ForwardOnly]:
+        """Those that are yet to be carried out."""
+        return dict(self._forward_only)
 
     def definitions(self, digests: Iterable[str]) -> Mapping[str, Definition]:
         """Those that were kept."""
@@ -365,6 +385,7 @@ class MemoryLedger:
             gone = Outcome(model, number, Trace(model, ""), whole=True)
             _commit(known, gone, self._steps[step], Interval(now, now + 1), now)
         self._traces.pop(model, None)
+        self._forward_only.pop(model, None)
         self._locations.pop(table_name(model), None)
         if known is not None:
             known.cells, known.quarantined, known.left_out = {}, {}, None

@@ -10,11 +10,11 @@ from tests.ledger.steps import change, do, kept_of, next_run, outcome
 
 from infold.core.definition_text import digest_of
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
-from infold.core.interval import EVER, Interval, Ranges
+from infold.core.interval import EVER, MIN, Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.ports import Ledger
-from infold.core.record import Arrival, Outcome, Receipt
-from infold.core.trace import Cause, CellState, Pending, Trace
+from infold.core.record import Arrival, ForwardOnly, Outcome, Receipt
+from infold.core.trace import Cause, CellState, EarlierCells, Pending, Trace
 from infold.core.unchanged import Unchanged
 from infold.messages import errors
 
@@ -622,6 +622,59 @@ def test_a_trace_without_a_definition_adopts_one(ledger: Ledger) -> None:
 
     after = replace(before, definition="d1", fingerprint="another")
     assert ledger.traces()["events"] == after
+
+
+def test_a_trace_keeps_which_definition_is_in_force_where(ledger: Ledger) -> None:
+    """Cells of earlier definitions are read back, each with its own; another definition with the
+    same rows takes the place of the newest alone, and joins cells of its own.
+    """
+    earlier = (
+        EarlierCells(Ranges((Interval(MIN, DAYS[0].start), DAYS[1])), "d1"),
+        EarlierCells(Ranges((DAYS[0],)), "d2"),
+    )
+    built = outcome(1, change(DAYS[0], 3))
+    do(ledger, replace(built, trace=replace(built.trace, definition="d3", earlier=earlier)))
+    assert ledger.traces()["events"].definition == "d3"
+    assert ledger.traces()["events"].earlier == earlier
+
+    same = replace(kept_of("events"), fingerprint="another")
+    ledger.keep_definitions({"d4": same}, {}, {"events": "d4"})
+    assert ledger.traces()["events"].definition == "d4"
+    assert ledger.traces()["events"].earlier == earlier
+    ledger.keep_definitions({"d2": same}, {}, {"events": "d2"})
+    assert ledger.traces()["events"].definition == "d2"
+    assert ledger.traces()["events"].earlier == earlier[:1]
+
+    do(ledger, outcome(2, change(DAYS[0], 4, before=3)))
+    assert ledger.traces()["events"].earlier == ()
+
+
+def test_a_forward_only_change_is_kept_until_it_is_carried_out(ledger: Ledger) -> None:
+    """It is there until a trace names its definition, another one is applied, or the model is
+    forgotten.
+    """
+    one, two = kept_of("events"), kept_of("events", "SELECT 2")
+    both = {"d1": one, "d2": two}
+    asked = {"events": ForwardOnly("d1", 5)}
+    built = outcome(1, change(DAYS[0], 3))
+
+    ledger.keep_definitions(both, {"events": "d1"}, {}, asked)
+    ledger.keep_definitions(both, {"events": "d1"}, {})
+    assert ledger.forward_only() == asked
+    do(ledger, replace(built, trace=replace(built.trace, definition="d0")))
+    assert ledger.forward_only() == asked
+    again = outcome(2, change(DAYS[0], 4, before=3))
+    do(ledger, replace(again, trace=replace(again.trace, definition="d1")))
+    assert ledger.forward_only() == {}
+
+    ledger.keep_definitions(both, {"events": "d2"}, {}, {"events": ForwardOnly("d2", None)})
+    assert ledger.forward_only() == {"events": ForwardOnly("d2", None)}
+    ledger.keep_definitions(both, {"events": "d1"}, {})
+    assert ledger.forward_only() == {}
+
+    ledger.keep_definitions(both, {"events": "d1"}, {}, asked)
+    ledger.forget("events")
+    assert ledger.forward_only() == {}
 
 
 def test_locations_are_remembered_name_by_name(ledger: Ledger) -> None:

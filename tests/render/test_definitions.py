@@ -10,9 +10,10 @@ from tests.declare.shop import project
 
 from infold.analysis.definitions.compare import compare_projects
 from infold.core.definition import Category, Difference, How, Redefinition
-from infold.core.interval import Ranges
+from infold.core.interval import Ranges, parse_instant_text
 from infold.core.plan import Action, Plan, Reason, Step
 from infold.core.trace import Cause
+from infold.messages import apply_errors
 from infold.messages.errors import Spot
 from infold.planning.rebuckets import ADDED_UP
 from infold.render.definitions import definitions_json, definitions_part
@@ -152,9 +153,29 @@ def test_json() -> None:
                 }
             ],
             "how": "rebuild",
+            "effective_from": None,
             "derived": None,
             "rows": 300,
             "columns_kept": ["day", "revenue"],
             "losses": [],
         }
     ]
+
+
+def test_forward_only_changes() -> None:
+    """Of a forward-only change the instant is shown, and why one is refused, if it is."""
+    at = parse_instant_text("2024-04-01")
+    change = Redefinition(
+        "daily", Category.FORWARD_ONLY, (), How.DERIVE, None, None, effective_from=at
+    )
+    refused = replace(
+        change,
+        effective_from=None,
+        refused=apply_errors.not_forward_only(model="daily", why="its start changed"),
+    )
+
+    first, second = (definitions_part(project(ALL), plan_of(one)) for one in (change, refused))
+
+    assert "daily  forward-only  forward-only: cells before 2024-04-01 keep their rows" in first
+    assert "daily  forward-only  refused: its start changed" in second
+    assert definitions_json(plan_of(change))[0]["effective_from"] == "2024-04-01"

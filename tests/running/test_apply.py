@@ -318,6 +318,10 @@ def test_a_model_cannot_be_built_whole_for_once(shop: Project) -> None:
     """--allow-downgrade makes a definition that could not be applied."""
     for command in ("run", "plan", "apply"):
         assert infold(shop, command, "--allow-downgrade")[0] == 2
+    code, printed = infold(shop, "run", "--forward-only", "daily")
+    assert (code, "`infold apply --forward-only` does" in printed) == (2, True)
+    code, printed = infold(shop, "apply", "--effective-from", "2024-03-01")
+    assert (code, "name its models too" in printed) == (2, True)
 
 
 def test_an_automatic_target_takes_the_files(shop: Project) -> None:

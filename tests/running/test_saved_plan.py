@@ -30,7 +30,11 @@ PLAN = SavedPlan(
     warehouse="tables",
     as_of=17,
     asked=PlanOptions(
-        window=Interval(1, 2), selected=frozenset({"daily"}), batch_size=3, ignore_cron=True
+        window=Interval(1, 2),
+        selected=frozenset({"daily"}),
+        batch_size=3,
+        ignore_cron=True,
+        forward_only={"daily": 5, "weekly": None},
     ),
     applied={"daily": "a"},
     definitions={"daily": "b"},

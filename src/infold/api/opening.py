@@ -19,6 +19,7 @@ from infold.core.model import Apply, Source
 from infold.core.plan import Observations, PlanOptions
 from infold.core.project import Project
 from infold.core.trace import CellState
+from infold.inspecting.as_built import Stretches
 from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.messages.errors import InfoldError, InfoldErrors
 from infold.running.ledger_consistency import refuse_other_project
@@ -154,7 +155,8 @@ def observer(
         times if estimate else None,
         frozenset(asked.restated) if asked else frozenset(),
         count,
-        redefinitions=ChangedDefinitions(project, book),
+        redefinitions=ChangedDefinitions(project, book, asked.forward_only if asked else {}),
+        stretches=Stretches(project, book, declared=True),
     )
 
 
@@ -173,7 +175,9 @@ def observe_all(
     error.
     """
     looking = observer(project, as_of, estimate=True, asked=asked)
-    changes = ChangedDefinitions(project, looking.ledger)
+    changes = ChangedDefinitions(
+        project, looking.ledger, asked.forward_only if asked is not None else {}
+    )
     looking.redefinitions = changes
     return replace(looking.observe_all(), redefinitions=changes.all())
 

@@ -64,7 +64,7 @@ def command(
         return
     project = options.project_to_apply()
     asked = options.plan_options(project)
-    observed = api.observe_all(project, as_of=options.instant)
+    observed = api.observe_all(project, as_of=options.instant, asked=asked)
     plan = api.make_plan(project, observed, asked, select=options.selected, exclude=options.exclude)
     nothing = not (plan or plan.refused or project.applies)
     if not as_json:
@@ -139,4 +139,6 @@ _NO_OPTIONS = shared_options.BuildOptions(
     allow_downgrade=False,
     allow_destructive=(),
     as_of=None,
+    forward_only=(),
+    effective_from=None,
 )

@@ -37,7 +37,7 @@ def command(options: shared_options.BuildOptions, save: Path | None, as_json: bo
 
     project = options.project_to_apply()
     asked = options.plan_options(project)
-    observed = api.observe_all(project, as_of=options.instant)
+    observed = api.observe_all(project, as_of=options.instant, asked=asked)
     plan = api.make_plan(project, observed, asked, select=options.selected, exclude=options.exclude)
     if save is not None and not plan.refused:
         saved = api.plan_to_save(

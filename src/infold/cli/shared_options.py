@@ -121,6 +121,12 @@ _NO_DOWNGRADE = (
 )
 
 
+_ONLY_APPLY = (
+    "A run of this target changes no definition: `infold apply --forward-only` does, as the target "
+    "has `apply: manual`."
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class BuildOptions:
     """The models, window and options that say what is brought up to date."""
@@ -137,8 +143,13 @@ class BuildOptions:
     allow_downgrade: bool
     allow_destructive: tuple[str, ...]
     as_of: str | None
+    forward_only: tuple[str, ...]
+    effective_from: str | None
 
     def __post_init__(self) -> None:
+        if self.effective_from and not self.forward_only:
+            why = "--effective-from says from when --forward-only counts; name its models too."
+            raise click.UsageError(why)
         if self.auto and (self.start or self.end):
             why = "--auto means everything that is stale; leave it out with a window."
             raise click.UsageError(why)
@@ -157,7 +168,12 @@ class BuildOptions:
 
     def project(self) -> Project:
         """The project, read and checked, as a run goes on with it."""
-        return opened_to_build(downgrade=self.allow_downgrade)
+        from infold.core.model import Apply
+
+        project = opened_to_build(downgrade=self.allow_downgrade)
+        if self.forward_only and project.target.apply is Apply.MANUAL:
+            raise click.UsageError(_ONLY_APPLY)
+        return project
 
     def project_to_apply(self) -> Project:
         """The project as it is once the definitions of these models are applied."""
@@ -178,6 +194,10 @@ class BuildOptions:
             batch_size=cells_at_once(self.batch_size, per_partition=self.per_partition),
             ignore_cron=self.ignore_cron,
             allow_destructive=frozenset(self.allow_destructive),
+            forward_only=dict.fromkeys(
+                sorted(select_models(project, self.forward_only)) if self.forward_only else (),
+                requested_window.parse_instant("--effective-from", self.effective_from),
+            ),
         )
 
     @property
@@ -194,6 +214,8 @@ class BuildOptions:
             "allow-downgrade": self.allow_downgrade,
             "allow-destructive": self.allow_destructive,
             "as-of": self.as_of,
+            "forward-only": self.forward_only,
+            "effective-from": self.effective_from,
         }
         return "".join(_typed(name, value) for name, value in options.items())
 
@@ -244,6 +266,18 @@ def build_options(command: Command) -> Command:
             "this once. Repeatable.",
         ),
         as_of,
+        click.option(
+            "--forward-only",
+            multiple=True,
+            metavar="TERM",
+            help="Changed definitions of these models hold from the first cell that is not built; "
+            "earlier cells keep their rows. Repeatable.",
+        ),
+        click.option(
+            "--effective-from",
+            metavar="TIME",
+            help="With --forward-only: they hold from this start of a cell on.",
+        ),
     )
     return _declared(command, options, "options", BuildOptions)
 

@@ -14,7 +14,7 @@ from enum import StrEnum
 from infold.core.model import Model, OnLoss, Source
 from infold.core.project import Node
 from infold.core.quoting import quoted
-from infold.messages.errors import Spot
+from infold.messages.errors import InfoldError, Spot
 
 
 class Category(StrEnum):
@@ -143,6 +143,8 @@ class Derivation:
     read_by_value: frozenset[str] = frozenset()
     stored: tuple[str, ...] = ()
     """All columns of the old definition."""
+    added: frozenset[str] = frozenset()
+    """New columns that are NULL in the stored rows, as these are of an earlier definition."""
 
     @property
     def plain(self) -> tuple[tuple[str, str], ...]:
@@ -181,6 +183,10 @@ class Redefinition:
     renamed: tuple[tuple[str, str], ...] = ()
     """With ``How.EVOLVE``: stored columns and their new names."""
     on_loss: OnLoss | None = None
+    effective_from: int | None = None
+    """Of a change that is forward-only: cells before this instant keep their rows."""
+    refused: InfoldError | None = None
+    """Why it cannot be forward-only, though that is asked for."""
 
 
 class Decides(StrEnum):
@@ -229,6 +235,8 @@ KEYS: Mapping[str, Decides] = {
     "Incremental.strategy": Decides.METADATA,
     "Incremental.backfill_limit": Decides.METADATA,
     "Incremental.on_definition_change": Decides.METADATA,
+    "Incremental.forward_only": Decides.METADATA,  # of the change that comes next
+    "Incremental.late": Decides.METADATA,
     "Sessions.user": Decides.CONTENT,
     "Sessions.gap": Decides.CONTENT,
     "Sessions.identifier": Decides.CONTENT,

@@ -208,6 +208,15 @@ class OnLoss(StrEnum):
     ALLOW = "allow"
 
 
+class Late(StrEnum):
+    """By which definition late rows are computed where cells keep the rows of an earlier one."""
+
+    EARLIER = "earlier"
+    """By the one in force there."""
+    NEW = "new"
+    """By the newest; it is in force there from then on."""
+
+
 @dataclass(frozen=True, slots=True)
 class DeclaredBound:
     """How far around its cell a model reads an input, as its author says; microseconds."""
@@ -241,6 +250,9 @@ class Incremental:
     backfill_limit: int | None = None
     """How much event time of a first build or rebuild one run takes on; microseconds."""
     on_definition_change: DefinitionChange = DefinitionChange.COMPLETE
+    forward_only: bool = False
+    """Whether a changed definition leaves the cells that are built already as they are."""
+    late: Late = Late.EARLIER
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from infold.core.definition import Derivation, Loss, Redefinition
 from infold.core.files import IngestedFile, ListedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.model import OnLoss
+from infold.core.project import Stretch
 from infold.core.trace import Cause, CellChange, CellState, Trace
 from infold.messages.errors import InfoldError
 
@@ -120,6 +121,8 @@ class ModelObservation:
     """The change of its definition since its table was built; None where no row can change."""
     inputs_kept: frozenset[str] = frozenset()
     """Inputs whose changed definitions are proven to keep all columns that it reads."""
+    earlier: tuple[Stretch, ...] = ()
+    """The cells that keep the rows of earlier definitions; none ordinarily."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +149,11 @@ class PlanOptions:
     restated: Mapping[str, Ranges] = field(default_factory=dict)
     build_missing_in: Mapping[str, Ranges] = field(default_factory=dict)
     jobs: int | None = None
+    forward_only: Mapping[str, int | None] = field(default_factory=dict)
+    """
+    Models with changed definitions that hold from an instant on; None: from the first cell that is
+    not built.
+    """
     not_derived: frozenset[str] = frozenset()
     """Models with rows that do not follow from the stored ones to the letter, as was found."""
     allow_destructive: frozenset[str] = frozenset()

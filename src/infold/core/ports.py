@@ -1,8 +1,7 @@
 """
 What the outside must supply: the ledger, the tables, the engine, the clock.
 
-Tables are read without a JVM and written by an engine. These are the only protocols of the program;
-adapters live in ``ledger``, ``lake`` and ``spark``.
+The only protocols of the program. Adapters live in ``ledger``, ``lake`` and ``spark``.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from infold.core.plan import ChangedKeyRows, Step
 from infold.core.record import (
     Applied,
     Arrival,
+    ForwardOnly,
     Outcome,
     QuarantinedSession,
     Receipt,
@@ -148,13 +148,15 @@ class Ledger(Protocol):
         definitions: Mapping[str, Definition],
         applied: Mapping[str, str],
         adopted: Mapping[str, str],
+        forward_only: Mapping[str, ForwardOnly] = ...,
     ) -> None:
         """
-        Keep definitions, by their digests, for good. ``applied`` are the digests of those that are
-        used from now on, all of them; those that are as before keep their time. ``adopted`` are
-        digests of these definitions, for models with a table that has the same rows by them: the
-        traces name them from now on.
+        Keep definitions by their digests. All that are used from now on are ``applied``. Traces of
+        tables with the same rows by an ``adopted`` one name it, and others end ``forward_only``.
         """
+
+    def forward_only(self) -> Mapping[str, ForwardOnly]:
+        """The forward-only changes that are yet to be carried out, by model."""
 
     def definitions(self, digests: Iterable[str]) -> Mapping[str, Definition]:
         """The definitions with these digests, as far as they were kept."""

@@ -214,6 +214,24 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
+class Stretch:
+    """
+    Cells of a table that keep the rows of an earlier definition of their model.
+
+    ``project`` has the model by that definition, and the views that the definition reads.
+    """
+
+    cells: Ranges
+    model: str
+    project: Project
+
+    @property
+    def node(self) -> Node:
+        """The model by the definition in force in these cells."""
+        return self.project[self.model]
+
+
+@dataclass(frozen=True, slots=True)
 class AppliedDefinitions:
     """
     The applied definitions of a target in which `infold apply` applies them.

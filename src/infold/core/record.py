@@ -182,6 +182,18 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
+class ForwardOnly:
+    """
+    A change to the definition with this ``digest`` that leaves earlier cells as they are.
+
+    ``effective_from`` is where the cells begin that it holds for; None: after those with rows.
+    """
+
+    digest: str
+    effective_from: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Arrival:
     """Rows of one ingest: received in ``received`` (of the run), with event times in ``cell``."""
 

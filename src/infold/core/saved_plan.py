@@ -114,6 +114,7 @@ def text_of(saved: SavedPlan) -> str:
             "batch_size": saved.asked.batch_size,
             "ignore_cron": saved.asked.ignore_cron,
             "allow_destructive": sorted(saved.asked.allow_destructive),
+            "forward_only": dict(sorted(saved.asked.forward_only.items())),
         },
         "applied": dict(sorted(saved.applied.items())),
         "definitions": dict(sorted(saved.definitions.items())),
@@ -172,6 +173,10 @@ def _plan(value: Mapping[str, Any]) -> SavedPlan:
             batch_size=None if size is None else _number(size),
             ignore_cron=bool(asked["ignore_cron"]),
             allow_destructive=frozenset(map(_text, asked.get("allow_destructive", []))),
+            forward_only={
+                _text(name): None if at is None else _number(at)
+                for name, at in asked.get("forward_only", {}).items()
+            },
         ),
         applied=_texts(value["applied"]),
         definitions=_texts(value["definitions"]),

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from infold.core.interval import Granularity, Interval, Ranges
+from infold.core.interval import MIN, Granularity, Interval, Ranges
 
 UNKNOWN = "unknown"
 """The fingerprint of a table that a dead run replaced: its content is unknown, so it is rebuilt."""
@@ -197,6 +197,14 @@ def merge_pending(pending: Iterable[Pending]) -> tuple[Pending, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class EarlierCells:
+    """Cells that keep the rows of an earlier definition: which, and its digest."""
+
+    cells: Ranges
+    definition: str
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """
     The definition and the input versions of a table's last build.
@@ -213,6 +221,23 @@ class Trace:
     applied_entry: int = 0
     definition: str = ""
     """The digest of the definition that built the rows; empty where it was not kept."""
+    earlier: tuple[EarlierCells, ...] = ()
+    """The cells that ``definition`` does not hold for, each with the one in force there."""
+
+    @property
+    def earlier_ranges(self) -> Ranges:
+        """All cells with the rows of earlier definitions as one set."""
+        return Ranges.of(part for entry in self.earlier for part in entry.cells)
+
+    @property
+    def mixed(self) -> bool:
+        """
+        Whether rows of two definitions are there without a record of which are where.
+
+        A version of infold left a part pending for its definition. After a forward-only change that
+        means no more than that cells are to be built by the newest one.
+        """
+        return not self.earlier and any(one.cause is Cause.DEFINITION for one in self.pending)
 
     @property
     def pending_ranges(self) -> Ranges:
@@ -223,6 +248,32 @@ class Trace:
         """The trace once these cells are built too."""
         left = (Pending(entry.cause, entry.ranges - built) for entry in self.pending)
         return replace(self, pending=tuple(entry for entry in left if entry.ranges))
+
+    def redefined_from(self, at: int, definition: str) -> tuple[EarlierCells, ...]:
+        """The cells of earlier definitions once ``definition`` holds from an instant on."""
+        newest = EarlierCells(Ranges.ever() - self.earlier_ranges, self.definition)
+        return merge_earlier(
+            (
+                EarlierCells(entry.cells & Ranges((Interval(MIN, at),)), entry.definition)
+                for entry in (*self.earlier, newest)
+            ),
+            definition,
+        )
+
+    def built_anew(self, cells: Ranges) -> tuple[EarlierCells, ...]:
+        """The cells of earlier definitions once the newest one has built some of them."""
+        left = (EarlierCells(one.cells - cells, one.definition) for one in self.earlier)
+        return merge_earlier(left, self.definition)
+
+
+def merge_earlier(entries: Iterable[EarlierCells], newest: str = "") -> tuple[EarlierCells, ...]:
+    """One entry for each definition with cells, but for the ``newest``; the first cells first."""
+    found: dict[str, Ranges] = {}
+    for entry in entries:
+        found[entry.definition] = found.get(entry.definition, Ranges()) | entry.cells
+    found.pop(newest, None)
+    entries = (EarlierCells(cells, digest) for digest, cells in found.items() if cells)
+    return tuple(sorted(entries, key=lambda entry: entry.cells.parts[0]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from infold.core.model import (
     Deduplicate,
     DefinitionChange,
     Incremental,
+    Late,
     Materialization,
     Model,
     OnLoss,
@@ -21,6 +22,7 @@ from infold.core.model import (
     Timeseries,
 )
 from infold.declare.keys import Keys
+from infold.declare.misplaced_keys import ONLY_INCREMENTAL, misplaced_key_hint
 from infold.declare.sessions import read_sessions
 from infold.declare.tree import Value, merge
 from infold.messages import findings
@@ -42,7 +44,6 @@ KEYS = (
 )
 LATER = (
     "audits",
-    "forward_only",
     "owner",
     "partitioned_by",
 )
@@ -63,11 +64,10 @@ INCREMENTAL = (
     "backfill_limit",
     "on_definition_change",
     "on_destructive_change",
-)
-LATER_INCREMENTAL = (
     "forward_only",
-    "on_additive_change",
+    "late",
 )
+LATER_INCREMENTAL = ("on_additive_change",)
 BOUND = ("before", "after")
 LATER_MATERIALIZATIONS = ("seed", "scd_type_2", "incremental")
 GRANULARITIES = ("hour", "day", "week", "month", "quarter", "year")
@@ -109,7 +109,7 @@ def read_model(
     """
     where = f"model {name}"
     before = len(errors)
-    known = {key: entry for key, entry in own.entries.items() if key != "backfill_limit"}
+    known = {key: entry for key, entry in own.entries.items() if key not in ONLY_INCREMENTAL}
     mine = Keys(replace(own, entries=known), where, errors)
     mine.check(KEYS, LATER)
     keys = Keys(merge(own, defaults) or own, where, errors, misspelled=mine.misspelled)
@@ -127,11 +127,12 @@ def read_model(
                     at,
                     key=key,
                     where=f"materialization {kind}",
-                    todo=_misplaced_key_hint(kind, key),
+                    todo=misplaced_key_hint(kind, key),
                 )
             )
-    if "backfill_limit" in own.entries:
-        errors.append(_no_backfill_limit(own.keys["backfill_limit"], kind))
+    for key, misplaced in ONLY_INCREMENTAL.items():
+        if key in own.entries:
+            errors.append(misplaced(own.keys[key], kind))
     meant = {key: value for key, value in keys.entries.items() if key in _MEANT_FOR[kind]}
     keys.value = replace(keys.value, entries=meant)
     section = keys.section("incremental")
@@ -177,37 +178,6 @@ def _renamed_from(keys: Keys) -> tuple[tuple[str, str], ...]:
         return ()
     found = ((name, section.text(name)) for name in section.entries)
     return tuple((new, old) for new, old in found if old)
-
-
-def _misplaced_key_hint(kind: Materialization, key: str) -> str:
-    """What is meant by a key at the wrong place."""
-    if key == "start" and kind is Materialization.TABLE:
-        return "A table that is built cell by cell says it in `incremental`, as `start`."
-    if key == "incremental" and kind in (Materialization.EVENTS, Materialization.SESSIONS):
-        return (
-            f"{kind.capitalize()} fold in what comes as it is; their `start` is a key of its own."
-        )
-    return ""
-
-
-def _no_backfill_limit(at: Spot, kind: Materialization) -> InfoldError:
-    if kind is Materialization.TABLE:
-        todo = "A table that is built cell by cell says it in `incremental`, as `backfill_limit`."
-        return findings.needless_key(
-            at, key="backfill_limit", where="a table as a whole", todo=todo
-        )
-    return findings.needless_key(
-        at, key="backfill_limit", where=f"materialization {kind}", todo=WHOLE
-    )
-
-
-WHOLE = (
-    "New files are ingested whole, once: when the rows of a file are is not known before it is "
-    "read, and sessions of a part of the events are not the sessions of all. To spread it over "
-    "runs, move the files into the landing folder in portions, with `infold run` after each; or "
-    "begin late, with `start`."
-)
-"""Why there is no limit for ingested files, and what to use instead."""
 
 
 def _timeseries(keys: Keys, kind: Materialization) -> Timeseries | None:
@@ -282,6 +252,8 @@ def _incremental(section: Keys, overrides: tuple[Override, ...]) -> Incremental 
             section.choice("on_definition_change", tuple(DefinitionChange))
             or DefinitionChange.COMPLETE
         ),
+        forward_only=section.flag("forward_only", default=False),
+        late=Late(section.choice("late", tuple(Late)) or Late.EARLIER),
     )
     return found if section.flag("enabled", default=True) else None
 

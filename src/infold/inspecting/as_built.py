@@ -8,8 +8,9 @@ from functools import cached_property
 from infold.core.definition import Definition
 from infold.core.interval import datetime_of
 from infold.core.ports import Ledger
-from infold.core.project import Project
-from infold.core.trace import Trace
+from infold.core.project import Project, Stretch
+from infold.core.trace import EarlierCells, Trace
+from infold.messages import apply_errors
 
 
 def project_as_built(project: Project, ledger: Ledger, trace: Trace) -> Project:
@@ -44,18 +45,23 @@ class KeptDefinitions:
         """The definition with this digest; None if it was not kept."""
         return self._ledger.definitions({digest}).get(digest)
 
-    def project_of(self, definition: Definition) -> Project | None:
+    def project_of(self, definition: Definition, *, declared: bool = False) -> Project | None:
         """
-        A project with this definition of its model.
+        A project with this definition of its model; None where it can no longer be understood.
 
-        None where it can no longer be understood.
+        Over the definitions that built its inputs, or over the ``declared`` ones.
         """
         from infold.declare.from_definitions import project_of_definition
 
-        building = self._building
+        building = self.declared if declared else self._building
         views = {digest for one in building.values() for digest in one.views.values()}
         kept = self._ledger.definitions(views | set(definition.views.values()))
         return project_of_definition(self._project, definition, building, kept)
+
+    def stays_computable(self, digest: str) -> bool:
+        """Whether a definition means the same over the declared definitions of its inputs."""
+        definition = self.definition(digest) if digest else None
+        return definition is not None and self.project_of(definition, declared=True) is not None
 
     @cached_property
     def _building(self) -> Mapping[str, Definition]:
@@ -65,6 +71,48 @@ class KeptDefinitions:
         built = self._ledger.definitions(digests.values())
         found = dict(self.declared)
         return found | {name: built[one] for name, one in digests.items() if one in built}
+
+
+class Stretches:
+    """
+    The cells of tables that keep rows of earlier definitions, with these definitions compiled.
+
+    Over the definitions that built their inputs, or over the ``declared`` ones, by which a run
+    goes. Each definition is compiled once.
+    """
+
+    def __init__(self, project: Project, ledger: Ledger, *, declared: bool) -> None:
+        self._kept = KeptDefinitions(project, ledger)
+        self._declared = declared
+        self._found: dict[str, Project | None] = {}
+
+    def __call__(self, trace: Trace) -> tuple[Stretch, ...]:
+        """
+        Those of one table.
+
+        Raises ``earlier_definition_unknown`` where one is not understood any more.
+        """
+        return tuple(
+            Stretch(one.cells, trace.model, self._project(trace, one)) for one in trace.earlier
+        )
+
+    def _project(self, trace: Trace, one: EarlierCells) -> Project:
+        digest = one.definition
+        if digest not in self._found:
+            self._found[digest] = self._compiled(digest)
+        project = self._found[digest]
+        if project is None:
+            cells = ", ".join(map(str, one.cells))
+            raise apply_errors.earlier_definition_unknown(
+                model=trace.model, cells=cells, digest=digest[:12]
+            )
+        return project
+
+    def _compiled(self, digest: str) -> Project | None:
+        definition = self._kept.definition(digest)
+        if definition is None:
+            return None
+        return self._kept.project_of(definition, declared=self._declared)
 
 
 def earlier_definition_note(ledger: Ledger, trace: Trace) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from infold.core.definition import Category, How, Loss, Lost, Redefinition
@@ -24,10 +25,20 @@ if TYPE_CHECKING:
 
 
 class ChangedDefinitions:
-    """Compares the models of a project with what the ledger keeps of them; each pair once."""
+    """
+    Compares the models of a project with what the ledger keeps of them; each pair once.
 
-    def __init__(self, project: Project, ledger: Ledger) -> None:
-        self._project, self._ledger = project, ledger
+    Changes to models of ``forward_only`` are to leave the cells before an instant as they are;
+    None: before the first cell that is not built.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        ledger: Ledger,
+        forward_only: Mapping[str, int | None] = MappingProxyType({}),
+    ) -> None:
+        self._project, self._ledger, self._forward_only = project, ledger, forward_only
         self._kept = KeptDefinitions(project, ledger)
         self._found: dict[tuple[str, str], Redefinition | None] = {}
 
@@ -39,8 +50,27 @@ class ChangedDefinitions:
                 continue
             change = self._change(self._project[name], trace.definition)
             if change is not None:
-                found[name] = change
+                found[name] = self._as_asked(change, trace)
         return found
+
+    def _as_asked(self, change: Redefinition, trace: Trace) -> Redefinition:
+        """The change of a model with a table, forward-only where that was asked for."""
+        from infold.planning.forward_only import forward_only
+
+        node = self._project[change.model]
+        incremental = node.model.incremental
+        recorded = self._ledger.forward_only().get(node.name)
+        if node.name in self._forward_only:
+            since = self._forward_only[node.name]
+        elif recorded is not None and recorded.digest == self._digests.get(node.name):
+            since = recorded.effective_from
+        elif incremental is not None and incremental.forward_only:
+            since = None
+        else:
+            return change
+        computable = self._kept.stays_computable(trace.definition)
+        cells = self._ledger.cells(node.name)
+        return forward_only(change, trace, since, cells, computable=computable)
 
     def all(self) -> tuple[Redefinition, ...]:
         """
@@ -61,7 +91,11 @@ class ChangedDefinitions:
             if trace and known and trace.fingerprint != self._fingerprint(node, digest):
                 digest = trace.definition
             if digest or trace is not None:
-                found.append(self._change(node, digest))
+                change = self._change(node, digest)
+                built = trace is not None and trace.fingerprint != node.fingerprint
+                if change is not None and trace is not None and built:
+                    change = self._as_asked(change, trace)
+                found.append(change)
             else:
                 found.append(_new(node))
         gone = [name for name in applied if name not in self._project]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from infold.core.definition import Definition
-from infold.core.interval import Interval, show_duration, show_instant
+from infold.core.interval import Interval, Ranges, datetime_of, show_duration, show_instant
 from infold.core.model import Deduplicate, Kind, Strategy, table_name
 from infold.core.project import Batches, Bound, Input, Node
 from infold.core.queries import SessionsQuery
 from infold.core.record import Arrival, StepRecord
 from infold.core.report import AppliedDefinition, ExplainedInput, Explanation
+from infold.core.trace import EarlierCells, Trace
 from infold.planning import cron
 from infold.planning.planner import plan
 from infold.running.observe import Observer
@@ -72,6 +73,7 @@ def explain(
             *_deduplication_notes(node, sum(entry.rows for entry in cells)),
             *_fold_notes(node),
             *_incremental_notes(node, observer.as_of),
+            *_definitions_in_force(observer, trace, cell),
         ),
     )
 
@@ -173,6 +175,24 @@ def _incremental_notes(node: Node, as_of: int) -> tuple[tuple[str, str], ...]:
         names = ", ".join(node.filters)
         notes.append(("filters", f"{names} mean all time: infold filters each input itself"))
     return tuple(notes)
+
+
+def _definitions_in_force(
+    observer: Observer, trace: Trace | None, cell: Interval | None
+) -> tuple[tuple[str, str], ...]:
+    """Which definition holds in which cells, after forward-only changes; or in one of them."""
+    if trace is None or not trace.earlier:
+        return ()
+    newest = EarlierCells(Ranges.ever() - trace.earlier_ranges, trace.definition)
+    found = []
+    for one in (*trace.earlier, newest):
+        at = observer.ledger.kept_at(one.definition)
+        since = "" if at is None else f", kept since {datetime_of(at):%Y-%m-%d %H:%M}"
+        which = "the newest" if one is newest else "an earlier one"
+        if cell is None or one.cells.overlaps(cell):
+            where = f"{', '.join(map(str, one.cells))}: " if cell is None else ""
+            found.append(f"{where}{which}, {one.definition[:12]}{since}")
+    return tuple(("definition" if at == 0 else "", text) for at, text in enumerate(found))
 
 
 _BATCHES = {

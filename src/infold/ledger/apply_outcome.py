@@ -11,9 +11,9 @@ import json
 from collections.abc import Iterable
 
 from infold.core.files import FilesOutcome
-from infold.core.interval import EVER, Interval
+from infold.core.interval import Interval, Ranges
 from infold.core.record import Outcome
-from infold.core.trace import CellChange, CellState, Trace
+from infold.core.trace import CellChange, CellState, EarlierCells, Trace
 from infold.ledger.database import Query
 
 
@@ -84,8 +84,7 @@ def put_trace(query: Query, trace: Trace) -> None:
     """Replace a model's trace."""
     drop_trace(query, trace.model)
     query.run("add_trace", model=trace.model, fingerprint=trace.fingerprint)
-    if trace.definition:
-        put_trace_definition(query, trace.model, trace.definition)
+    put_trace_definitions(query, trace)
     if trace.applied_entry:
         query.run("add_trace_entries", model=trace.model, newest=trace.applied_entry)
     query.many(
@@ -123,16 +122,25 @@ def drop_trace(query: Query, model: str) -> None:
         query.run(name, model=model)
 
 
-def put_trace_definition(query: Query, model: str, digest: str) -> None:
-    """Record the definition of all rows of a table."""
-    query.run("drop_trace_definitions", model=model)
-    query.run(
+def put_trace_definitions(query: Query, trace: Trace) -> None:
+    """Record which definition holds where; a forward-only change to the newest is carried out."""
+    query.run("drop_trace_definitions", model=trace.model)
+    newest = EarlierCells(Ranges.ever() - trace.earlier_ranges, trace.definition)
+    query.many(
         "add_trace_definition",
-        model=model,
-        range_start=EVER.start,
-        range_end=EVER.end,
-        digest=digest,
+        [
+            {
+                "model": trace.model,
+                "range_start": part.start,
+                "range_end": part.end,
+                "digest": entry.definition,
+            }
+            for entry in (*trace.earlier, newest)
+            for part in entry.cells
+            if entry.definition
+        ],
     )
+    query.run("drop_carried_out", model=trace.model, digest=trace.definition)
 
 
 def vanished(

@@ -15,7 +15,7 @@ from typing import Any
 from infold.core.files import FileCell, FilesOutcome, IngestedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.record import COUNTS, Outcome, QuarantinedSession, Receipt
-from infold.core.trace import Cause, CellChange, CellState, Pending, Trace
+from infold.core.trace import Cause, CellChange, CellState, EarlierCells, Pending, Trace
 from infold.core.unchanged import Unchanged
 
 
@@ -144,6 +144,7 @@ def _trace(trace: Trace) -> dict[str, Any]:
         "entries": trace.applied_entry,
         "definition": trace.definition,
         "pending": [[entry.cause.value, _ranges(entry.ranges)] for entry in trace.pending],
+        "earlier": [[entry.definition, _ranges(entry.cells)] for entry in trace.earlier],
     }
 
 
@@ -157,6 +158,9 @@ def _load_trace(raw: Mapping[str, Any]) -> Trace:
         ),
         applied_entry=raw.get("entries", 0),
         definition=raw.get("definition", ""),
+        earlier=tuple(
+            EarlierCells(_load_ranges(parts), digest) for digest, parts in raw.get("earlier", ())
+        ),
     )
 
 

@@ -48,6 +48,10 @@ SCHEMA: tuple[str, ...] = (
         "CREATE UNIQUE INDEX files_by_version ON files (source, path, fingerprint)"
     ),
     (
+        "CREATE TABLE forward_only ( model TEXT NOT NULL, digest TEXT NOT NULL, effective_from "
+        "BIGINT, PRIMARY KEY (model) ) WITHOUT ROWID"
+    ),
+    (
         "CREATE TABLE ingests ( model TEXT NOT NULL, file BIGINT NOT NULL, horizon BIGINT NOT "
         "NULL, next_due BIGINT, rows BIGINT NOT NULL, waiting BIGINT NOT NULL, set_aside BIGINT "
         "NOT NULL, dropped BIGINT NOT NULL, received_at BIGINT NOT NULL, PRIMARY KEY (model, "
@@ -168,6 +172,10 @@ SQL: dict[str, str] = {
         "INSERT INTO file_cells (model, file, cell_start, cell_end, rows, dropped) VALUES "
         "(:model, :file, :cell_start, :cell_end, :rows, :dropped)"
     ),
+    "add_forward_only": (
+        "INSERT INTO forward_only (model, digest, effective_from) VALUES (:model, :digest, "
+        ":effective_from)"
+    ),
     "add_ingest": (
         "INSERT INTO ingests (model, file, horizon, next_due, rows, waiting, set_aside, dropped, "
         "received_at) VALUES (:model, :file, :horizon, :next_due, :rows, :waiting, :set_aside, "
@@ -285,6 +293,10 @@ SQL: dict[str, str] = {
     "drop_arrivals": (
         "DELETE FROM arrivals WHERE arrivals.model = :table_name AND arrivals.version <= :upto"
     ),
+    "drop_carried_out": (
+        "DELETE FROM forward_only WHERE forward_only.model = :model AND forward_only.digest = "
+        ":digest"
+    ),
     "drop_cell": (
         "DELETE FROM cells WHERE cells.table_name = :table_name AND cells.cell_start = "
         ":cell_start AND cells.cell_end = :cell_end"
@@ -297,6 +309,7 @@ SQL: dict[str, str] = {
         "DELETE FROM changes WHERE changes.table_name = :table_name AND changes.version <= :upto"
     ),
     "drop_file_cells": "DELETE FROM file_cells WHERE file_cells.model = :model",
+    "drop_forward_only": "DELETE FROM forward_only WHERE forward_only.model = :model",
     "drop_ingest": (
         "DELETE FROM ingests WHERE ingests.model = :model AND ingests.file = :file"
     ),
@@ -345,6 +358,10 @@ SQL: dict[str, str] = {
     "finish_step": (
         "UPDATE steps SET state='done', outcome=:new_outcome, finished_at=:new_finished_at WHERE "
         "steps.id = :of_step AND (steps.state = 'intent' OR steps.state = 'prepared')"
+    ),
+    "forward_only": (
+        "SELECT forward_only.model, forward_only.digest, forward_only.effective_from FROM "
+        "forward_only ORDER BY forward_only.model"
     ),
     "heads": (
         "SELECT versions.table_name, versions.number, versions.snapshot, versions.step, "
@@ -444,7 +461,9 @@ SQL: dict[str, str] = {
         "WHERE leases.name = :of_name AND leases.token = :of_token"
     ),
     "trace_definitions": (
-        "SELECT trace_definitions.model, trace_definitions.digest FROM trace_definitions"
+        "SELECT trace_definitions.model, trace_definitions.range_start, "
+        "trace_definitions.range_end, trace_definitions.digest FROM trace_definitions ORDER BY "
+        "trace_definitions.model, trace_definitions.range_start"
     ),
     "trace_entries": (
         "SELECT trace_entries.model, trace_entries.newest FROM trace_entries"

@@ -14,10 +14,26 @@ from typing import Any
 from infold.core.definition import Definition
 from infold.core.definition_text import definition_of_text
 from infold.core.files import FileCell, IngestedFile
-from infold.core.interval import Interval, Ranges
+from infold.core.interval import EVER, Interval, Ranges
 from infold.core.manual_entry import ManualEntry
-from infold.core.record import Applied, Arrival, QuarantinedSession, RunRecord, StepRecord
-from infold.core.trace import Cause, CellChange, CellState, Pending, Trace, Version
+from infold.core.record import (
+    Applied,
+    Arrival,
+    ForwardOnly,
+    QuarantinedSession,
+    RunRecord,
+    StepRecord,
+)
+from infold.core.trace import (
+    Cause,
+    CellChange,
+    CellState,
+    EarlierCells,
+    Pending,
+    Trace,
+    Version,
+    merge_earlier,
+)
 from infold.core.unchanged import Unchanged
 from infold.ledger import codec
 from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database
@@ -99,8 +115,11 @@ class SqlLedgerReader:
         """The trace of every model that was ever built."""
         with self._database.read() as query:
             found = {model: Trace(model, text) for model, text in query.all("traces")}
-            for model, digest in query.all("trace_definitions"):
-                found[model] = replace(found[model], definition=digest)
+            definitions: dict[str, list[tuple[Interval, str]]] = {}
+            for model, start, end, digest in query.all("trace_definitions"):
+                definitions.setdefault(model, []).append((Interval(start, end), digest))
+            for model, held in definitions.items():
+                found[model] = _with_definitions(found[model], held)
             for model, newest in query.all("trace_entries"):
                 found[model] = replace(found[model], applied_entry=newest)
             for model, name, version in query.all("trace_inputs"):
@@ -133,6 +152,12 @@ class SqlLedgerReader:
         with self._database.read() as query:
             rows = query.all("applied", environment=PRODUCTION)
         return {model: Applied(digest, at) for model, digest, at in rows}
+
+    def forward_only(self) -> Mapping[str, ForwardOnly]:
+        """The forward-only changes that are yet to be carried out."""
+        with self._database.read() as query:
+            rows = query.all("forward_only")
+        return {model: ForwardOnly(digest, at) for model, digest, at in rows}
 
     def newest_versions(self) -> Mapping[str, Version]:
         """The newest version of every table."""
@@ -231,6 +256,14 @@ class SqlLedgerReader:
         """Where the metadata of tables was when a run last ended."""
         with self._database.read() as query:
             return dict(query.all("locations"))
+
+
+def _with_definitions(trace: Trace, held: Iterable[tuple[Interval, str]]) -> Trace:
+    """A trace with its definitions: the newest is the one that holds for times without end."""
+    held = tuple(held)
+    newest = next((digest for part, digest in held if part.end == EVER.end), "")
+    cells = (EarlierCells(Ranges((part,)), digest) for part, digest in held)
+    return replace(trace, definition=newest, earlier=merge_earlier(cells, newest))
 
 
 def _version_of(row: Sequence[Any]) -> Version:

@@ -258,6 +258,15 @@ trace_definitions = Table(
     **CLUSTERED,
 )
 
+forward_only = Table(
+    "forward_only",
+    metadata,
+    _text("model", key=True),
+    _text("digest"),
+    _big("effective_from", null=True),
+    **CLUSTERED,
+)
+
 applied = Table(
     "applied",
     metadata,

@@ -305,9 +305,15 @@ def _traces() -> dict[str, ClauseElement]:
         "drop_trace_inputs": _delete(s.trace_inputs, "model"),
         "drop_trace_pending": _delete(s.trace_pending, "model"),
         "drop_trace_entries": _delete(s.trace_entries, "model"),
-        "trace_definitions": select(s.trace_definitions.c.model, s.trace_definitions.c.digest),
+        "trace_definitions": select(s.trace_definitions).order_by(
+            s.trace_definitions.c.model, s.trace_definitions.c.range_start
+        ),
         "add_trace_definition": insert(s.trace_definitions),
         "drop_trace_definitions": _delete(s.trace_definitions, "model"),
+        "forward_only": select(s.forward_only).order_by(s.forward_only.c.model),
+        "add_forward_only": insert(s.forward_only),
+        "drop_forward_only": _delete(s.forward_only, "model"),
+        "drop_carried_out": _delete(s.forward_only, "model", "digest"),
     }
 
 

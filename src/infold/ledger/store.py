@@ -10,7 +10,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from infold.core.clock import Clock
@@ -20,10 +22,10 @@ from infold.core.files import ListedFile
 from infold.core.interval import datetime_of
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
-from infold.core.record import Outcome, Receipt
-from infold.core.trace import Trace
+from infold.core.record import ForwardOnly, Outcome, Receipt
+from infold.core.trace import Trace, merge_earlier
 from infold.ledger import codec
-from infold.ledger.apply_outcome import apply_outcome, drop_trace, put_trace_definition
+from infold.ledger.apply_outcome import apply_outcome, drop_trace, put_trace_definitions
 from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database, Query
 from infold.ledger.lease import NAME, Heartbeat, HeartbeatWatch, Holder, this_process
 from infold.ledger.prune import KEEP, prune_history
@@ -333,9 +335,12 @@ class SqlLedger(SqlLedgerReader):
         definitions: Mapping[str, Definition],
         applied: Mapping[str, str],
         adopted: Mapping[str, str],
+        forward_only: Mapping[str, ForwardOnly] = MappingProxyType({}),
     ) -> None:
         """Keep definitions, and record which are applied. What is known already costs no write."""
         known = self.applied()
+        asked = {**self.forward_only(), **forward_only}
+        held = self.traces() if adopted else {}
         current = {name: entry.digest for name, entry in known.items()}
         with self._database.read() as query:
             missing = {
@@ -343,7 +348,7 @@ class SqlLedger(SqlLedgerReader):
                 for digest, definition in definitions.items()
                 if query.one("definition_kept_at", digest=digest) is None
             }
-        if current == applied and not adopted and not missing:
+        if current == applied and not adopted and not missing and asked == self.forward_only():
             return
         with self._writing("keep_definitions") as query:
             now = self._clock.now()
@@ -363,6 +368,7 @@ class SqlLedger(SqlLedgerReader):
                 if current.get(name) == applied.get(name):
                     continue
                 query.run("drop_applied", environment=PRODUCTION, model=name)
+                query.run("drop_forward_only", model=name)
                 if name in applied:
                     query.run(
                         "add_applied",
@@ -371,8 +377,13 @@ class SqlLedger(SqlLedgerReader):
                         digest=applied[name],
                         applied_at=now,
                     )
+            for name, change in forward_only.items():
+                query.run("drop_forward_only", model=name)
+                query.run("add_forward_only", model=name, **asdict(change))
             for name, digest in adopted.items():
-                put_trace_definition(query, name, digest)
+                earlier = merge_earlier(held[name].earlier, digest)
+                trace = replace(held[name], definition=digest, earlier=earlier)
+                put_trace_definitions(query, trace)
                 made = definitions[digest].fingerprint
                 query.run("restamp_trace", of_model=name, new_fingerprint=made)
 
@@ -401,6 +412,7 @@ class SqlLedger(SqlLedgerReader):
                 gone = Outcome(model, head[1] + 1, Trace(model, ""), whole=True)
                 apply_outcome(query, gone, step=step, run=self._run, started=now, now=now)
             drop_trace(query, model)
+            query.run("drop_forward_only", model=model)
             query.run("drop_cells", table_name=model)
             query.run("drop_all_quarantined", model=model)
             query.run("drop_left_out", model=model)

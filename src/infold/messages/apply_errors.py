@@ -55,6 +55,36 @@ def apply_incomplete(found: Sequence[tuple[str, str]]) -> InfoldError:
     )
 
 
+# The cells before it could not stay as they are.
+not_forward_only = Message(
+    "not-forward-only",
+    "{model} cannot be changed forward-only",
+    {"why": "{why}"},
+    "Its table was left alone. Change it so that the earlier cells can stay, or let the change "
+    "build the table again: without --forward-only, or with `forward_only: false`.",
+    exit_code=ExitCode.REFUSED,
+)
+
+# It is not in the ledger, or names what its inputs no longer have.
+earlier_definition_unknown = Message(
+    "earlier-definition-unknown",
+    "cells of {model} keep the rows of an earlier definition, which is not understood any more",
+    {"cells": "{cells}", "definition": "{digest}"},
+    "Nothing of it was built, since late rows there would be lost. Give its inputs back what they "
+    "had then, or let `infold forget {model}` and a run build all of it by the newest definition.",
+    exit_code=ExitCode.REFUSED,
+)
+
+# An input was built again with other types, say.
+other_type_forward_only = Message(
+    "forward-only-types",
+    "{column} of {model} is of another type than in its table, which keeps earlier cells",
+    {"in the table": "{stored}", "by its query": "{given}"},
+    "Nothing of it was built. Cast the column to the type that it has in the table, or let "
+    "`infold forget {model}` and a run build all of it by the newest definition.",
+    exit_code=ExitCode.REFUSED,
+)
+
 bad_plan_file = Message(
     "bad-plan-file",
     "this file is not a saved plan",

@@ -21,7 +21,7 @@ _KEYS = {
         "batch_concurrency": "incremental.batch_concurrency",
         "partitioned_by": "timeseries.partition_column",
         "depends_on": "no key: what a model reads follows from its query",
-        "forward_only": "no key: a changed query builds its table again",
+        "forward_only": "incremental.forward_only",
         "auto_restatement_cron": "`infold restate`, by hand",
     },
     "dbt": {

@@ -15,9 +15,10 @@ from itertools import pairwise
 from infold.core.interval import MAX, MIN, Interval, Ranges
 from infold.core.model import DefinitionChange, Kind
 from infold.core.plan import ModelObservation, PlanOptions, Reason
-from infold.core.project import CELLS_TOGETHER, Batches, Node
+from infold.core.project import CELLS_TOGETHER, Node
 from infold.core.trace import Cause, Pending
 from infold.planning import cron
+from infold.planning.stretches import built_one_by_one, cells_reached
 
 BACKLOG = (Cause.MISSING, Cause.REDEFINED)
 """Causes of cells that the table lacks: limits apply to these."""
@@ -43,18 +44,8 @@ def completed_range(node: Node, as_of: int, ignore_cron: bool = False) -> Ranges
 
 def cells_with_rows(node: Node, model: ModelObservation) -> list[Interval]:
     """The cells that rows of the inputs can affect, in order."""
-    granularity = node.model.granularity
-    if granularity is None:
-        return []
-    reached = Ranges.of(
-        part
-        for diff in model.inputs
-        if node.input(diff.name).time_column is not None
-        for part in node.input(diff.name).times_affected(
-            Ranges.of(s.cell for s in diff.cells if s.rows)
-        )
-    )
-    return [cell for part in granularity.cover(reached) for cell in granularity.cells(part)]
+    times = {diff.name: [s.cell for s in diff.cells if s.rows] for diff in model.inputs}
+    return cells_reached(node, model, times)
 
 
 def continued_build(
@@ -133,7 +124,7 @@ def split_into_batches(
     """The batches of ``cells``, in order."""
     incremental = node.model.incremental
     size = asked.batch_size or (incremental.batch_size if incremental else None)
-    if node.batches is Batches.PER_PARTITION_ONLY:
+    if built_one_by_one(node, model):
         size = min(size or CELLS_TOGETHER, CELLS_TOGETHER)
     if size is None or node.downgraded:
         return [cells]

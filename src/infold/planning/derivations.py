@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from infold.core.definition import How, Redefinition
-from infold.core.interval import MAX, Interval, Ranges
+from infold.core.interval import MAX, Interval, Ranges, show_instant
 from infold.core.plan import Action, ModelObservation, Reason, Step
 from infold.core.project import Node
 from infold.core.trace import Cause, Pending, merge_pending
@@ -26,15 +26,20 @@ FOLLOWS = "follows from stored rows: 0 input rows read"
 EVOLVES = "columns get other names: one commit of metadata, 0 rows read or written"
 """The reason for a step that only renames stored columns."""
 
+FORWARD = "forward-only: cells before {} keep their rows"
+"""The reason for the step of a forward-only change."""
+
 
 def derivable(draft: PlanDraft, node: Node, model: ModelObservation) -> Redefinition | None:
     """The change of a model's definition, if its new rows follow from its stored ones."""
     change, trace = model.redefined, model.trace
+    if change is not None and change.effective_from is not None:
+        return change  # ``forward_only`` has seen to the rest
     if change is None or change.how is not How.DERIVE or change.derivation is None:
         return None
     if trace is None or change.before is None or change.before.fingerprint != trace.fingerprint:
         return None
-    if any(entry.cause is Cause.DEFINITION for entry in trace.pending):
+    if trace.earlier or trace.mixed:
         return None  # the table has rows of two definitions
     if node.name in draft.options.restated or node.name in draft.options.not_derived:
         return None
@@ -49,16 +54,23 @@ def derive_table(
     trace, retained = model.trace, retained_range(node)
     pending = [Pending(entry.cause, entry.ranges & retained) for entry in trace.pending]
     pending.append(Pending(Cause.MISSING, _before_start(node, change) & retained))
-    step = draft.make_step(node, Action.DERIVE, [Reason(Cause.DEFINITION, FOLLOWS, retained)])
+    why, since = FOLLOWS, change.effective_from
+    if since is not None:
+        why = FORWARD.format(show_instant(since))
+        later = Ranges((Interval(since, MAX),)) & retained
+        pending.append(Pending(Cause.DEFINITION, later - trace.pending_ranges))
+    step = draft.make_step(node, Action.DERIVE, [Reason(Cause.DEFINITION, why, retained)])
     assert step.trace is not None, "a planned step has a trace"
     return replace(
         step,
         inputs={name: (version, version) for name, version in trace.inputs.items()},
         trace=replace(
             step.trace,
-            inputs=dict(trace.inputs),
+            # What only the new definition reads is read where cells are pending, and nowhere else.
+            inputs={**(step.trace.inputs if since is not None else {}), **trace.inputs},
             pending=merge_pending(entry for entry in pending if entry.ranges),
             applied_entry=trace.applied_entry,
+            earlier=() if since is None else trace.redefined_from(since, ""),
         ),
         expected=any(_may_have_other_types(draft, entry.name) for entry in node.stored_inputs),
         scanned=0,
@@ -73,7 +85,7 @@ def evolvable(draft: PlanDraft, node: Node, model: ModelObservation) -> Redefini
     if change is None or change.how is not How.EVOLVE or change.before is None or trace is None:
         return None
     mixed = any(entry.cause in (Cause.DEFINITION, Cause.REDEFINED) for entry in trace.pending)
-    if mixed or change.before.fingerprint != trace.fingerprint:
+    if trace.earlier or mixed or change.before.fingerprint != trace.fingerprint:
         return None
     if node.name in draft.options.restated:
         return None

@@ -23,6 +23,7 @@ from infold.planning.buildable_cells import (
 from infold.planning.derivations import derivable, derive_table
 from infold.planning.plan_draft import PlanDraft
 from infold.planning.staleness import next_due, rows_to_read, whole_table_reason
+from infold.planning.stretches import earlier_after
 
 
 def incremental_table(draft: PlanDraft, node: Node, model: ModelObservation) -> Step | None:
@@ -33,7 +34,8 @@ def incremental_table(draft: PlanDraft, node: Node, model: ModelObservation) -> 
     """
     first = whole_table_reason(node, model)
     change = derivable(draft, node, model) if first is not None else None
-    if change is not None and not _cells_to_replace(node, model) - draft.window:
+    forward = change is not None and change.effective_from is not None
+    if change is not None and (forward or not _cells_to_replace(node, model) - draft.window):
         return derive_table(draft, node, model, change)
     if first is not None and first.cause is Cause.DEFINITION:
         return _replace_table(draft, node, model, first)
@@ -75,7 +77,7 @@ def _recompute(
     if not build:
         return None
     # What makes the table does so before other batches come.
-    together = 1 if first else most_concurrent_batches(node, draft.options)
+    together = 1 if first or model.earlier else most_concurrent_batches(node, draft.options)
     parts = split_into_batches(node, model, cells, draft.options)
     batch, beside = parts[0], tuple(parts[1:together])
     pending.extend(
@@ -83,11 +85,18 @@ def _recompute(
     )
     if replaces:
         pending = split_pending(node, model, pending)
-    anything = Action.BUILD if not pending and cells == retained else Action.RECOMPUTE
+    whole = not pending and cells == retained and not model.earlier
+    anything = Action.BUILD if whole else Action.RECOMPUTE
     action = Action.BUILD if replaces else anything
     step = draft.make_step(node, action, build, merge_pending(pending))
+    assert step.trace is not None, "a planned step has a trace"
     return replace(
-        step, cells=batch, batches=len(parts), concurrent_batches=beside, backfill_end=upto
+        step,
+        cells=batch,
+        batches=len(parts),
+        concurrent_batches=beside,
+        backfill_end=upto,
+        trace=replace(step.trace, earlier=earlier_after(node, model, batch)),
     )
 
 

@@ -20,6 +20,7 @@ from infold.core.report import ModelState, State
 from infold.core.trace import UNKNOWN, Cause, Trace
 from infold.planning.buildable_cells import cells_with_rows, retained_range
 from infold.planning.staleness import affected_cells
+from infold.planning.stretches import definitions_in_force
 
 
 def model_states(project: Project, observed: Observations, plan: Plan) -> tuple[ModelState, ...]:
@@ -81,7 +82,13 @@ def _reasons_out_of_sync(
     reach = (node.query.gap or 0) if node.query is not None else 0
     for diff in model.inputs:
         times = Ranges.of(change.cell for change in diff.changes)
-        if times and affected_cells(node, diff.name, times, reach) & retained_range(node):
+        affected = Ranges.of(
+            part
+            for held, by in definitions_in_force(node, model)
+            if any(entry.name == diff.name for entry in by.inputs)
+            for part in affected_cells(by, diff.name, times, reach) & held
+        )
+        if times and affected & retained_range(node):
             yield f"{diff.name} has changes that it has not read"
     if model.files is not None and model.files.new:
         mine = {(file.path, file.fingerprint) for file in model.files.new}
@@ -96,7 +103,7 @@ def _defined_otherwise(node: Node, trace: Trace) -> Iterator[str]:
         yield "a run died while it was replaced"
     elif trace.fingerprint != node.fingerprint:
         yield "its definition changed, and it still has the rows of the old one"
-    elif any(entry.cause is Cause.DEFINITION for entry in trace.pending):
+    elif trace.mixed:
         yield "it has rows of two definitions, left by an earlier version of infold"
     elif any(entry.cause is Cause.REDEFINED for entry in trace.pending):
         yield "its definition changed, and it has only the cells that were built since"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from infold.core.interval import Ranges
 from infold.core.model import Kind
@@ -22,8 +23,10 @@ from infold.planning.staleness import (
     affected_cells,
     changed_input_reason,
     changes_by_cause,
+    merge_reasons,
     only_redefined,
 )
+from infold.planning.stretches import definitions_in_force
 
 
 def changes_rows(step: Step) -> bool:
@@ -55,27 +58,35 @@ class PlanDraft:
     def stale_reasons(self, node: Node, model: ModelObservation, reach: int) -> list[Reason]:
         """Why cells of a built model are stale; changes reach ``reach`` beyond their cells."""
         reasons = [
-            Reason(entry.cause, "left out before", entry.ranges)
+            Reason(entry.cause, _why_pending(entry), entry.ranges)
             for entry in (model.trace.pending if model.trace else ())
         ]
-        for diff in model.inputs:
-            for cause, changes in changes_by_cause(node, diff).items():
-                reasons.append(changed_input_reason(node, diff, cause, changes, reach))
+        for held, by in definitions_in_force(node, model):
+            found = [
+                *_changed_inputs(by, model, reach, newest=by is node),
+                *self._built_inputs(by, model, reach),
+            ]
+            reasons += [replace(reason, cells=reason.cells & held) for reason in found]
+        return merge_reasons(reasons) if model.earlier else reasons
+
+    def _built_inputs(self, node: Node, model: ModelObservation, reach: int) -> Iterator[Reason]:
+        """The inputs that are built before a model in this plan, as reasons."""
         for entry in node.stored_inputs:
             step = self.steps.get(entry.name)
             if step is not None and changes_rows(step) and not self.kept(model, step):
                 # Which keys change is not known yet, so rows of them may be anywhere.
                 anywhere = node.is_lookup(entry.name)
-                known = step.stale_cells or anywhere
+                known = _cells_touched(step) or anywhere
                 cells = (
-                    affected_cells(node, entry.name, step.stale_cells, reach) if known else Ranges()
+                    affected_cells(node, entry.name, _cells_touched(step), reach)
+                    if known
+                    else Ranges()
                 )
                 cause = Cause.LOOKUP if anywhere else step.reasons[0].cause
                 rows = step.rows_to_read
                 if step.action is Action.DERIVE:
                     rows = self.observed.models[entry.name].rows
-                reasons.append(Reason(cause, f"because {entry.name} is built", cells, rows))
-        return reasons
+                yield Reason(cause, f"because {entry.name} is built", cells, rows)
 
     def kept(self, model: ModelObservation, step: Step) -> bool:
         """Whether a step changes nothing that a model reads: only its definition has changed."""
@@ -114,3 +125,31 @@ class PlanDraft:
                 for one in diff.changed_keys.by_input
             ),
         )
+
+
+def _why_pending(entry: Pending) -> str:
+    forward = entry.cause is Cause.DEFINITION  # else all of the table would be built
+    return "its definition is in force from there on" if forward else "left out before"
+
+
+def _changed_inputs(
+    node: Node, model: ModelObservation, reach: int, *, newest: bool
+) -> Iterator[Reason]:
+    """
+    The inputs with changes that a definition of a model reads, as reasons.
+
+    Where the keys of lookups are that changed is known for the newest definition only.
+    """
+    for diff in model.inputs:
+        if any(entry.name == diff.name for entry in node.inputs):
+            own = diff if newest else replace(diff, changed_keys=None)
+            for cause, changes in changes_by_cause(node, own).items():
+                yield changed_input_reason(node, own, cause, changes, reach)
+
+
+def _cells_touched(step: Step) -> Ranges:
+    """The cells that may have other rows once a step is done, or those after it."""
+    derived, trace = step.derivation, step.trace
+    if derived is not None and derived.changes_nothing and trace is not None and trace.earlier:
+        return trace.pending_ranges  # a forward-only change
+    return step.stale_cells

@@ -64,6 +64,7 @@ def _same_rows(draft: PlanDraft, node: Node, model: ModelObservation) -> bool:
         return False
     return (
         change.before.fingerprint == trace.fingerprint
+        and not trace.earlier  # the cells of an earlier definition are as long as they were
         and all(entry.cause is not Cause.DEFINITION for entry in trace.pending)
         and node.name not in draft.options.restated
         and trace.inputs.keys() == {entry.name for entry in node.stored_inputs}

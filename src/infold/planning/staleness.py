@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from infold.core.interval import Ranges
 from infold.core.model import Kind
@@ -13,11 +14,12 @@ from infold.core.plan import (
     Reason,
     Step,
 )
-from infold.core.project import Node
+from infold.core.project import Input, Node
 from infold.core.trace import Cause, CellChange
 from infold.planning import cron
 from infold.planning.buildable_cells import replaces_by_parts
 from infold.planning.file_reasons import count_of
+from infold.planning.stretches import definitions_in_force, input_of
 
 
 def affected_cells(node: Node, name: str, touched: Ranges, reach: int = 0) -> Ranges:
@@ -46,9 +48,7 @@ def whole_table_reason(node: Node, model: ModelObservation) -> Reason | None:
     """Why all of a table has to be built, if so."""
     if model.trace is None:
         return Reason(Cause.MISSING, "first run", Ranges.ever())
-    # A part of it that is pending for its definition was left by a version of infold that mixed.
-    mixed = any(entry.cause is Cause.DEFINITION for entry in model.trace.pending)
-    if model.trace.fingerprint != node.fingerprint or mixed:
+    if model.trace.fingerprint != node.fingerprint or model.trace.mixed:
         cause = Cause.REDEFINED if replaces_by_parts(node) else Cause.DEFINITION
         return Reason(cause, "its definition changed", Ranges.ever())
     return None
@@ -107,6 +107,17 @@ def changed_input_reason(
     return Reason(cause, f"{found.rows:,} rows with changed keys of {diff.name}", cells, found.rows)
 
 
+def merge_reasons(reasons: Iterable[Reason]) -> list[Reason]:
+    """One reason for each cause and what it was, with all its cells."""
+    found: dict[tuple[Cause, str], Reason] = {}
+    for one in reasons:
+        at = one.cause, one.detail
+        known = found.get(at, one)
+        rows = max(known.rows, one.rows)
+        found[at] = replace(one, cells=known.cells | one.cells, rows=rows)
+    return list(found.values())
+
+
 def touched_cells(changes: Iterable[CellChange]) -> Ranges:
     """The cells that changes are in."""
     return Ranges.of(change.cell for change in changes)
@@ -130,9 +141,14 @@ def changes_by_cause(node: Node, diff: InputDiff) -> dict[Cause, list[CellChange
 
 def rows_to_read(node: Node, model: ModelObservation, cells: Ranges) -> int:
     """About how many rows of its inputs a model reads to build ``cells``."""
-    total = 0
-    for diff in model.inputs:
-        entry = node.input(diff.name)
-        times = cells if entry.time_column is None else entry.times_read(cells)
-        total += sum(state.rows for state in diff.cells if times.overlaps(state.cell))
-    return total
+    return sum(
+        _rows_read_of(entry, diff, cells & held)
+        for held, by in definitions_in_force(node, model)
+        for diff in model.inputs
+        if cells & held and (entry := input_of(by, diff.name)) is not None
+    )
+
+
+def _rows_read_of(entry: Input, diff: InputDiff, cells: Ranges) -> int:
+    times = cells if entry.time_column is None else entry.times_read(cells)
+    return sum(state.rows for state in diff.cells if times.overlaps(state.cell))

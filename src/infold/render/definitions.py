@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from infold.core.definition import Category, Derivation, Difference, How, Redefinition
+from infold.core.interval import show_instant
 from infold.core.model import Kind, OnLoss
 from infold.core.plan import Action, Plan, Step
 from infold.core.project import Project
 from infold.messages.errors import Spot
-from infold.planning.derivations import EVOLVES, FOLLOWS
+from infold.planning.derivations import EVOLVES, FOLLOWS, FORWARD
 from infold.render import formatting
 
 _CLAUSES = {
@@ -85,6 +86,10 @@ def _cost(change: Redefinition, step: Step | None) -> str:
         return "a view: no rows of its own"
     if change.how is How.EVOLVE and (step is None or step.action is Action.EVOLVE):
         return EVOLVES if step is not None else "not built by this plan"
+    if change.refused is not None:
+        return f"refused: {dict(change.refused.facts).get('why', change.refused.what)}"
+    if change.effective_from is not None:
+        return FORWARD.format(show_instant(change.effective_from))
     if change.how is How.DERIVE and (step is None or step.action is Action.DERIVE):
         return FOLLOWS if step is not None else "not built by this plan"
     if change.how is How.REBUCKET and (step is None or step.action is Action.REBUCKET):
@@ -151,6 +156,7 @@ def definitions_json(plan: Plan) -> list[dict[str, object]]:
             "category": str(change.category),
             "differences": [_difference(one) for one in change.differences],
             "how": str(change.how),
+            "effective_from": _instant(change.effective_from),
             "derived": None if change.derivation is None else _derived(change.derivation),
             "rows": rows.get(change.model),
             "columns_kept": sorted(change.columns_kept),
@@ -180,6 +186,10 @@ def destructive_json(plan: Plan) -> list[dict[str, object]]:
         }
         for one in plan.destroyed
     ]
+
+
+def _instant(at: int | None) -> str | None:
+    return None if at is None else show_instant(at)
 
 
 def _derived(found: Derivation) -> dict[str, object]:

@@ -273,6 +273,10 @@ def explanation(value: Explanation) -> JsonObject:
             "fingerprint": value.trace.fingerprint,
             "inputs": dict(value.trace.inputs),
             "pending": [_pending_shape(part) for part in value.trace.pending],
+            "earlier": [
+                {"definition": one.definition, "cells": ranges(one.cells)}
+                for one in value.trace.earlier
+            ],
         },
         "step": None if value.step is None else step(value.step),
         "why_left": value.why_left,

@@ -7,11 +7,13 @@ that is built, the plan is made again without that derivation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from infold.core.plan import Action, PlanOptions, Step
+from infold.core.plan import Action, Plan, PlanOptions, Step
 from infold.core.ports import Engine
+from infold.messages import apply_errors
+from infold.messages.errors import InfoldError
 
 
 @dataclass
@@ -34,12 +36,27 @@ class ExactDerivations:
         derive = (s for s in steps if s.action is Action.DERIVE and not s.expected)
         return [step for step in derive if step.model not in self._checked]
 
-    def refuse(self, engine: Engine, steps: Iterable[Step]) -> bool:
-        """Check some derivations; whether one of them is not exact."""
+    def refuse(self, engine: Engine, steps: Iterable[Step]) -> frozenset[str]:
+        """Check some derivations; the models of those that are not exact."""
         inexact = set()
         for step in steps:
             self._checked.add(step.model)
             if not engine.derives_exactly(step):
                 inexact.add(step.model)
         self._refused |= inexact
-        return bool(inexact)
+        return frozenset(inexact)
+
+
+def not_forward_only(now: Plan, models: Iterable[str]) -> Mapping[str, InfoldError]:
+    """
+    Those of some models that were to be changed forward-only, each with the refusal.
+
+    A column that is there in all cells would have another type from some cell on.
+    """
+    why = "a column that it keeps would be of another type"
+    since = {step.model for step in now.steps if step.trace is not None and step.trace.earlier}
+    return {
+        model: apply_errors.not_forward_only(model=model, why=why)
+        for model in models
+        if model in since
+    }

@@ -38,9 +38,13 @@ from infold.running.changed_keys import KeyLocations, KeyQuestion
 from infold.running.concurrent_batches import CommitTurn, side_by_side
 from infold.running.definitions_to_analyse import DefinitionsToAnalyse
 from infold.running.destructive_changes import DestructiveChanges
-from infold.running.exact_derivations import ExactDerivations
+from infold.running.exact_derivations import ExactDerivations, not_forward_only
 from infold.running.forget import forget_model
-from infold.running.keep_definitions import keep_definitions, with_definitions
+from infold.running.keep_definitions import (
+    keep_definitions,
+    refuse_not_forward_only,
+    with_definitions,
+)
 from infold.running.ledger_consistency import refuse_other_project, warehouse_of
 from infold.running.observe import VANISHED, Observer, locations_and_files
 from infold.running.publish import hold_back, publish
@@ -123,13 +127,16 @@ class Runner:
             self.refuse_outdated()
         vanished = tuple(self._forget_vanished(course.run))
         with self._record_failures(course, started):
+            changes = self.observer.redefinitions(self.ledger.traces())
+            refuse_not_forward_only(self.project, changes, request.options)
             self._refuse_changes(course, request)
             course.digests = keep_definitions(
                 self.project,
                 self.ledger,
                 self.definitions(),
-                changes=self.observer.redefinitions(self.ledger.traces()),
+                changes=changes,
                 rebuilds_allowed=request.allow_refresh,
+                forward_only=request.options.forward_only,
             )
         # Whoever is killed before the definitions are kept has applied nothing: a removed model
         # of theirs is still to be built.
@@ -177,7 +184,8 @@ class Runner:
             possible = (step for step in course.runnable(now).steps if step.model not in refused)
             if unchecked := derivations.unchecked(possible):
                 engine = engine or self.engine(course.run, now)
-                if derivations.refuse(engine, unchecked):
+                if inexact := derivations.refuse(engine, unchecked):
+                    course.note_failed_models(not_forward_only(now, inexact))
                     continue
             if not course.plans:
                 self._begin_work(course, request, observed, now)

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from infold.core.definition import Definition, How, Redefinition
 from infold.core.definition_text import digest_of
 from infold.core.model import Apply, Kind
-from infold.core.plan import Plan
+from infold.core.plan import Plan, PlanOptions
 from infold.core.ports import Ledger
 from infold.core.project import Project
+from infold.core.record import ForwardOnly
+from infold.core.trace import Trace, merge_earlier
 from infold.messages import apply_errors
+from infold.messages.errors import InfoldErrors
 
 
 def keep_definitions(
@@ -27,13 +31,15 @@ def keep_definitions(
     *,
     changes: Mapping[str, Redefinition] | None = None,
     rebuilds_allowed: bool = False,
+    forward_only: Mapping[str, int | None] = MappingProxyType({}),
 ) -> Mapping[str, str]:
     """
     Keep the declared definitions in the ledger; their digests by model.
 
     A table adopts the declared definition if that makes the same rows: ``changes`` says so of
     definitions with another fingerprint. A table of an earlier infold, which kept none, adopts it
-    if the fingerprints are equal.
+    if the fingerprints are equal. Changes to models of ``forward_only`` are recorded as that, so
+    that a later run carries them out where this one dies before it does.
     """
     digests = {name: digest_of(definition) for name, definition in declared.items()}
     traces = ledger.traces()
@@ -59,10 +65,34 @@ def keep_definitions(
             applied.pop(name)
             if old := before.get(name) or getattr(traces.get(name), "definition", ""):
                 applied[name] = old
+    forward = {
+        name: ForwardOnly(digests[name], at)
+        for name, at in forward_only.items()
+        if name in (changes or {}) and name in digests and applied.get(name) == digests[name]
+    }
     if digests or adopted:
         by_digest = {digests[name]: definition for name, definition in declared.items()}
-        ledger.keep_definitions(by_digest, applied, adopted)
+        ledger.keep_definitions(by_digest, applied, adopted, forward)
     return digests
+
+
+def refuse_not_forward_only(
+    project: Project, changes: Mapping[str, Redefinition], asked: PlanOptions
+) -> None:
+    """
+    Raise what keeps changes from being forward-only, where somebody asked for that just now.
+
+    Before anything is applied. Where a file says so, the model alone is refused.
+    """
+    found = [
+        change.refused
+        for name, change in changes.items()
+        if change.refused is not None
+        and (name in asked.forward_only or name in project.applies)
+        and (asked.selected is None or name in asked.selected)
+    ]
+    if found:
+        raise found[0] if len(found) == 1 else InfoldErrors(found)
 
 
 def _refuse_other_applied(project: Project, ledger: Ledger, digests: Mapping[str, str]) -> None:
@@ -99,9 +129,13 @@ def with_definitions(plan: Plan, digests: Mapping[str, str]) -> Plan:
     return replace(
         plan,
         steps=tuple(
-            replace(step, trace=replace(step.trace, definition=digests.get(step.model, "")))
+            replace(step, trace=_by_definition(step.trace, digests.get(step.model, "")))
             if step.trace is not None
             else step
             for step in plan.steps
         ),
     )
+
+
+def _by_definition(trace: Trace, digest: str) -> Trace:
+    return replace(trace, definition=digest, earlier=merge_earlier(trace.earlier, digest))

@@ -19,9 +19,10 @@ from infold.core.interval import Granularity
 from infold.core.model import Drift, Kind, Source, table_name
 from infold.core.plan import FileDiff, InputDiff, ModelObservation, Observations
 from infold.core.ports import Lake, Ledger
-from infold.core.project import Node, Project
+from infold.core.project import Node, Project, Stretch
 from infold.core.trace import CellChange, CellState, Trace, Version, was_dropped
 from infold.messages import errors, mismatches
+from infold.planning.stretches import inputs_in_force
 from infold.running.ledger_consistency import foreign_tables, refuse_other_project
 from infold.running.read_columns import InputChanges
 from infold.system import failures
@@ -87,6 +88,8 @@ class Observer:
     """Whether this run may remove any part of a source."""
     redefinitions: Redefinitions = lambda _: {}
     """Where no change is known, each model with another fingerprint is rebuilt."""
+    stretches: Callable[[Trace], tuple[Stretch, ...]] = lambda _: ()
+    """The cells with rows of earlier definitions; raises where one is not understood."""
     _listings: dict[str, Files] = field(default_factory=dict)
     _refused: dict[str, errors.InfoldError] = field(default_factory=dict)
     _missing_files: dict[str, Sequence[str]] = field(default_factory=dict)
@@ -128,6 +131,9 @@ class Observer:
         changes = self.redefinitions(traces)
         traces = {name: self._restamped(trace, changes) for name, trace in traces.items()}
         redefined = {n: change for n, change in changes.items() if change.how is not How.RESTAMP}
+        for name, change in redefined.items():
+            if change.refused is not None:
+                self._refused.setdefault(name, change.refused)
         models = {
             node.name: replace(
                 self._model(node, traces.get(node.name), heads, entries.get(node.name, 0)),
@@ -136,6 +142,7 @@ class Observer:
                     entry.name
                     for entry in node.stored_inputs
                     if entry.name in redefined
+                    and not getattr(traces.get(node.name), "earlier", ())
                     and self._changes.keeps(node, entry.name, redefined[entry.name])
                 ),
             )
@@ -226,9 +233,10 @@ class Observer:
         fresh = trace is None or trace.fingerprint != node.fingerprint
         again = fresh or node.name in self.restated  # then all files are ingested again
         files = self._file_diff(node, fresh=again) if node.model.kind is Kind.EVENTS else None
+        earlier = () if fresh or trace is None else self._stretches_of(trace)
         inputs = tuple(
-            self._input_diff(node, entry.name, trace, heads, fresh=fresh)
-            for entry in node.stored_inputs
+            self._input_diff(node, name, trace, heads, fresh=fresh)
+            for name in inputs_in_force(node, earlier)
         )
         if any(diff.changes for diff in inputs):  # what one changes is built from the others too
             inputs = tuple(
@@ -248,7 +256,18 @@ class Observer:
             rows=head.rows if head else 0,
             as_of=self._as_of(node, head),
             newest_entry=entries,
+            earlier=earlier,
         )
+
+    def _stretches_of(self, trace: Trace) -> tuple[Stretch, ...]:
+        """The stretches of a table; it is refused where one is not understood any more."""
+        if not trace.earlier:
+            return ()
+        try:
+            return self.stretches(trace)
+        except errors.InfoldError as error:
+            self._refused.setdefault(trace.model, error)
+            return ()
 
     def _as_of(self, node: Node, head: Version | None) -> int | None:
         """The clock of the run behind a model's newest version, where a cron asks for it."""
@@ -269,7 +288,8 @@ class Observer:
         head = heads[name].number if name in heads else 0
         since, changes = trace.inputs.get(name, 0) if trace else 0, tuple[CellChange, ...]()
         if not fresh:
-            since, changes = self._changes.since(node, name, since, head)
+            every = bool(trace and trace.earlier)
+            since, changes = self._changes.since(node, name, since, head, every_column=every)
         pending = bool(trace and trace.pending)
         needs_cells = changes or fresh or pending or node.name in self.restated
         cells = tuple(self.ledger.cells(name)) if needs_cells else ()

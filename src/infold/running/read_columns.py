@@ -45,19 +45,20 @@ class InputChanges:
         return columns is not None and columns <= change.columns_kept
 
     def since(
-        self, node: Node, name: str, read: int, newest: int
+        self, node: Node, name: str, read: int, newest: int, *, every_column: bool = False
     ) -> tuple[int, tuple[CellChange, ...]]:
         """
         The net changes of an input since the version that a model has read.
 
-        With the newest version up to which nothing changed that the model reads.
+        With the newest version up to which nothing changed that the model reads. Of a model with
+        several definitions in force it is ``every_column``.
         """
         if newest <= read:
             return read, ()
         changes = self._ledger.changes_by_version(name, read)
         # Versions without a change may have the same rows under other names.
         read = min((number for number in changes if changes[number]), default=newest + 1) - 1
-        unchanged = self._ledger.unchanged(name, read)
+        unchanged = {} if every_column else self._ledger.unchanged(name, read)
         columns = self.columns(node.name, name) if unchanged else None
         if columns is None:
             return read, _net(changes)

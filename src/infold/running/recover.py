@@ -102,6 +102,6 @@ def _invalidate_trace(ledger: Ledger, record: StepRecord) -> None:
     trace = ledger.traces().get(record.model)
     heads = ledger.newest_versions()
     if trace is not None and record.model in heads:
-        unknown = replace(trace, fingerprint=UNKNOWN, definition="")
+        unknown = replace(trace, fingerprint=UNKNOWN, definition="", earlier=())
         version = heads[record.model].number
         ledger.finish_step(record.id, Outcome(record.model, version, unknown, committed=False))

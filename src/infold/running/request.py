@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from infold.core.plan import PlanOptions, Step
+from infold.core.plan import Action, PlanOptions, Step
 from infold.core.record import Receipt
 from infold.core.report import ModelState
 
@@ -48,7 +48,7 @@ def still_asked(asked: PlanOptions, done: Sequence[tuple[Step, Receipt]]) -> Pla
 
     A backfill that was begun ends where its first step said, however many batches that takes.
     """
-    begun = {step.model for step, _ in done}
+    begun = {step.model for step, _ in done if step.action is not Action.DERIVE}
     left = {name: cells for name, cells in asked.restated.items() if name not in begun}
     upto = {
         step.model: step.backfill_end for step, _ in reversed(done) if step.backfill_end is not None
@@ -70,6 +70,7 @@ def request_detail(request: Request) -> dict[str, Any]:
         "max_rows": request.max_rows,
         "batch_size": asked.batch_size,
         "ignore_cron": asked.ignore_cron,
+        "forward_only": dict(asked.forward_only),
         "restated": {
             name: [[part.start, part.end] for part in cells]
             for name, cells in asked.restated.items()

@@ -12,9 +12,10 @@ from pyspark.sql import SparkSession
 from infold.core.model import SET_ASIDE, Kind
 from infold.core.plan import Action, ChangedKeyRows, Step
 from infold.core.ports import Lake, Ledger, Prepared
-from infold.core.project import Project
+from infold.core.project import Project, Stretch
 from infold.core.record import Outcome
 from infold.core.type_changes import Type
+from infold.inspecting.as_built import Stretches
 from infold.messages import errors, run_errors
 from infold.spark import rebucketed, renamed_columns
 from infold.spark.analyser import DefinitionAnalyser, as_stored
@@ -66,16 +67,18 @@ class SparkEngine:
         """The project's stored tables."""
         return storage_of(self.project).tables(self.spark, self.project, self.lake)
 
-    def work(self, step_id: str) -> Work:
+    def work(self, step_id: str, earlier: tuple[Stretch, ...] = ()) -> Work:
         """What one step is carried out with."""
-        return Work(self.spark, self.tables, self.ledger, self.project, self.run, step_id)
+        of = self.spark, self.tables, self.ledger, self.project, self.run, step_id
+        return Work(*of, earlier=earlier)
 
     def carry_out(self, step: Step, step_id: str, prepared: Prepared) -> Outcome:
         """One step, by its model's kind; what Spark refuses becomes ``run_errors.step_failed``."""
         node = self.project[step.model]
+        earlier = self._earlier(step)
         try:
-            with self.work(step_id) as work:
-                if has_retyped_inputs(work, step):
+            with self.work(step_id, earlier) as work:
+                if not earlier and has_retyped_inputs(work, step):
                     return without_trace(step, prepared)
                 carry_out = _ACTIONS.get(step.action) or _KINDS[node.model.kind]
                 return self._compared(work, step, carry_out(work, step, prepared))
@@ -96,6 +99,12 @@ class SparkEngine:
             return with_unchanged_columns(work, step, outcome)
         except Exception:  # noqa: BLE001 (the table is committed; all its readers are built)
             return outcome
+
+    def _earlier(self, step: Step) -> tuple[Stretch, ...]:
+        """The cells that are computed by earlier definitions, with these compiled."""
+        if step.trace is None or not step.trace.earlier or step.action is not Action.RECOMPUTE:
+            return ()
+        return Stretches(self.project, self.ledger, declared=True)(step.trace)
 
     def _read(self, step: Step) -> list[str]:
         """The stored tables that a step reads; its own too if it was built before."""

@@ -26,11 +26,7 @@ _BY_PARTS = (Kind.INCREMENTAL_TABLE, Kind.EVENTS)
 def has_retyped_inputs(work: Work, step: Step) -> bool:
     """Whether a column that a step reads has another type than when its table was last built."""
     node = work.project[step.model]
-    if (
-        step.action is Action.BUILD
-        or step.action.of_own_rows
-        or node.model.kind not in _BY_PARTS
-    ):
+    if step.action is Action.BUILD or step.action.of_own_rows or node.model.kind not in _BY_PARTS:
         return False
     for name, (since, upto) in step.inputs.items():
         versions = [v for v in work.ledger.versions(name, since) if v.number <= upto]

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from infold.core.interval import Ranges
 from infold.core.plan import Step
 from infold.core.ports import Ledger
-from infold.core.project import Bound, Input, Node, Project
+from infold.core.project import Bound, Input, Node, Project, Stretch
 from infold.core.quoting import quoted
 from infold.core.trace import CellState
 from infold.spark.content import (
@@ -39,6 +39,8 @@ class Work:
     project: Project
     run: str
     step_id: str
+    earlier: tuple[Stretch, ...] = ()
+    """The cells of the step's table that keep rows of earlier definitions, with these."""
     views: dict[str, str] = field(default_factory=dict)
     """
     Temporary views, and the table, source or view whose rows each has.

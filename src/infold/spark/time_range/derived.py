@@ -13,7 +13,7 @@ is derived.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import reduce
@@ -36,6 +36,7 @@ from infold.spark.jvm.spark_session import settings_for_few_rows
 from infold.spark.step_context import Work
 from infold.spark.time_range.cell_states import partition_column, states_of_cells
 from infold.spark.time_range.recompute import clamped
+from infold.spark.time_range.types import contains_type, same_type, stored_type
 
 _FLOATING = (T.FloatType, T.DoubleType)
 _ROW = "_infold_row"
@@ -115,7 +116,7 @@ def _derived_rows(work: Work, step: Step, schema: T.StructType) -> DataFrame | N
     for field in schema:
         old = plain.get(field.name.lower())
         if old is not None:
-            if _stored_type(field.dataType) != _stored_type(types[old], _same):
+            if stored_type(field.dataType) != stored_type(types[old], same_type):
                 return None
             given[old] = field.dataType
     rows = stored.select(
@@ -128,9 +129,16 @@ def _derived_rows(work: Work, step: Step, schema: T.StructType) -> DataFrame | N
     )
     rows = _where(rows, found.where)
     pairs = zip(found.columns, schema, strict=True)
-    rows = rows.select(*(F.expr(sql).alias(field.name) for (_, sql), field in pairs))
+    rows = rows.select(
+        *(
+            (F.lit(None).cast(field.dataType) if name in found.added else F.expr(sql)).alias(
+                field.name
+            )
+            for (name, sql), field in pairs
+        )
+    )
     for made, field in zip(rows.schema, schema, strict=True):
-        if _stored_type(made.dataType, _same) != _stored_type(field.dataType, _same):
+        if stored_type(made.dataType, same_type) != stored_type(field.dataType, same_type):
             return None
     return clamped(node, step.cells, rows)
 
@@ -147,7 +155,7 @@ def _where(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
         return rows
     names = rows.columns
     tests = [F.expr(condition) for condition in conditions]
-    if any(_contains(field.dataType, *_FLOATING) for field in rows.schema):
+    if any(contains_type(field.dataType, *_FLOATING) for field in rows.schema):
         rows = rows.withColumn(_ROW, F.monotonically_increasing_id())
         tests.append(F.col(_ROW) >= 0)
     return rows.where(reduce(Column.__and__, tests)).select(*map(column, names))
@@ -157,42 +165,7 @@ def _as_given(found: Derivation, types: dict[str, T.DataType]) -> bool:
     """Whether stored values are all that expressions over them need to know."""
     kept = {old for _, old in found.plain}
     return not any(
-        _contains(types[name.lower()], *_FLOATING) for name in found.grouped
+        contains_type(types[name.lower()], *_FLOATING) for name in found.grouped
     ) and not any(
-        _contains(types[name.lower()], T.IntegerType) for name in found.read_by_value - kept
+        contains_type(types[name.lower()], T.IntegerType) for name in found.read_by_value - kept
     )
-
-
-def _contains(type_: T.DataType, *sought: type[T.DataType]) -> bool:
-    """Whether a type is one of some, or has one in it."""
-    found = []
-
-    def look(part: T.DataType) -> T.DataType:
-        found.append(isinstance(part, sought))
-        return part
-
-    _stored_type(type_, look)
-    return any(found)
-
-
-def _same(type_: T.DataType) -> T.DataType:
-    return type_
-
-
-def _widened(type_: T.DataType) -> T.DataType:
-    return T.IntegerType() if isinstance(type_, T.ByteType | T.ShortType) else type_
-
-
-def _stored_type(
-    type_: T.DataType, of: Callable[[T.DataType], T.DataType] = _widened
-) -> T.DataType:
-    """A type as it is stored: every value may be NULL, and small integers are ``int``."""
-    if isinstance(type_, T.ArrayType):
-        return T.ArrayType(_stored_type(type_.elementType, of))
-    if isinstance(type_, T.MapType):
-        return T.MapType(_stored_type(type_.keyType, of), _stored_type(type_.valueType, of))
-    if isinstance(type_, T.StructType):
-        return T.StructType(
-            [T.StructField(field.name, _stored_type(field.dataType, of)) for field in type_]
-        )
-    return of(type_)

@@ -42,6 +42,7 @@ from infold.spark.time_range.cell_states import (
     states_of_cells,
 )
 from infold.spark.time_range.piecewise import rows_in_pieces
+from infold.spark.time_range.stretches import rows_in_force, steps_in_force
 
 _ROWS_FOR_OWN_PARTITION = 200_000
 _ROWS_FOR_PARTITIONS = 500_000
@@ -77,7 +78,23 @@ def definition(work: Work, node: Node, step: Step, *, narrow: bool = True) -> Da
 def _query_rows(
     work: Work, node: Node, step: Step, *, narrow: bool, together: bool = False
 ) -> DataFrame:
-    """What the query yields; with ``together``, one task reads each input."""
+    """What the query yields, or in each cell that of the definition in force there."""
+    if not work.earlier:
+        return _rows_by_query(work, node, step, narrow=narrow, together=together)
+
+    def compute(own: Work, by: Node, part: Step) -> DataFrame:
+        if own is work:
+            return _rows_by_query(own, by, part, narrow=narrow, together=together)
+        near = narrow or by.bounds_declared  # rows beyond these are no part of its definition
+        return _rows_with_cells(by, _rows_by_query(own, by, part, narrow=near, together=together))
+
+    return rows_in_force(work, step, compute)
+
+
+def _rows_by_query(
+    work: Work, node: Node, step: Step, *, narrow: bool, together: bool
+) -> DataFrame:
+    """What one query yields; with ``together``, one task reads each input."""
     cells = step.cells if narrow and step.cells != Ranges.ever() else None
     frames = work.inputs(node, step)
     if together:
@@ -292,13 +309,11 @@ def _rows_yielded(seen: Observation) -> int:
 
 def _rows_read(work: Work, step: Step) -> int:
     """Rows of the inputs in the cells that the step reads."""
-    node = work.project[step.model]
-    if not step.cells:
-        return 0
     total = 0
-    for entry in node.inputs:
-        cells = None if entry.time_column is None else entry.times_read(step.cells)
-        total += sum(state.rows for state in work.cells(entry.name, cells))
+    for own, part in steps_in_force(work, step):
+        for entry in own.project[step.model].inputs:
+            cells = None if entry.time_column is None else entry.times_read(part.cells)
+            total += sum(state.rows for state in work.cells(entry.name, cells))
     return total
 
 

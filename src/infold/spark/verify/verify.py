@@ -30,8 +30,9 @@ from infold.core.project import Node, Project
 from infold.core.queries import SessionsQuery
 from infold.core.report import Verdict
 from infold.core.trace import Cause, Trace, net_changes, was_dropped
-from infold.inspecting.as_built import earlier_definition_note, project_as_built
+from infold.inspecting.as_built import Stretches, earlier_definition_note, project_as_built
 from infold.messages import command_errors
+from infold.messages.errors import InfoldError
 from infold.planning.buildable_cells import retained_range
 from infold.render import formatting
 from infold.spark.content import column, time_predicate, user_columns
@@ -50,6 +51,9 @@ if TYPE_CHECKING:
 
 CURE = "`infold forget {0}` and `infold run` (protected: `--allow-refresh`) rebuild it"
 """What to do about a table whose files are not what infold wrote."""
+
+_OF_EARLIER_CELLS = ("earlier-definition-unknown", "forward-only-types")
+"""Errors that keep the cells of an earlier definition from being built."""
 
 
 @dataclass(frozen=True)
@@ -88,12 +92,17 @@ class Verifier:
         node = project[node.name]
         work = self._work(project)
         try:
-            with work:
+            earlier = Stretches(self.project, self.ledger, declared=False)(trace)
+            with replace(work, earlier=earlier) as work:
                 verdict = self._verdict(work, node, trace, sample)
                 if project is self.project:
                     return verdict
                 notes = (earlier_definition_note(self.ledger, trace), verdict.note)
                 return replace(verdict, note="; ".join(filter(None, notes)))
+        except InfoldError as error:
+            if error.slug not in _OF_EARLIER_CELLS:
+                raise
+            return _unequal_verdict(node, f"{error.what}: {CURE.format(node.name)}")
         except (PySparkException, Py4JError) as error:
             inputs = list(trace.inputs)
             if failures.known_failure(error) is not None:
@@ -169,7 +178,7 @@ class Verifier:
         """Why a table cannot equal its rebuild, without reading it; empty if it has to be read."""
         if trace.fingerprint != node.fingerprint:
             return "its rows are of an earlier definition: `infold run` rebuilds it"
-        if any(entry.cause is Cause.DEFINITION for entry in trace.pending):
+        if trace.mixed:
             return "its rows are of two definitions: `infold run` rebuilds it"
         if node.name in self.vanished:
             return "its table was dropped: `infold run` rebuilds it"

@@ -1,0 +1,112 @@
+"""
+Changed definitions that leave the cells before an instant as they are: forward-only.
+
+The new definition holds from the first cell that is not built, or from an instant that somebody
+named. The cells before it keep their rows, and what arrives late for them is computed by the
+definition in force there. So the change itself reads no input: the table gets its new columns, NULL
+in every stored row, and the cells from the instant on are stale.
+
+What would need rows of the earlier cells to change is refused, never guessed: a column that goes, a
+key or a cell of another kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from infold.core.definition import Category, Derivation, How, Redefinition
+from infold.core.interval import show_instant
+from infold.core.model import Kind
+from infold.core.project import Node
+from infold.core.quoting import quoted
+from infold.core.trace import UNKNOWN, CellState, Trace
+from infold.messages import apply_errors
+
+_NO_CHANGE = (How.NOTHING, How.RESTAMP)
+"""Changes that leave every row as it is anyway."""
+
+
+def forward_only(
+    change: Redefinition,
+    trace: Trace,
+    effective_from: int | None,
+    stored: Sequence[CellState],
+    *,
+    computable: bool = True,
+) -> Redefinition:
+    """
+    A change that is to be forward-only: from an instant, or from the first cell that is not built.
+
+    Where it cannot be, ``refused`` says why. It stays as it is where no row changes, or none is
+    stored. The earlier definition has to be ``computable`` over the inputs as they are declared.
+    """
+    filled = [state.cell.end for state in stored if state.rows]
+    if trace.fingerprint == UNKNOWN or change.how in _NO_CHANGE or not filled:
+        return change
+    at = max(filled) if effective_from is None else effective_from
+    why = next(_obstacles(change, trace, at), None)
+    if why is None and not computable:
+        why = "its inputs no longer have what its earlier definition reads"
+    if why is not None:
+        refused = apply_errors.not_forward_only(model=change.model, why=why)
+        return replace(change, category=Category.FORWARD_ONLY, refused=refused)
+    return replace(
+        change,
+        category=Category.FORWARD_ONLY,
+        how=How.DERIVE,
+        columns_kept=frozenset(),
+        losses=(),
+        derivation=_with_new_columns(change),
+        effective_from=at,
+    )
+
+
+def _obstacles(change: Redefinition, trace: Trace, at: int) -> Iterator[str]:
+    """Why the earlier cells cannot stay as they are."""
+    before, after = change.before, change.after
+    if after is None or after.model.kind is not Kind.INCREMENTAL_TABLE:
+        yield "only a table that is built cell by cell has cells to keep"
+        return
+    known = before is not None and before.fingerprint == trace.fingerprint and trace.definition
+    if before is None or not known or trace.mixed:
+        yield "the definition that built its rows is not known"
+        return
+    yield from _other_cells(before, after)
+    names = {column.lower() for column in after.columns}
+    gone = [column for column in before.columns if column.lower() not in names]
+    if gone:
+        yield f"the earlier cells have columns that it lacks: {', '.join(gone)}"
+    granularity = after.model.granularity
+    if granularity is not None and not granularity.aligned(at):
+        near = granularity.cell(at)
+        ends = f"{show_instant(near.start)} or {show_instant(near.end)}"
+        yield f"{show_instant(at)} lies inside a cell; nearest: {ends}"
+
+
+def _other_cells(before: Node, after: Node) -> Iterator[str]:
+    """What divides the table into other cells, or into cells of other times."""
+    if before.model.kind is not after.model.kind:
+        yield f"it was a {before.model.kind}"
+    elif before.model.timeseries != after.model.timeseries:
+        yield "its timeseries changed, and with it the cells"
+    elif before.start != after.start:
+        yield "its start changed"
+    elif after.downgraded:
+        yield "this run builds it whole"
+
+
+def _with_new_columns(change: Redefinition) -> Derivation:
+    """The stored columns in the order of the new definition, and NULL where it has new ones."""
+    assert change.before is not None, "a change without an earlier definition is refused"
+    assert change.after is not None, "a change without a definition is refused"
+    stored = {column.lower(): column for column in change.before.columns}
+    names = change.after.columns
+    return Derivation(
+        columns=tuple(
+            (name, quoted(stored[name.lower()]) if name.lower() in stored else "NULL")
+            for name in names
+        ),
+        stored=change.before.columns,
+        added=frozenset(name for name in names if name.lower() not in stored),
+    )

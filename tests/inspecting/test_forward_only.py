@@ -1,0 +1,162 @@
+"""Which changes are forward-only, and the earlier definitions that tables keep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from tests.declare.shop import SHOP, project, spoilt
+from tests.inspecting.test_as_built import built
+from tests.ledger.memory import MemoryLedger
+from tests.ledger.steps import do
+
+from infold.core.definition import Category, How, Redefinition
+from infold.core.definition_text import digest_of
+from infold.core.interval import MIN, Interval, Ranges, parse_instant_text
+from infold.core.project import Project
+from infold.core.record import ForwardOnly, Outcome
+from infold.core.trace import CellChange, EarlierCells
+from infold.declare.definitions import definitions_of
+from infold.inspecting.as_built import Stretches
+from infold.inspecting.changed_definitions import ChangedDefinitions
+from infold.messages.errors import InfoldError
+from infold.running.keep_definitions import keep_definitions
+
+DAY = Interval(parse_instant_text("2024-03-09"), parse_instant_text("2024-03-10"))
+MORE = spoilt("models/daily.sql", "count(*) AS sessions", "count(events) AS sessions")
+DECLARED = {
+    **MORE,
+    "models/daily.sql": MORE["models/daily.sql"].replace(
+        "incremental: {}", "incremental: {forward_only: true}"
+    ),
+}
+
+
+def with_a_day(of: Project) -> MemoryLedger:
+    """A ledger of built tables; the daily one has rows of one day."""
+    ledger = built(of)
+    trace = ledger.traces()["daily"]
+    change = CellChange(DAY, 3, 0, 0, 3, 0, 1)
+    do(ledger, Outcome("daily", 2, trace, (change,), snapshot=2))
+    return ledger
+
+
+def change(
+    now: Project, ledger: MemoryLedger, asked: Mapping[str, int | None] | None = None
+) -> Redefinition:
+    """The change of the daily table; all that plans show says the same."""
+    changes = ChangedDefinitions(now, ledger, asked or {})
+    found = changes(ledger.traces())["daily"]
+    [shown] = [one for one in changes.all() if one.model == "daily"]
+    assert replace(shown, refused=found.refused) == found
+    return found
+
+
+class TestWhichChanges:
+    """A change is forward-only where the file, an option or the ledger says so."""
+
+    def test_nobody_says_so(self) -> None:
+        """Otherwise the table is built again."""
+        assert change(project(MORE), with_a_day(project())).how is How.REBUILD
+
+    def test_the_file_says_so(self) -> None:
+        """It is in force after the last day with rows."""
+        found = change(project(DECLARED), with_a_day(project()))
+        assert (found.category, found.how) == (Category.FORWARD_ONLY, How.DERIVE)
+        assert found.effective_from == DAY.end
+
+    def test_an_option_says_so(self) -> None:
+        """The instant is the one that was asked for, also where the file says so too."""
+        for files in (MORE, DECLARED):
+            asked = {"daily": DAY.start}
+            found = change(project(files), with_a_day(project()), asked)
+            assert found.effective_from == DAY.start
+
+    def test_an_earlier_run_said_so(self) -> None:
+        """What a run recorded and died over counts for this definition, and for no other."""
+        now, ledger = project(MORE), with_a_day(project())
+        changes = ChangedDefinitions(now, ledger)(ledger.traces())
+        keep_definitions(
+            now, ledger, definitions_of(now), changes=changes, forward_only={"daily": DAY.start}
+        )
+        digest = digest_of(definitions_of(now)["daily"])
+        assert ledger.forward_only() == {"daily": ForwardOnly(digest, DAY.start)}
+        assert change(now, ledger).effective_from == DAY.start
+
+        other = spoilt("models/daily.sql", "count(*) AS sessions", "sum(events) AS sessions")
+        assert change(project(other), ledger).effective_from is None
+
+    def test_what_did_not_change_is_not_recorded(self) -> None:
+        """An option that names a model with the definition that it has says nothing."""
+        now, ledger = project(), with_a_day(project())
+        keep_definitions(now, ledger, definitions_of(now), forward_only={"daily": None})
+        assert ledger.forward_only() == {}
+
+    def test_of_another_kind_it_is_refused(self) -> None:
+        """Sessions have no cells that could stay."""
+        gap = spoilt("models/sessions.sql", "gap: 30 minutes", "gap: 20 minutes")
+        ledger = with_a_day(project())
+        trace = ledger.traces()["sessions"]
+        do(ledger, Outcome("sessions", 2, trace, (CellChange(DAY, 3, 0, 0, 3, 0, 1),), snapshot=2))
+        found = ChangedDefinitions(project(gap), ledger, {"sessions": None})(ledger.traces())
+        refused = found["sessions"].refused
+        assert refused is not None
+        assert "only a table that is built cell by cell" in str(refused)
+
+
+def stretched(files: Mapping[str, str], now: Mapping[str, str]) -> tuple[Project, MemoryLedger]:
+    """The daily table with days before the 9th of March by its earlier definition."""
+    ledger = with_a_day(project(files))
+    trace, later = ledger.traces()["daily"], project(now)
+    digests = keep_definitions(later, ledger, definitions_of(later))
+    before = EarlierCells(Ranges((Interval(MIN, DAY.start),)), trace.definition)
+    trace = replace(
+        trace,
+        fingerprint=later["daily"].fingerprint,
+        definition=digests["daily"],
+        earlier=(before,),
+    )
+    do(ledger, Outcome("daily", 3, trace, committed=False))
+    return later, ledger
+
+
+class TestStretches:
+    """Earlier definitions are compiled, or the table is refused."""
+
+    @pytest.mark.parametrize("declared", [True, False])
+    def test_the_earlier_definition(self, declared: bool) -> None:
+        """A stretch has the model as it was declared then."""
+        later, ledger = stretched(SHOP, MORE)
+        [found] = Stretches(later, ledger, declared=declared)(ledger.traces()["daily"])
+        assert found.cells == Ranges((Interval(MIN, DAY.start),))
+        assert found.node == project()["daily"]
+        assert found.node != later["daily"]
+
+    def test_an_input_that_lacks_what_it_reads(self) -> None:
+        """It is refused over the declared definitions, and understood over those that built."""
+        now = {
+            name: text.replace("sum(revenue) AS revenue", "1 AS revenue").replace(
+                "sum(amount) AS revenue", "sum(amount) AS paid"
+            )
+            for name, text in MORE.items()
+        }
+        later, ledger = stretched(SHOP, MORE)
+        lacking = project(now)
+        assert "revenue" not in lacking["sessions"].columns
+        assert Stretches(lacking, ledger, declared=False)(ledger.traces()["daily"])
+        with pytest.raises(InfoldError, match="earlier-definition-unknown"):
+            Stretches(lacking, ledger, declared=True)(ledger.traces()["daily"])
+        del later
+
+    def test_a_change_that_would_leave_it_so_is_refused(self) -> None:
+        """Nothing is left behind that nobody could compute again."""
+        now = {
+            name: text.replace("sum(revenue) AS revenue", "1 AS revenue").replace(
+                "sum(amount) AS revenue", "sum(amount) AS paid"
+            )
+            for name, text in DECLARED.items()
+        }
+        refused = change(project(now), with_a_day(project())).refused
+        assert refused is not None
+        assert "its inputs no longer have what its earlier definition reads" in str(refused)

@@ -1,0 +1,320 @@
+"""A forward-only change leaves earlier cells alone, and each cell follows its own definition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.planning.strips import (
+    DAILY,
+    DAYS,
+    MONTHLY,
+    built,
+    changed,
+    changes,
+    day,
+    project,
+    states,
+    strip,
+    with_incremental,
+)
+
+from infold.core.definition import Category, How, Redefinition
+from infold.core.interval import DAY, MAX, MIN, Granularity, Interval, Ranges
+from infold.core.model import Late, Materialization, Timeseries
+from infold.core.plan import Action, InputDiff, ModelObservation, Observations, Plan, PlanOptions
+from infold.core.project import Bound, Input, Node, Stretch
+from infold.core.trace import UNKNOWN, Cause, EarlierCells, Pending, Trace, merge_earlier
+from infold.planning.forward_only import forward_only
+from infold.planning.planner import plan
+
+OLD = replace(DAILY, fingerprint="old", columns=("day", "n"))
+NEW = replace(DAILY, columns=("Users", "N", "day"))
+TRACE = Trace("daily", "old", {"sessions": 1, "users": 1}, definition="first")
+
+
+def before(number: int) -> Ranges:
+    """All cells before a day of the strip."""
+    return Ranges((Interval(MIN, day(number).start),))
+
+
+def change(old: Node = OLD, new: Node = NEW, how: How = How.REBUILD) -> Redefinition:
+    """A change of the daily table."""
+    return Redefinition("daily", Category.BREAKING, (), how, old, new)
+
+
+def asked(since: int | None = None, held: str = "# # # # # . .", **kept: object) -> Redefinition:
+    """The change as it is carried out forward-only, over days that are held."""
+    made = change(**kept)  # type: ignore[arg-type]
+    return forward_only(made, TRACE, since, states(held))
+
+
+class TestTheChange:
+    """What a forward-only change does, and what it cannot do."""
+
+    def test_it_holds_after_the_last_cell_with_rows(self) -> None:
+        """Without an instant it holds from the first cell that is not built; new columns are NULL
+        before, and the others are the stored ones in the new order.
+        """
+        found = asked()
+
+        assert (found.category, found.how, found.refused) == (
+            Category.FORWARD_ONLY,
+            How.DERIVE,
+            None,
+        )
+        assert found.effective_from == day(5).start
+        assert found.derivation is not None
+        assert found.derivation.columns == (("Users", "NULL"), ("N", "`n`"), ("day", "`day`"))
+        assert found.derivation.added == {"Users"}
+        assert found.derivation.stored == ("day", "n")
+
+    def test_it_holds_from_an_instant(self) -> None:
+        """The start of a cell is taken as it is, before the last row and after it."""
+        assert asked(day(2).start).effective_from == day(2).start
+        assert asked(day(6).end).effective_from == day(6).end
+
+    @pytest.mark.parametrize("how", [How.NOTHING, How.RESTAMP])
+    def test_what_changes_no_row_stays_as_it_is(self, how: How) -> None:
+        """Another comment or cron ends no definition."""
+        assert asked(how=how) == change(how=how)
+
+    def test_without_rows_there_is_nothing_to_keep(self) -> None:
+        """An empty table, and one that a dead run left unknown, are built as ever."""
+        assert asked(held=". . .") == change()
+        unknown = replace(TRACE, fingerprint=UNKNOWN)
+        assert forward_only(change(), unknown, None, states("# #")) == change()
+
+    @pytest.mark.parametrize(
+        ("made", "why"),
+        [
+            (change(new=replace(NEW, columns=("day", "users"))), "it lacks: n"),
+            (change(new=replace(NEW, start=day(1).start)), "its start changed"),
+            (
+                change(
+                    new=replace(
+                        NEW,
+                        model=replace(
+                            NEW.model, timeseries=Timeseries("day", "day", Granularity.WEEK)
+                        ),
+                    )
+                ),
+                "its timeseries changed",
+            ),
+            (change(new=replace(NEW, downgraded=("why",))), "builds it whole"),
+            (
+                change(
+                    new=replace(
+                        NEW, model=replace(NEW.model, materialization=Materialization.EVENTS)
+                    )
+                ),
+                "only a table that is built cell by cell",
+            ),
+            (change(new=with_incremental(NEW), old=replace(OLD, fingerprint="x")), "is not known"),
+            (replace(change(), before=None), "is not known"),
+        ],
+        ids=lambda value: value if isinstance(value, str) else "",
+    )
+    def test_what_would_change_earlier_cells_is_refused(self, made: Redefinition, why: str) -> None:
+        """Dropped columns, other cells, another kind, a definition that nobody knows."""
+        found = forward_only(made, TRACE, None, states("# #"))
+
+        assert found.refused is not None
+        assert found.refused.slug == "not-forward-only"
+        assert why in str(found.refused)
+        assert found.effective_from is None
+
+    def test_an_instant_inside_a_cell_is_refused(self) -> None:
+        """A cell has one definition; the message names the nearest instants that fit."""
+        found = asked(day(2).start + 1)
+
+        assert found.refused is not None
+        assert "2019-10-23 or 2019-10-24" in str(found.refused)
+
+
+def observed(
+    redefined: Redefinition | None = None, pending: tuple[Pending, ...] = ()
+) -> ModelObservation:
+    """The daily table by the old definition."""
+    seen = changed(NEW, "sessions", "# # + # # # #")
+    trace = replace(TRACE, pending=pending)
+    return replace(seen, trace=trace, cells=states("# # # # # . ."), redefined=redefined)
+
+
+def made(seen: ModelObservation, node: Node = NEW, options: PlanOptions | None = None) -> Plan:
+    """The plan for the daily table."""
+    return plan(project(node), Observations(0, {"daily": seen}), options or PlanOptions())
+
+
+class TestTheStep:
+    """The change is one step that reads nothing and leaves the cells from then on pending."""
+
+    def test_what_holds_after_it(self) -> None:
+        """The trace has the new fingerprint, the old versions, and both definitions; what was
+        pending for another reason stays pending for that.
+        """
+        left = Pending(Cause.LATE, Ranges((day(6),)))
+        [step] = made(observed(asked(day(4).start), (left,))).steps
+
+        assert (step.action, step.rows_to_read) == (Action.DERIVE, 0)
+        assert step.reasons[0].detail == "forward-only: cells before 2019-10-25 keep their rows"
+        assert step.trace is not None
+        assert step.trace.fingerprint == NEW.fingerprint
+        assert step.trace.inputs == {"sessions": 1, "users": 1}
+        assert step.trace.earlier == (EarlierCells(before(4), "first"),)
+        assert {entry.cause: entry.ranges for entry in step.trace.pending} == {
+            Cause.LATE: Ranges((day(6),)),
+            Cause.DEFINITION: Ranges(
+                (Interval(day(4).start, day(5).end), Interval(day(6).end, MAX))
+            ),
+        }
+
+    def test_a_window_does_not_hold_it_back(self) -> None:
+        """The change writes no cell of another definition, so a part may be asked for."""
+        options = PlanOptions(window=day(1))
+        [step] = made(observed(asked()), options=options).steps
+        assert step.action is Action.DERIVE
+
+    def test_what_is_newly_read_is_read_where_cells_are_pending(self) -> None:
+        """What the earlier definition does not read is in the trace at its newest version."""
+        seen = replace(observed(asked()), trace=replace(TRACE, inputs={"users": 1}))
+        [step] = made(seen).steps
+        assert step.trace is not None
+        assert step.trace.inputs == {"sessions": 2, "users": 1}
+
+
+def stretched(
+    earlier: Node, marks: str, late: Late = Late.EARLIER, of: str = "sessions", upto: int = 4
+) -> tuple[ModelObservation, Node]:
+    """The table with two definitions, the border before a day, and an input that changed."""
+    newest = with_incremental(NEW, late=late)
+    trace = replace(TRACE, fingerprint=NEW.fingerprint, definition="second")
+    trace = replace(trace, earlier=(EarlierCells(before(upto), "first"),))
+    stretch = Stretch(before(upto), "daily", project(earlier))
+    names = dict.fromkeys(entry.name for one in (newest, earlier) for entry in one.inputs)
+    inputs = tuple(
+        InputDiff(name, 1, 2, changes(marks), states(marks))
+        if name == of
+        else InputDiff(name, 1, 1, cells=states("# # # # # # #"))
+        for name in names
+    )
+    seen = ModelObservation(trace, 1, inputs=inputs, earlier=(stretch,), cells=states(marks))
+    return seen, newest
+
+
+def reading(*inputs: Input) -> Node:
+    """The earlier definition, with other inputs."""
+    return replace(OLD, inputs=inputs)
+
+
+def test_readers_of_an_unchanged_table() -> None:
+    """Without a new column the change itself writes no row, so readers follow from its instant."""
+    old = replace(DAILY, fingerprint="old", columns=("day", "n"))
+    same = forward_only(
+        change(old, replace(DAILY, columns=old.columns)), TRACE, day(4).start, states("# # # # #")
+    )
+    seen = replace(built(DAILY), trace=TRACE, redefined=same, rows=50)
+    reader = replace(MONTHLY, inputs=(Input("daily", "day", (Bound(0, DAY),)),))
+    daily = replace(reader.model, timeseries=Timeseries("day", "day"))
+    reader = replace(reader, model=daily)
+
+    found = plan(project(DAILY, reader), Observations(0, {"daily": seen, "monthly": built(reader)}))
+
+    assert strip(found, "monthly") == "- - - B B B B"
+
+
+class TestStaleCells:
+    """A cell is stale as the definition in force there reads."""
+
+    @pytest.mark.parametrize(
+        ("inputs", "of", "marks", "expected"),
+        [
+            # The earlier one looks two days back, the newest one does not.
+            (("sessions", 2), "sessions", "# + # # # # #", "- B B B - - -"),
+            (("sessions", 2), "sessions", "# # # + # # #", "- - - B - - -"),
+            (("sessions", 2), "sessions", "# # # # + # #", "- - - - B - -"),
+            # The earlier one reads another table.
+            (("clicks", 0), "clicks", "+ # # # # + #", "B - - - - - -"),
+            (("clicks", 0), "sessions", "+ # # # # + #", "- - - - - B -"),
+            # A lookup that only the newest one reads.
+            (("sessions", 0), "users", "+ # # # # # #", "- - - - B B B"),
+        ],
+    )
+    def test_by_its_own_inputs_and_bounds(
+        self, inputs: tuple[str, int], of: str, marks: str, expected: str
+    ) -> None:
+        """What a definition does not read, or not so far, makes none of its cells stale."""
+        name, days = inputs
+        earlier = reading(Input(name, "session_start", (Bound(days * DAY),)))
+        seen, newest = stretched(earlier, marks, of=of)
+
+        assert strip(made(seen, newest), "daily") == expected
+
+    def test_the_definitions_stay_where_they_are(self) -> None:
+        """Late cells of an earlier definition are built by it, so the trace says the same after."""
+        seen, newest = stretched(OLD, "# + # # # + #")
+        [step] = made(seen, newest).steps
+        assert step.action is Action.RECOMPUTE
+        assert step.trace is not None
+        assert step.trace.earlier == (EarlierCells(before(4), "first"),)
+
+    def test_late_rows_by_the_newest_definition(self) -> None:
+        """With `late: new` it holds in stale cells from then on, and in no others."""
+        seen, newest = stretched(OLD, "# + # # # + #", Late.NEW)
+        [step] = made(seen, newest).steps
+        assert step.trace is not None
+        assert step.trace.earlier == (EarlierCells(before(4) - Ranges((day(1),)), "first"),)
+
+    @pytest.mark.parametrize("size", [None, 2])
+    @pytest.mark.parametrize("late", Late)
+    def test_all_cells_again_replace_no_table(self, size: int | None, late: Late) -> None:
+        """A restated table is never built as one that is not there yet: if that died, nobody would
+        know which cells are whose.
+        """
+        seen, newest = stretched(OLD, "# # # # # # #", late)
+        options = PlanOptions(restated={"daily": Ranges.ever()}, batch_size=size)
+        [step] = made(seen, newest, options).steps
+        assert step.action is Action.RECOMPUTE
+        assert step.batches == (1 if size is None else 4)
+        assert step.trace is not None
+        held = Ranges.of(part for one in step.trace.earlier for part in one.cells)
+        assert held == (before(4) - step.cells if late is Late.NEW else before(4))
+
+    def test_pending_cells_of_the_change_are_built(self) -> None:
+        """The cells from the instant on are built, and the table is not taken for a mixed one."""
+        seen, newest = stretched(OLD, "# # # # # # #")
+        assert seen.trace is not None
+        left = Pending(Cause.DEFINITION, Ranges((Interval(day(4).start, MAX),)))
+        trace = replace(seen.trace, pending=(left,))
+        found = made(replace(seen, trace=trace), newest)
+        assert strip(found, "daily") == "- - - - B B B"
+        assert found.steps[0].action is Action.RECOMPUTE
+        assert not trace.mixed
+        assert replace(trace, earlier=()).mixed
+
+
+class TestTraces:
+    """Which definition holds where, as values."""
+
+    def test_several_changes(self) -> None:
+        """Each change ends the newest definition; one from earlier on takes cells of those before;
+        the definition that comes back has its cells again.
+        """
+        second = replace(
+            TRACE, definition="second", earlier=TRACE.redefined_from(day(2).start, "second")
+        )
+        third = second.redefined_from(day(4).start, "third")
+        assert third == (
+            EarlierCells(before(2), "first"),
+            EarlierCells(before(4) - before(2), "second"),
+        )
+        assert second.redefined_from(day(1).start, "third") == (EarlierCells(before(1), "first"),)
+        assert second.redefined_from(day(4).start, "first") == (
+            EarlierCells(before(4) - before(2), "second"),
+        )
+
+    def test_merged(self) -> None:
+        """Cells of one definition are one entry, without those of the newest."""
+        parts = (EarlierCells(Ranges((day(n),)), "ab"[n % 2]) for n in range(DAYS))
+        [one] = merge_earlier(parts, "b")
+        assert (one.definition, len(one.cells.parts)) == ("a", 4)
