@@ -6,17 +6,19 @@ A ledger in memory: the contract of ``ports.Ledger`` without a file, for tests o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from infold.core.definition import Definition
+from infold.core.environment import PRODUCTION, Environment
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
 from infold.core.ports import Clock
 from infold.core.record import (
+    FILES,
     Applied,
     Arrival,
     Outcome,
@@ -62,7 +64,8 @@ class MemoryLedger:
         self._ids: dict[tuple[str, str, str], int] = {}
         self._locations: dict[str, str] = {}
         self._definitions: dict[str, tuple[Definition, int]] = {}
-        self._applied: dict[str, Applied] = {}
+        self._applied: dict[str, dict[str, Applied]] = {}
+        self._environments: dict[str, Environment] = {}
         self._belongs: tuple[str, str] | None = None
 
     # -- the lease
@@ -317,13 +320,14 @@ class MemoryLedger:
         definitions: Mapping[str, Definition],
         applied: Mapping[str, str],
         adopted: Mapping[str, str],
+        environment: str = PRODUCTION,
     ) -> None:
         """Keep definitions."""
         now = self._write()
         for digest, one in definitions.items():
             self._definitions.setdefault(digest, (one, now))
-        before = self._applied
-        self._applied = {
+        before = self._applied.get(environment, {})
+        self._applied[environment] = {
             name: before[name]
             if name in before and before[name].digest == digest
             else Applied(digest, now)
@@ -341,9 +345,36 @@ class MemoryLedger:
         """When it was first kept."""
         return self._definitions[digest][1] if digest in self._definitions else None
 
-    def applied(self) -> Mapping[str, Applied]:
+    def applied(self, environment: str = PRODUCTION) -> Mapping[str, Applied]:
         """The definition that runs use for each model."""
-        return dict(self._applied)
+        return dict(self._applied.get(environment, {}))
+
+    def environments(self) -> Mapping[str, Environment]:
+        """All environments."""
+        return dict(self._environments)
+
+    def put_environment(self, environment: Environment) -> None:
+        """Record an environment."""
+        self._write()
+        kept = {one.key for one in environment.tables}
+        self._erase_tables(environment.name, kept)
+        self._environments[environment.name] = environment
+
+    def remove_environment(self, name: str) -> None:
+        """Forget an environment."""
+        self._write()
+        self._erase_tables(name, frozenset())
+        self._environments.pop(name, None)
+        self._applied.pop(name, None)
+
+    def _erase_tables(self, environment: str, kept: Collection[str]) -> None:
+        known = self._environments.get(environment)
+        for key in (one.key for one in known.tables if one.key not in kept) if known else ():
+            self._models.pop(key, None)
+            self._traces.pop(key, None)
+            self._entries.pop(key, None)
+            for name in (table_name(key), FILES.format(table_name(key))):
+                self._locations.pop(name, None)
 
     def locations(self) -> Mapping[str, str]:
         """Where metadata was."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from infold.core.definition import Definition
+from infold.core.environment import PRODUCTION, Environment
 from infold.core.files import FileCell, IngestedFile, ListedFile
 from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.manual_entry import ManualEntry
@@ -147,6 +148,7 @@ class Ledger(Protocol):
         definitions: Mapping[str, Definition],
         applied: Mapping[str, str],
         adopted: Mapping[str, str],
+        environment: str = PRODUCTION,
     ) -> None:
         """
         Keep definitions, by their digests, for good. ``applied`` are the digests of those that are
@@ -161,8 +163,21 @@ class Ledger(Protocol):
     def kept_at(self, digest: str) -> int | None:
         """When a definition was first kept."""
 
-    def applied(self) -> Mapping[str, Applied]:
+    def applied(self, environment: str = PRODUCTION) -> Mapping[str, Applied]:
         """The definition that runs use for each model, and since when."""
+
+    def environments(self) -> Mapping[str, Environment]:
+        """All environments, by name."""
+
+    def put_environment(self, environment: Environment) -> None:
+        """
+        Record an environment as it is now, with its tables.
+
+        What is known of tables that it had and has no longer is erased.
+        """
+
+    def remove_environment(self, name: str) -> None:
+        """Forget an environment, with all that is known of its tables."""
 
     def advance(self, inputs: Mapping[str, Mapping[str, int]]) -> None:
         """Record that tables are right for newer versions of inputs too, by model and input."""

@@ -23,7 +23,7 @@ from infold.core.trace import UNKNOWN
 from infold.ledger.generated_sql import SCHEMA, SQL
 from infold.messages import run_errors
 
-FORMAT = 8
+FORMAT = 9
 """The version of the tables. A ledger with a greater one was written by a newer program."""
 
 FORMAT_ROW = "infold.ledger"
@@ -248,7 +248,7 @@ def _upgrade(connection: sqlite3.Connection) -> None:
     so the traces of models that have such sessions are made to hold no longer. Up to format 4 a
     manual entry excluded sessions or released them, and took no earlier entry back. Up to format 6
     no definition was kept: a run adopts those in the files for tables that they built. Up to format
-    7 every reader of a replaced table was built again.
+    7 every reader of a replaced table was built again. Up to format 8 there were no environments.
     """
     connection.execute("BEGIN IMMEDIATE")
     try:

@@ -36,6 +36,16 @@ SCHEMA: tuple[str, ...] = (
         "NULL, kept_at BIGINT NOT NULL, PRIMARY KEY (digest) )"
     ),
     (
+        "CREATE TABLE environment_tables ( environment TEXT NOT NULL, table_key TEXT NOT NULL, "
+        "model TEXT NOT NULL, identity TEXT NOT NULL, definition TEXT NOT NULL, base TEXT NOT "
+        "NULL, current BOOLEAN NOT NULL, PRIMARY KEY (environment, table_key) ) WITHOUT ROWID"
+    ),
+    (
+        "CREATE TABLE environments ( name TEXT NOT NULL, owner TEXT NOT NULL, created_at BIGINT "
+        "NOT NULL, expires_at BIGINT, last_run_at BIGINT, built_at BIGINT, PRIMARY KEY (name) ) "
+        "WITHOUT ROWID"
+    ),
+    (
         "CREATE TABLE file_cells ( model TEXT NOT NULL, file BIGINT NOT NULL, cell_start BIGINT "
         "NOT NULL, cell_end BIGINT NOT NULL, rows BIGINT NOT NULL, dropped BIGINT NOT NULL, "
         "PRIMARY KEY (model, file, cell_start, cell_end) ) WITHOUT ROWID"
@@ -159,6 +169,15 @@ SQL: dict[str, str] = {
         "INSERT INTO manual_entries (model, number, session_of, held, session_start, "
         "session_end, reason, made_at) VALUES (:model, :number, :session_of, :held, "
         ":session_start, :session_end, :reason, :made_at)"
+    ),
+    "add_environment": (
+        "INSERT INTO environments (name, owner, created_at, expires_at, last_run_at, built_at) "
+        "VALUES (:name, :owner, :created_at, :expires_at, :last_run_at, :built_at)"
+    ),
+    "add_environment_table": (
+        "INSERT INTO environment_tables (environment, table_key, model, identity, definition, "
+        "base, current) VALUES (:environment, :table_key, :model, :identity, :definition, :base, "
+        ":current)"
     ),
     "add_file": (
         "INSERT INTO files (id, source, path, fingerprint, size) VALUES (:id, :source, :path, "
@@ -296,6 +315,11 @@ SQL: dict[str, str] = {
     "drop_changes": (
         "DELETE FROM changes WHERE changes.table_name = :table_name AND changes.version <= :upto"
     ),
+    "drop_environment": "DELETE FROM environments WHERE environments.name = :name",
+    "drop_environment_applied": "DELETE FROM applied WHERE applied.environment = :environment",
+    "drop_environment_tables": (
+        "DELETE FROM environment_tables WHERE environment_tables.environment = :environment"
+    ),
     "drop_file_cells": "DELETE FROM file_cells WHERE file_cells.model = :model",
     "drop_ingest": (
         "DELETE FROM ingests WHERE ingests.model = :model AND ingests.file = :file"
@@ -324,6 +348,22 @@ SQL: dict[str, str] = {
         "manual_entries.made_at FROM manual_entries WHERE manual_entries.model = :model ORDER BY "
         "manual_entries.number"
     ),
+    "environment_tables": (
+        "SELECT environment_tables.environment, environment_tables.table_key, "
+        "environment_tables.model, environment_tables.identity, environment_tables.definition, "
+        "environment_tables.base, environment_tables.current FROM environment_tables ORDER BY "
+        "environment_tables.environment, environment_tables.table_key"
+    ),
+    "environments": (
+        "SELECT environments.name, environments.owner, environments.created_at, "
+        "environments.expires_at, environments.last_run_at, environments.built_at FROM "
+        "environments ORDER BY environments.name"
+    ),
+    "erase_arrivals": "DELETE FROM arrivals WHERE arrivals.model = :model",
+    "erase_changes": "DELETE FROM changes WHERE changes.table_name = :table_name",
+    "erase_entries": "DELETE FROM manual_entries WHERE manual_entries.model = :model",
+    "erase_unchanged": "DELETE FROM unchanged WHERE unchanged.table_name = :table_name",
+    "erase_versions": "DELETE FROM versions WHERE versions.table_name = :table_name",
     "file_cells": (
         "SELECT file_cells.file, file_cells.cell_start, file_cells.cell_end, file_cells.rows, "
         "file_cells.dropped FROM file_cells WHERE file_cells.model = :model ORDER BY "

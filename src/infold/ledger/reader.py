@@ -13,6 +13,7 @@ from typing import Any
 
 from infold.core.definition import Definition
 from infold.core.definition_text import definition_of_text
+from infold.core.environment import PRODUCTION, Environment
 from infold.core.files import FileCell, IngestedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.manual_entry import ManualEntry
@@ -21,9 +22,7 @@ from infold.core.trace import Cause, CellChange, CellState, Pending, Trace, Vers
 from infold.core.unchanged import Unchanged
 from infold.ledger import codec
 from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database
-
-PRODUCTION = ""
-"""The environment of the tables that everybody reads; there is no other yet."""
+from infold.ledger.environments import environments
 
 FEW = 200
 """Up to so many keys are asked for one by one; above, everything is read and sifted here."""
@@ -128,11 +127,16 @@ class SqlLedgerReader:
             row = query.one("definition_kept_at", digest=digest)
         return None if row is None else int(row[0])
 
-    def applied(self) -> Mapping[str, Applied]:
+    def applied(self, environment: str = PRODUCTION) -> Mapping[str, Applied]:
         """The definition that runs use for each model, and since when."""
         with self._database.read() as query:
-            rows = query.all("applied", environment=PRODUCTION)
+            rows = query.all("applied", environment=environment)
         return {model: Applied(digest, at) for model, digest, at in rows}
+
+    def environments(self) -> Mapping[str, Environment]:
+        """All environments, by name."""
+        with self._database.read() as query:
+            return environments(query)
 
     def newest_versions(self) -> Mapping[str, Version]:
         """The newest version of every table."""

@@ -271,3 +271,29 @@ applied = Table(
 left_out = Table("left_out", metadata, _text("model", key=True), _big("rows"), **CLUSTERED)
 
 locations = Table("locations", metadata, _text("name", key=True), _text("location"), **CLUSTERED)
+
+environments = Table(
+    "environments",
+    metadata,
+    _text("name", key=True),
+    _text("owner"),
+    _big("created_at"),
+    _big("expires_at", null=True),
+    _big("last_run_at", null=True),
+    _big("built_at", null=True),
+    **CLUSTERED,
+)
+
+environment_tables = Table(
+    "environment_tables",
+    metadata,
+    _text("environment", key=True),
+    _text("table_key", key=True),
+    _text("model"),
+    _text("identity"),
+    _text("definition"),
+    _text("base"),
+    Column("current", Boolean, nullable=False),
+    **CLUSTERED,
+)
+"""``definition`` and ``base`` are digests of definitions; see ``core.environment``."""

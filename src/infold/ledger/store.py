@@ -15,6 +15,7 @@ from typing import Any
 
 from infold.core.definition import Definition
 from infold.core.definition_text import definition_text
+from infold.core.environment import PRODUCTION, Environment
 from infold.core.files import ListedFile
 from infold.core.interval import datetime_of
 from infold.core.manual_entry import ManualEntry
@@ -25,9 +26,10 @@ from infold.core.trace import Trace
 from infold.ledger import codec
 from infold.ledger.apply_outcome import apply_outcome, drop_trace, put_trace_definition
 from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database, Query
+from infold.ledger.environments import put_environment, remove_environment
 from infold.ledger.lease import NAME, Heartbeat, HeartbeatWatch, Holder, this_process
 from infold.ledger.prune import KEEP, prune_history
-from infold.ledger.reader import FEW, PRODUCTION, SqlLedgerReader
+from infold.ledger.reader import FEW, SqlLedgerReader
 from infold.messages import run_errors
 
 
@@ -333,9 +335,10 @@ class SqlLedger(SqlLedgerReader):
         definitions: Mapping[str, Definition],
         applied: Mapping[str, str],
         adopted: Mapping[str, str],
+        environment: str = PRODUCTION,
     ) -> None:
         """Keep definitions, and record which are applied. What is known already costs no write."""
-        known = self.applied()
+        known = self.applied(environment)
         current = {name: entry.digest for name, entry in known.items()}
         with self._database.read() as query:
             missing = {
@@ -362,11 +365,11 @@ class SqlLedger(SqlLedgerReader):
             for name in known.keys() | applied.keys():
                 if current.get(name) == applied.get(name):
                     continue
-                query.run("drop_applied", environment=PRODUCTION, model=name)
+                query.run("drop_applied", environment=environment, model=name)
                 if name in applied:
                     query.run(
                         "add_applied",
-                        environment=PRODUCTION,
+                        environment=environment,
                         model=name,
                         digest=applied[name],
                         applied_at=now,
@@ -375,6 +378,16 @@ class SqlLedger(SqlLedgerReader):
                 put_trace_definition(query, name, digest)
                 made = definitions[digest].fingerprint
                 query.run("restamp_trace", of_model=name, new_fingerprint=made)
+
+    def put_environment(self, environment: Environment) -> None:
+        """Record an environment as it is now; see ``environments.put_environment``."""
+        with self._writing("put_environment") as query:
+            put_environment(query, environment)
+
+    def remove_environment(self, name: str) -> None:
+        """Forget an environment, with all that is known of its tables."""
+        with self._writing("remove_environment") as query:
+            remove_environment(query, name)
 
     def advance(self, inputs: Mapping[str, Mapping[str, int]]) -> None:
         """Record that tables are right for newer versions of their inputs, by model and input."""
