@@ -27,6 +27,7 @@ from infold.core.record import (
     RunRecord,
     StepRecord,
 )
+from infold.core.swap import DoneSwap, Swap
 from infold.core.trace import CellChange, CellState, Trace, Version
 from infold.core.unchanged import Unchanged
 from infold.ledger.apply_outcome import vanished
@@ -399,6 +400,18 @@ class MemoryLedger:
             known.cells, known.quarantined, known.left_out = {}, {}, None
             if step is None:
                 known.files, known.file_cells = {}, {}
+
+    def finish_swap(self, step: str, swap: Swap) -> None:
+        """Tables are exchanged in the file only, whose rows are what is exchanged."""
+        raise NotImplementedError
+
+    def swaps(self) -> Sequence[DoneSwap]:
+        """None was ever done."""
+        return ()
+
+    def forget_swap(self, id_: str) -> None:
+        """None was ever done."""
+        raise NotImplementedError
 
     def destroy(self) -> None:
         """Forget everything."""

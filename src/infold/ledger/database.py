@@ -248,7 +248,8 @@ def _upgrade(connection: sqlite3.Connection) -> None:
     so the traces of models that have such sessions are made to hold no longer. Up to format 4 a
     manual entry excluded sessions or released them, and took no earlier entry back. Up to format 6
     no definition was kept: a run adopts those in the files for tables that they built. Up to format
-    7 every reader of a replaced table was built again. Up to format 8 there were no environments.
+    7 every reader of a replaced table was built again. Up to format 8 there were no
+    environments, and no table took the place of another.
     """
     connection.execute("BEGIN IMMEDIATE")
     try:

@@ -64,6 +64,11 @@ SCHEMA: tuple[str, ...] = (
         "file) ) WITHOUT ROWID"
     ),
     (
+        "CREATE TABLE kept_tables ( swap TEXT NOT NULL, model TEXT NOT NULL, table_key TEXT, "
+        "fingerprint TEXT, snapshot BIGINT, step TEXT, run TEXT, PRIMARY KEY (swap, model) ) "
+        "WITHOUT ROWID"
+    ),
+    (
         "CREATE TABLE leases ( name TEXT NOT NULL, token BIGINT NOT NULL, run TEXT, host TEXT, "
         "place TEXT, pid BIGINT, process TEXT, since BIGINT, heartbeat_at BIGINT, PRIMARY KEY "
         "(name) ) WITHOUT ROWID"
@@ -106,6 +111,14 @@ SCHEMA: tuple[str, ...] = (
     "CREATE INDEX steps_by_model ON steps (model, run)",
     "CREATE INDEX steps_by_run ON steps (run, seq)",
     "CREATE INDEX steps_by_state ON steps (state)",
+    (
+        'CREATE TABLE swap_definitions ( swap TEXT NOT NULL, model TEXT NOT NULL, "before" TEXT '
+        'NOT NULL, "after" TEXT NOT NULL, PRIMARY KEY (swap, model) ) WITHOUT ROWID'
+    ),
+    (
+        "CREATE TABLE swaps ( id TEXT NOT NULL, number BIGINT NOT NULL, kind TEXT NOT NULL, "
+        "environment TEXT NOT NULL, made_at BIGINT NOT NULL, PRIMARY KEY (id) ) WITHOUT ROWID"
+    ),
     (
         "CREATE TABLE trace_definitions ( model TEXT NOT NULL, range_start BIGINT NOT NULL, "
         "range_end BIGINT NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (model, range_start) ) "
@@ -192,6 +205,10 @@ SQL: dict[str, str] = {
         "received_at) VALUES (:model, :file, :horizon, :next_due, :rows, :waiting, :set_aside, "
         ":dropped, :received_at)"
     ),
+    "add_kept_table": (
+        "INSERT INTO kept_tables (swap, model, table_key, fingerprint, snapshot, step, run) "
+        "VALUES (:swap, :model, :table_key, :fingerprint, :snapshot, :step, :run)"
+    ),
     "add_lease": (
         "INSERT INTO leases (name, token, run, host, place, pid, process, since, heartbeat_at) "
         "VALUES (:name, :token, :run, :host, :place, :pid, :process, :since, :heartbeat_at)"
@@ -213,6 +230,14 @@ SQL: dict[str, str] = {
         "INSERT INTO steps (id, run, seq, model, action, state, detail, outcome, started_at, "
         "finished_at, error) VALUES (:id, :run, :seq, :model, :action, :state, :detail, "
         ":outcome, :started_at, :finished_at, :error)"
+    ),
+    "add_swap": (
+        "INSERT INTO swaps (id, number, kind, environment, made_at) VALUES (:id, :number, :kind, "
+        ":environment, :made_at)"
+    ),
+    "add_swap_definition": (
+        'INSERT INTO swap_definitions (swap, model, "before", "after") VALUES (:swap, :model, '
+        ":before, :after)"
     ),
     "add_trace": (
         "INSERT INTO traces (model, fingerprint) VALUES (:model, :fingerprint)"
@@ -317,6 +342,9 @@ SQL: dict[str, str] = {
     ),
     "drop_environment": "DELETE FROM environments WHERE environments.name = :name",
     "drop_environment_applied": "DELETE FROM applied WHERE applied.environment = :environment",
+    "drop_environment_table": (
+        "DELETE FROM environment_tables WHERE environment_tables.table_key = :table_key"
+    ),
     "drop_environment_tables": (
         "DELETE FROM environment_tables WHERE environment_tables.environment = :environment"
     ),
@@ -325,12 +353,15 @@ SQL: dict[str, str] = {
         "DELETE FROM ingests WHERE ingests.model = :model AND ingests.file = :file"
     ),
     "drop_ingests": "DELETE FROM ingests WHERE ingests.model = :model",
+    "drop_kept_tables": "DELETE FROM kept_tables WHERE kept_tables.swap = :swap",
     "drop_left_out": "DELETE FROM left_out WHERE left_out.model = :model",
     "drop_location": "DELETE FROM locations WHERE locations.name = :name",
     "drop_quarantined": (
         "DELETE FROM quarantined WHERE quarantined.model = :model AND quarantined.session_of = "
         ":session_of AND quarantined.session_start = :session_start"
     ),
+    "drop_swap": "DELETE FROM swaps WHERE swaps.id = :id",
+    "drop_swap_definitions": "DELETE FROM swap_definitions WHERE swap_definitions.swap = :swap",
     "drop_trace": "DELETE FROM traces WHERE traces.model = :model",
     "drop_trace_definitions": (
         "DELETE FROM trace_definitions WHERE trace_definitions.model = :model"
@@ -386,6 +417,11 @@ SQL: dict[str, str] = {
         "UPDATE steps SET state='done', outcome=:new_outcome, finished_at=:new_finished_at WHERE "
         "steps.id = :of_step AND (steps.state = 'intent' OR steps.state = 'prepared')"
     ),
+    "head": (
+        "SELECT versions.table_name, versions.number, versions.snapshot, versions.step, "
+        "versions.run, versions.committed_at, versions.rows, versions.whole FROM versions WHERE "
+        "versions.table_name = :table_name ORDER BY versions.number DESC LIMIT 1 OFFSET 0"
+    ),
     "heads": (
         "SELECT versions.table_name, versions.number, versions.snapshot, versions.step, "
         "versions.run, versions.committed_at, versions.rows, versions.whole FROM versions JOIN "
@@ -393,8 +429,19 @@ SQL: dict[str, str] = {
         "GROUP BY versions.table_name) AS newest ON newest.table_name = versions.table_name AND "
         "versions.number = newest.number"
     ),
+    "kept_table": (
+        "SELECT kept_tables.swap, kept_tables.model, kept_tables.table_key, "
+        "kept_tables.fingerprint, kept_tables.snapshot, kept_tables.step, kept_tables.run FROM "
+        "kept_tables WHERE kept_tables.table_key = :table_key"
+    ),
+    "kept_tables": (
+        "SELECT kept_tables.swap, kept_tables.model, kept_tables.table_key, "
+        "kept_tables.fingerprint, kept_tables.snapshot, kept_tables.step, kept_tables.run FROM "
+        "kept_tables WHERE kept_tables.swap = :swap ORDER BY kept_tables.model"
+    ),
     "last_file_id": "SELECT max(files.id) AS max_1 FROM files",
     "last_run_number": "SELECT max(runs.number) AS max_1 FROM runs",
+    "last_swap_number": "SELECT max(swaps.number) AS max_1 FROM swaps",
     "lease": (
         "SELECT leases.name, leases.token, leases.run, leases.host, leases.place, leases.pid, "
         "leases.process, leases.since, leases.heartbeat_at FROM leases WHERE leases.name = :name"
@@ -418,6 +465,33 @@ SQL: dict[str, str] = {
         "BY changes.version"
     ),
     "meta": "SELECT meta.value FROM meta WHERE meta.name = :name",
+    "move_cells": (
+        "UPDATE cells SET table_name=:new_key WHERE cells.table_name = :of_key"
+    ),
+    "move_file_cells": (
+        "UPDATE file_cells SET model=:new_key WHERE file_cells.model = :of_key"
+    ),
+    "move_ingests": "UPDATE ingests SET model=:new_key WHERE ingests.model = :of_key",
+    "move_left_out": "UPDATE left_out SET model=:new_key WHERE left_out.model = :of_key",
+    "move_quarantined": (
+        "UPDATE quarantined SET model=:new_key WHERE quarantined.model = :of_key"
+    ),
+    "move_trace_definitions": (
+        "UPDATE trace_definitions SET model=:new_key WHERE trace_definitions.model = :of_key"
+    ),
+    "move_trace_entries": (
+        "UPDATE trace_entries SET model=:new_key WHERE trace_entries.model = :of_key"
+    ),
+    "move_trace_input": (
+        "UPDATE trace_inputs SET input=:new_input, version=:new_version WHERE trace_inputs.model "
+        "= :of_model AND trace_inputs.input = :of_input"
+    ),
+    "move_trace_inputs": (
+        "UPDATE trace_inputs SET model=:new_key WHERE trace_inputs.model = :of_key"
+    ),
+    "move_trace_pending": (
+        "UPDATE trace_pending SET model=:new_key WHERE trace_pending.model = :of_key"
+    ),
     "newest_entries": (
         "SELECT manual_entries.model, max(manual_entries.number) AS max_1 FROM manual_entries "
         "GROUP BY manual_entries.model"
@@ -478,11 +552,21 @@ SQL: dict[str, str] = {
         "steps.detail, steps.outcome, steps.started_at, steps.finished_at, steps.error FROM "
         "steps WHERE steps.run = :run ORDER BY steps.seq, steps.id"
     ),
+    "swap_definitions": (
+        'SELECT swap_definitions.swap, swap_definitions.model, swap_definitions."before", '
+        'swap_definitions."after" FROM swap_definitions WHERE swap_definitions.swap = :swap '
+        "ORDER BY swap_definitions.model"
+    ),
+    "swaps": (
+        "SELECT swaps.id, swaps.number, swaps.kind, swaps.environment, swaps.made_at FROM swaps "
+        "ORDER BY swaps.number DESC"
+    ),
     "take_lease": (
         "UPDATE leases SET token=:new_token, run=:new_run, host=:new_host, place=:new_place, "
         "pid=:new_pid, process=:new_process, since=:new_since, heartbeat_at=:new_heartbeat_at "
         "WHERE leases.name = :of_name AND leases.token = :of_token"
     ),
+    "trace": "SELECT traces.fingerprint FROM traces WHERE traces.model = :model",
     "trace_definitions": (
         "SELECT trace_definitions.model, trace_definitions.digest FROM trace_definitions"
     ),

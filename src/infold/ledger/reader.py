@@ -7,7 +7,7 @@ Where there is no ledger yet, reading finds nothing and creates nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,9 +18,11 @@ from infold.core.files import FileCell, IngestedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.record import Applied, Arrival, QuarantinedSession, RunRecord, StepRecord
+from infold.core.swap import DoneSwap
 from infold.core.trace import Cause, CellChange, CellState, Pending, Trace, Version
 from infold.core.unchanged import Unchanged
 from infold.ledger import codec
+from infold.ledger.apply_swap import swaps
 from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database
 from infold.ledger.environments import environments
 
@@ -98,14 +100,15 @@ class SqlLedgerReader:
         """The trace of every model that was ever built."""
         with self._database.read() as query:
             found = {model: Trace(model, text) for model, text in query.all("traces")}
-            for model, digest in query.all("trace_definitions"):
+            # A table that was replaced still has inputs and the like, as long as it is kept.
+            for model, digest in _of(found, query.all("trace_definitions")):
                 found[model] = replace(found[model], definition=digest)
-            for model, newest in query.all("trace_entries"):
+            for model, newest in _of(found, query.all("trace_entries")):
                 found[model] = replace(found[model], applied_entry=newest)
-            for model, name, version in query.all("trace_inputs"):
+            for model, name, version in _of(found, query.all("trace_inputs")):
                 found[model].inputs[name] = version
             pending: dict[str, dict[int, tuple[Cause, list[Interval]]]] = {}
-            for model, seq, start, end, cause in query.all("trace_pending"):
+            for model, seq, start, end, cause in _of(found, query.all("trace_pending")):
                 entry = pending.setdefault(model, {}).setdefault(seq, (Cause(cause), []))
                 entry[1].append(Interval(start, end))
         for model, entries in pending.items():
@@ -137,6 +140,11 @@ class SqlLedgerReader:
         """All environments, by name."""
         with self._database.read() as query:
             return environments(query)
+
+    def swaps(self) -> Sequence[DoneSwap]:
+        """The swaps whose replaced tables are kept, newest first."""
+        with self._database.read() as query:
+            return swaps(query)
 
     def newest_versions(self) -> Mapping[str, Version]:
         """The newest version of every table."""
@@ -235,6 +243,11 @@ class SqlLedgerReader:
         """Where the metadata of tables was when a run last ended."""
         with self._database.read() as query:
             return dict(query.all("locations"))
+
+
+def _of(models: Container[str], rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    """The rows of these models, which come first in them."""
+    return (row for row in rows if row[0] in models)
 
 
 def _version_of(row: Sequence[Any]) -> Version:

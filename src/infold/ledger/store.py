@@ -22,9 +22,11 @@ from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
 from infold.core.ports import Clock
 from infold.core.record import Outcome, Receipt
+from infold.core.swap import Swap
 from infold.core.trace import Trace
 from infold.ledger import codec
 from infold.ledger.apply_outcome import apply_outcome, drop_trace, put_trace_definition
+from infold.ledger.apply_swap import apply_swap, forget_swap
 from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database, Query
 from infold.ledger.environments import put_environment, remove_environment
 from infold.ledger.lease import NAME, Heartbeat, HeartbeatWatch, Holder, this_process
@@ -421,6 +423,26 @@ class SqlLedger(SqlLedgerReader):
             if step is None:
                 query.run("drop_ingests", model=model)
                 query.run("drop_file_cells", model=model)
+
+    def finish_swap(self, step: str, swap: Swap) -> None:
+        """Tables were exchanged: all that is known of them moves with them, in one transaction."""
+        with self._writing("finish_swap") as query:
+            row = query.one("step", id=step)
+            if row is None:
+                raise ValueError(f"no step {step!r}")
+            _, run, _, _, _, state, *_ = row
+            if state == "done":
+                return
+            now = self._clock.now()
+            ended = {"new_state": "done", "new_finished_at": now, "new_error": None}
+            if not query.run("close_step", of_step=step, **ended):
+                raise ValueError(f"step {step!r} is {state}")
+            apply_swap(query, swap, id_=step, run=run, now=now)
+
+    def forget_swap(self, id_: str) -> None:
+        """Forget a swap, and what is known of the tables that it replaced."""
+        with self._writing("forget_swap") as query:
+            forget_swap(query, id_)
 
     def destroy(self) -> None:
         """Delete the ledger's file; who waits for the lease in it finds that it is gone."""

@@ -13,10 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from infold.core import write_points
 from infold.core.interval import Granularity, instants_of
 from infold.core.ports import History, StoredLayout, TableMetadata
+from infold.core.swap import Renaming
 from infold.lake.iceberg import catalog, missing_files
 from infold.messages import command_errors
 
@@ -55,7 +57,8 @@ class IcebergLake:
         Take a table out of the catalog and delete its files; whether there was one.
 
         The catalog's row goes first: a death after it leaves files that no table names, and the
-        next call deletes them. Only a folder in the warehouse is deleted.
+        next call deletes them. Only a folder in the warehouse is deleted, and none with the
+        metadata of another table: one that was renamed still lies where it was made.
         """
         namespace, name = self._key(table)
         location = self.location(table)
@@ -66,10 +69,30 @@ class IcebergLake:
             catalog.drop(self.catalog_db, namespace, name)
             write_points.point(f"drop {name}: after")
         there = folder is not None and folder.is_dir()
-        if folder is not None and there and self.warehouse in folder.parents:
+        own = folder is not None and there and self.warehouse in folder.parents
+        if folder is not None and own and not self._holds_table(folder):
             shutil.rmtree(folder)
             write_points.point(f"delete {name}: after")
         return location is not None
+
+    def rename(self, renamings: Sequence[Renaming]) -> bool:
+        """See ``ports.Lake``."""
+        return catalog.rename(self.catalog_db, self.namespace, renamings)
+
+    def folder_for_new(self, table: str) -> str | None:
+        """See ``ports.Lake``."""
+        if self.warehouse is None:
+            return None
+        usual = self.warehouse.resolve() / self.namespace / table
+        if not self._holds_table(usual):
+            return None
+        return f"{usual}__{uuid4().hex[:8]}"
+
+    def _holds_table(self, folder: Path) -> bool:
+        """Whether the metadata of a table is somewhere in a folder."""
+        found = catalog.locations(self.catalog_db).values()
+        resolved = folder.resolve()
+        return any(resolved in catalog.local_path(at).resolve().parents for at in found)
 
     def metadata(self, table: str) -> TableMetadata | None:
         """The table's newest metadata, or None when there is no such table."""
