@@ -17,7 +17,6 @@ from sqlalchemy import (
     Delete,
     Select,
     Table,
-    Update,
     and_,
     bindparam,
     delete,
@@ -31,6 +30,7 @@ from sqlalchemy import (
 )
 
 from infold.ledger import schema as s
+from infold.ledger.swap_statements import swap_statements
 
 RUNNING: ColumnElement[str] = literal_column("'running'")
 DIED: ColumnElement[str] = literal_column("'died'")
@@ -54,7 +54,7 @@ def all_statements() -> dict[str, ClauseElement]:
         **_traces(),
         **_definitions(),
         **_environments(),
-        **_swaps(),
+        **swap_statements(),
         **_pruning(),
     }
 
@@ -350,40 +350,6 @@ def _environments() -> dict[str, ClauseElement]:
         "erase_arrivals": _delete(s.arrivals, "model"),
         "erase_entries": _delete(s.entries, "model"),
     }
-
-
-def _swaps() -> dict[str, ClauseElement]:
-    """Tables that get another key, and what is kept of those that were replaced."""
-    inputs, version = s.trace_inputs.c, s.versions.c
-    return {
-        **{f"move_{table.name}": _move(table) for table in s.MOVED},
-        "trace": select(s.traces.c.fingerprint).where(s.traces.c.model == bindparam("model")),
-        "head": _where(s.versions, "table_name")
-        .order_by(version.number.desc())
-        .limit(literal_column("1"))
-        .offset(NONE),
-        "move_trace_input": update(s.trace_inputs)
-        .where(inputs.model == bindparam("of_model"), inputs.input == bindparam("of_input"))
-        .values(input=bindparam("new_input"), version=bindparam("new_version")),
-        "swaps": select(s.swaps).order_by(s.swaps.c.number.desc()),
-        "last_swap_number": select(func.max(s.swaps.c.number)),
-        "add_swap": insert(s.swaps),
-        "drop_swap": _delete(s.swaps, "id"),
-        "kept_tables": _where(s.kept_tables, "swap").order_by(s.kept_tables.c.model),
-        "kept_table": _where(s.kept_tables, "table_key"),
-        "add_kept_table": insert(s.kept_tables),
-        "drop_kept_tables": _delete(s.kept_tables, "swap"),
-        "swap_definitions": _where(s.swap_definitions, "swap").order_by(s.swap_definitions.c.model),
-        "add_swap_definition": insert(s.swap_definitions),
-        "drop_swap_definitions": _delete(s.swap_definitions, "swap"),
-        "drop_environment_table": _delete(s.environment_tables, "table_key"),
-    }
-
-
-def _move(table: Table) -> Update:
-    """All rows of a key get another one."""
-    key = table.c["table_name" if "table_name" in table.c else "model"]
-    return update(table).where(key == bindparam("of_key")).values({key: bindparam("new_key")})
 
 
 def _pruning() -> dict[str, ClauseElement]:
