@@ -6,18 +6,20 @@ A ledger in memory: the contract of ``ports.Ledger`` without a file, for tests o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
 from infold.core.clock import Clock
 from infold.core.definition import Definition
+from infold.core.environment import PRODUCTION, Environment
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
 from infold.core.record import (
+    FILES,
     Applied,
     Arrival,
     ForwardOnly,
@@ -27,6 +29,7 @@ from infold.core.record import (
     RunRecord,
     StepRecord,
 )
+from infold.core.swap import DoneSwap, Swap
 from infold.core.trace import CellChange, CellState, Trace, Version
 from infold.core.unchanged import Unchanged
 from infold.ledger.apply_outcome import vanished
@@ -64,8 +67,9 @@ class MemoryLedger:
         self._ids: dict[tuple[str, str, str], int] = {}
         self._locations: dict[str, str] = {}
         self._definitions: dict[str, tuple[Definition, int]] = {}
-        self._applied: dict[str, Applied] = {}
+        self._applied: dict[str, dict[str, Applied]] = {}
         self._forward_only: dict[str, ForwardOnly] = {}
+        self._environments: dict[str, Environment] = {}
         self._belongs: tuple[str, str] | None = None
 
     # -- the lease
@@ -323,20 +327,21 @@ class MemoryLedger:
         applied: Mapping[str, str],
         adopted: Mapping[str, str],
         forward_only: Mapping[str, ForwardOnly] = MappingProxyType({}),
+        environment: str = PRODUCTION,
     ) -> None:
         """Keep definitions."""
         now = self._write()
         for digest, one in definitions.items():
             self._definitions.setdefault(digest, (one, now))
-        before = self._applied
-        self._applied = {
+        before = self._applied.get(environment, {})
+        self._applied[environment] = {
             name: before[name]
             if name in before and before[name].digest == digest
             else Applied(digest, now)
             for name, digest in applied.items()
         }
         for name in before.keys() | applied.keys():
-            if before.get(name) != self._applied.get(name):
+            if environment == PRODUCTION and before.get(name) != self.applied().get(name):
                 self._forward_only.pop(name, None)
         self._forward_only |= forward_only
         for name, digest in adopted.items():
@@ -363,9 +368,36 @@ class MemoryLedger:
         """When it was first kept."""
         return self._definitions[digest][1] if digest in self._definitions else None
 
-    def applied(self) -> Mapping[str, Applied]:
+    def applied(self, environment: str = PRODUCTION) -> Mapping[str, Applied]:
         """The definition that runs use for each model."""
-        return dict(self._applied)
+        return dict(self._applied.get(environment, {}))
+
+    def environments(self) -> Mapping[str, Environment]:
+        """All environments."""
+        return dict(self._environments)
+
+    def put_environment(self, environment: Environment) -> None:
+        """Record an environment."""
+        self._write()
+        kept = {one.key for one in environment.tables}
+        self._erase_tables(environment.name, kept)
+        self._environments[environment.name] = environment
+
+    def remove_environment(self, name: str) -> None:
+        """Forget an environment."""
+        self._write()
+        self._erase_tables(name, frozenset())
+        self._environments.pop(name, None)
+        self._applied.pop(name, None)
+
+    def _erase_tables(self, environment: str, kept: Collection[str]) -> None:
+        known = self._environments.get(environment)
+        for key in (one.key for one in known.tables if one.key not in kept) if known else ():
+            self._models.pop(key, None)
+            self._traces.pop(key, None)
+            self._entries.pop(key, None)
+            for name in (table_name(key), FILES.format(table_name(key))):
+                self._locations.pop(name, None)
 
     def locations(self) -> Mapping[str, str]:
         """Where metadata was."""
@@ -391,6 +423,18 @@ class MemoryLedger:
             known.cells, known.quarantined, known.left_out = {}, {}, None
             if step is None:
                 known.files, known.file_cells = {}, {}
+
+    def finish_swap(self, step: str, swap: Swap) -> None:
+        """Tables are exchanged in the file only, whose rows are what is exchanged."""
+        raise NotImplementedError
+
+    def swaps(self) -> Sequence[DoneSwap]:
+        """None was ever done."""
+        return ()
+
+    def forget_swap(self, id_: str) -> None:
+        """None was ever done."""
+        raise NotImplementedError
 
     def destroy(self) -> None:
         """Forget everything."""

@@ -9,6 +9,7 @@ from tests.ledger.drawn import DAYS
 from tests.ledger.steps import change, do, kept_of, next_run, outcome
 
 from infold.core.definition_text import digest_of
+from infold.core.environment import Environment, OwnTable
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import EVER, MIN, Interval, Ranges
 from infold.core.manual_entry import ManualEntry
@@ -677,6 +678,53 @@ def test_a_forward_only_change_is_kept_until_it_is_carried_out(ledger: Ledger) -
     assert ledger.forward_only() == {}
 
 
+def test_environments_have_definitions_and_tables_of_their_own(ledger: Ledger) -> None:
+    """What is applied in an environment is not applied in production, nor the other way round."""
+    daily, other = kept_of("daily"), kept_of("daily", "SELECT 2")
+    table = OwnTable("daily", "daily__12345678", "1234", digest_of(other), digest_of(daily))
+    left = OwnTable("daily", "daily__87654321", "8765", digest_of(daily), current=False)
+    dev = Environment("dev", "ann@host", 1, 9, 3, None, (table, left))
+
+    ledger.keep_definitions({digest_of(daily): daily}, {"daily": digest_of(daily)}, {})
+    ledger.keep_definitions(
+        {digest_of(other): other}, {"daily": digest_of(other)}, {}, environment="dev"
+    )
+    ledger.put_environment(dev)
+    ledger.put_environment(Environment("empty", "bob@host", 2))
+
+    assert ledger.environments() == {"dev": dev, "empty": Environment("empty", "bob@host", 2)}
+    assert dev.own == {"daily": "daily__12345678"}
+    assert [dev.is_over(now) for now in (8, 9)] == [False, True]
+    assert ledger.applied()["daily"].digest == digest_of(daily)
+    assert ledger.applied("dev")["daily"].digest == digest_of(other)
+    ledger.remove_environment("dev")
+    assert list(ledger.environments()) == ["empty"]
+    assert (len(ledger.applied("dev")), len(ledger.applied())) == (0, 1)
+
+
+def test_a_table_that_leaves_its_environment_is_erased(ledger: Ledger) -> None:
+    """Nothing of a dropped table stays but the runs that built it; other tables are untouched."""
+    do(ledger, outcome(1, change(DAYS[0], 3)))
+    before = ledger.traces(), ledger.newest_versions(), ledger.cells("events")
+    tables = tuple(OwnTable("events", key, key, "d") for key in ("events__a", "events__b"))
+    ledger.put_environment(Environment("dev", "ann@host", 1, tables=tables))
+    for table in tables:
+        built = outcome(1, change(DAYS[1], 5))
+        do(ledger, replace(built, model=table.key, trace=Trace(table.key, "f")))
+        ledger.add_entries(table.key, [ManualEntry(0, "ann", in_quarantine=True)])
+        ledger.remember_locations({table.key: "here"})
+
+    ledger.put_environment(Environment("dev", "ann@host", 1, tables=tables[:1]))
+    assert ledger.traces().keys() == {"events", "events__a"}
+    assert not ledger.cells("events__b")
+    assert not ledger.changes("events__b", 0)
+    assert not ledger.entries("events__b")
+    ledger.remove_environment("dev")
+
+    assert (ledger.traces(), ledger.newest_versions(), ledger.cells("events")) == before
+    assert not ledger.locations()
+
+
 def test_locations_are_remembered_name_by_name(ledger: Ledger) -> None:
     """Locations are remembered by name, and those that are not given stay."""
     ledger.remember_locations({"a": "1", "b": "1"})
@@ -712,6 +760,8 @@ def test_writing_without_the_lease_is_refused(ledger: Ledger) -> None:
         lambda: ledger.register_files("raw", [seen("a")]),
         lambda: ledger.forget("events"),
         lambda: ledger.keep_definitions({}, {"events": "d"}, {}),
+        lambda: ledger.put_environment(Environment("dev", "ann@host", 1)),
+        lambda: ledger.remove_environment("dev"),
     ):
         with pytest.raises(errors.InfoldError, match="lease-lost"):
             write()

@@ -188,7 +188,10 @@ class TestOpening:
         ledger.finish_step("s1", Outcome("daily", 1, Trace("daily", "f"), snapshot=1, whole=True))
         ledger.close()
         with sqlite3.connect(path) as connection:
-            for table in ("definitions", "trace_definitions", "applied", "unchanged"):
+            for table in (
+                *("definitions", "trace_definitions", "applied", "unchanged"),
+                *("environments", "environment_tables"),
+            ):
                 connection.execute(f"DROP TABLE {table}")
             connection.execute("DELETE FROM meta WHERE name = ?", (ID_ROW,))
             connection.execute("UPDATE meta SET value = '6' WHERE name = ?", (FORMAT_ROW,))
@@ -196,7 +199,7 @@ class TestOpening:
         older = SqlLedger(path)
         assert older.traces() == {"daily": Trace("daily", "f")}
         assert older.applied() == {}
-        assert older.unchanged("daily", 0) == {}
+        assert (older.unchanged("daily", 0), older.environments()) == ({}, {})
         older.acquire("r2")
         adopted = replace(kept_of("daily"), fingerprint="f")
         older.keep_definitions({"d": adopted}, {"daily": "d"}, {"daily": "d"})

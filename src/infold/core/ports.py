@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from infold.core.definition import Definition
+from infold.core.environment import PRODUCTION, Environment
 from infold.core.files import FileCell, IngestedFile, ListedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.manual_entry import ManualEntry
@@ -25,6 +26,7 @@ from infold.core.record import (
     StepRecord,
 )
 from infold.core.stored_table import History, StoredLayout, TableMetadata, TimeSpan
+from infold.core.swap import DoneSwap, Renaming, Swap
 from infold.core.trace import CellChange, CellState, Trace, Version
 from infold.core.type_changes import Type
 from infold.core.unchanged import Unchanged
@@ -149,6 +151,7 @@ class Ledger(Protocol):
         applied: Mapping[str, str],
         adopted: Mapping[str, str],
         forward_only: Mapping[str, ForwardOnly] = ...,
+        environment: str = PRODUCTION,
     ) -> None:
         """
         Keep definitions by their digests. All that are used from now on are ``applied``. Traces of
@@ -164,8 +167,21 @@ class Ledger(Protocol):
     def kept_at(self, digest: str) -> int | None:
         """When a definition was first kept."""
 
-    def applied(self) -> Mapping[str, Applied]:
+    def applied(self, environment: str = PRODUCTION) -> Mapping[str, Applied]:
         """The definition that runs use for each model, and since when."""
+
+    def environments(self) -> Mapping[str, Environment]:
+        """All environments, by name."""
+
+    def put_environment(self, environment: Environment) -> None:
+        """
+        Record an environment as it is now, with its tables.
+
+        What is known of tables that it had and has no longer is erased.
+        """
+
+    def remove_environment(self, name: str) -> None:
+        """Forget an environment, with all that is known of its tables."""
 
     def advance(self, inputs: Mapping[str, Mapping[str, int]]) -> None:
         """Record that tables are right for newer versions of inputs too, by model and input."""
@@ -180,6 +196,19 @@ class Ledger(Protocol):
         With ``step``, that step drops the table: an empty version is written, so that readers see
         the rows that go and those that come back. Its files stay known.
         """
+
+    def finish_swap(self, step: str, swap: Swap) -> None:
+        """
+        The step is done: names were exchanged. What describes a table goes with it, versions go on.
+
+        A step that is done already stays as it is.
+        """
+
+    def swaps(self) -> Sequence[DoneSwap]:
+        """The swaps whose replaced tables are kept, newest first."""
+
+    def forget_swap(self, id_: str) -> None:
+        """The tables that a swap replaced are not kept any more."""
 
     def destroy(self) -> None:
         """Remove the ledger itself; nothing may be written to it afterwards but ``release``."""
@@ -211,6 +240,20 @@ class Lake(Protocol):
 
         They go on being held back, or not. Raises as :meth:`hold_back`, and publishes nothing then.
         """
+
+    def rename(self, renamings: Sequence[Renaming]) -> bool:
+        """
+        Give tables other names, all at one instant for whoever reads the catalog once.
+
+        False, and nothing is changed, if the metadata of one is not where it is expected, or if
+        another table has a new name.
+        """
+
+    def folder_for_new(self, table: str) -> str | None:
+        """The folder for a table that is made; None for the usual one, where no table lies yet."""
+
+    def location(self, table: str) -> str | None:
+        """Where the table's newest metadata is, or None when there is no such table."""
 
     def moved_tables(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
         """Tables with another metadata location than the known one -> where it is now."""

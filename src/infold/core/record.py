@@ -173,6 +173,10 @@ class RunRecord:
     steps: tuple[StepRecord, ...] = ()
 
 
+FILES = "files of {0}"
+"""The name of an entry of the ledger's locations: the hash of a table's file names after a run."""
+
+
 @dataclass(frozen=True, slots=True)
 class Applied:
     """The definition that runs use for a model: its digest, and since when."""

@@ -14,6 +14,7 @@ from infold.core.files import FilesOutcome
 from infold.core.interval import Interval, Ranges
 from infold.core.record import Outcome
 from infold.core.trace import CellChange, CellState, EarlierCells, Trace
+from infold.core.unchanged import Unchanged
 from infold.ledger.database import Query
 
 
@@ -36,8 +37,8 @@ def apply_outcome(
             rows=int(rows),
             whole=outcome.whole,
         )
-        _add_changes(query, outcome, changes)
-        _add_unchanged(query, outcome)
+        add_changes(query, outcome.model, outcome.version, changes)
+        add_unchanged(query, outcome.model, outcome.version, outcome.unchanged)
         if outcome.files is not None:
             _add_arrivals(query, outcome, received=Interval(started, max(started, now) + 1))
     if outcome.cells is not None:
@@ -196,13 +197,14 @@ def _cell_row(table: str, cell: Interval) -> dict[str, object]:
     return {"table_name": table, "cell_start": cell.start, "cell_end": cell.end}
 
 
-def _add_changes(query: Query, outcome: Outcome, changes: Iterable[CellChange]) -> None:
+def add_changes(query: Query, table: str, version: int, changes: Iterable[CellChange]) -> None:
+    """Record what a version of a table changed."""
     query.many(
         "add_change",
         [
             {
-                **_cell_row(outcome.model, change.cell),
-                "version": outcome.version,
+                **_cell_row(table, change.cell),
+                "version": version,
                 "added": change.added,
                 "removed": change.removed,
                 "rows_before": change.rows_before,
@@ -216,18 +218,19 @@ def _add_changes(query: Query, outcome: Outcome, changes: Iterable[CellChange]) 
     )
 
 
-def _add_unchanged(query: Query, outcome: Outcome) -> None:
+def add_unchanged(query: Query, table: str, version: int, unchanged: Iterable[Unchanged]) -> None:
+    """Record what a version of a table left as it was."""
     query.many(
         "add_unchanged",
         [
             {
-                "table_name": outcome.model,
-                "version": outcome.version,
+                "table_name": table,
+                "version": version,
                 "columns": json.dumps(sorted(one.columns)),
                 "range_start": part.start,
                 "range_end": part.end,
             }
-            for one in outcome.unchanged
+            for one in unchanged
             for part in one.cells
         ],
     )

@@ -249,7 +249,7 @@ def _upgrade(connection: sqlite3.Connection) -> None:
     manual entry excluded sessions or released them, and took no earlier entry back. Up to format 6
     no definition was kept: a run adopts those in the files for tables that they built. Up to format
     7 every reader of a replaced table was built again. Up to format 8 a changed definition held for
-    all cells of a table.
+    all cells of a table, there were no environments, and no table took the place of another.
     """
     connection.execute("BEGIN IMMEDIATE")
     try:

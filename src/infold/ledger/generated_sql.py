@@ -36,6 +36,16 @@ SCHEMA: tuple[str, ...] = (
         "NULL, kept_at BIGINT NOT NULL, PRIMARY KEY (digest) )"
     ),
     (
+        "CREATE TABLE environment_tables ( environment TEXT NOT NULL, table_key TEXT NOT NULL, "
+        "model TEXT NOT NULL, identity TEXT NOT NULL, definition TEXT NOT NULL, base TEXT NOT "
+        "NULL, current BOOLEAN NOT NULL, PRIMARY KEY (environment, table_key) ) WITHOUT ROWID"
+    ),
+    (
+        "CREATE TABLE environments ( name TEXT NOT NULL, owner TEXT NOT NULL, created_at BIGINT "
+        "NOT NULL, expires_at BIGINT, last_run_at BIGINT, built_at BIGINT, PRIMARY KEY (name) ) "
+        "WITHOUT ROWID"
+    ),
+    (
         "CREATE TABLE file_cells ( model TEXT NOT NULL, file BIGINT NOT NULL, cell_start BIGINT "
         "NOT NULL, cell_end BIGINT NOT NULL, rows BIGINT NOT NULL, dropped BIGINT NOT NULL, "
         "PRIMARY KEY (model, file, cell_start, cell_end) ) WITHOUT ROWID"
@@ -56,6 +66,11 @@ SCHEMA: tuple[str, ...] = (
         "NULL, next_due BIGINT, rows BIGINT NOT NULL, waiting BIGINT NOT NULL, set_aside BIGINT "
         "NOT NULL, dropped BIGINT NOT NULL, received_at BIGINT NOT NULL, PRIMARY KEY (model, "
         "file) ) WITHOUT ROWID"
+    ),
+    (
+        "CREATE TABLE kept_tables ( swap TEXT NOT NULL, model TEXT NOT NULL, table_key TEXT, "
+        "fingerprint TEXT, snapshot BIGINT, step TEXT, run TEXT, PRIMARY KEY (swap, model) ) "
+        "WITHOUT ROWID"
     ),
     (
         "CREATE TABLE leases ( name TEXT NOT NULL, token BIGINT NOT NULL, run TEXT, host TEXT, "
@@ -100,6 +115,14 @@ SCHEMA: tuple[str, ...] = (
     "CREATE INDEX steps_by_model ON steps (model, run)",
     "CREATE INDEX steps_by_run ON steps (run, seq)",
     "CREATE INDEX steps_by_state ON steps (state)",
+    (
+        'CREATE TABLE swap_definitions ( swap TEXT NOT NULL, model TEXT NOT NULL, "before" TEXT '
+        'NOT NULL, "after" TEXT NOT NULL, PRIMARY KEY (swap, model) ) WITHOUT ROWID'
+    ),
+    (
+        "CREATE TABLE swaps ( id TEXT NOT NULL, number BIGINT NOT NULL, kind TEXT NOT NULL, "
+        "environment TEXT NOT NULL, made_at BIGINT NOT NULL, PRIMARY KEY (id) ) WITHOUT ROWID"
+    ),
     (
         "CREATE TABLE trace_definitions ( model TEXT NOT NULL, range_start BIGINT NOT NULL, "
         "range_end BIGINT NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (model, range_start) ) "
@@ -164,6 +187,15 @@ SQL: dict[str, str] = {
         "session_end, reason, made_at) VALUES (:model, :number, :session_of, :held, "
         ":session_start, :session_end, :reason, :made_at)"
     ),
+    "add_environment": (
+        "INSERT INTO environments (name, owner, created_at, expires_at, last_run_at, built_at) "
+        "VALUES (:name, :owner, :created_at, :expires_at, :last_run_at, :built_at)"
+    ),
+    "add_environment_table": (
+        "INSERT INTO environment_tables (environment, table_key, model, identity, definition, "
+        "base, current) VALUES (:environment, :table_key, :model, :identity, :definition, :base, "
+        ":current)"
+    ),
     "add_file": (
         "INSERT INTO files (id, source, path, fingerprint, size) VALUES (:id, :source, :path, "
         ":fingerprint, :size)"
@@ -180,6 +212,10 @@ SQL: dict[str, str] = {
         "INSERT INTO ingests (model, file, horizon, next_due, rows, waiting, set_aside, dropped, "
         "received_at) VALUES (:model, :file, :horizon, :next_due, :rows, :waiting, :set_aside, "
         ":dropped, :received_at)"
+    ),
+    "add_kept_table": (
+        "INSERT INTO kept_tables (swap, model, table_key, fingerprint, snapshot, step, run) "
+        "VALUES (:swap, :model, :table_key, :fingerprint, :snapshot, :step, :run)"
     ),
     "add_lease": (
         "INSERT INTO leases (name, token, run, host, place, pid, process, since, heartbeat_at) "
@@ -202,6 +238,14 @@ SQL: dict[str, str] = {
         "INSERT INTO steps (id, run, seq, model, action, state, detail, outcome, started_at, "
         "finished_at, error) VALUES (:id, :run, :seq, :model, :action, :state, :detail, "
         ":outcome, :started_at, :finished_at, :error)"
+    ),
+    "add_swap": (
+        "INSERT INTO swaps (id, number, kind, environment, made_at) VALUES (:id, :number, :kind, "
+        ":environment, :made_at)"
+    ),
+    "add_swap_definition": (
+        'INSERT INTO swap_definitions (swap, model, "before", "after") VALUES (:swap, :model, '
+        ":before, :after)"
     ),
     "add_trace": (
         "INSERT INTO traces (model, fingerprint) VALUES (:model, :fingerprint)"
@@ -308,18 +352,29 @@ SQL: dict[str, str] = {
     "drop_changes": (
         "DELETE FROM changes WHERE changes.table_name = :table_name AND changes.version <= :upto"
     ),
+    "drop_environment": "DELETE FROM environments WHERE environments.name = :name",
+    "drop_environment_applied": "DELETE FROM applied WHERE applied.environment = :environment",
+    "drop_environment_table": (
+        "DELETE FROM environment_tables WHERE environment_tables.table_key = :table_key"
+    ),
+    "drop_environment_tables": (
+        "DELETE FROM environment_tables WHERE environment_tables.environment = :environment"
+    ),
     "drop_file_cells": "DELETE FROM file_cells WHERE file_cells.model = :model",
     "drop_forward_only": "DELETE FROM forward_only WHERE forward_only.model = :model",
     "drop_ingest": (
         "DELETE FROM ingests WHERE ingests.model = :model AND ingests.file = :file"
     ),
     "drop_ingests": "DELETE FROM ingests WHERE ingests.model = :model",
+    "drop_kept_tables": "DELETE FROM kept_tables WHERE kept_tables.swap = :swap",
     "drop_left_out": "DELETE FROM left_out WHERE left_out.model = :model",
     "drop_location": "DELETE FROM locations WHERE locations.name = :name",
     "drop_quarantined": (
         "DELETE FROM quarantined WHERE quarantined.model = :model AND quarantined.session_of = "
         ":session_of AND quarantined.session_start = :session_start"
     ),
+    "drop_swap": "DELETE FROM swaps WHERE swaps.id = :id",
+    "drop_swap_definitions": "DELETE FROM swap_definitions WHERE swap_definitions.swap = :swap",
     "drop_trace": "DELETE FROM traces WHERE traces.model = :model",
     "drop_trace_definitions": (
         "DELETE FROM trace_definitions WHERE trace_definitions.model = :model"
@@ -337,6 +392,22 @@ SQL: dict[str, str] = {
         "manual_entries.made_at FROM manual_entries WHERE manual_entries.model = :model ORDER BY "
         "manual_entries.number"
     ),
+    "environment_tables": (
+        "SELECT environment_tables.environment, environment_tables.table_key, "
+        "environment_tables.model, environment_tables.identity, environment_tables.definition, "
+        "environment_tables.base, environment_tables.current FROM environment_tables ORDER BY "
+        "environment_tables.environment, environment_tables.table_key"
+    ),
+    "environments": (
+        "SELECT environments.name, environments.owner, environments.created_at, "
+        "environments.expires_at, environments.last_run_at, environments.built_at FROM "
+        "environments ORDER BY environments.name"
+    ),
+    "erase_arrivals": "DELETE FROM arrivals WHERE arrivals.model = :model",
+    "erase_changes": "DELETE FROM changes WHERE changes.table_name = :table_name",
+    "erase_entries": "DELETE FROM manual_entries WHERE manual_entries.model = :model",
+    "erase_unchanged": "DELETE FROM unchanged WHERE unchanged.table_name = :table_name",
+    "erase_versions": "DELETE FROM versions WHERE versions.table_name = :table_name",
     "file_cells": (
         "SELECT file_cells.file, file_cells.cell_start, file_cells.cell_end, file_cells.rows, "
         "file_cells.dropped FROM file_cells WHERE file_cells.model = :model ORDER BY "
@@ -363,6 +434,11 @@ SQL: dict[str, str] = {
         "SELECT forward_only.model, forward_only.digest, forward_only.effective_from FROM "
         "forward_only ORDER BY forward_only.model"
     ),
+    "head": (
+        "SELECT versions.table_name, versions.number, versions.snapshot, versions.step, "
+        "versions.run, versions.committed_at, versions.rows, versions.whole FROM versions WHERE "
+        "versions.table_name = :table_name ORDER BY versions.number DESC LIMIT 1 OFFSET 0"
+    ),
     "heads": (
         "SELECT versions.table_name, versions.number, versions.snapshot, versions.step, "
         "versions.run, versions.committed_at, versions.rows, versions.whole FROM versions JOIN "
@@ -370,8 +446,19 @@ SQL: dict[str, str] = {
         "GROUP BY versions.table_name) AS newest ON newest.table_name = versions.table_name AND "
         "versions.number = newest.number"
     ),
+    "kept_table": (
+        "SELECT kept_tables.swap, kept_tables.model, kept_tables.table_key, "
+        "kept_tables.fingerprint, kept_tables.snapshot, kept_tables.step, kept_tables.run FROM "
+        "kept_tables WHERE kept_tables.table_key = :table_key"
+    ),
+    "kept_tables": (
+        "SELECT kept_tables.swap, kept_tables.model, kept_tables.table_key, "
+        "kept_tables.fingerprint, kept_tables.snapshot, kept_tables.step, kept_tables.run FROM "
+        "kept_tables WHERE kept_tables.swap = :swap ORDER BY kept_tables.model"
+    ),
     "last_file_id": "SELECT max(files.id) AS max_1 FROM files",
     "last_run_number": "SELECT max(runs.number) AS max_1 FROM runs",
+    "last_swap_number": "SELECT max(swaps.number) AS max_1 FROM swaps",
     "lease": (
         "SELECT leases.name, leases.token, leases.run, leases.host, leases.place, leases.pid, "
         "leases.process, leases.since, leases.heartbeat_at FROM leases WHERE leases.name = :name"
@@ -395,6 +482,33 @@ SQL: dict[str, str] = {
         "BY changes.version"
     ),
     "meta": "SELECT meta.value FROM meta WHERE meta.name = :name",
+    "move_cells": (
+        "UPDATE cells SET table_name=:new_key WHERE cells.table_name = :of_key"
+    ),
+    "move_file_cells": (
+        "UPDATE file_cells SET model=:new_key WHERE file_cells.model = :of_key"
+    ),
+    "move_ingests": "UPDATE ingests SET model=:new_key WHERE ingests.model = :of_key",
+    "move_left_out": "UPDATE left_out SET model=:new_key WHERE left_out.model = :of_key",
+    "move_quarantined": (
+        "UPDATE quarantined SET model=:new_key WHERE quarantined.model = :of_key"
+    ),
+    "move_trace_definitions": (
+        "UPDATE trace_definitions SET model=:new_key WHERE trace_definitions.model = :of_key"
+    ),
+    "move_trace_entries": (
+        "UPDATE trace_entries SET model=:new_key WHERE trace_entries.model = :of_key"
+    ),
+    "move_trace_input": (
+        "UPDATE trace_inputs SET input=:new_input, version=:new_version WHERE trace_inputs.model "
+        "= :of_model AND trace_inputs.input = :of_input"
+    ),
+    "move_trace_inputs": (
+        "UPDATE trace_inputs SET model=:new_key WHERE trace_inputs.model = :of_key"
+    ),
+    "move_trace_pending": (
+        "UPDATE trace_pending SET model=:new_key WHERE trace_pending.model = :of_key"
+    ),
     "newest_entries": (
         "SELECT manual_entries.model, max(manual_entries.number) AS max_1 FROM manual_entries "
         "GROUP BY manual_entries.model"
@@ -455,11 +569,21 @@ SQL: dict[str, str] = {
         "steps.detail, steps.outcome, steps.started_at, steps.finished_at, steps.error FROM "
         "steps WHERE steps.run = :run ORDER BY steps.seq, steps.id"
     ),
+    "swap_definitions": (
+        'SELECT swap_definitions.swap, swap_definitions.model, swap_definitions."before", '
+        'swap_definitions."after" FROM swap_definitions WHERE swap_definitions.swap = :swap '
+        "ORDER BY swap_definitions.model"
+    ),
+    "swaps": (
+        "SELECT swaps.id, swaps.number, swaps.kind, swaps.environment, swaps.made_at FROM swaps "
+        "ORDER BY swaps.number DESC"
+    ),
     "take_lease": (
         "UPDATE leases SET token=:new_token, run=:new_run, host=:new_host, place=:new_place, "
         "pid=:new_pid, process=:new_process, since=:new_since, heartbeat_at=:new_heartbeat_at "
         "WHERE leases.name = :of_name AND leases.token = :of_token"
     ),
+    "trace": "SELECT traces.fingerprint FROM traces WHERE traces.model = :model",
     "trace_definitions": (
         "SELECT trace_definitions.model, trace_definitions.range_start, "
         "trace_definitions.range_end, trace_definitions.digest FROM trace_definitions ORDER BY "

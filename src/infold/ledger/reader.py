@@ -7,12 +7,13 @@ Where there is no ledger yet, reading finds nothing and creates nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from infold.core.definition import Definition
 from infold.core.definition_text import definition_of_text
+from infold.core.environment import PRODUCTION, Environment
 from infold.core.files import FileCell, IngestedFile
 from infold.core.interval import EVER, Interval, Ranges
 from infold.core.manual_entry import ManualEntry
@@ -24,6 +25,7 @@ from infold.core.record import (
     RunRecord,
     StepRecord,
 )
+from infold.core.swap import DoneSwap
 from infold.core.trace import (
     Cause,
     CellChange,
@@ -36,10 +38,9 @@ from infold.core.trace import (
 )
 from infold.core.unchanged import Unchanged
 from infold.ledger import codec
+from infold.ledger.apply_swap import swaps
 from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database
-
-PRODUCTION = ""
-"""The environment of the tables that everybody reads; there is no other yet."""
+from infold.ledger.environments import environments
 
 FEW = 200
 """Up to so many keys are asked for one by one; above, everything is read and sifted here."""
@@ -116,16 +117,17 @@ class SqlLedgerReader:
         with self._database.read() as query:
             found = {model: Trace(model, text) for model, text in query.all("traces")}
             definitions: dict[str, list[tuple[Interval, str]]] = {}
-            for model, start, end, digest in query.all("trace_definitions"):
+            # A table that was replaced still has inputs and the like, as long as it is kept.
+            for model, start, end, digest in _of(found, query.all("trace_definitions")):
                 definitions.setdefault(model, []).append((Interval(start, end), digest))
             for model, held in definitions.items():
                 found[model] = _with_definitions(found[model], held)
-            for model, newest in query.all("trace_entries"):
+            for model, newest in _of(found, query.all("trace_entries")):
                 found[model] = replace(found[model], applied_entry=newest)
-            for model, name, version in query.all("trace_inputs"):
+            for model, name, version in _of(found, query.all("trace_inputs")):
                 found[model].inputs[name] = version
             pending: dict[str, dict[int, tuple[Cause, list[Interval]]]] = {}
-            for model, seq, start, end, cause in query.all("trace_pending"):
+            for model, seq, start, end, cause in _of(found, query.all("trace_pending")):
                 entry = pending.setdefault(model, {}).setdefault(seq, (Cause(cause), []))
                 entry[1].append(Interval(start, end))
         for model, entries in pending.items():
@@ -147,10 +149,10 @@ class SqlLedgerReader:
             row = query.one("definition_kept_at", digest=digest)
         return None if row is None else int(row[0])
 
-    def applied(self) -> Mapping[str, Applied]:
+    def applied(self, environment: str = PRODUCTION) -> Mapping[str, Applied]:
         """The definition that runs use for each model, and since when."""
         with self._database.read() as query:
-            rows = query.all("applied", environment=PRODUCTION)
+            rows = query.all("applied", environment=environment)
         return {model: Applied(digest, at) for model, digest, at in rows}
 
     def forward_only(self) -> Mapping[str, ForwardOnly]:
@@ -158,6 +160,16 @@ class SqlLedgerReader:
         with self._database.read() as query:
             rows = query.all("forward_only")
         return {model: ForwardOnly(digest, at) for model, digest, at in rows}
+
+    def environments(self) -> Mapping[str, Environment]:
+        """All environments, by name."""
+        with self._database.read() as query:
+            return environments(query)
+
+    def swaps(self) -> Sequence[DoneSwap]:
+        """The swaps whose replaced tables are kept, newest first."""
+        with self._database.read() as query:
+            return swaps(query)
 
     def newest_versions(self) -> Mapping[str, Version]:
         """The newest version of every table."""
@@ -264,6 +276,11 @@ def _with_definitions(trace: Trace, held: Iterable[tuple[Interval, str]]) -> Tra
     newest = next((digest for part, digest in held if part.end == EVER.end), "")
     cells = (EarlierCells(Ranges((part,)), digest) for part, digest in held)
     return replace(trace, definition=newest, earlier=merge_earlier(cells, newest))
+
+
+def _of(models: Container[str], rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    """The rows of these models, which come first in them."""
+    return (row for row in rows if row[0] in models)
 
 
 def _version_of(row: Sequence[Any]) -> Version:

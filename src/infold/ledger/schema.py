@@ -277,6 +277,84 @@ applied = Table(
     **CLUSTERED,
 )
 
+swaps = Table(
+    "swaps",
+    metadata,
+    _text("id", key=True),
+    _big("number"),
+    _text("kind"),
+    _text("environment"),
+    _big("made_at"),
+    **CLUSTERED,
+)
+
+kept_tables = Table(
+    "kept_tables",
+    metadata,
+    _text("swap", key=True),
+    _text("model", key=True),
+    _text("table_key", null=True),
+    _text("fingerprint", null=True),
+    _big("snapshot", null=True),
+    _text("step", null=True),
+    _text("run", null=True),
+    **CLUSTERED,
+)
+"""
+Tables that were replaced by others. What else describes one is under its key in other tables, but
+it is in neither ``traces`` nor ``versions``, so that nothing takes it for a model's.
+"""
+
+swap_definitions = Table(
+    "swap_definitions",
+    metadata,
+    _text("swap", key=True),
+    _text("model", key=True),
+    _text("before"),
+    _text("after"),
+    **CLUSTERED,
+)
+"""Digests of all definitions that were applied before a swap, and after it; empty for none."""
+
 left_out = Table("left_out", metadata, _text("model", key=True), _big("rows"), **CLUSTERED)
 
 locations = Table("locations", metadata, _text("name", key=True), _text("location"), **CLUSTERED)
+
+environments = Table(
+    "environments",
+    metadata,
+    _text("name", key=True),
+    _text("owner"),
+    _big("created_at"),
+    _big("expires_at", null=True),
+    _big("last_run_at", null=True),
+    _big("built_at", null=True),
+    **CLUSTERED,
+)
+
+environment_tables = Table(
+    "environment_tables",
+    metadata,
+    _text("environment", key=True),
+    _text("table_key", key=True),
+    _text("model"),
+    _text("identity"),
+    _text("definition"),
+    _text("base"),
+    Column("current", Boolean, nullable=False),
+    **CLUSTERED,
+)
+"""``definition`` and ``base`` are digests of definitions; see ``core.environment``."""
+
+MOVED = (
+    trace_inputs,
+    trace_pending,
+    trace_entries,
+    trace_definitions,
+    cells,
+    ingests,
+    file_cells,
+    quarantined,
+    left_out,
+)
+"""What describes one table as it is now, by its key: it goes where the table goes."""

@@ -30,6 +30,7 @@ from sqlalchemy import (
 )
 
 from infold.ledger import schema as s
+from infold.ledger.swap_statements import swap_statements
 
 RUNNING: ColumnElement[str] = literal_column("'running'")
 DIED: ColumnElement[str] = literal_column("'died'")
@@ -52,6 +53,8 @@ def all_statements() -> dict[str, ClauseElement]:
         **_tables(),
         **_traces(),
         **_definitions(),
+        **_environments(),
+        **swap_statements(),
         **_pruning(),
     }
 
@@ -332,6 +335,26 @@ def _definitions() -> dict[str, ClauseElement]:
         .order_by(applied.model),
         "add_applied": insert(s.applied),
         "drop_applied": _delete(s.applied, "environment", "model"),
+    }
+
+
+def _environments() -> dict[str, ClauseElement]:
+    """Environments, and what erases a table of theirs from the ledger."""
+    return {
+        "environments": select(s.environments).order_by(s.environments.c.name),
+        "environment_tables": select(s.environment_tables).order_by(
+            s.environment_tables.c.environment, s.environment_tables.c.table_key
+        ),
+        "add_environment": insert(s.environments),
+        "drop_environment": _delete(s.environments, "name"),
+        "add_environment_table": insert(s.environment_tables),
+        "drop_environment_tables": _delete(s.environment_tables, "environment"),
+        "drop_environment_applied": _delete(s.applied, "environment"),
+        "erase_versions": _delete(s.versions, "table_name"),
+        "erase_changes": _delete(s.changes, "table_name"),
+        "erase_unchanged": _delete(s.unchanged, "table_name"),
+        "erase_arrivals": _delete(s.arrivals, "model"),
+        "erase_entries": _delete(s.entries, "model"),
     }
 
 

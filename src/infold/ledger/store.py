@@ -18,18 +18,22 @@ from typing import Any
 from infold.core.clock import Clock
 from infold.core.definition import Definition
 from infold.core.definition_text import definition_text
+from infold.core.environment import PRODUCTION, Environment
 from infold.core.files import ListedFile
 from infold.core.interval import datetime_of
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
 from infold.core.record import ForwardOnly, Outcome, Receipt
+from infold.core.swap import Swap
 from infold.core.trace import Trace, merge_earlier
 from infold.ledger import codec
 from infold.ledger.apply_outcome import apply_outcome, drop_trace, put_trace_definitions
+from infold.ledger.apply_swap import apply_swap, forget_swap
 from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database, Query
+from infold.ledger.environments import put_environment, remove_environment
 from infold.ledger.lease import NAME, Heartbeat, HeartbeatWatch, Holder, this_process
 from infold.ledger.prune import KEEP, prune_history
-from infold.ledger.reader import FEW, PRODUCTION, SqlLedgerReader
+from infold.ledger.reader import FEW, SqlLedgerReader
 from infold.messages import run_errors
 
 
@@ -336,9 +340,10 @@ class SqlLedger(SqlLedgerReader):
         applied: Mapping[str, str],
         adopted: Mapping[str, str],
         forward_only: Mapping[str, ForwardOnly] = MappingProxyType({}),
+        environment: str = PRODUCTION,
     ) -> None:
         """Keep definitions, and record which are applied. What is known already costs no write."""
-        known = self.applied()
+        known = self.applied(environment)
         asked = {**self.forward_only(), **forward_only}
         held = self.traces() if adopted else {}
         current = {name: entry.digest for name, entry in known.items()}
@@ -367,12 +372,13 @@ class SqlLedger(SqlLedgerReader):
             for name in known.keys() | applied.keys():
                 if current.get(name) == applied.get(name):
                     continue
-                query.run("drop_applied", environment=PRODUCTION, model=name)
-                query.run("drop_forward_only", model=name)
+                query.run("drop_applied", environment=environment, model=name)
+                if environment == PRODUCTION:
+                    query.run("drop_forward_only", model=name)
                 if name in applied:
                     query.run(
                         "add_applied",
-                        environment=PRODUCTION,
+                        environment=environment,
                         model=name,
                         digest=applied[name],
                         applied_at=now,
@@ -386,6 +392,16 @@ class SqlLedger(SqlLedgerReader):
                 put_trace_definitions(query, trace)
                 made = definitions[digest].fingerprint
                 query.run("restamp_trace", of_model=name, new_fingerprint=made)
+
+    def put_environment(self, environment: Environment) -> None:
+        """Record an environment as it is now; see ``environments.put_environment``."""
+        with self._writing("put_environment") as query:
+            put_environment(query, environment)
+
+    def remove_environment(self, name: str) -> None:
+        """Forget an environment, with all that is known of its tables."""
+        with self._writing("remove_environment") as query:
+            remove_environment(query, name)
 
     def advance(self, inputs: Mapping[str, Mapping[str, int]]) -> None:
         """Record that tables are right for newer versions of their inputs, by model and input."""
@@ -420,6 +436,26 @@ class SqlLedger(SqlLedgerReader):
             if step is None:
                 query.run("drop_ingests", model=model)
                 query.run("drop_file_cells", model=model)
+
+    def finish_swap(self, step: str, swap: Swap) -> None:
+        """Tables were exchanged: all that is known of them moves with them, in one transaction."""
+        with self._writing("finish_swap") as query:
+            row = query.one("step", id=step)
+            if row is None:
+                raise ValueError(f"no step {step!r}")
+            _, run, _, _, _, state, *_ = row
+            if state == "done":
+                return
+            now = self._clock.now()
+            ended = {"new_state": "done", "new_finished_at": now, "new_error": None}
+            if not query.run("close_step", of_step=step, **ended):
+                raise ValueError(f"step {step!r} is {state}")
+            apply_swap(query, swap, id_=step, run=run, now=now)
+
+    def forget_swap(self, id_: str) -> None:
+        """Forget a swap, and what is known of the tables that it replaced."""
+        with self._writing("forget_swap") as query:
+            forget_swap(query, id_)
 
     def destroy(self) -> None:
         """Delete the ledger's file; who waits for the lease in it finds that it is gone."""

@@ -20,6 +20,7 @@ from infold.core.model import Drift, Kind, Source, table_name
 from infold.core.plan import FileDiff, InputDiff, ModelObservation, Observations
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project, Stretch
+from infold.core.record import FILES
 from infold.core.trace import CellChange, CellState, Trace, Version, was_dropped
 from infold.messages import errors, mismatches
 from infold.planning.stretches import inputs_in_force
@@ -50,10 +51,6 @@ Redefinitions = Callable[[Mapping[str, Trace]], Mapping[str, Redefinition]]
 
 VANISHED = "{0}: its table was dropped, not by infold; all of it is rebuilt"
 """The note on a table that was dropped."""
-
-
-FILES = "files of {0}"
-"""The name of an entry of the ledger's locations: the hash of a table's file names after a run."""
 
 
 def locations_and_files(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:

@@ -11,6 +11,7 @@ import pytest
 from tests.lake.conftest import Put, snapshot
 
 from infold.core import write_points
+from infold.core.swap import Renaming
 from infold.lake.iceberg import publishing
 from infold.lake.iceberg.tables import IcebergLake
 from infold.messages.errors import InfoldError
@@ -92,6 +93,35 @@ class TestHeldBack:
             assert connection.execute("SELECT table_name FROM iceberg_tables").fetchall() == [
                 ("events",)
             ]
+
+    def test_a_table_that_takes_the_place_of_another(
+        self, lake: IcebergLake, readers: IcebergLake, put: Put
+    ) -> None:
+        """Readers see the new table under the name, and the old one under its own, at once; where
+        something else is unpublished, they see that with the next publication.
+        """
+        put("daily", [snapshot(1, None, step="s1")], 1)
+        lake.hold_back(["daily"])
+        commit(put, lake, "daily__new", 2)
+        lake.publish(hold_back=True)
+
+        def swap(new: str, old: str) -> bool:
+            found = {name: lake.location(name) for name in ("daily", new)}
+            return lake.rename(
+                [
+                    Renaming("daily", old, found["daily"] or ""),
+                    Renaming(new, "daily", found[new] or ""),
+                ]
+            )
+
+        assert swap("daily__new", "daily__old")
+        assert heads(lake, "daily", "daily__old", "daily__new") == [2, 1, None]
+        assert heads(readers, "daily", "daily__old", "daily__new") == [2, 1, None]
+        commit(put, lake, "events", 3)
+        assert swap("daily__old", "daily__new")
+        assert heads(readers, "daily", "events") == [2, None]
+        lake.publish(hold_back=True)
+        assert heads(readers, "daily", "daily__new", "daily__old", "events") == [1, 2, None, 3]
 
     def test_a_dropped_table_is_gone_for_everybody(
         self, lake: IcebergLake, readers: IcebergLake, put: Put

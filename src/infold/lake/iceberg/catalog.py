@@ -2,7 +2,8 @@
 The Iceberg catalog on SQLite, read directly: where each table's metadata is.
 
 One query of one row answers whether a table has moved; no Iceberg library is needed for that. The
-file belongs to the engine (Iceberg's JDBC catalog): it is opened for reading, and to drop a table.
+file belongs to the engine (Iceberg's JDBC catalog): it is opened for reading, to drop a table, and
+to give tables other names.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from infold.core import write_points
+from infold.core.swap import Renaming
 from infold.messages import run_errors
 
 BUSY_SECONDS = 30.0
@@ -60,6 +63,56 @@ def drop(catalog_db: Path, namespace: str, names: Sequence[str]) -> None:
     except sqlite3.DatabaseError as error:
         if "no such table" not in str(error):
             raise run_errors.catalog_unreadable(path=str(catalog_db), why=str(error)) from error
+
+
+def rename(catalog_db: Path, namespace: str, renamings: Sequence[Renaming]) -> bool:
+    """
+    Give tables other names, all in one transaction; False, and nothing is changed, if one moved.
+
+    A table moved if its metadata is not where it is expected, so also if it is gone, or if another
+    one has its new name. In between all have names that nobody reads: two can change places.
+    """
+    if not catalog_db.exists():
+        return not renamings
+    try:
+        with closing(
+            sqlite3.connect(catalog_db, timeout=BUSY_SECONDS, isolation_level=None)
+        ) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            if not _rename(connection, namespace, renamings):
+                connection.execute("ROLLBACK")
+                return False
+            write_points.point("rename: before commit")
+            connection.execute("COMMIT")
+    except sqlite3.DatabaseError as error:
+        raise run_errors.catalog_unreadable(path=str(catalog_db), why=str(error)) from error
+    write_points.point("rename: after commit")
+    return True
+
+
+def _rename(connection: sqlite3.Connection, namespace: str, renamings: Sequence[Renaming]) -> bool:
+    for at, one in enumerate(renamings):
+        found = connection.execute(
+            "UPDATE iceberg_tables SET table_name = ? "
+            "WHERE table_namespace = ? AND table_name = ? AND metadata_location = ?",
+            (_between(at), namespace, one.table, one.location),
+        )
+        if found.rowcount != 1:
+            return False
+    try:
+        for at, one in enumerate(renamings):
+            connection.execute(
+                "UPDATE iceberg_tables SET table_name = ? "
+                "WHERE table_namespace = ? AND table_name = ?",
+                (one.to, namespace, _between(at)),
+            )
+    except sqlite3.IntegrityError:  # the name is another table's
+        return False
+    return True
+
+
+def _between(at: int) -> str:
+    return f"infold is renaming {at}"
 
 
 def local_path(location: str) -> Path:

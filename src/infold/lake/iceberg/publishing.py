@@ -91,7 +91,10 @@ def publish(catalog_db: Path, namespace: str, *, keep: bool = True) -> tuple[str
     now = {name: rows[unpublished(name)].location for name in names}
     shown = {name: rows[name].location for name in names if name in rows}
     changed = [name for name in names if shown.get(name) != published_location(now[name])]
-    if not changed and (keep or not names):
+    gone = [
+        name for name in rows if unpublished(name) not in rows and _is_copy(rows[name].location)
+    ]
+    if not changed and not gone and (keep or not names):
         return ()
     for name in changed if keep else ():
         _copy(now[name])
@@ -107,10 +110,10 @@ def publish(catalog_db: Path, namespace: str, *, keep: bool = True) -> tuple[str
                 )
             location = published_location(now[name]) if keep else now[name]
             _point(connection, namespace, name, location)
-        for name in () if keep else names:
+        for name in (*gone, *(() if keep else map(unpublished, names))):
             connection.execute(
                 "DELETE FROM iceberg_tables WHERE table_namespace = ? AND table_name = ?",
-                (namespace, unpublished(name)),
+                (namespace, name),
             )
     write_points.point("publish: after")
     read = {Path(row.location).name for row in _rows(catalog_db, namespace).values()}
@@ -119,11 +122,27 @@ def publish(catalog_db: Path, namespace: str, *, keep: bool = True) -> tuple[str
     return tuple(changed)
 
 
+def is_complete(catalog_db: Path, namespace: str) -> bool:
+    """Whether readers see everything that is committed to tables that are held back."""
+    rows = _rows(catalog_db, namespace) if catalog_db.exists() else {}
+    return all(
+        name.removesuffix(UNPUBLISHED) in rows
+        and rows[name.removesuffix(UNPUBLISHED)].location == published_location(row.location)
+        for name, row in rows.items()
+        if name.endswith(UNPUBLISHED)
+    )
+
+
 def published_location(location: str) -> str:
     """The copy of a metadata file that readers are given."""
     folder, _, name = location.rpartition("/")
     stem, dot, rest = name.partition(".")
     return f"{folder}/{stem}{_MARK}{dot}{rest}"
+
+
+def _is_copy(location: str) -> bool:
+    """Whether a metadata file is a copy for readers: of a table that has another name since."""
+    return location.rpartition("/")[2].partition(".")[0].endswith(_MARK)
 
 
 def _copy(location: str) -> None:

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from infold.core import write_points
 from infold.core.interval import Granularity, instants_of
 from infold.core.stored_table import History, StoredLayout, TableMetadata
+from infold.core.swap import Renaming
 from infold.core.type_changes import Type
 from infold.lake.iceberg import catalog, missing_files, publishing
 from infold.lake.iceberg.column_types import user_columns
@@ -87,7 +90,8 @@ class IcebergLake:
         Take a table out of the catalog and delete its files; whether there was one.
 
         The catalog's row goes first: a death after it leaves files that no table names, and the
-        next call deletes them. Only a folder in the warehouse is deleted.
+        next call deletes them. Only a folder in the warehouse is deleted, and none with the
+        metadata of another table: one that was renamed still lies where it was made.
         """
         namespace, name = self._key(table)
         location = self.location(table)
@@ -98,10 +102,52 @@ class IcebergLake:
             catalog.drop(self.catalog_db, namespace, (name, publishing.unpublished(name)))
             write_points.point(f"drop {name}: after")
         there = folder is not None and folder.is_dir()
-        if folder is not None and there and self.warehouse in folder.parents:
+        own = folder is not None and there and self.warehouse in folder.parents
+        if folder is not None and own and not self._holds_table(folder):
             shutil.rmtree(folder)
             write_points.point(f"delete {name}: after")
         return location is not None
+
+    def rename(self, renamings: Sequence[Renaming]) -> bool:
+        """
+        See ``ports.Lake``.
+
+        Tables that are held back get other names for infold first. Readers see that with the
+        publication after it, unless a run has left something unpublished: then with the next one.
+        """
+        if self.together:
+            self.hold_back([one.table for one in renamings])
+        elif not publishing.held_back(catalog.locations(self.catalog_db), self.namespace):
+            return catalog.rename(self.catalog_db, self.namespace, renamings)
+        complete = publishing.is_complete(self.catalog_db, self.namespace)
+        done = catalog.rename(
+            self.catalog_db,
+            self.namespace,
+            [
+                replace(
+                    one, table=publishing.unpublished(one.table), to=publishing.unpublished(one.to)
+                )
+                for one in renamings
+            ],
+        )
+        if done and complete:
+            self.publish(hold_back=True)
+        return done
+
+    def folder_for_new(self, table: str) -> str | None:
+        """See ``ports.Lake``."""
+        if self.warehouse is None:
+            return None
+        usual = self.warehouse.resolve() / self.namespace / table
+        if not self._holds_table(usual):
+            return None if self.stored_name(table) == table else str(usual)
+        return f"{usual}__{uuid4().hex[:8]}"
+
+    def _holds_table(self, folder: Path) -> bool:
+        """Whether the metadata of a table is somewhere in a folder."""
+        found = catalog.locations(self.catalog_db).values()
+        resolved = folder.resolve()
+        return any(resolved in catalog.local_path(at).resolve().parents for at in found)
 
     def metadata(self, table: str) -> TableMetadata | None:
         """The table's newest metadata, or None when there is no such table."""

@@ -83,6 +83,8 @@ class IcebergTables:
             writer = writer.option(_PROPERTY + key, value)
         if layout.column is not None and layout.partition is not None:
             writer = writer.partitionedBy(_transform(layout.column, layout.partition))
+        if not self.exists(table) and (folder := self.lake.folder_for_new(table_name(table))):
+            writer = writer.tableProperty("location", folder)
         with _write_point(table):
             writer.createOrReplace()
         return self._head(table)

@@ -1,0 +1,103 @@
+"""
+Tables that take the names of others, all at one instant: what is exchanged, and what is kept.
+
+A *swap* gives the names of production's tables to other tables of the same target. The tables that
+had the names before are kept under names of their own for some time, so that a *rollback*, which is
+a swap as well, can give the names back.
+
+Only names change. The rows of the ledger that describe a table go with it. The versions of a model
+go on, as its readers have traces that name them: with a swap the table that was there is dropped,
+and another one is built, as far as readers see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from infold.core.model import table_name
+from infold.core.unchanged import Unchanged
+
+
+@dataclass(frozen=True, slots=True)
+class Renaming:
+    """A stored table that gets another name, if its metadata is still at ``location``."""
+
+    table: str
+    to: str
+    location: str
+
+
+class SwapKind(StrEnum):
+    """Why tables were exchanged; also the action of the step that does it."""
+
+    PROMOTE = "promote"
+    """The tables of an environment took the names of production's."""
+    ROLLBACK = "rollback"
+    """The tables that a promote replaced got their names back."""
+
+
+@dataclass(frozen=True, slots=True)
+class SwappedTable:
+    """
+    The exchange of one model's table.
+
+    The table with the key ``own`` becomes the model's, and the model's table gets the key ``kept``.
+    The locations are those of their metadata. None where there is no such table: a model may be
+    new, or go. A key without a location is that of a model that was built and stored nothing.
+    """
+
+    model: str
+    own: str | None
+    kept: str | None
+    own_location: str | None = None
+    kept_location: str | None = None
+    unchanged: tuple[Unchanged, ...] = ()
+    """What readers of some columns will not notice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """
+    Tables that are exchanged together.
+
+    ``applied`` are the digests of the definitions that are applied from then on, by model, of those
+    that change; empty for a model that is not applied any more. ``undoes`` is the swap that a
+    rollback takes back.
+    """
+
+    kind: SwapKind
+    environment: str
+    tables: tuple[SwappedTable, ...]
+    applied: Mapping[str, str] = field(default_factory=dict)
+    undoes: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DoneSwap:
+    """
+    A swap that the ledger remembers, as long as the tables that it replaced are kept.
+
+    ``kept`` has the keys of these tables by model, None for a model that had none. ``definitions``
+    are the digests of the definitions that were applied before it and after it, empty for none.
+    """
+
+    id: str
+    kind: SwapKind
+    environment: str
+    made_at: int
+    kept: Mapping[str, str | None]
+    definitions: Mapping[str, tuple[str, str]]
+
+
+def renamings(swap: Swap) -> tuple[Renaming, ...]:
+    """What the storage is asked to rename."""
+    found = []
+    for one in swap.tables:
+        name = table_name(one.model)
+        if one.kept is not None and one.kept_location is not None:
+            found.append(Renaming(name, table_name(one.kept), one.kept_location))
+        if one.own is not None and one.own_location is not None:
+            found.append(Renaming(table_name(one.own), name, one.own_location))
+    return tuple(found)

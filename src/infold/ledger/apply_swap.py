@@ -1,0 +1,198 @@
+"""
+What a swap does to the rows of the ledger: the rows of tables get other keys, versions go on.
+
+Functions over a :class:`Query` inside one writing transaction. A model's versions are numbered on,
+as traces of its readers name them: one version drops the table, the next has the rows of the other
+one. So readers see what differs in the end, and that no earlier snapshot is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from infold.core.environment import PRODUCTION
+from infold.core.interval import Interval
+from infold.core.model import table_name
+from infold.core.record import FILES
+from infold.core.swap import DoneSwap, Swap, SwapKind, SwappedTable
+from infold.core.trace import CellState, changes_of_rewrite
+from infold.ledger.apply_outcome import add_changes, add_unchanged
+from infold.ledger.database import Query
+from infold.ledger.environments import erase
+from infold.ledger.generated_sql import SQL
+
+MOVED = tuple(name for name in SQL if name.startswith("move_") and name != "move_trace_input")
+"""The statements that give another key to what describes one table as it is now."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """A table as its newest version made it; None and 0 where nothing was ever stored."""
+
+    number: int = 0
+    snapshot: int | None = None
+    step: str = ""
+    run: str = ""
+
+
+def apply_swap(query: Query, swap: Swap, *, id_: str, run: str, now: int) -> None:
+    """Record that tables were exchanged, and which are kept."""
+    (last,) = query.one("last_swap_number")
+    query.run(
+        "add_swap",
+        id=id_,
+        number=(last or 0) + 1,
+        kind=swap.kind.value,
+        environment=swap.environment,
+        made_at=now,
+    )
+    for one in swap.tables:
+        _keep(query, one, _Head(0, None, id_, run), now)
+    numbers = {one.own: _take(query, one, now) for one in swap.tables if one.own is not None}
+    for one in swap.tables:
+        for other in swap.tables:
+            if other.own is not None:
+                query.run(
+                    "move_trace_input",
+                    of_model=one.model,
+                    of_input=other.own,
+                    new_input=other.model,
+                    new_version=numbers[other.own],
+                )
+    _apply_definitions(query, swap, id_, now)
+    if swap.undoes is not None:
+        _drop(query, swap.undoes)
+
+
+def swaps(query: Query) -> tuple[DoneSwap, ...]:
+    """The swaps that are remembered, newest first."""
+    return tuple(
+        DoneSwap(
+            id_,
+            SwapKind(kind),
+            environment,
+            at,
+            {model: key for _, model, key, *_ in query.all("kept_tables", swap=id_)},
+            {m: (old, new) for _, m, old, new in query.all("swap_definitions", swap=id_)},
+        )
+        for id_, _, kind, environment, at in query.all("swaps")
+    )
+
+
+def forget_swap(query: Query, id_: str) -> None:
+    """Forget a swap, and all that is known of the tables which it replaced."""
+    for _, _, key, *_ in query.all("kept_tables", swap=id_):
+        if key is not None:
+            erase(query, key)
+    _drop(query, id_)
+
+
+def _drop(query: Query, id_: str) -> None:
+    query.run("drop_kept_tables", swap=id_)
+    query.run("drop_swap_definitions", swap=id_)
+    query.run("drop_swap", id=id_)
+
+
+def _keep(query: Query, one: SwappedTable, by: _Head, now: int) -> None:
+    """The model's present table is dropped, as its readers see it, and kept under its own key."""
+    head, trace = _head(query, one.model), query.one("trace", model=one.model)
+    cells = _cells(query, one.model)
+    if head.snapshot is not None:
+        gone = replace(by, number=head.number + 1)
+        _add_version(query, one, gone, now, cells, ())
+    if one.kept is not None:
+        for name in MOVED:
+            query.run(name, of_key=one.model, new_key=one.kept)
+        query.run("drop_trace", model=one.model)
+    for name in (table_name(one.model), FILES.format(table_name(one.model))):
+        query.run("drop_location", name=name)
+    query.run(
+        "add_kept_table",
+        swap=by.step,
+        model=one.model,
+        table_key=one.kept,
+        fingerprint=None if trace is None else trace[0],
+        snapshot=head.snapshot,
+        step=head.step,
+        run=head.run,
+    )
+
+
+def _take(query: Query, one: SwappedTable, now: int) -> int:
+    """The other table becomes the model's; the number of the model's newest version then."""
+    assert one.own is not None
+    kept = query.one("kept_table", table_key=one.own)
+    if kept is None:
+        trace, head = query.one("trace", model=one.own), _head(query, one.own)
+        fingerprint = None if trace is None else trace[0]
+    else:
+        fingerprint, head = kept[3], _Head(0, *kept[4:7])
+    for name in MOVED:
+        query.run(name, of_key=one.own, new_key=one.model)
+    erase(query, one.own)
+    query.run("drop_environment_table", table_key=one.own)
+    if fingerprint is not None:
+        query.run("add_trace", model=one.model, fingerprint=fingerprint)
+    if one.own_location is not None:
+        query.run("add_location", name=table_name(one.model), location=one.own_location)
+    newest = _head(query, one.model).number
+    if head.snapshot is None:
+        return newest
+    # Rows carry the number of the version that added them: the new one must not be below it.
+    number = max(newest + 1, head.number)
+    version = _Head(number, head.snapshot, head.step, head.run)
+    _add_version(query, one, version, now, (), _cells(query, one.model))
+    return number
+
+
+def _add_version(
+    query: Query,
+    one: SwappedTable,
+    head: _Head,
+    now: int,
+    before: tuple[CellState, ...],
+    after: tuple[CellState, ...],
+) -> None:
+    query.run(
+        "add_version",
+        table_name=one.model,
+        number=head.number,
+        snapshot=head.snapshot,
+        step=head.step,
+        run=head.run,
+        committed_at=now,
+        rows=sum(cell.rows for cell in after),
+        whole=True,
+    )
+    add_changes(query, one.model, head.number, changes_of_rewrite(before, after))
+    add_unchanged(query, one.model, head.number, one.unchanged)
+
+
+def _apply_definitions(query: Query, swap: Swap, id_: str, now: int) -> None:
+    before = {name: digest for name, digest, _ in query.all("applied", environment=PRODUCTION)}
+    after = {**before, **swap.applied}
+    for model, digest in after.items():
+        was = before.get(model, "")
+        query.run("add_swap_definition", swap=id_, model=model, before=was, after=digest)
+    for model, digest in swap.applied.items():
+        query.run("drop_applied", environment=PRODUCTION, model=model)
+        if digest:
+            query.run(
+                "add_applied",
+                environment=PRODUCTION,
+                model=model,
+                digest=digest,
+                applied_at=now,
+            )
+
+
+def _head(query: Query, table: str) -> _Head:
+    row = query.one("head", table_name=table)
+    return _Head() if row is None else _Head(*row[1:5])
+
+
+def _cells(query: Query, table: str) -> tuple[CellState, ...]:
+    return tuple(
+        CellState(Interval(start, end), *rest)
+        for start, end, *rest in query.all("cells", table_name=table)
+    )
