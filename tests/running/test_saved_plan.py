@@ -124,6 +124,23 @@ def build(shop: Project) -> None:
     book.close()
 
 
+def remove_model(shop: Project) -> None:
+    """The file of an applied definition goes."""
+    (shop.root / "models" / "daily.sql").unlink()
+
+
+def forget(shop: Project) -> None:
+    """The ledger is one of before the table was built, put back from a copy."""
+    book = api.ledger(shop)
+    book.acquire("r9")
+    book.begin_run("r9", "forget", 0, {})
+    book.begin_step("r9", "r9-1", 1, "daily", "forget", {})
+    book.forget("daily", step="r9-1")
+    book.close_step("r9-1", "done")
+    book.release()
+    book.close()
+
+
 def enter(shop: Project) -> None:
     """Somebody puts a session into quarantine by hand."""
     api.ledger(shop).add_entries("sessions", [ManualEntry(0, "u", in_quarantine=True)])
@@ -150,11 +167,13 @@ def remove_file(shop: Project) -> None:
         (redefine, "daily:  its definition changed"),
         (apply_another, "daily:  another definition was applied"),
         (build, "daily:  its table changed"),
+        (remove_model, "daily:  its definition changed"),
+        (forget, "daily:  its table changed"),
         (enter, "sessions:  entries were made by hand"),
         (replace_file, "landing/clicks/a.json:  it was replaced"),
         (remove_file, "landing/clicks/a.json:  it is gone"),
     ],
-    ids=["definition", "applied", "table", "entries", "replaced", "gone"],
+    ids=["definition", "applied", "table", "no file", "forgotten", "entries", "replaced", "gone"],
 )
 def test_what_changed_since_refuses(
     shop: Project, file: Path, happens: Callable[[Project], None], fact: str
@@ -171,6 +190,58 @@ def test_what_changed_since_refuses(
     assert fact in printed
     assert applied(shop) == before
     assert api.history(shop)[0].state == "refused"
+
+
+def test_a_saved_plan_is_carried_out_once(shop: Project, file: Path) -> None:
+    """What it applies is applied then; a second time there is something else to apply it to."""
+    assert infold(shop, "apply", str(file))[0] == 0
+    now = applied(shop)
+
+    code, printed = infold(shop, "apply", str(file))
+
+    assert (code, printed.split(":")[0]) == (3, "plan-outdated"), printed
+    assert "daily:  another definition was applied" in printed
+    assert applied(shop) == now
+
+
+def test_two_saved_plans_at_once(shop: Project, file: Path) -> None:
+    """While a run has the target, a saved plan is refused, and applies nothing."""
+    before = applied(shop)
+    book = api.ledger(shop)
+    book.acquire("another")
+    try:
+        code, printed = infold(shop, "apply", str(file))
+    finally:
+        book.release()
+        book.close()
+
+    assert (code, "locked" in printed, applied(shop)) == (3, True, before)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "slug"),
+    [
+        ("definitions", {}, "plan-outdated"),
+        ("applied", {}, "plan-outdated"),
+        ("versions", {"daily": 7}, "plan-outdated"),
+        ("files", {"clicks": {"new": [["x", "1"]], "removed": [], "due": []}}, "plan-outdated"),
+        ("steps", 7, "bad-plan-file"),
+        ("asked", {}, "bad-plan-file"),
+        ("definitions", ["daily"], "bad-plan-file"),
+    ],
+)
+def test_a_plan_that_was_edited(
+    shop: Project, file: Path, key: str, value: object, slug: str
+) -> None:
+    """A plan that follows from something else than what is there is refused; nothing is applied."""
+    before = applied(shop)
+    found = json.loads(file.read_text())
+    file.write_text(json.dumps({**found, key: value}), encoding="utf-8")
+
+    code, printed = infold(shop, "apply", str(file))
+
+    assert (code, printed.split(":")[0]) == (2 if slug == "bad-plan-file" else 3, slug), printed
+    assert applied(shop) == before
 
 
 def land(shop: Project, name: str) -> Path:

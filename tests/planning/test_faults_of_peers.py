@@ -1,0 +1,227 @@
+"""
+What goes wrong elsewhere when definitions or plans change, with the right outcome here.
+
+From the issues of SQLMesh, by number: 2985, 4837, 5201, 5286 and 5400, 5906, 3015, 5236 and 5612,
+1464 and 3859, 2609. Faults of shared environments and of destructive changes are tested with these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from tests.declare.shop import SHOP, spoilt
+from tests.declare.shop import project as compiled
+from tests.inspecting.test_as_built import built as kept
+from tests.planning.strips import (
+    ALL,
+    DAILY,
+    DAYS,
+    FIRST,
+    MONTHLY,
+    USERS,
+    built,
+    changed,
+    day,
+    node,
+    project,
+    states,
+    strip,
+    with_incremental,
+)
+
+from infold.analysis.definitions import compare
+from infold.analysis.definitions.meanings import Meaning
+from infold.core.definition import Category, Derivation, How, Redefinition
+from infold.core.interval import DAY, HOUR, Granularity, Interval, Ranges
+from infold.core.model import Incremental, Materialization, Model, Timeseries
+from infold.core.plan import Action, InputDiff, ModelObservation, Observations, Plan, PlanOptions
+from infold.core.project import Bound, Input, Node
+from infold.core.trace import Cause
+from infold.inspecting.changed_definitions import ChangedDefinitions
+from infold.messages.errors import InfoldError
+from infold.planning.planner import plan
+from infold.planning.requested_window import parse_window
+
+ROLLING = replace(DAILY, inputs=(Input("sessions", "session_start", (Bound(6 * DAY, 0),)),))
+
+
+def after(done: Plan, seen: Mapping[str, ModelObservation]) -> dict[str, ModelObservation]:
+    """What is observed once the steps of a plan are done, and nothing else has happened."""
+    found = dict(seen)
+    for step in done.steps:
+        read = tuple(InputDiff(name, to, to) for name, (_, to) in step.inputs.items())
+        before = seen[step.model]
+        found[step.model] = replace(
+            before, trace=step.trace, version=step.version, redefined=None, inputs=read
+        )
+    return found
+
+
+def test_a_plan_does_not_repeat_what_a_query_looks_back_at() -> None:
+    """A rolling week is built where a row came, and by no later plan: nothing for safety."""
+    seen = {"daily": replace(changed(ROLLING, "sessions", "+ # # # # # #"), cells=states("# #"))}
+    first = plan(project(ROLLING), Observations(0, seen))
+    assert strip(first, "daily") == "B B B B B B B"
+
+    again = Observations(0, after(first, seen))
+    assert not plan(project(ROLLING), again)
+    assert not plan(project(with_incremental(ROLLING, batch_size=3)), again)
+
+
+def test_an_earlier_start_reaches_readers_after_what_they_read() -> None:
+    """The new days are missing in both tables, and built in the input before its reader."""
+    old = [replace(table, start=day(3).start, fingerprint="old") for table in (DAILY, MONTHLY)]
+    new = [replace(table, start=day(0).start) for table in (DAILY, MONTHLY)]
+    seen = {}
+    for was, now in zip(old, new, strict=True):
+        change = Redefinition(
+            now.name, Category.BREAKING, (), How.DERIVE, was, now, derivation=Derivation(())
+        )
+        seen[now.name] = replace(built(was), redefined=change, cells=states("- - - # # # #"))
+    first = plan(project(*new), Observations(0, seen))
+    assert {step.action for step in first.steps} == {Action.DERIVE}
+
+    parent, reader = plan(project(*new), Observations(0, after(first, seen))).steps
+
+    assert (parent.model, reader.model, reader.expected) == ("daily", "monthly", True)
+    assert parent.cells == Ranges((Interval(day(0).start, day(3).start),))
+    assert {reason.cause for reason in parent.reasons} == {Cause.MISSING}
+    assert not Ranges((Interval(day(0).start, day(3).start),)) - reader.cells
+
+
+def test_no_table_is_built_upon_one_that_is_behind() -> None:
+    """A changed reader is planned for what its stale input will have, not for what it has now."""
+    reader = replace(MONTHLY, fingerprint="new")
+    old = built(MONTHLY)
+    seen = {"daily": changed(DAILY, "sessions", "# + # # # # #"), "monthly": old}
+
+    first, then = plan(project(DAILY, reader), Observations(0, seen)).steps
+
+    assert (first.model, then.model, then.action) == ("daily", "monthly", Action.BUILD)
+    assert then.expected
+
+
+def hourly(name: str, reads: str) -> Node:
+    """A table of hours since 1970 with a cron of five minutes, as it was never built."""
+    series = Timeseries("at", "hour", Granularity.HOUR)
+    model = Model(
+        name, Materialization.TABLE, "", series, incremental=Incremental(cron="*/5 * * * *")
+    )
+    return replace(node(model, Input(reads, "at")), start=0)
+
+
+def test_half_a_million_hours_are_one_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start in 1970 and hourly cells cost a plan nothing: cells without rows are never listed."""
+    calls: list[int] = []
+    following = Granularity.next
+
+    def counted(self: Granularity, at: int) -> int:
+        calls.append(at)
+        return following(self, at)
+
+    monkeypatch.setattr(Granularity, "next", counted)
+    tables = [hourly(f"t{at}", "sessions") for at in range(80)]
+    rows = states("# " * DAYS)
+    seen = {
+        table.name: ModelObservation(inputs=(InputDiff("sessions", 0, 1, cells=rows),))
+        for table in tables
+    }
+
+    made = plan(project(*tables), Observations(FIRST + 30 * DAY, seen))
+
+    assert len(made.steps) == len(tables)
+    assert {(len(step.cells), step.cells.span) for step in made.steps} == {
+        (1, Interval(0, FIRST + 30 * DAY))
+    }
+    assert all(step.trace and len(step.trace.pending_ranges) == 1 for step in made.steps)
+    assert len(calls) <= len(tables) * 2 * 24 * DAYS
+
+
+def test_only_what_changed_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One changed model of a project is one comparison, however many others there are."""
+    copies = {f"models/d{at}.sql": SHOP["models/daily.sql"] for at in range(20)}
+    ledger = kept(compiled({**SHOP, **copies}))
+    compared: list[str] = []
+    redefinition = compare.redefinition
+
+    def noted(before: Meaning | None, now: Meaning) -> Redefinition | None:
+        compared.append(now.node.name)
+        return redefinition(before, now)
+
+    monkeypatch.setattr(compare, "redefinition", noted)
+    now = compiled({**spoilt("models/daily.sql", "FROM sessions", "FROM sessions /**/"), **copies})
+
+    assert [one.model for one in ChangedDefinitions(now, ledger).all()] == ["daily"]
+    assert compared == ["daily"]
+
+
+def test_restating_leaves_no_trace_behind() -> None:
+    """After a hundred restatements of a day the state of the table is what it was."""
+    seen = {"daily": replace(built(DAILY), cells=states("# # #"))}
+    asked = PlanOptions(restated={"daily": Ranges((day(1),))})
+    before = seen["daily"].trace
+    for _ in range(100):
+        made = plan(project(DAILY), Observations(0, seen), asked)
+        assert strip(made, "daily") == "- B - - - - -"
+        seen = after(made, seen)
+
+    assert seen["daily"].trace == before
+
+
+def test_a_short_window_does_not_empty_a_whole_table() -> None:
+    """A table without cells is built whole, or left alone; half a cell is refused."""
+    hour = PlanOptions(window=Interval(FIRST, FIRST + HOUR))
+    seen = replace(built(USERS), inputs=(InputDiff("raw.users", 1, 2, ()),))
+    assert not plan(project(USERS), Observations(0, {"users": seen}), hour)
+    new = ModelObservation(inputs=(InputDiff("raw.users", 0, 1),))
+    [step] = plan(project(USERS), Observations(0, {"users": new}), hour).steps
+    assert (step.action, step.cells) == (Action.BUILD, ALL)
+
+    with pytest.raises(InfoldError) as refused:
+        parse_window(project(DAILY), ["daily"], "2019-10-21 01:00", "2019-10-21 02:00")
+    assert refused.value.slug == "window-unaligned"
+
+
+def test_nothing_reads_a_table_that_is_not_there() -> None:
+    """A reader with a cron and no start waits until its input was built for the first time."""
+    reader = with_incremental(MONTHLY, cron="0 0 * * *")
+    unbuilt = ModelObservation(inputs=(InputDiff("daily", 0, 0),))
+    seen = {"daily": ModelObservation(), "monthly": unbuilt}
+
+    made = plan(
+        project(DAILY, reader),
+        Observations(FIRST, seen),
+        PlanOptions(selected=frozenset({"monthly"})),
+    )
+
+    assert not made
+    assert ("monthly", "its input daily was never built") in [
+        (s.model, s.why) for s in made.skipped
+    ]
+
+
+def test_a_cron_of_minutes_builds_complete_days_once() -> None:
+    """Days are built when they are over, or with `allow_partials` while they last; never again."""
+    often = with_incremental(DAILY, cron="*/15 * * * *")
+    partial = with_incremental(DAILY, cron="*/15 * * * *", allow_partials=True)
+    noon = FIRST + 2 * DAY + 12 * HOUR
+    for table, expected in ((often, "B B - - - - -"), (partial, "B B B - - - -")):
+        fresh = {"daily": replace(changed(table, "sessions", "+ + +"), as_of=noon - HOUR)}
+        first = plan(project(table), Observations(noon, fresh))
+        assert strip(first, "daily") == expected
+        later = Observations(noon + HOUR, after(first, fresh))
+        assert not plan(project(table), later)
+
+
+def test_a_batch_replaces_its_own_cells() -> None:
+    """No batch of a table empties what the others built."""
+    target = with_incremental(DAILY, batch_size=2, unique_key=("day",))
+    seen = {"daily": changed(target, "sessions", "+ + + + - - -")}
+    [step] = plan(project(target), Observations(0, seen)).steps
+
+    assert (step.action, step.batches) == (Action.RECOMPUTE, 2)
+    assert step.cells == Ranges((Interval(day(0).start, day(2).start),))
+    assert step.trace is not None
+    assert step.trace.pending_ranges == Ranges((Interval(day(2).start, day(4).start),))
