@@ -13,7 +13,7 @@ import hashlib
 import shutil
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
@@ -74,9 +74,9 @@ class Memory:
         now = {table: self._location(table) for table in known}
         return {table: at for table, at in now.items() if at != known[table]}
 
-    def publish(self, *, hold_back: bool) -> tuple[str, ...]:
+    def publish(self, *, hold_back: bool, tables: Collection[str] | None = None) -> tuple[str, ...]:
         """Every commit is seen at once."""
-        del hold_back
+        del hold_back, tables
         return ()
 
     def file_list_id(self, table: str) -> str:

@@ -17,7 +17,7 @@ from infold.core.project import Node, Reference
 from infold.core.queries import Fallback
 from infold.core.record import Outcome
 from infold.core.session_rules import Sessions
-from infold.core.stored_table import TimeSpan
+from infold.core.snapshot_reader import TimeSpan
 from infold.core.trace import Trace
 from infold.inspecting.event_batches import Event
 from infold.inspecting.session_events import BY_SPARK, UserEvents, events_of

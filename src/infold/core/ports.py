@@ -6,7 +6,7 @@ The only protocols of the program. Adapters live in ``ledger``, ``lake`` and ``s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from infold.core.definition import Definition
@@ -25,7 +25,7 @@ from infold.core.record import (
     RunRecord,
     StepRecord,
 )
-from infold.core.stored_table import History, StoredLayout, TableMetadata, TimeSpan
+from infold.core.stored_table import History, StoredLayout, TableMetadata
 from infold.core.swap import DoneSwap, Renaming, Swap
 from infold.core.trace import CellChange, CellState, Trace, Version
 from infold.core.type_changes import Type
@@ -234,11 +234,12 @@ class Lake(Protocol):
         held back.
         """
 
-    def publish(self, *, hold_back: bool) -> Sequence[str]:
+    def publish(self, *, hold_back: bool, tables: Collection[str] | None = None) -> Sequence[str]:
         """
         Show readers all tables that are held back as they are, at one instant; those that changed.
 
-        They go on being held back, or not. Raises as :meth:`hold_back`, and publishes nothing then.
+        Not all of them, but some ``tables``, where these are given. They go on being held back, or
+        not. Raises as :meth:`hold_back`, and publishes nothing then.
         """
 
     def rename(self, renamings: Sequence[Renaming]) -> bool:
@@ -254,6 +255,12 @@ class Lake(Protocol):
 
     def location(self, table: str) -> str | None:
         """Where the table's newest metadata is, or None when there is no such table."""
+
+    def is_free(self, table: str) -> bool:
+        """Whether no table has this name, and no files are where one would be."""
+
+    def size(self, table: str) -> int:
+        """The bytes of all files of a table; 0 when there is no such table."""
 
     def moved_tables(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
         """Tables with another metadata location than the known one -> where it is now."""
@@ -314,31 +321,6 @@ class Lake(Protocol):
 
         If there are more than ``limit``, more than that many of them. None if the files do not have
         them listed.
-        """
-
-
-class SnapshotReader(Protocol):
-    """Stored tables as they are and as they were, read in-process and narrowly."""
-
-    def kept_snapshots(self, table: str) -> frozenset[int]:
-        """The snapshots that a table still has."""
-
-    def rows_equal_to(
-        self,
-        table: str,
-        any_of: Sequence[Mapping[str, Any]],
-        *,
-        columns: Sequence[str] | None = None,
-        near: TimeSpan | None = None,
-        where: str | None = None,
-        snapshot: int | None = None,
-    ) -> pa.Table | None:
-        """
-        The rows of a snapshot (None: the current one) that equal one of ``any_of``.
-
-        ``where`` is a predicate as :meth:`Lake.rows` takes it; ValueError when it needs Spark.
-        ``columns`` that are not there are left out (None: all but technical ones). None where the
-        snapshot, or a column to compare, is not there.
         """
 
 

@@ -53,17 +53,3 @@ class StoredLayout:
     column: str | None = None
     partition: Granularity | None = None
     type: str = "timestamp"
-
-
-@dataclass(frozen=True, slots=True)
-class TimeSpan:
-    """
-    Rows that share an instant with a range of time, both ends included.
-
-    A row reaches from its column ``first`` to its column ``last`` (the same one for an event).
-    """
-
-    first: str
-    last: str
-    start: int
-    end: int

@@ -7,7 +7,8 @@ without failures publishes them at its end, and with them what runs before it le
 
 from __future__ import annotations
 
-from infold.core.model import SET_ASIDE, Publish, table_name
+from infold.core.environment import PRODUCTION
+from infold.core.model import Publish, table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
 from infold.running.run_progress import RunProgress
@@ -23,17 +24,25 @@ def hold_back(project: Project, ledger: Ledger, lake: Lake) -> None:
     Raises ``run_errors.published_elsewhere`` where somebody else committed to a table that is.
     """
     if project.target.publish is Publish.TOGETHER:
-        lake.hold_back([*map(table_name, ledger.newest_versions()), SET_ASIDE])
+        lake.hold_back([*map(table_name, ledger.newest_versions()), project.set_aside])
     else:
         lake.publish(hold_back=False)
 
 
 def publish(course: RunProgress, lake: Lake) -> bool:
-    """At the end of a run: show readers what was built; whether they see all of it."""
+    """
+    At the end of a run: show readers what was built; whether they see all of it.
+
+    A run of an environment shows its own tables alone, and nothing that production has yet to
+    publish.
+    """
     if course.project.target.publish is not Publish.TOGETHER:
         return True
     if course.failures:
         course.notes = (*course.notes, NOT_PUBLISHED)
         return False
-    lake.publish(hold_back=True)
+    project = course.project
+    own = [table_name(node.name) for node in project if node.name not in project.shared]
+    of_environment = project.environment != PRODUCTION
+    lake.publish(hold_back=True, tables=(*own, project.set_aside) if of_environment else None)
     return True

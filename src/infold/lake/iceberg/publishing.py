@@ -76,17 +76,21 @@ def refuse_other_commits(catalog_db: Path, namespace: str) -> None:
         _refuse_other_commits(_rows(catalog_db, namespace), namespace)
 
 
-def publish(catalog_db: Path, namespace: str, *, keep: bool = True) -> tuple[str, ...]:
+def publish(
+    catalog_db: Path, namespace: str, *, keep: bool = True, only: Collection[str] | None = None
+) -> tuple[str, ...]:
     """
     Show readers all tables that are held back as they are now; the names of those that changed.
 
-    With ``keep`` false no table is held back any more. Raises ``published_elsewhere`` where
+    Not all, but ``only`` some, where these are given. With ``keep`` false no table is held back any
+    more. Raises ``published_elsewhere`` where
     somebody else committed to one of them; then nothing is published.
     """
     if not catalog_db.exists():
         return ()
     rows = _rows(catalog_db, namespace)
-    names = sorted(held_back(((namespace, name) for name in rows), namespace))
+    every = sorted(held_back(((namespace, name) for name in rows), namespace))
+    names = every if only is None else [name for name in every if name in only]
     _refuse_other_commits(rows, namespace)
     now = {name: rows[unpublished(name)].location for name in names}
     shown = {name: rows[name].location for name in names if name in rows}

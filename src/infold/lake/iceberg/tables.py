@@ -9,7 +9,7 @@ commits.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -73,9 +73,9 @@ class IcebergLake:
         publishing.hold_back(self.catalog_db, self.namespace, tables)
         publishing.refuse_other_commits(self.catalog_db, self.namespace)
 
-    def publish(self, *, hold_back: bool) -> Sequence[str]:
+    def publish(self, *, hold_back: bool, tables: Collection[str] | None = None) -> Sequence[str]:
         """See ``ports.Lake``."""
-        return publishing.publish(self.catalog_db, self.namespace, keep=hold_back)
+        return publishing.publish(self.catalog_db, self.namespace, keep=hold_back, only=tables)
 
     def moved_tables(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
         """Tables whose metadata location is not the known one -> where it is now."""
@@ -148,6 +148,23 @@ class IcebergLake:
         found = catalog.locations(self.catalog_db).values()
         resolved = folder.resolve()
         return any(resolved in catalog.local_path(at).resolve().parents for at in found)
+
+    def is_free(self, table: str) -> bool:
+        """See ``ports.Lake``: whatever case its letters have, as some file systems ignore that."""
+        namespace, name = self._key(table)
+        known = {at for space, at in catalog.locations(self.catalog_db) if space == namespace}
+        folder = None if self.warehouse is None else self.warehouse / namespace
+        if folder is not None and folder.is_dir():
+            known |= {entry.name for entry in folder.iterdir()}
+        return name.lower() not in {one.lower() for one in known}
+
+    def size(self, table: str) -> int:
+        """See ``ports.Lake``."""
+        location = self.location(table)
+        if location is None:
+            return 0
+        files = catalog.local_path(location).parent.parent.rglob("*")
+        return sum(file.stat().st_size for file in files if file.is_file())
 
     def metadata(self, table: str) -> TableMetadata | None:
         """The table's newest metadata, or None when there is no such table."""
