@@ -224,7 +224,9 @@ def run(
     asked = replace(with_chosen(project, asked, select, exclude), jobs=jobs)
     refuse_unknown_allowed(project, asked)
     looking = observer(project, as_of, estimate=max_rows is not None, asked=asked)
-    looking.redefinitions = changed = ChangedDefinitions(project, looking.ledger)
+    looking.redefinitions = changed = ChangedDefinitions(
+        project, looking.ledger, asked.forward_only
+    )
     if saved is not None:
         looking.listing = listing_as_saved(saved, project, looking.ledger, looking.listing)
 

@@ -57,6 +57,8 @@ def forward_only(
         how=How.DERIVE,
         columns_kept=frozenset(),
         losses=(),
+        destroys=(),
+        renamed=(),
         derivation=_with_new_columns(change),
         effective_from=at,
     )
