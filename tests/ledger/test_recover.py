@@ -11,10 +11,10 @@ import pytest
 from tests.ledger.drawn import DAYS
 from tests.ledger.steps import change, do, next_run, outcome
 
-from infold.core.interval import Ranges
+from infold.core.interval import Interval, Ranges
 from infold.core.ports import Lake, Ledger
 from infold.core.record import Outcome
-from infold.core.trace import UNKNOWN, Cause, Pending, Trace
+from infold.core.trace import UNKNOWN, Cause, CellState, Pending, Trace
 from infold.running.recover import FORGET, LOSE, recover
 
 ONE, TWO, THREE = DAYS[2:5]
@@ -87,6 +87,19 @@ def test_a_step_without_a_commit_is_finished(ledger: Ledger) -> None:
         "events: a step that a dead run had ended was finished"
     ]
     assert (state(ledger), ledger.traces()["events"].fingerprint) == ("done", "f")
+
+
+def test_other_cells_are_recorded_after_a_death(ledger: Ledger) -> None:
+    """A step that divides a table into other cells has no commit; the next run records them."""
+    month = CellState(Interval(ONE.start, THREE.end), 9, 7)
+    trace = Trace("events", "f")
+    begun(ledger, Outcome("events", 0, trace, committed=False, cells=(month,)))
+    assert list(ledger.cells("events")) == []
+
+    recovered(ledger, Tables({}))
+
+    assert list(ledger.cells("events")) == [month]
+    assert ledger.traces() == {"events": trace}
 
 
 def test_uncounted_rows_are_counted_and_built_again(ledger: Ledger) -> None:

@@ -124,6 +124,20 @@ def test_readers_have_nothing_to_do() -> None:
     assert "because" not in reader.reasons[0].detail
 
 
+def test_a_fold_does_not_count_rows_that_stay() -> None:
+    """A reader that folds a late row is not built because its input is divided anew."""
+    reader = replace(SESSIONS, inputs=(replace(SESSIONS.inputs[0], name="daily"),))
+    late = replace(
+        built(reader), inputs=(InputDiff("daily", 1, 2, changes("+"), states("# # # #")),)
+    )
+    table = redefined(MONTHS, DAILY, replace(SEEN, cells=(CellState(OCTOBER, 70, 1),)))
+    both = Observations(0, {"daily": table, "sessions": late})
+
+    first, then = plan(project(DAILY, reader), both).steps
+
+    assert (first.action, then.action) == (Action.REBUCKET, Action.FOLD)
+
+
 def test_a_window_is_no_reason_to_wait() -> None:
     """The step is about all cells, and builds none."""
     [step] = made(asked=PlanOptions(window=day(1))).steps

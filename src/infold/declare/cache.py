@@ -41,9 +41,15 @@ class _ValueUnpickler(pickle.Unpickler):
 
 def load_cached(folder: Folder) -> dict[str, Any] | None:
     """The fields of the project that was kept for exactly these files, or None."""
+    found = load_kept(folder)
+    return found if found is not None and found.pop(FILES) == folder.digests else None
+
+
+def load_kept(folder: Folder) -> dict[str, Any] | None:
+    """The fields of the project that was kept last, and the digests of its files; or None."""
     try:
         with (folder.root / FILE).open("rb") as file:
-            if file.readline().decode().strip() != _cache_key(folder):
+            if file.readline().decode().strip() != _cache_key():
                 return None
             found = _ValueUnpickler(io.BytesIO(file.read())).load()
     except Exception:  # noqa: BLE001 (a broken pickle raises anything; then it is made anew)
@@ -51,7 +57,8 @@ def load_cached(folder: Folder) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and set(found) == _FIELDS else None
 
 
-_FIELDS = {"name", "start", "sources", "nodes", "targets", "default"}
+FILES = "files"
+_FIELDS = {"name", "start", "sources", "nodes", "targets", "default", FILES}
 
 
 def cache(folder: Folder, project: Project, default: str) -> None:
@@ -63,17 +70,18 @@ def cache(folder: Folder, project: Project, default: str) -> None:
         "nodes": project.nodes,
         "targets": dict(project.targets),
         "default": default,
+        FILES: folder.digests,
     }
     path = folder.root / FILE
     fresh = path.with_name(f"project.{os.getpid()}.tmp")
     with contextlib.suppress(OSError):
         path.parent.mkdir(exist_ok=True)
-        fresh.write_bytes(_cache_key(folder).encode() + b"\n" + pickle.dumps(fields, protocol=5))
+        fresh.write_bytes(_cache_key().encode() + b"\n" + pickle.dumps(fields, protocol=5))
         fresh.replace(path)
 
 
-def _cache_key(folder: Folder) -> str:
-    return f"infold {__version__} {_code_version()} {folder.key}"
+def _cache_key() -> str:
+    return f"infold {__version__} {_code_version()}"
 
 
 def _code_version() -> int:

@@ -1,4 +1,4 @@
-"""The files of a project, and one hash of all their bytes."""
+"""The files of a project, and a hash of the bytes of each."""
 
 from __future__ import annotations
 
@@ -23,13 +23,9 @@ class Folder:
     files: tuple[tuple[str, bytes], ...]
 
     @property
-    def key(self) -> str:
-        """A hash of all names and bytes."""
-        digest = sha256()
-        for name, content in self.files:
-            digest.update(f"{name}\0{len(content)}\0".encode())
-            digest.update(content)
-        return digest.hexdigest()
+    def digests(self) -> dict[str, str]:
+        """A hash of each file's bytes, by its name."""
+        return {name: sha256(content).hexdigest() for name, content in self.files}
 
     @property
     def project_file(self) -> bytes:

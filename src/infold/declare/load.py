@@ -10,11 +10,11 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from infold.core.model import Target
 from infold.core.project import Project
-from infold.declare.cache import cache, load_cached
+from infold.declare.cache import FILES, cache, load_kept
 from infold.declare.folder import PROJECT_FILE, Folder, read_folder
 from infold.messages import command_errors
 from infold.messages.errors import InfoldError, InfoldErrors
@@ -46,10 +46,10 @@ def load_with_mistakes(
     With mistakes, only its name, start and targets are to be used. Those in infold.yml are raised.
     """
     folder = _folder(root)
-    fields = load_cached(folder)
+    fields = load_kept(folder)
     wrong = None
-    if fields is None:
-        project, default, found = _read(folder, downgrade=downgrade)
+    if fields is None or fields[FILES] != folder.digests:
+        project, default, found = _read(folder, fields, downgrade=downgrade)
         if project is None or any(e.at is None or e.at.file == PROJECT_FILE for e in found):
             raise InfoldErrors(found)
         wrong = InfoldErrors(found) if found else None
@@ -63,6 +63,7 @@ def load_with_mistakes(
             "targets": project.targets,
             "default": default,
         }
+    fields.pop(FILES, None)
     targets: Mapping[str, Target] = fields["targets"]
     wanted = target or fields.pop("default")
     if wanted not in targets:
@@ -73,7 +74,7 @@ def load_with_mistakes(
 
 def check(root: Path) -> list[InfoldError]:
     """Everything that is wrong with the project in ``root``; nothing cached is used."""
-    _, _, found = _read(_folder(root))
+    _, _, found = _read(_folder(root), None)
     return found
 
 
@@ -85,10 +86,16 @@ def _folder(root: Path) -> Folder:
 
 
 def _read(
-    folder: Folder, *, downgrade: bool = False
+    folder: Folder, kept: Mapping[str, Any] | None, *, downgrade: bool = False
 ) -> tuple[Project | None, str, list[InfoldError]]:
+    """The project of a folder, by one that was ``kept`` if most of it is the same."""
     from infold.declare.project import read_project
+    from infold.declare.reread import changed_project
 
+    if kept is not None and not downgrade:
+        found = deeply(lambda: changed_project(folder, kept))
+        if found is not None:
+            return found, kept["default"], []
     return deeply(lambda: read_project(folder, downgrade=downgrade))
 
 

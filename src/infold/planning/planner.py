@@ -30,7 +30,7 @@ from infold.core.trace import Cause
 from infold.planning.derivations import evolvable, evolve_table, in_order
 from infold.planning.file_reasons import file_reasons, files_to_reingest
 from infold.planning.incremental_tables import incremental_table
-from infold.planning.plan_draft import PlanDraft
+from infold.planning.plan_draft import PlanDraft, changes_rows
 from infold.planning.plan_notes import plan_notes
 from infold.planning.rebuckets import rebucket_table
 from infold.planning.staleness import (
@@ -145,7 +145,7 @@ class _Planner(PlanDraft):
     def _expected_changes(self, name: str) -> tuple[int, int]:
         """About how many rows of an input the plan changes, and how many it has then."""
         step, observed = self.steps.get(name), self.observed.models.get(name)
-        if step is None or observed is None or not observed.rows:
+        if step is None or observed is None or not observed.rows or not changes_rows(step):
             return 0, 0
         if step.action in (Action.BUILD, Action.DERIVE):
             return 2 * observed.rows, observed.rows  # all go, all come

@@ -1,0 +1,85 @@
+"""
+A project of which a few models changed since it was kept: only what follows from them is compiled.
+
+A model follows from its file, the project's file and the models that it reads. So the changed
+models, those that read them and all that these read are compiled as a project of their own; the
+others stay. This holds only while the project is the same in everything that it is as a whole:
+which files there are, who reads whom, and so which sources are landed. With views, which are what
+their readers make of them, with changed events and with optional columns, all is read again. So it
+is where anything is wrong: errors are to be found together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from infold.core.model import Kind
+from infold.core.project import Node, Project
+from infold.declare.cache import FILES
+from infold.declare.folder import PROJECT_FILE, Folder
+
+
+def changed_project(folder: Folder, kept: Mapping[str, Any]) -> Project | None:
+    """The project of a folder, by one that was kept of it; None where all has to be read."""
+    changed = _changed_files(folder, kept[FILES])
+    whole = Project(
+        name=kept["name"],
+        root=folder.root,
+        start=kept["start"],
+        sources=kept["sources"],
+        nodes=kept["nodes"],
+        target=kept["targets"][kept["default"]],
+        targets=kept["targets"],
+    )
+    files = {node.model.place.file: node for node in whole if not node.landed}
+    if not changed or not changed <= files.keys() or _has_optional_columns(whole):
+        return None
+    models = {files[file].name for file in changed}
+    affected = models | whole.downstream(models)
+    needed = affected | whole.upstream(affected)
+    if len(needed) * 2 > len(whole.nodes) or not _stands_alone(whole, models, needed):
+        return None
+    names = {PROJECT_FILE, *(file for file, node in files.items() if node.name in needed)}
+    made = _read(Folder(folder.root, tuple(one for one in folder.files if one[0] in names)))
+    if made is None or {node.name for node in made} != needed:
+        return None
+    if not all(_reads_the_same(whole[name], made[name]) for name in models):
+        return None
+    if any(made[name] != whole[name] for name in needed - affected):
+        return None
+    nodes = (made[node.name] if node.name in affected else node for node in whole)
+    return replace(whole, nodes=tuple(nodes))
+
+
+def _changed_files(folder: Folder, before: Mapping[str, str]) -> frozenset[str]:
+    """The files with other bytes than before; none if there are other files, or another project."""
+    now = folder.digests
+    if now.keys() != before.keys() or now[PROJECT_FILE] != before[PROJECT_FILE]:
+        return frozenset()
+    return frozenset(name for name, digest in now.items() if digest != before[name])
+
+
+def _has_optional_columns(project: Project) -> bool:
+    """Whether what is read of a source depends on all who read it."""
+    return any(column.optional for one in project.sources.values() for column in one.columns)
+
+
+def _stands_alone(project: Project, models: set[str], needed: set[str]) -> bool:
+    """Whether models mean the same without the others."""
+    events = any(project[name].model.kind is Kind.EVENTS for name in models)
+    return not events and all(project[name].model.kind is not Kind.VIEW for name in needed)
+
+
+def _read(folder: Folder) -> Project | None:
+    """The project of some files; None if anything is wrong with it."""
+    from infold.declare.project import read_project
+
+    project, _, found = read_project(folder)
+    return None if found else project
+
+
+def _reads_the_same(before: Node, after: Node) -> bool:
+    same = before.model.kind is after.model.kind
+    return same and {*before.reads} == {*after.reads}
