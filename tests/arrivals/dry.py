@@ -446,9 +446,9 @@ class DryPlay(Play):
         ledger.add_entries(name, entries)
         ledger.close()
 
-    def runner(self, ledger: SqlLedger) -> Runner:
+    def runner(self, ledger: SqlLedger, asked: PlanOptions | None = None) -> Runner:
         """The program's own runner, over the play's files and tables."""
-        project = self.project
+        project, forward_only = self.project, asked.forward_only if asked else {}
         lake = cast("Lake", self.memory)  # rows are read from it directly
         return Runner(
             project,
@@ -460,7 +460,7 @@ class DryPlay(Play):
                 lake,
                 self._listing,
                 self.world.as_of,
-                redefinitions=ChangedDefinitions(project, ledger),
+                redefinitions=ChangedDefinitions(project, ledger, forward_only),
                 stretches=Stretches(project, ledger, declared=True),
             ),
             lambda run, plan: DryEngine(self, project, ledger),
@@ -469,11 +469,11 @@ class DryPlay(Play):
         )
 
     def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
-        project, ledger = self.project, self.ledger
-        runner = self.runner(ledger)
+        project, ledger, asked = self.project, self.ledger, self.options()
+        runner = self.runner(ledger, asked)
         try:
             chosen = with_landed(project, select_models(project, terms)) if terms else None
-            asked = PlanOptions(window=window, selected=chosen, jobs=self.jobs)
+            asked = replace(asked, window=window, selected=chosen, jobs=self.jobs)
             try:
                 return runner.run(Request(asked, fail_fast=self.fail_fast))
             except InfoldError as error:

@@ -16,13 +16,16 @@ from typing import Any
 
 from tests.arrivals.dry import DryPlay
 from tests.arrivals.play import Play
-from tests.arrivals.programs import Round
+from tests.arrivals.programs import START, Round
 from tests.arrivals.shape import Rows, Shape, TableSpec, cell_start, day_of, model_file
 from tests.arrivals.shapes import FOLD
 
 from infold import api
-from infold.core.interval import MAX, MIN, Granularity, Interval, Ranges
+from infold.core.definition_text import digest_of
+from infold.core.interval import DAY, MAX, MIN, Granularity, Interval, Ranges
+from infold.core.plan import PlanOptions
 from infold.core.trace import Trace
+from infold.declare.definitions import definitions_of
 from infold.ledger.store import SqlLedger
 
 
@@ -76,7 +79,7 @@ def _daily(columns: Mapping[str, str], where: str = "") -> TableSpec:
         ]
 
     sql = f"SELECT cast(event_ts AS date) AS day, {listed} FROM clicks{where} GROUP BY 1"
-    return _table("daily", "forward_only: true", sql, ("clicks",), rows)
+    return _table("daily", "", sql, ("clicks",), rows)
 
 
 def _with_pages(columns: Mapping[str, str]) -> TableSpec:
@@ -94,7 +97,7 @@ def _with_pages(columns: Mapping[str, str]) -> TableSpec:
         f"SELECT cast(event_ts AS date) AS day, {listed} FROM clicks c JOIN raw.pages p\n"
         "ON c.url = p.url WHERE p.section IS NOT NULL GROUP BY 1"
     )
-    return _table("daily", "forward_only: true", sql, ("clicks", "raw.pages"), rows)
+    return _table("daily", "", sql, ("clicks", "raw.pages"), rows)
 
 
 _DAILY = (
@@ -212,6 +215,18 @@ class ForwardPlay(Play):
         reads = "daily" in names and "raw.pages" in self.spec("daily").reads
         return terms, names | ({"raw.pages"} if reads else set())
 
+    def options(self) -> PlanOptions:
+        """The daily table is changed by an option, until a run has recorded it."""
+        applied = self._book().applied().get("daily")
+        if applied is None or applied.digest == digest_of(definitions_of(self.project)["daily"]):
+            return PlanOptions()
+        return PlanOptions(forward_only={"daily": self._asked_from()})
+
+    def _asked_from(self) -> int | None:
+        """From when the present version of the daily table is in force; None: not said."""
+        version = self.versions["daily"]
+        return Granularity.DAY.floor(START) + version * 2 * DAY if version % 2 else None
+
     def _book(self) -> SqlLedger:
         return api.ledger(self.project)
 
@@ -236,10 +251,12 @@ class ForwardPlay(Play):
         held = self.held.setdefault(spec.name, [(MIN, spec)])
         if held[-1][1] == spec:
             return
+        asked = self._asked_from() if spec.name == "daily" else None
         rows = self.state.get(spec.name, [])
         for row in rows:
             row |= {name: row.get(name) for name in self.project[spec.name].columns}
         at = Granularity.DAY.next(max(cell_start(row["day"]) for row in rows)) if rows else MIN
+        at = asked if rows and asked is not None else at
         held[:] = [*(one for one in held if one[0] < at), (at, spec)]
 
     def _parts(self, name: str) -> list[tuple[TableSpec, Ranges]]:

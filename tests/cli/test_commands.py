@@ -66,6 +66,22 @@ class TestPlan:
         assert fake.asked["make_plan"]["select"] == ("+daily",)
         screen("plan_command", result.stdout)
 
+    def test_forward_only(self, fake: FakeApi, infold: Infold) -> None:
+        """`--forward-only` names models, `--effective-from` says from when; the run that the screen
+        suggests has both.
+        """
+        words = ("--forward-only", "daily", "--effective-from", "2024-03-06")
+        result = infold("plan", *words)
+
+        assert result.exit_code == 0
+        at = parse_instant_text("2024-03-06")
+        assert fake.asked["make_plan"]["asked"].forward_only == {"daily": at}
+        assert f"infold run {' '.join(words)}" in result.stdout
+        infold("plan", "--forward-only", "daily")
+        assert fake.asked["make_plan"]["asked"].forward_only == {"daily": None}
+        assert infold("plan", "--forward-only", "dayly").exit_code == 2
+        assert infold("plan", *words[:3], "soon").exit_code == 2
+
     def test_json(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
         """`plan --json` prints the facts of the screen under stable names."""
         result = infold("plan", "--json")

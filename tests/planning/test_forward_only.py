@@ -25,6 +25,7 @@ from infold.core.model import Late, Materialization, Timeseries
 from infold.core.plan import Action, InputDiff, ModelObservation, Observations, Plan, PlanOptions
 from infold.core.project import Bound, Input, Node, Stretch
 from infold.core.trace import UNKNOWN, Cause, EarlierCells, Pending, Trace, merge_earlier
+from infold.planning.buildable_cells import cells_with_rows
 from infold.planning.forward_only import forward_only
 from infold.planning.planner import plan
 
@@ -175,6 +176,23 @@ class TestTheStep:
         [step] = made(observed(asked()), options=options).steps
         assert step.action is Action.DERIVE
 
+    def test_it_waits_for_columns_of_its_inputs(self) -> None:
+        """The new definition may name a column that an input gets in the same run."""
+        reader = replace(MONTHLY, fingerprint="new", columns=("month", "more"))
+        old = replace(MONTHLY, columns=("month",))
+        trace = Trace("monthly", old.fingerprint, {"daily": 1}, definition="m")
+        later = forward_only(change(old, reader), trace, None, states("# #"))
+        later = replace(later, effective_from=day(0).start)
+        seen = replace(built(reader), trace=trace, redefined=later)
+
+        models = {"daily": observed(asked(day(4).start)), "monthly": seen}
+        first, second = plan(project(NEW, reader), Observations(0, models)).steps
+
+        assert [(one.model, one.expected) for one in (first, second)] == [
+            ("daily", False),
+            ("monthly", True),
+        ]
+
     def test_what_is_newly_read_is_read_where_cells_are_pending(self) -> None:
         """What the earlier definition does not read is in the trace at its newest version."""
         seen = replace(observed(asked()), trace=replace(TRACE, inputs={"users": 1}))
@@ -249,6 +267,14 @@ class TestStaleCells:
         seen, newest = stretched(earlier, marks, of=of)
 
         assert strip(made(seen, newest), "daily") == expected
+
+    def test_cells_with_rows_are_those_of_the_inputs_read_there(self) -> None:
+        """Rows of an input that only the earlier definition reads fill none of the newest's."""
+        seen, newest = stretched(reading(Input("clicks", "ts")), "# # # # # # #", of="clicks")
+        none = tuple(
+            replace(diff, cells=()) if diff.name == "sessions" else diff for diff in seen.inputs
+        )
+        assert cells_with_rows(newest, replace(seen, inputs=none)) == [day(n) for n in range(4)]
 
     def test_the_definitions_stay_where_they_are(self) -> None:
         """Late cells of an earlier definition are built by it, so the trace says the same after."""

@@ -12,7 +12,7 @@ from tests.running.test_observe import ledger_of
 from infold.core.definition import Category, How, Redefinition
 from infold.core.interval import Ranges
 from infold.core.plan import InputDiff, ModelObservation, Observations
-from infold.core.project import Node
+from infold.core.project import Node, Stretch
 from infold.core.record import Outcome
 from infold.core.trace import CellChange, Trace
 from infold.core.unchanged import Unchanged
@@ -63,6 +63,35 @@ def test_a_version_that_changes_nothing_for_a_reader_is_skipped() -> None:
 def test_readers_of_other_columns_see_all_changes(columns: frozenset[str] | None) -> None:
     """A reader of another column, or of all of them, sees every version."""
     assert seen(DAILY, 1, 2, columns) == (1, [change(1, 1, 2), change(2, 1, 2)])
+
+
+@pytest.mark.parametrize(
+    ("reads", "expected"),
+    [
+        (ID, (2, [])),
+        (frozenset({"id", "x"}), (1, [change(1, 1, 2), change(2, 1, 2)])),
+        (None, (1, [change(1, 1, 2), change(2, 1, 2)])),
+    ],
+    ids=["the same", "others", "all"],
+)
+def test_columns_of_earlier_definitions_count_too(
+    reads: frozenset[str] | None,
+    expected: tuple[int, list[CellChange]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A table with several definitions sees what changed for any of them."""
+    now = project(DAILY)
+    before = replace(now, name="before")
+    found = InputChanges(now, ledger_of(*VERSIONS[:2]))
+    by = {now.name: ID, before.name: reads}
+    monkeypatch.setattr(found, "_columns_read", lambda of: lambda *_: by[of.name])
+    stretch = Stretch(Ranges((day(1),)), "daily", before)
+
+    since, changes = found.since(DAILY, "sessions", 1, 2, (stretch,))
+
+    assert (since, list(changes)) == expected
+    other = replace(stretch, project=project(replace(DAILY, inputs=())))
+    assert found.since(DAILY, "sessions", 1, 2, (other,)) == (2, ())
 
 
 def test_cells_are_built_only_where_the_columns_changed() -> None:

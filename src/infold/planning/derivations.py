@@ -72,7 +72,11 @@ def derive_table(
             applied_entry=trace.applied_entry,
             earlier=() if since is None else trace.redefined_from(since, ""),
         ),
-        expected=any(_may_have_other_types(draft, entry.name) for entry in node.stored_inputs),
+        expected=any(
+            _may_have_other_types(draft, entry.name)
+            or (since is not None and _may_have_other_columns(draft, entry.name))
+            for entry in node.stored_inputs
+        ),
         scanned=0,
         changed_key_rows=(),
         derivation=change.derivation,
@@ -131,6 +135,12 @@ def _may_have_other_types(draft: PlanDraft, name: str) -> bool:
     stored = {column.lower() for column in step.derivation.stored}
     same = {new.lower() for new, old in step.derivation.plain if new.lower() == old.lower()}
     return any(new.lower() in stored - same for new, _ in step.derivation.columns)
+
+
+def _may_have_other_columns(draft: PlanDraft, name: str) -> bool:
+    """Whether an input gets the columns in this plan that a forward-only change may name."""
+    step = draft.steps.get(name)
+    return step is not None and step.action is Action.DERIVE
 
 
 def _before_start(node: Node, change: Redefinition) -> Ranges:

@@ -235,7 +235,7 @@ class Observer:
             files = self._file_diff(node, fresh=again)
         earlier = () if fresh or trace is None else self._stretches_of(trace)
         inputs = tuple(
-            self._input_diff(node, name, trace, heads, fresh=fresh)
+            self._input_diff(node, name, trace, heads, earlier, fresh=fresh)
             for name in inputs_in_force(node, earlier)
         )
         if any(diff.changes for diff in inputs):  # what one changes is built from the others too
@@ -282,14 +282,14 @@ class Observer:
         name: str,
         trace: Trace | None,
         heads: Mapping[str, Version],
+        earlier: Sequence[Stretch],
         *,
         fresh: bool,
     ) -> InputDiff:
         head = heads[name].number if name in heads else 0
         since, changes = trace.inputs.get(name, 0) if trace else 0, tuple[CellChange, ...]()
         if not fresh:
-            every = bool(trace and trace.earlier)
-            since, changes = self._changes.since(node, name, since, head, every_column=every)
+            since, changes = self._changes.since(node, name, since, head, earlier)
         pending = bool(trace and trace.pending)
         needs_cells = changes or fresh or pending or node.name in self.restated
         cells = tuple(self.ledger.cells(name)) if needs_cells else ()

@@ -14,9 +14,10 @@ from functools import cached_property
 from infold.core.definition import Redefinition
 from infold.core.model import Kind
 from infold.core.ports import Ledger
-from infold.core.project import Node, Project
+from infold.core.project import Node, Project, Stretch
 from infold.core.trace import CellChange, net_changes
 from infold.core.unchanged import changes_of_columns
+from infold.planning.stretches import input_of
 
 ReadColumns = Callable[[str, str], frozenset[str] | None]
 """The columns that a model reads of an input, in lower case; None for all."""
@@ -33,9 +34,12 @@ class InputChanges:
     @cached_property
     def columns(self) -> ReadColumns:
         """The columns that a model reads; made when a table was replaced, as most never are."""
+        return self._columns_read(self._project)
+
+    def _columns_read(self, project: Project) -> ReadColumns:
         from infold.analysis.definitions.columns_read import ColumnsRead
 
-        return ColumnsRead(self._project)
+        return ColumnsRead(project)
 
     def keeps(self, node: Node, name: str, change: Redefinition) -> bool:
         """Whether a changed definition is proven to keep all that a model reads of an input."""
@@ -45,21 +49,26 @@ class InputChanges:
         return columns is not None and columns <= change.columns_kept
 
     def since(
-        self, node: Node, name: str, read: int, newest: int, *, every_column: bool = False
+        self,
+        node: Node,
+        name: str,
+        read: int,
+        newest: int,
+        earlier: Sequence[Stretch] = (),
     ) -> tuple[int, tuple[CellChange, ...]]:
         """
         The net changes of an input since the version that a model has read.
 
-        With the newest version up to which nothing changed that the model reads. Of a model with
-        several definitions in force it is ``every_column``.
+        With the newest version up to which nothing changed that the model reads, by its definition
+        or by one that is in force in ``earlier`` cells.
         """
         if newest <= read:
             return read, ()
         changes = self._ledger.changes_by_version(name, read)
         # Versions without a change may have the same rows under other names.
         read = min((number for number in changes if changes[number]), default=newest + 1) - 1
-        unchanged = {} if every_column else self._ledger.unchanged(name, read)
-        columns = self.columns(node.name, name) if unchanged else None
+        unchanged = self._ledger.unchanged(name, read)
+        columns = self._columns_in_force(node, name, earlier) if unchanged else None
         if columns is None:
             return read, _net(changes)
         left: Mapping[int, Sequence[CellChange]] = changes_of_columns(columns, changes, unchanged)
@@ -69,6 +78,16 @@ class InputChanges:
         if node.model.kind in _FOLDS:
             left = {number: some for number, some in changes.items() if number > read}
         return read, _net(left)
+
+    def _columns_in_force(
+        self, node: Node, name: str, earlier: Sequence[Stretch]
+    ) -> frozenset[str] | None:
+        """The columns of an input that some definition of a table reads; None for all."""
+        read = [(self.columns, node)]
+        read += [(self._columns_read(one.project), one.node) for one in earlier]
+        found = [columns(by.name, name) for columns, by in read if input_of(by, name)]
+        known = [columns for columns in found if columns is not None]
+        return frozenset().union(*known) if len(known) == len(found) else None
 
 
 def _net(changes: Mapping[int, Sequence[CellChange]]) -> tuple[CellChange, ...]:

@@ -122,17 +122,21 @@ def test_each_cell_is_computed_by_the_definition_in_force(tmp_path: Path) -> Non
     assert not api.run(shop.project()).steps
 
     # The third one from a day that is built already.
-    shop.models(daily=model(query(THIRD), KEYS))
+    # A reader, changed in the same run, names the column that is new then.
+    reach = REACH.format(3).replace("SELECT", "SELECT more,")
+    shop.models(daily=model(query(THIRD), KEYS), reach=model(reach, KEYS))
     shop.on(1, 5, 6, 7)
     asked = PlanOptions(forward_only={"daily": parse_instant_text(str(day(6)))})
     found = api.plan(shop.project(), asked=asked)
-    assert [str(one.category) for one in found.redefinitions] == ["forward-only"]
+    assert [str(one.category) for one in found.redefinitions] == ["forward-only"] * 2
     shop.run(asked=asked)
     counted = shop.counted((1, 0), (5, 100), (6, 1000))
     assert shop.numbers("daily") == counted
     assert shop.numbers("daily", "users") == {1: None, 2: None, 4: None, 5: 1, 6: 51, 7: 51}
     assert shop.numbers("reach", "s") == shop.around(counted, (1, 1), (5, 3))
     assert shop.numbers("rolling", "week") == shop.around(counted, (1, 6))
+
+    assert shop.numbers("reach", "more") == dict.fromkeys((1, 2, 4, 5, 6)) | {7: [("a", 1)]}
 
     # Built again, each cell is as it was; so is all that reads it.
     done = api.restate(shop.project(), ["daily", "reach"])
@@ -154,9 +158,13 @@ def test_each_cell_is_computed_by_the_definition_in_force(tmp_path: Path) -> Non
         assert [one.error.slug for one in caught.value.result.failures] == ["not-forward-only"]
         assert shop.numbers("daily") == counted
 
-    shop.models(daily=model(query(SECOND)))
-    shop.run()
+    shop.models(daily=model(query(SECOND)), reach=model(REACH.format(1), KEYS))
+    with pytest.raises(RunFailed):
+        api.run(shop.project())  # the reader would lose a column
     assert shop.numbers("daily") == shop.counted((1, 100))
+    shop.models(reach=model(REACH.format(1)))
+    shop.run()
+    assert shop.numbers("reach", "s") == shop.around(shop.counted((1, 100)), (1, 1))
     assert not api.ledger(shop.project()).traces()["daily"].earlier
 
 
