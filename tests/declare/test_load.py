@@ -441,6 +441,24 @@ class TestTargets:
         write(folder, {"infold.yml": "default_target: prod\n" + self.TWO})
         assert load(folder).target.name == "prod"
 
+    def test_environments_are_kept_for_two_weeks(self, tmp_path: Path) -> None:
+        """An environment is kept for two weeks after its last run, as long as a target says, or
+        for ever; no length at all is a mistake.
+        """
+        more = "  long: {environment_ttl: 60 days, environment_from_branch: true}\n"
+        more += "  ever: {environment_ttl: never}\n"
+        folder = write(tmp_path / "ttl", {**SHOP, "infold.yml": SHOP["infold.yml"] + more})
+        found = load(folder).targets
+
+        ttl = {name: target.environment_ttl for name, target in found.items()}
+        assert ttl == {"dev": 14 * DAY, "long": 60 * DAY, "ever": None}
+        branch = [name for name, target in found.items() if target.environment_from_branch]
+        assert branch == ["long"]
+        more = "  none: {environment_ttl: 0 days}\n"
+        none = write(tmp_path / "none", {**SHOP, "infold.yml": SHOP["infold.yml"] + more})
+        with pytest.raises(InfoldError, match="bad-duration"):
+            load(none)
+
     def test_the_development_target_is_not_protected(self, tmp_path: Path) -> None:
         """With a development target, all others are protected unless they declare otherwise."""
         more = "  prod: {warehouse: a}\n  stage: {warehouse: b, protected: false}\n"

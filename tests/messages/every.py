@@ -22,6 +22,7 @@ LISTS = (
     "command_errors",
     "run_errors",
     "apply_errors",
+    "environment_errors",
     "faults",
     "mismatches",
     "findings",

@@ -8,12 +8,12 @@ test) that runs many times pays for one start.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from infold.api.asked import chosen_models, with_chosen
+from infold.api.dropping import dropper
 from infold.api.opening import (
     by_applied,
     definition_errors,
@@ -35,7 +35,9 @@ from infold.api.saved_plans import (
     refuse_if_outdated,
     refuse_too_much,
 )
-from infold.api.spark_sessions import close, numbered_session, run_size, session, whole_size
+from infold.api.spark_sessions import close, engine, session
+from infold.api.states import states
+from infold.api.verifying import verify_models
 from infold.core.interval import Interval
 from infold.core.model import Apply
 from infold.core.plan import Observations, Plan, PlanOptions
@@ -51,27 +53,23 @@ from infold.core.report import (
     VerificationReport,
 )
 from infold.inspecting.explain import explain as explained
-from infold.inspecting.model_status import model_status
 from infold.messages.errors import InfoldError
 from infold.planning.definition_notes import (
     not_yet_applied,
     refuse_nothing_applied,
     unapplied_notes,
 )
-from infold.planning.model_states import model_states
 from infold.planning.planner import plan as planned
-from infold.planning.refused_steps import refused_inputs, without_refused
+from infold.planning.refused_steps import without_refused
 from infold.planning.selection import select_models
 from infold.running.carry_out_saved import listing_as_saved
+from infold.running.environments import drop_expired, expiry_note
 from infold.running.execute import Runner
-from infold.running.observe import Observer
 from infold.running.request import Request
 from infold.system.process_lock import writer_lock
 
 if TYPE_CHECKING:
-    from infold.core.ports import Engine
     from infold.core.saved_plan import SavedPlan
-    from infold.running.forget import Dropper
 
 __all__ = [
     "InfoldError",
@@ -229,10 +227,13 @@ def run(
         ledger=looking.ledger,
         lake=looking.lake,
         observer=looking,
-        engine=lambda run_id, first: _engine(project, looking, run_id, first),
+        engine=lambda run_id, first: engine(project, looking, run_id, first),
         progress=progress or SilentProgress(),
         definitions=lambda: definitions_of(project),
         refuse_outdated=outdated,
+        at_end=lambda run_id: map(
+            expiry_note, drop_expired(looking.ledger, looking.lake, run_id, now())
+        ),
         writer_lock=lambda: writer_lock(project.root, project.target.name),
     )
     result = runner.run(
@@ -273,11 +274,9 @@ def forgettable(
 
     Raises ``run_errors.protected``, so that nobody is asked to confirm what would be refused.
     """
-    dropper = _dropper(project)
-    found, missing = (
-        (dropper.models_with_data(), ()) if terms is None else dropper.find_models(terms)
-    )
-    dropper.refuse_protected("forget" if terms else "tear down", found, allowed=allow_refresh)
+    drops = dropper(project)
+    found, missing = (drops.models_with_data(), ()) if terms is None else drops.find_models(terms)
+    drops.refuse_protected("forget" if terms else "tear down", found, allowed=allow_refresh)
     return found, missing
 
 
@@ -285,24 +284,12 @@ def forget(
     project: Project, terms: Sequence[str], *, allow_refresh: bool = False, wait: float = 0.0
 ) -> Forgotten:
     """Forget models and drop their tables; see :class:`infold.running.forget.Dropper`."""
-    return _dropper(project).forget(terms, allowed=allow_refresh, wait=wait)
+    return dropper(project).forget(terms, allowed=allow_refresh, wait=wait)
 
 
 def teardown(project: Project, *, allow_refresh: bool = False, wait: float = 0.0) -> Forgotten:
     """Drop all tables of the target, and its ledger."""
-    return _dropper(project).teardown(allowed=allow_refresh, wait=wait)
-
-
-def _dropper(project: Project) -> Dropper:
-    from infold.running.forget import Dropper
-
-    return Dropper(
-        project,
-        ledger(project),
-        lake(project),
-        now(),
-        lambda: writer_lock(project.root, project.target.name),
-    )
+    return dropper(project).teardown(allowed=allow_refresh, wait=wait)
 
 
 def verify(
@@ -313,44 +300,12 @@ def verify(
     progress: Progress | None = None,
 ) -> VerificationReport:
     """Compare every stored table with a full rebuild of it."""
-    from infold.spark.verify.verify import Verifier
-
-    chosen = chosen_models(project, select, ())
-    looking = observer(project)
-    looking.check_ledger()
-    started = time.monotonic()
-    verifier = Verifier(
-        session(project, size=whole_size(looking)),
-        project,
-        looking.ledger,
-        looking.lake,
-        looking.vanished(),
-        progress or SilentProgress(),
-    )
-    verdicts = verifier.verify(chosen, sample)
-    return VerificationReport(verdicts, looking.as_of, time.monotonic() - started)
+    return verify_models(project, chosen_models(project, select, ()), sample, progress)
 
 
 def status(project: Project, as_of: int | None = None) -> tuple[ModelStatus, ...]:
     """The state of each model."""
-    looking = observer(project, as_of)
-    seen = looking.observe_all()
-    todo = planned(project, seen)
-    steps = {step.model: step for step in todo.steps}
-    known = {entry.model: entry for entry in model_states(project, seen, todo)}
-    found = (
-        model_status(node, looking.ledger, seen, steps.get(node.name), known.get(node.name))
-        for node in project
-    )
-    refused = seen.refused
-    return tuple(
-        replace(
-            entry,
-            refused=refused.get(entry.model),
-            waits_for=refused_inputs(project, entry.model, refused),
-        )
-        for entry in found
-    )
+    return states(project, observer(project, as_of))
 
 
 def explain(
@@ -366,17 +321,3 @@ def explain(
 def history(project: Project, limit: int = 10, model: str | None = None) -> Sequence[RunRecord]:
     """Past runs, newest first."""
     return ledger(project).runs(limit, model)
-
-
-def _engine(project: Project, looking: Observer, run_id: str, first: Plan) -> Engine:
-    from infold.spark.engine import SparkEngine
-
-    size = run_size(looking, first)
-    return SparkEngine(
-        session(project, size=size),
-        project,
-        looking.ledger,
-        looking.lake,
-        run_id,
-        lambda number: numbered_session(project, size, number + 1),
-    )

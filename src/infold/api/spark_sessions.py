@@ -15,6 +15,7 @@ from infold.running.observe import Observer
 from infold.system.process_lock import inherited_descriptors
 
 if TYPE_CHECKING:
+    from infold.core.ports import Engine
     from infold.spark.jvm.session_settings import Size
 
 MEDIUM_ROWS = 40_000
@@ -101,3 +102,18 @@ def whole_size(looking: Observer) -> Size:
     """How reading all tables is sized: by the largest."""
     rows = max((head.rows for head in looking.ledger.newest_versions().values()), default=0)
     return "large" if rows > LARGE_ROWS else "medium" if rows > MEDIUM_ROWS else "small"
+
+
+def engine(project: Project, looking: Observer, run_id: str, first: Plan) -> Engine:
+    """The engine of a run, in a session as large as its first plan asks for."""
+    from infold.spark.engine import SparkEngine
+
+    size = run_size(looking, first)
+    return SparkEngine(
+        session(project, size=size),
+        project,
+        looking.ledger,
+        looking.lake,
+        run_id,
+        lambda number: numbered_session(project, size, number + 1),
+    )

@@ -26,6 +26,7 @@ COMMANDS = {
     "show": "Print or export the rows of a table.",
     "manifest": "Write the manifest tables as Parquet files, for other engines.",
     "status": "Show the state of every model.",
+    "env": "List environments, and drop them.",
     "history": "Show past runs and their steps.",
     "explain": "Explain a model, or one cell of it.",
     "quarantine": "Put sessions into quarantine by hand, release them, list them.",

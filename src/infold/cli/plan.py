@@ -19,8 +19,11 @@ from infold.cli.output import end_if_refused, print_json, write_text
     metavar="FILE",
     help="Write the plan to a file too: `infold apply FILE` carries out exactly this.",
 )
+@shared_options.env
 @shared_options.as_json
-def command(options: shared_options.BuildOptions, save: Path | None, as_json: bool) -> None:
+def command(
+    options: shared_options.BuildOptions, save: Path | None, env: str | None, as_json: bool
+) -> None:
     """
     Show what a run would do, and why; write nothing.
 
@@ -29,12 +32,18 @@ def command(options: shared_options.BuildOptions, save: Path | None, as_json: bo
     Without options it is everything that is stale; TERM is a model's name, a glob or tag:NAME, as
     for --select. A window is half-open, [start, end), and made
     of whole cells.
+
+    With --env, it is what `infold run --env` would do.
     """
     from infold import api
     from infold.core.saved_plan import text_of
     from infold.render import json_shapes
     from infold.render.plan import plan_screen
 
+    name = shared_options.environment(env)
+    if name is not None:
+        _plan_environment(name, options, saves=save is not None, as_json=as_json)
+        return
     project = options.project_to_apply()
     asked = options.plan_options(project)
     observed = api.observe_all(project, as_of=options.instant)
@@ -52,3 +61,31 @@ def command(options: shared_options.BuildOptions, save: Path | None, as_json: bo
     typed = options.as_typed if save is None else f" {shlex.quote(str(save))}"
     click.echo(plan_screen(project, observed, plan, covered, typed, saved=save is not None))
     end_if_refused(plan.refused, part=bool(plan))
+
+
+def _plan_environment(
+    name: str, options: shared_options.BuildOptions, *, saves: bool, as_json: bool
+) -> None:
+    """The same for an environment."""
+    from infold.api.environment_runs import plan_environment
+    from infold.render import json_shapes
+    from infold.render.plan import plan_screen
+
+    if saves:
+        raise click.UsageError("--save is for `infold apply FILE`, which is about production.")
+    project = options.project_for_environment()
+    found = plan_environment(
+        project,
+        name,
+        asked=options.plan_options(project),
+        select=options.selected,
+        exclude=options.exclude,
+        as_of=options.instant,
+    )
+    if as_json:
+        print_json({"environment": name, **json_shapes.plan(found.plan)})
+    else:
+        typed = f" --env {name}{options.as_typed}"
+        screen = plan_screen(found.project, found.observed, found.plan, found.covered, typed)
+        click.echo(screen)
+    end_if_refused(found.plan.refused, part=bool(found.plan), as_json=as_json)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 import click
 
 from infold.cli import shared_options
 from infold.cli.output import failures_after_summary, print_json
+
+if TYPE_CHECKING:
+    from infold.core.report import RunResult
 
 
 @click.command("run")
@@ -22,6 +28,7 @@ from infold.cli.output import failures_after_summary, print_json
 @shared_options.wait
 @shared_options.jobs
 @click.option("-v", "--verbose", is_flag=True, help="Say why each step is done.")
+@shared_options.env
 @shared_options.as_json
 def command(
     options: shared_options.BuildOptions,
@@ -32,6 +39,7 @@ def command(
     wait: float,
     jobs: int | None,
     verbose: bool,
+    env: str | None,
     as_json: bool,
 ) -> int:
     """
@@ -40,6 +48,8 @@ def command(
     Carries out what `infold plan` shows, with the same options. A line is printed for each step
     as it ends, and a summary at the end. A model that fails, or is refused, keeps waiting only
     those that read it: the summary says which, and the exit code is 1.
+
+    With --env, the files' definitions are built in that environment, beside production's tables.
     """
     from infold import api
     from infold.cli.progress import progress
@@ -47,11 +57,13 @@ def command(
     from infold.render.plan import nothing_screen
     from infold.render.run import summary_screen
 
-    project = options.project()
+    name = shared_options.environment(env)
+    project = options.project() if name is None else options.project_for_environment()
     asked = options.plan_options(project)
     with failures_after_summary(as_json=as_json):
         with progress(quiet=as_json, verbose=verbose) as shown:
-            result = api.run(
+            run = api.run if name is None else _run_in(name)
+            result = run(
                 project,
                 asked=asked,
                 select=options.selected,
@@ -73,3 +85,12 @@ def command(
             last = result.plans[-1]
             click.echo(nothing_screen(project, None, last, result.model_states, result.notes))
     return 0
+
+
+def _run_in(name: str) -> Callable[..., RunResult]:
+    """What runs an environment."""
+    from functools import partial
+
+    from infold.api.environment_runs import run_environment
+
+    return partial(run_environment, name=name)

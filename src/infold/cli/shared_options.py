@@ -89,6 +89,38 @@ allow_removals = click.option(
 )
 
 
+env = click.option(
+    "--env",
+    metavar="NAME",
+    help="In the environment of this name: tables of its own where definitions differ.",
+)
+
+
+def environment(env: str | None) -> str | None:
+    """
+    The environment that a command is about; None for production.
+
+    Where the target says so, it is that of git's branch, unless another is named.
+    """
+    from infold.core.environment import checked_name
+    from infold.declare.branch_environment import environment_of_branch
+
+    if env is not None:
+        return checked_name(env)
+    root, target = click.get_current_context().obj
+    return environment_of_branch(root, target)
+
+
+def existing_environment(env: str | None) -> str | None:
+    """The same for commands that only look: a branch without an environment is production's."""
+    from infold import api
+
+    found = environment(env)
+    if found is None or env is not None:
+        return found
+    return found if found in api.ledger(opened(declared=True)).environments() else None
+
+
 def opened(*, downgrade: bool = False, declared: bool = False) -> Project:
     """
     The project of the command's global options, read and checked.
@@ -157,6 +189,13 @@ class BuildOptions:
     def project(self) -> Project:
         """The project, read and checked, as a run goes on with it."""
         return opened_to_build(downgrade=self.allow_downgrade)
+
+    def project_for_environment(self) -> Project:
+        """The project of the files, for a run or plan of an environment."""
+        if self.allow_downgrade:
+            why = "--allow-downgrade is for production: an environment needs each definition."
+            raise click.UsageError(why)
+        return opened(declared=True)
 
     def project_to_apply(self) -> Project:
         """The project as it is once the definitions of these models are applied."""

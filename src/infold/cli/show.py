@@ -55,6 +55,7 @@ FORMATS = ("csv", "json", "parquet")
 @click.option(
     "--json", "as_json", is_flag=False, flag_value="-", metavar="", help="As --format json."
 )
+@shared_options.env
 @click.option("--csv", "as_csv", hidden=True)
 @click.option("--parquet", "as_parquet", hidden=True)
 def command(
@@ -65,13 +66,15 @@ def command(
     limit: int,
     format_: str | None,
     output: str | None,
+    env: str | None,
     **older: str | None,
 ) -> None:
     """
     Print or export the rows of TABLE: a model, a landed source, `set_aside`, or a manifest table.
 
     Rows are read in-process, without a JVM; only a view needs Spark, and `set_aside` where sessions
-    leave out rows of a view, or by an expression.
+    leave out rows of a view, or by an expression. With --env, these are the rows as that
+    environment has them.
     """
     from infold import api
     from infold.core.model import Kind
@@ -79,19 +82,19 @@ def command(
     from infold.render.table import table_screen
 
     format_, output = _destination(format_, output, older)
-    project = shared_options.opened()
+    project, stored = _opened(table, env)
     wanted = [name.strip() for name in columns.split(",")] if columns else None
     if select and manifest_table_of(table) is None:
         raise click.UsageError(
             "--select is for manifest tables, which have rows of several models."
         )
-    if table in project and project[table].model.kind is Kind.VIEW and where is None:
+    if stored in project and project[stored].model.kind is Kind.VIEW and where is None:
         click.echo(f"{table} is a view: starting Spark to evaluate it.", err=True)
     # Of stored tables one row more tells that there are more; a manifest table is small.
     most = limit + 1 if limit and manifest_table_of(table) is None else None
     found = api.show(
         project,
-        table,
+        stored,
         columns=wanted,
         where=where,
         select=select,
@@ -106,10 +109,20 @@ def command(
     if (
         left and manifest_table_of(table) is None
     ):  # of stored tables no more rows were read than are shown
-        left = _rows_not_shown(project, table, where, shown.num_rows)
+        left = _rows_not_shown(project, stored, where, shown.num_rows)
     rows = [list(row.values()) for row in shown.to_pylist()]
     note = f"where {where}" if where else ""
     click.echo(table_screen(table, shown.column_names, rows, more=left, note=note))
+
+
+def _opened(table: str, env: str | None) -> tuple[Project, str]:
+    """The project that has a table, and the table's name in it."""
+    name = shared_options.existing_environment(env)
+    if name is None:
+        return shared_options.opened(), table
+    from infold.api.environments import project_of, stored
+
+    return project_of(stored(shared_options.opened(declared=True), name), table)
 
 
 def _destination(

@@ -13,15 +13,22 @@ from infold.cli.output import end_if_refused, print_json
 @click.option("--since", metavar="TIME", help="Only what is from here on; cells without rows too.")
 @click.option("--until", metavar="TIME", help="Only what is before this.")
 @shared_options.as_of
+@shared_options.env
 @shared_options.as_json
 def command(
-    terms: tuple[str, ...], since: str | None, until: str | None, as_of: str | None, as_json: bool
+    terms: tuple[str, ...],
+    since: str | None,
+    until: str | None,
+    as_of: str | None,
+    env: str | None,
+    as_json: bool,
 ) -> None:
     """
     Show the state of every model.
 
     One of four states for each: first run, new model, out of sync, standard run; with its rows,
-    the event time it covers, gaps in it, what is stale, and when it was last built.
+    the event time it covers, gaps in it, what is stale, and when it was last built. With --env,
+    of the models with a table of the environment's own.
     """
     from dataclasses import replace
 
@@ -33,17 +40,21 @@ def command(
     from infold.render import json_shapes
     from infold.render.status import status_screen
 
-    project = shared_options.opened()
+    name = shared_options.existing_environment(env)
+    project = shared_options.opened(declared=name is not None)
     first = requested_window.parse_instant("--since", since)
     last = requested_window.parse_instant("--until", until)
     if first is not None and last is not None and first >= last:
         raise command_errors.window_empty(str(since), str(until), ("--since", "--until"))
     wanted = select_models(project, terms)
-    models = [
-        entry
-        for entry in api.status(project, requested_window.parse_as_of(as_of))
-        if entry.model in wanted
-    ]
+    instant = requested_window.parse_as_of(as_of)
+    if name is None:
+        found = api.status(project, instant)
+    else:
+        from infold.api.environments import environment_status
+
+        project, found = environment_status(project, name, instant)
+    models = [entry for entry in found if entry.model in wanted]
     seen = Ranges((Interval(MIN if first is None else first, MAX if last is None else last),))
     models = [
         replace(entry, covered=entry.covered & seen, stale=entry.stale & seen) for entry in models

@@ -17,13 +17,16 @@ from infold.messages.errors import ExitCode
     metavar="N",
     help="Compare only N cells of each model, drawn at random.",
 )
+@shared_options.env
 @shared_options.as_json
-def command(select: tuple[str, ...], sample: int | None, as_json: bool) -> int:
+def command(select: tuple[str, ...], sample: int | None, env: str | None, as_json: bool) -> int:
     """
     Compare the tables with a full rebuild of them.
 
     Every table is rebuilt over exactly the inputs that were processed, down to the files, and
     compared cell by cell. Exit code 4 says that one differs. Nothing is written.
+
+    With --env, these are the tables that the environment has of its own.
     """
     from infold import api
     from infold.cli.progress import progress
@@ -31,10 +34,16 @@ def command(select: tuple[str, ...], sample: int | None, as_json: bool) -> int:
     from infold.render import json_shapes
     from infold.render.verification import verification_screen
 
-    project = shared_options.opened()
+    name = shared_options.existing_environment(env)
+    project = shared_options.opened(declared=name is not None)
     select_models(project, select)  # a wrong name is reported before Spark starts
     with progress(quiet=as_json) as shown:
-        report = api.verify(project, select=select, sample=sample, progress=shown)
+        if name is None:
+            report = api.verify(project, select=select, sample=sample, progress=shown)
+        else:
+            from infold.api.environments import verify_environment
+
+            report = verify_environment(project, name, select=select, sample=sample, progress=shown)
     if as_json:
         print_json(json_shapes.verification(report))
     else:

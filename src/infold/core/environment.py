@@ -7,11 +7,33 @@ one, ``model__<hex digits>``. The key is what the ledger and the storage know th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
+
+from infold.core.model import SET_ASIDE
+from infold.messages import environment_errors
 
 PRODUCTION = ""
 """The environment of the tables that everybody reads."""
+
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}\Z")
+
+
+def checked_name(name: str) -> str:
+    """The name of an environment, or ``bad_environment_name``."""
+    if not _NAME.match(name):
+        raise environment_errors.bad_environment_name(name=repr(name))
+    return name
+
+
+def set_aside_of(environment: str) -> str:
+    """The storage name of the table of rows that an environment's models could not use."""
+    if environment == PRODUCTION:
+        return SET_ASIDE
+    return f"{SET_ASIDE}__{sha256(environment.encode()).hexdigest()[:8]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +80,12 @@ class Environment:
     def is_over(self, now: int) -> bool:
         """Whether its time to live is over."""
         return self.expires_at is not None and self.expires_at <= now
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentSize:
+    """An environment, with the rows of each of its tables, and the bytes of all of them."""
+
+    environment: Environment
+    rows: Mapping[str, int]
+    bytes: int

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from infold.core.formats import FORMATS, Format
-from infold.core.interval import HOUR, Granularity
+from infold.core.interval import DAY, HOUR, Granularity
 from infold.core.session_rules import Sessions
 from infold.core.storages import DEFAULT_STORAGE, Storage
 
@@ -307,6 +307,10 @@ class Target:
     spark: tuple[tuple[str, str], ...] = ()
     """Settings of the Spark session (``spark.…``)."""
     apply: Apply = Apply.AUTO
+    environment_ttl: int | None = 14 * DAY
+    """How long an environment is kept after its last run; microseconds. None: for ever."""
+    environment_from_branch: bool = False
+    """Whether commands work in the environment of git's branch, unless another is named."""
 
 
 SET_ASIDE = "infold__set_aside"

@@ -281,6 +281,12 @@ class Lake(Protocol):
     def location(self, table: str) -> str | None:
         """Where the table's newest metadata is, or None when there is no such table."""
 
+    def is_free(self, table: str) -> bool:
+        """Whether no table has this name, and no files are where one would be."""
+
+    def size(self, table: str) -> int:
+        """The bytes of all files of a table; 0 when there is no such table."""
+
     def moved_tables(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
         """Tables with another metadata location than the known one -> where it is now."""
 
@@ -337,45 +343,6 @@ class Lake(Protocol):
 
         If there are more than ``limit``, more than that many of them. None if the files do not have
         them listed.
-        """
-
-
-@dataclass(frozen=True, slots=True)
-class TimeSpan:
-    """
-    Rows that share an instant with a range of time, both ends included.
-
-    A row reaches from its column ``first`` to its column ``last`` (the same one for an event).
-    """
-
-    first: str
-    last: str
-    start: int
-    end: int
-
-
-class SnapshotReader(Protocol):
-    """Stored tables as they are and as they were, read in-process and narrowly."""
-
-    def kept_snapshots(self, table: str) -> frozenset[int]:
-        """The snapshots that a table still has."""
-
-    def rows_equal_to(
-        self,
-        table: str,
-        any_of: Sequence[Mapping[str, Any]],
-        *,
-        columns: Sequence[str] | None = None,
-        near: TimeSpan | None = None,
-        where: str | None = None,
-        snapshot: int | None = None,
-    ) -> pa.Table | None:
-        """
-        The rows of a snapshot (None: the current one) that equal one of ``any_of``.
-
-        ``where`` is a predicate as :meth:`Lake.rows` takes it; ValueError when it needs Spark.
-        ``columns`` that are not there are left out (None: all but technical ones). None where the
-        snapshot, or a column to compare, is not there.
         """
 
 

@@ -15,8 +15,9 @@ from enum import StrEnum
 from functools import reduce
 from pathlib import Path
 
+from infold.core.environment import PRODUCTION
 from infold.core.interval import Ranges
-from infold.core.model import Kind, Model, Override, Source, Target
+from infold.core.model import SET_ASIDE, Kind, Model, Override, Source, Target
 from infold.core.queries import GroupedQuery, SessionsQuery
 
 
@@ -243,6 +244,12 @@ class Project:
     targets: Mapping[str, Target] = field(default_factory=dict)
     applied: AppliedDefinitions | None = None
     """Where the definitions come from the ledger: which. None: all come from the files."""
+    environment: str = PRODUCTION
+    """The environment whose tables are built by it."""
+    shared: frozenset[str] = frozenset()
+    """Of an environment: the models with tables of production, which are read and not written."""
+    set_aside: str = SET_ASIDE
+    """The storage name of the table of rows that could not be used."""
 
     @property
     def applies(self) -> tuple[str, ...]:

@@ -8,7 +8,12 @@ from infold.core.storages import PLANNED_STORAGES, Storage
 from infold.declare.keys import NAME, Keys
 from infold.messages import findings
 
-KEYS = ("warehouse", "ledger", "storage", "protected", "apply", "spark")
+KEYS = (
+    *("warehouse", "ledger", "storage", "protected", "apply", "spark"),
+    *("environment_ttl", "environment_from_branch"),
+)
+NEVER = "never"
+"""In place of a length of time: no end."""
 LATER_SPARK = ("remote", "master")
 
 
@@ -39,7 +44,16 @@ def read_target(name: str, keys: Keys) -> Target:
         protected=keys.flag("protected", default=False),
         apply=Apply(keys.choice("apply", tuple(Apply)) or plain.apply),
         spark=_spark(keys),
+        environment_ttl=_lifetime(keys, plain.environment_ttl),
+        environment_from_branch=keys.flag("environment_from_branch", default=False),
     )
+
+
+def _lifetime(keys: Keys, default: int | None) -> int | None:
+    value = keys.entries.get("environment_ttl")
+    if value is not None and value.text == NEVER:
+        return None
+    return keys.span("environment_ttl") or default
 
 
 def _spark(keys: Keys) -> tuple[tuple[str, str], ...]:

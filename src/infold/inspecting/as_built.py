@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from infold.core.definition import Definition
+from infold.core.environment import PRODUCTION
 from infold.core.interval import datetime_of
 from infold.core.ports import Ledger
 from infold.core.project import Project
@@ -19,6 +20,8 @@ def project_as_built(project: Project, ledger: Ledger, trace: Trace) -> Project:
     It is ``project`` too where that definition was not kept, or can no longer be understood.
     """
     if not trace.definition or project[trace.model].fingerprint == trace.fingerprint:
+        return project
+    if project.environment != PRODUCTION:  # a changed model has another table there
         return project
     kept = KeptDefinitions(project, ledger)
     definition = kept.definition(trace.definition)

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 from infold.core.interval import DAY, Interval, instants_of
 from infold.core.model import Kind, table_name
 from infold.core.own_columns import VERSION
-from infold.core.ports import Ledger, SnapshotReader, TimeSpan
+from infold.core.ports import Ledger
 from infold.core.project import Node, Project
 from infold.core.queries import SessionsQuery
 from infold.core.record import QuarantinedSession
 from infold.core.session_columns import FIRST, ID, LAST
 from infold.core.session_rules import IDENTIFIER
+from infold.core.snapshot_reader import SnapshotReader, TimeSpan
 from infold.core.trace import Version
 from infold.inspecting.event_batches import Event, EventBatch, event_batches
 from infold.inspecting.manifest import names_of_quarantined, quarantine_reasons

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from infold.core.interval import instants_of
 from infold.core.model import table_name
 from infold.core.own_columns import FILE, VERSION
-from infold.core.ports import Ledger, SnapshotReader, TimeSpan
+from infold.core.ports import Ledger
 from infold.core.project import Node, Project
 from infold.core.queries import SessionsQuery
+from infold.core.snapshot_reader import SnapshotReader, TimeSpan
 from infold.inspecting.event_batches import Event
 from infold.inspecting.plain_views import NotPlainError, ShownTable, shown_tables
 from infold.messages.errors import InfoldError

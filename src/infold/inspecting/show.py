@@ -32,7 +32,7 @@ def shown_rows(
     ``left_out`` are the rows that sessions leave out, at most so many: they are set aside, too.
     """
     if table in {"set_aside", SET_ASIDE}:
-        return _set_aside(lake, columns, where, limit, left_out)
+        return _set_aside(project, lake, columns, where, limit, left_out)
     if table not in project:
         known = [*(node.name for node in project), "set_aside", *TABLES]
         raise command_errors.unknown_table(table, known)
@@ -51,6 +51,7 @@ def shown_rows(
 
 
 def _set_aside(
+    project: Project,
     lake: Lake,
     columns: Sequence[str] | None,
     where: str | None,
@@ -63,7 +64,7 @@ def _set_aside(
     from infold.lake.filtered_rows import filtered_rows
 
     try:
-        stored = lake.rows(SET_ASIDE, columns=columns, where=where, limit=limit)
+        stored = lake.rows(project.set_aside, columns=columns, where=where, limit=limit)
     except errors.InfoldError as error:
         if error.slug != "not-built":
             raise

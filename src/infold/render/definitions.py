@@ -48,7 +48,8 @@ def definitions_part(project: Project, plan: Plan) -> str:
         return ""
     verb = "differ" if len(changes) > 1 else "differs"
     models = formatting.count(len(project.nodes), "model")
-    head = f"Definitions: {len(changes):,} of {models} {verb} from what was applied"
+    base = "production" if project.environment else "what was applied"
+    head = f"Definitions: {len(changes):,} of {models} {verb} from {base}"
     steps = {step.model: step for step in plan.steps}
     rows = [row for change in changes for row in _rows(change, steps.get(change.model))]
     lines = [head, *formatting.columns(rows)]

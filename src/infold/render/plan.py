@@ -66,6 +66,8 @@ def plan_screen(
 
 def _title(project: Project, plan: Plan, command: str) -> str:
     where = f"{project.name} · {project.target.name}"
+    if project.environment:
+        where += f" · environment {project.environment}"
     return f"infold {command} · {where} · as of {formatting.clock(plan.as_of)}"
 
 
@@ -381,5 +383,7 @@ def _closing_text(project: Project, plan: Plan, options: str, command: str, *, s
     rest = "; `infold run` leaves these changes alone." if project.applies else ","
     run = f"`infold {verb}{options}` carries this out{rest}"
     why = f"`infold explain {example.model}{cell}` says why."
+    if project.environment:
+        return f"{head}{run.removesuffix(',')}."
     between = " " if len(head.splitlines()[-1]) + len(run) + len(why) < formatting.WIDTH else "\n"
     return f"{head}{run}{between}{why}"

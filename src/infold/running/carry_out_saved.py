@@ -16,6 +16,7 @@ from infold.core.ports import Ledger
 from infold.core.project import Project
 from infold.core.saved_plan import SavedFiles, SavedPlan, files_of, steps_of
 from infold.messages import apply_errors
+from infold.running.environments import table_keys
 from infold.running.ledger_consistency import warehouse_of
 
 Listing = Callable[[Source], tuple[Sequence[ListedFile], Sequence[str]]]
@@ -39,7 +40,7 @@ def plan_to_save(
         applied=_applied(ledger),
         definitions=definitions,
         versions=_versions(ledger),
-        entries=dict(ledger.newest_entries()),
+        entries=_entries(ledger),
         files=files_of(observed),
         steps=steps_of(plan),
     )
@@ -94,7 +95,7 @@ def refuse_outdated(
         *_differing(saved.definitions, definitions, "its definition changed"),
         *_differing(saved.applied, _applied(ledger), "another definition was applied"),
         *_differing(saved.versions, _versions(ledger), "its table changed"),
-        *_differing(saved.entries, ledger.newest_entries(), "entries were made by hand"),
+        *_differing(saved.entries, _entries(ledger), "entries were made by hand"),
     ]
     _refuse_changed(changed)
     observed = observe()
@@ -146,4 +147,11 @@ def _applied(ledger: Ledger) -> dict[str, str]:
 
 
 def _versions(ledger: Ledger) -> dict[str, int]:
-    return {name: version.number for name, version in ledger.newest_versions().items()}
+    own = table_keys(ledger)
+    heads = ledger.newest_versions().items()
+    return {name: version.number for name, version in heads if name not in own}
+
+
+def _entries(ledger: Ledger) -> dict[str, int]:
+    own = table_keys(ledger)
+    return {name: newest for name, newest in ledger.newest_entries().items() if name not in own}

@@ -13,12 +13,13 @@ count of it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 
 from infold.core.definition import Definition
+from infold.core.environment import PRODUCTION
 from infold.core.interval import Ranges
 from infold.core.plan import Observations, Plan, PlanOptions, Step
 from infold.core.ports import Engine, Lake, Ledger
@@ -36,6 +37,7 @@ from infold.running.advance_traces import advance_traces
 from infold.running.changed_keys import KeyLocations, KeyQuestion
 from infold.running.concurrent_batches import CommitTurn, side_by_side
 from infold.running.definitions_to_analyse import DefinitionsToAnalyse
+from infold.running.environments import table_keys
 from infold.running.exact_derivations import ExactDerivations
 from infold.running.forget import forget_model
 from infold.running.keep_definitions import keep_definitions, with_definitions
@@ -70,6 +72,10 @@ class Runner:
     """The definitions of the project's models, which the ledger keeps."""
     refuse_outdated: Callable[[], None] = lambda: None
     """Raises where a saved plan, which is to be carried out, is no longer right; has the lease."""
+    record: Callable[[], Mapping[str, str]] | None = None
+    """Records an environment, in place of definitions of the target; their digests by model."""
+    at_end: Callable[[str], Iterable[str]] = lambda _: ()
+    """What is done last, still with the lease, if nothing failed; yields notes. Gets the run."""
     writer_lock: Callable[[], AbstractContextManager[None]] = nullcontext
     """Excludes processes of a dead run that may still write; entered once the lease is held."""
 
@@ -91,6 +97,8 @@ class Runner:
                 self._begin_run(course, request, started)
                 with self._record_failures(course, started):
                     self._plan_and_execute(course, request)
+                    if not course.failures:
+                        course.notes = (*course.notes, *self.at_end(course.run))
                     result = course.result(self._changed_cells(course))
                 self.ledger.finish_run(
                     course.run, result.state, result.receipt, result.error or None
@@ -117,17 +125,20 @@ class Runner:
         vanished = tuple(self._forget_vanished(course.run))
         with self._record_failures(course, started):
             self._refuse_misdefined(course, request)
-            course.digests = keep_definitions(
-                self.project,
-                self.ledger,
-                self.definitions(),
-                changes=self.observer.redefinitions(self.ledger.traces()),
-                rebuilds_allowed=request.allow_refresh,
-            )
+            course.digests = self.record() if self.record else self._keep_definitions(request)
         # Whoever is killed before the definitions are kept has applied nothing: a removed model
         # of theirs is still to be built.
         removed = self._forget_removed_models()
         course.notes = (*recovered, *removed, *vanished, *definition_notes(self.project))
+
+    def _keep_definitions(self, request: Request) -> Mapping[str, str]:
+        return keep_definitions(
+            self.project,
+            self.ledger,
+            self.definitions(),
+            changes=self.observer.redefinitions(self.ledger.traces()),
+            rebuilds_allowed=request.allow_refresh,
+        )
 
     def _refuse_misdefined(self, course: RunProgress, request: Request) -> None:
         """Raise what Spark finds wrong with definitions before they are applied, not after it."""
@@ -152,7 +163,7 @@ class Runner:
             self.observer.restated = frozenset(asked.restated)
             self.observer.removals_allowed = request.allow_removals
             observed = key_locations.add_to(self.observer.observe_all())
-            advance_traces(self.ledger, observed)
+            advance_traces(self.ledger, observed, self.project.shared)
             now = with_definitions(plan(self.project, observed, asked), course.digests)
             if missing := key_locations.unanswered(observed, course.runnable(now)):
                 engine = engine or self.engine(course.run, now)
@@ -326,10 +337,13 @@ class Runner:
 
     def _forget_removed_models(self) -> Iterator[str]:
         """Readers no longer wait for models that were removed from the project."""
-        for name in self.ledger.traces():
-            if name not in self.project and self.project.target.protected:
+        if self.project.environment != PRODUCTION:
+            return
+        gone = self.ledger.traces().keys() - table_keys(self.ledger)
+        for name in sorted(name for name in gone if name not in self.project):
+            if self.project.target.protected:
                 yield f"{name} is no longer in the project; what is known of it stays: protected"
-            elif name not in self.project:
+            else:
                 self.ledger.forget(name)
                 yield f"{name} is no longer in the project; its table stays as it is"
 
@@ -347,6 +361,10 @@ class Runner:
         if not course.done and not self.observer.checked_closely:
             return
         sound = self.ledger.newest_versions().keys() - self.observer.damaged_tables
+        if self.project.environment == PRODUCTION:
+            sound -= table_keys(self.ledger)
+        else:
+            sound &= {node.name for node in self.project} - self.project.shared
         self.ledger.remember_locations(locations_and_files(self.lake, sound))
 
     @contextmanager

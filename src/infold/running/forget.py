@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
+from infold.core.environment import Environment
 from infold.core.model import SET_ASIDE, Kind, table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
@@ -20,6 +21,7 @@ from infold.core.record import Receipt
 from infold.core.report import Forgotten
 from infold.messages import errors, run_errors
 from infold.planning.selection import select_models
+from infold.running.environments import drop_environment, drop_expired, table_keys
 from infold.running.ledger_consistency import refuse_other_project
 from infold.running.recover import FORGET, LOSE, recover
 from infold.running.request import new_id
@@ -54,7 +56,9 @@ class Dropper:
         """All models with data: an entry in the ledger, or a table of the project."""
         traces = self.ledger.traces()
         stored = [node.name for node in self.project if node.model.kind is not Kind.VIEW]
-        names = dict.fromkeys((*stored, *traces, *self.ledger.newest_versions()))
+        own = table_keys(self.ledger)
+        known = (name for name in (*traces, *self.ledger.newest_versions()) if name not in own)
+        names = dict.fromkeys((*stored, *known))
         return tuple(name for name in names if name in traces or self._has_table(name))
 
     def find_models(self, terms: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -96,8 +100,22 @@ class Dropper:
             for number, name in enumerate(names, 1):
                 step = f"{run}-{number}"
                 forget_model(self.ledger, self.lake, run=run, step=step, seq=number, model=name)
+            for name in self.ledger.environments():
+                drop_environment(self.ledger, self.lake, run, name)
             self.lake.drop(SET_ASIDE)
         return Forgotten(names, entries=entries)
+
+    def drop_environment(self, name: str, wait: float = 0.0) -> Environment:
+        """Drop an environment, with all that is its own."""
+        with self._locked_run("env drop", wait) as run:
+            return drop_environment(self.ledger, self.lake, run, name)
+
+    def drop_expired(self, now: int, wait: float = 0.0) -> tuple[str, ...]:
+        """Drop the environments with a time to live that is over; their names."""
+        if not any(one.is_over(now) for one in self.ledger.environments().values()):
+            return ()
+        with self._locked_run("env expire", wait) as run:
+            return tuple(one.name for one in drop_expired(self.ledger, self.lake, run, now))
 
     def count_entries(self) -> int:
         """How many manual entries the quarantines have: they are in the ledger and nowhere else."""

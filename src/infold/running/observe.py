@@ -158,7 +158,8 @@ class Observer:
     def vanished(self) -> tuple[str, ...]:
         """Models with a table that somebody else dropped: it is not in the catalog any more."""
         heads = self.ledger.newest_versions()
-        return self._vanished(self.ledger.traces(), heads, self._moved_tables(heads))
+        found = self._vanished(self.ledger.traces(), heads, self._moved_tables(heads))
+        return tuple(name for name in found if name not in self.project.shared)
 
     def _vanished(
         self,
@@ -222,7 +223,9 @@ class Observer:
         head = heads.get(node.name)
         fresh = trace is None or trace.fingerprint != node.fingerprint
         again = fresh or node.name in self.restated  # then all files are ingested again
-        files = self._file_diff(node, fresh=again) if node.model.kind is Kind.EVENTS else None
+        files = None
+        if node.model.kind is Kind.EVENTS and node.name not in self.project.shared:
+            files = self._file_diff(node, fresh=again)
         inputs = tuple(
             self._input_diff(node, entry.name, trace, heads, fresh=fresh)
             for entry in node.stored_inputs

@@ -63,8 +63,11 @@ class DefinitionAnalyser:
     def _analyse(self, node: Node) -> None:
         try:
             with self.work() as work:
-                rows = self._analysed(work, node)
-                self._keep(work, node, rows)
+                if node.name in self.project.shared and node.model.kind is not Kind.VIEW:
+                    stored = user_columns(work.tables.read(node.name))
+                    self.schemas[node.name] = stored.schema
+                else:
+                    self._keep(work, node, self._analysed(work, node))
         except (PySparkException, Py4JError) as error:
             known = failures.known_failure(error)
             if known is not None and ends_run(known):

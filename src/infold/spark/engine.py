@@ -9,7 +9,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from infold.core.model import SET_ASIDE, Kind
+from infold.core.model import Kind
 from infold.core.plan import Action, ChangedKeyRows, Step
 from infold.core.ports import Lake, Ledger, Prepared
 from infold.core.project import Project
@@ -129,7 +129,7 @@ class SparkEngine:
     def maintain(self, models: Sequence[str]) -> None:
         """Expire snapshots and compact files of the models' tables, within a budget."""
         care = Maintenance(self.tables, self.ledger, self.lake)
-        care.maintain([*models, *(SET_ASIDE for _ in models)])
+        care.maintain([*models, *(self.project.set_aside for _ in models)])
 
 
 def _words_and_class(error: PySparkException) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
 
+from infold.analysis.sql.table_aliases import has_alias
 from infold.core.interval import Ranges
 from infold.core.plan import Step
 from infold.core.ports import Ledger
@@ -105,7 +106,7 @@ class Work:
                 else:
                     made[name, bound] = self._view(name, needed)
             parts += [node.model.sql[at : reference.start], made[name, bound]]
-            if self._needs_alias(node.model.sql, reference.end):
+            if not has_alias(node.model.sql, reference.end):
                 parts.append(f" AS {quoted(reference.name.rpartition('.')[2])}")
             at = reference.end
         parts.append(node.model.sql[at:])
@@ -131,9 +132,6 @@ class Work:
         frame.createOrReplaceTempView(view)
         return view
 
-    def _needs_alias(self, sql: str, end: int) -> bool:
-        return not _has_alias(sql, end)
-
 
 def _during(frame: DataFrame, entry: Input, times: Ranges) -> DataFrame:
     """The rows of an input at certain times; a lookup whole."""
@@ -141,20 +139,3 @@ def _during(frame: DataFrame, entry: Input, times: Ranges) -> DataFrame:
     if name is None:
         return frame
     return frame.where(time_predicate(frame, name, times))
-
-
-def _has_alias(sql: str, end: int) -> bool:
-    """Whether an alias follows a table name that ends at ``end`` in a Spark SQL text."""
-    from sqlglot import TokenType, tokenize
-
-    rest = tokenize(sql[end:], read="spark")
-    if not rest:
-        return False
-    if rest[0].token_type is TokenType.ALIAS:
-        return True
-    return rest[0].token_type in (TokenType.VAR, TokenType.IDENTIFIER) and (
-        rest[0].text.upper() not in _AFTER_TABLE
-    )
-
-
-_AFTER_TABLE = frozenset({"LATERAL", "TABLESAMPLE", "PIVOT", "UNPIVOT", "ANTI", "SEMI", "NATURAL"})

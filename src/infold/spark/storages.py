@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from infold.core.ports import Lake, SnapshotReader
+from infold.core.ports import Lake
 from infold.core.project import Project
+from infold.core.snapshot_reader import SnapshotReader
 from infold.core.storages import Storage
 from infold.spark.tables.iceberg import adapters as iceberg
 from infold.spark.tables.jar import Jar

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from infold.core.interval import DAY
-from infold.core.ports import TimeSpan
+from infold.core.snapshot_reader import TimeSpan
 from infold.lake.iceberg.tables import IcebergLake, open_table
 
 if TYPE_CHECKING:

@@ -94,6 +94,23 @@ class IcebergLake:
         resolved = folder.resolve()
         return any(resolved in catalog.local_path(at).resolve().parents for at in found)
 
+    def is_free(self, table: str) -> bool:
+        """See ``ports.Lake``: whatever case its letters have, as some file systems ignore that."""
+        namespace, name = self._key(table)
+        known = {at for space, at in catalog.locations(self.catalog_db) if space == namespace}
+        folder = None if self.warehouse is None else self.warehouse / namespace
+        if folder is not None and folder.is_dir():
+            known |= {entry.name for entry in folder.iterdir()}
+        return name.lower() not in {one.lower() for one in known}
+
+    def size(self, table: str) -> int:
+        """See ``ports.Lake``."""
+        location = self.location(table)
+        if location is None:
+            return 0
+        files = catalog.local_path(location).parent.parent.rglob("*")
+        return sum(file.stat().st_size for file in files if file.is_file())
+
     def metadata(self, table: str) -> TableMetadata | None:
         """The table's newest metadata, or None when there is no such table."""
         location = self.location(table)

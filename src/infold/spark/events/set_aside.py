@@ -15,7 +15,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from infold.core.model import SET_ASIDE
 from infold.core.own_columns import FILE
 from infold.core.plan import Step
 from infold.core.project import Node
@@ -46,12 +45,12 @@ def write(work: Work, step: Step, arriving: DataFrame, paths: Mapping[int, str])
     It is called before the step's commit. Rows that an earlier step wrote of these files go.
     """
     fresh = _rows(work, step, arriving, paths)
-    if not work.tables.exists(SET_ASIDE):
-        work.tables.create(SET_ASIDE, fresh, Layout(), work.stamp(step))
+    if not work.tables.exists(work.project.set_aside):
+        work.tables.create(work.project.set_aside, fresh, Layout(), work.stamp(step))
     elif old := set(paths).intersection(_files(work, step)):
         _merge(work, step, fresh, old)
     else:
-        work.tables.append(SET_ASIDE, fresh, work.stamp(step))
+        work.tables.append(work.project.set_aside, fresh, work.stamp(step))
     return 1
 
 
@@ -61,17 +60,17 @@ def tidy(work: Work, step: Step, keep: Collection[int]) -> int:
 
     It is called after the step's commit.
     """
-    if not work.tables.exists(SET_ASIDE):
+    if not work.tables.exists(work.project.set_aside):
         return 0
     over = _files(work, step).difference(keep)
     if over:
-        _merge(work, step, work.tables.read(SET_ASIDE).limit(0), over)
+        _merge(work, step, work.tables.read(work.project.set_aside).limit(0), over)
     return 1 if over else 0
 
 
 def _files(work: Work, step: Step) -> set[int]:
     """The files with rows of the step's model in the table."""
-    stored = work.tables.read(SET_ASIDE).where(F.col("model") == step.model)
+    stored = work.tables.read(work.project.set_aside).where(F.col("model") == step.model)
     return {row["file_id"] for row in stored.select("file_id").distinct().collect()}
 
 
@@ -80,7 +79,7 @@ def _merge(work: Work, step: Step, insert: DataFrame, files: Collection[int]) ->
     ids = sorted(files)
     table = pa.table({"model": [step.model] * len(ids), "file_id": pa.array(ids, pa.int64())})
     work.tables.merge(
-        SET_ASIDE,
+        work.project.set_aside,
         insert=insert,
         delete=work.spark.createDataFrame(table),
         on=("model", "file_id"),

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infold.core.ports import Lake, SnapshotReader
+from infold.core.ports import Lake
 from infold.core.project import Project
+from infold.core.snapshot_reader import SnapshotReader
 from infold.lake.iceberg.tables import IcebergLake
 from infold.spark.tables.iceberg import session_settings
 from infold.spark.tables.jar import Jar

@@ -1,0 +1,255 @@
+"""Environments planned and run."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from infold.api.asked import with_chosen
+from infold.api.environments import ShownByName, observer_of
+from infold.api.opening import lake, ledger, now
+from infold.api.rows import coverage
+from infold.api.spark_sessions import engine
+from infold.core.definition_text import digest_of
+from infold.core.environment import checked_name
+from infold.core.interval import Ranges
+from infold.core.model_names import with_model_names
+from infold.core.plan import Observations, Plan, PlanOptions
+from infold.core.ports import Lake, Ledger
+from infold.core.progress import Progress, SilentProgress
+from infold.core.project import Project
+from infold.core.report import RunFailed, RunResult
+from infold.inspecting.environments import Variant, recorded, variant
+from infold.messages import environment_errors
+from infold.planning.planner import plan as planned
+from infold.running.environments import drop_left_tables
+from infold.running.execute import Runner
+from infold.running.ledger_consistency import refuse_other_project
+from infold.running.observe import Observer
+from infold.running.request import Request
+from infold.system.process_lock import writer_lock
+
+
+@dataclass(frozen=True)
+class PlannedEnvironment:
+    """A plan of an environment with all that is shown with it, by the names of models."""
+
+    project: Project
+    observed: Observations
+    plan: Plan
+    covered: Mapping[str, Ranges]
+
+
+def plan_environment(
+    declared: Project,
+    name: str,
+    *,
+    asked: PlanOptions | None = None,
+    select: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    as_of: int | None = None,
+) -> PlannedEnvironment:
+    """
+    What :func:`run_environment` would do; nothing is written, and no Spark is started.
+
+    Readers of tables that are to be built count as different until these are there.
+    """
+    book, tables = ledger(declared), lake(declared)
+    refuse_other_project(declared, book)
+    known: frozenset[str] = frozenset()
+    while True:
+        found = variant(checked_name(name), declared, book, tables, known, assume=True)
+        looking = observer_of(found, as_of, estimate=True)
+        observed = looking.observe_all()
+        everything = planned(found.project, observed, PlanOptions(selected=found.to_build))
+        if known == (known := found.up_to_date(observed, everything)):
+            break
+    chosen = _asked(found, asked, select, exclude)
+    made = planned(found.project, observed, chosen)
+    shared = [node.name for node in declared if node.name in found.production.project]
+    shared = [name for name in shared if name not in found.models.values()]
+    made = replace(
+        made,
+        skipped=tuple(one for one in made.skipped if one.model not in found.project.shared),
+        refused=dict(observed.refused),
+        redefinitions=found.decided.changes,
+        notes=(*made.notes, *_sharing(shared)),
+    )
+    covered = coverage(found.project, made) if made else {}
+    shown = PlannedEnvironment(found.project, observed, made, covered)
+    return with_model_names(shown, found.models)
+
+
+def _sharing(shared: Sequence[str]) -> Iterator[str]:
+    if shared:
+        yield f"production's tables are used of: {', '.join(shared)}"
+
+
+def _asked(
+    found: Variant, asked: PlanOptions | None, select: Sequence[str], exclude: Sequence[str]
+) -> PlanOptions:
+    """What is asked for, of the tables that are the environment's own."""
+    asked = with_chosen(found.declared, asked, select, exclude)
+    own = found.decided.identities
+    chosen = own if asked.selected is None else [m for m in own if m in asked.selected]
+    return replace(asked, selected=frozenset(found.own[model] for model in chosen))
+
+
+def run_environment(
+    declared: Project,
+    name: str,
+    *,
+    asked: PlanOptions | None = None,
+    select: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    as_of: int | None = None,
+    max_rows: int | None = None,
+    wait: float = 0.0,
+    jobs: int | None = None,
+    allow_refresh: bool = False,
+    fail_fast: bool = False,
+    allow_removals: bool = False,
+    progress: Progress | None = None,
+) -> RunResult:
+    """
+    Bring an environment up to date; it is made if there is none of this name.
+
+    Its tables are built level by level, as what a model reads has to be there before it is known
+    whether the model differs from production's. What is asked for is as in
+    :func:`infold.api.run`; no table of an environment needs ``allow_refresh``.
+    """
+    del allow_refresh
+    command = f"run --env {checked_name(name)}"
+    asked = replace(asked or PlanOptions(), jobs=jobs)
+    request = Request(
+        asked,
+        max_rows,
+        wait,
+        command,
+        allow_refresh=True,
+        fail_fast=fail_fast,
+        allow_removals=allow_removals,
+    )
+    results: list[RunResult] = []
+    shown = progress or SilentProgress()
+    level = _Level(declared, name, request, shown, select, exclude, as_of)
+    for _ in range(len(declared.nodes) + 1):
+        results.append(level.run())
+        if level.is_last:
+            break
+        level = replace(level, known=level.up_to_date, up_to_date=frozenset(), is_last=True)
+    return _together(results)
+
+
+@dataclass
+class _Level:
+    """One run of an environment, of the tables that are known to be its own."""
+
+    declared: Project
+    name: str
+    request: Request
+    progress: Progress
+    select: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    as_of: int | None = None
+    known: frozenset[str] = frozenset()
+    """The identities of tables with contents that may be compared."""
+    up_to_date: frozenset[str] = frozenset()
+    is_last: bool = True
+
+    def run(self) -> RunResult:
+        """Build what is known to be its own; whether that was all is known then."""
+        book, tables = ledger(self.declared), lake(self.declared)
+        refuse_other_project(self.declared, book)
+        found = self._variant(book, tables, self.known)
+        asked = _asked(found, self.request.options, self.select, self.exclude)
+        estimate = self.request.max_rows is not None
+        looking = observer_of(found, self.as_of, estimate=estimate, asked=asked)
+
+        def refuse_moved() -> None:
+            again = self._variant(looking.ledger, looking.lake, self.known)
+            if again.follows_from != found.follows_from:
+                raise environment_errors.environment_moved(name=self.name)
+
+        runner = Runner(
+            project=found.project,
+            ledger=looking.ledger,
+            lake=looking.lake,
+            observer=looking,
+            engine=lambda run_id, first: engine(found.project, looking, run_id, first),
+            progress=ShownByName(self.progress, found.models),
+            refuse_outdated=refuse_moved,
+            record=partial(_record, found, looking.ledger),
+            at_end=partial(self._end, found, looking),
+            writer_lock=lambda: writer_lock(self.declared.root, self.declared.target.name),
+        )
+        request = replace(self.request, options=asked)
+        try:
+            return with_model_names(runner.run(request), found.models)
+        except RunFailed as failed:
+            raise RunFailed(with_model_names(failed.result, found.models)) from failed
+
+    def _variant(self, book: Ledger, tables: Lake, known: frozenset[str]) -> Variant:
+        return variant(self.name, self.declared, book, tables, known)
+
+    def _end(self, found: Variant, looking: Observer, run: str) -> Iterator[str]:
+        """Find out what else is its own; if nothing is, drop what it no longer uses."""
+        observed = looking.observe_all()
+        left = planned(found.project, observed, PlanOptions(selected=found.to_build))
+        self.up_to_date = found.up_to_date(observed, left)
+        after = self._variant(looking.ledger, looking.lake, self.up_to_date)
+        self.is_last = self.up_to_date == self.known or (
+            after.decided.identities == found.decided.identities
+            and after.decided.waiting == found.decided.waiting
+        )
+        if not self.is_last:
+            return
+        made = looking.ledger.environments()[self.name]
+        whole = not after.decided.waiting and len(self.up_to_date) == len(after.decided.identities)
+        built_at = now() if whole else None
+        looking.ledger.put_environment(replace(made, tables=after.tables, built_at=built_at))
+        yield from drop_left_tables(looking.ledger, looking.lake, run, self.name)
+        for model in after.decided.waiting:
+            yield f"{model} waits: whether it differs is known once what it reads is up to date"
+
+
+def _record(found: Variant, book: Ledger) -> Mapping[str, str]:
+    """Record an environment before it is built; the digests of definitions, by key."""
+    name, at = found.project.environment, now()
+    digests = {model: digest_of(one) for model, one in found.definitions.items()}
+    by_digest = {digests[model]: one for model, one in found.definitions.items()}
+    book.keep_definitions(by_digest, digests, {}, environment=name)
+    lifetime = found.declared.target.environment_ttl
+    known = book.environments().get(name)
+    book.put_environment(recorded(found, known, _user(), at, lifetime))
+    for model, key in found.own.items():  # entries made by hand hold in the environment too
+        have = len(book.entries(key))
+        if missing := book.entries(model)[have:]:
+            book.add_entries(key, missing)
+    return {key: digests[model] for model, key in found.own.items()}
+
+
+def _user() -> str:
+    """Who is at work, and where."""
+    try:
+        name = getpass.getuser()
+    except (OSError, KeyError):  # no such user on this machine, as in some containers
+        name = "unknown"
+    return f"{name}@{socket.gethostname()}"
+
+
+def _together(results: Sequence[RunResult]) -> RunResult:
+    """The runs of an environment's levels as one."""
+    last = results[-1]
+    return replace(
+        last,
+        plans=tuple(plan for one in results for plan in one.plans),
+        steps=tuple(step for one in results for step in one.steps),
+        receipt=sum((one.receipt for one in results[1:]), results[0].receipt),
+        notes=tuple(dict.fromkeys(note for one in results for note in one.notes)),
+        seconds=sum(one.seconds for one in results),
+        model_states=results[0].model_states,
+    )

@@ -1,0 +1,158 @@
+"""What commands do in an environment, and with environments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from infold.api.dropping import dropper
+from infold.api.opening import lake, ledger, now, observer
+from infold.api.rows import show
+from infold.api.states import states
+from infold.api.verifying import verify_models
+from infold.core.environment import Environment, EnvironmentSize, checked_name, set_aside_of
+from infold.core.model import table_name
+from infold.core.model_names import with_model_names
+from infold.core.plan import PlanOptions
+from infold.core.progress import Progress, SilentProgress
+from infold.core.project import Project
+from infold.core.record import Receipt
+from infold.core.report import ModelStatus, VerificationReport
+from infold.inspecting.environments import Variant, stored_variant
+from infold.messages import environment_errors
+from infold.planning.selection import select_models
+from infold.running.ledger_consistency import refuse_other_project
+from infold.running.observe import Observer
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def observer_of(
+    found: Variant,
+    as_of: int | None = None,
+    *,
+    estimate: bool = False,
+    asked: PlanOptions | None = None,
+) -> Observer:
+    """Observes an environment: a model that changed has another table there, never the same."""
+    looking = observer(found.project, as_of, estimate=estimate, asked=asked)
+    looking.redefinitions = lambda _: {}
+    return looking
+
+
+@dataclass(frozen=True)
+class ShownByName:
+    """A progress that is told of models by their names, not by the keys of their tables."""
+
+    shown: Progress
+    models: Mapping[str, str] = field(default_factory=dict)
+
+    def step(self, index: int, total: int | None, step: Any) -> None:
+        """A step begins."""
+        self.shown.step(index, total, with_model_names(step, self.models))
+
+    def done(self, step: Any, receipt: Receipt) -> None:
+        """It ended well."""
+        self.shown.done(with_model_names(step, self.models), receipt)
+
+    def failed(self, step: Any, error: Any) -> None:
+        """It did not succeed."""
+        self.shown.failed(with_model_names(step, self.models), with_model_names(error, self.models))
+
+    def note(self, text: str) -> None:
+        """Something worth a line."""
+        self.shown.note(with_model_names(text, self.models))
+
+
+def stored(declared: Project, name: str) -> Variant:
+    """An environment as it was run last."""
+    book = ledger(declared)
+    refuse_other_project(declared, book)
+    return stored_variant(checked_name(name), declared, book)
+
+
+def show_environment(declared: Project, name: str, table: str, **options: Any) -> pa.Table:
+    """
+    Rows of a model as an environment has them: its own table, or production's.
+
+    ``options`` are those of :func:`infold.api.show`.
+    """
+    found = stored(declared, name)
+    project, own = project_of(found, table)
+    return show(project, own, **options)
+
+
+def project_of(found: Variant, table: str) -> tuple[Project, str]:
+    """The project that has a table of an environment, and the table's name in it."""
+    keys = {model: key for key, model in found.models.items()}
+    if table in keys:
+        return found.project, keys[table]
+    if table == "set_aside":
+        return found.project, table
+    return found.production.project, table
+
+
+def verify_environment(
+    declared: Project,
+    name: str,
+    *,
+    select: Sequence[str] = (),
+    sample: int | None = None,
+    progress: Progress | None = None,
+) -> VerificationReport:
+    """Compare the tables that an environment has of its own with their rebuilds."""
+    found = stored(declared, name)
+    wanted = select_models(found.declared, select)
+    keys = frozenset(key for model, key in found.own.items() if model in wanted)
+    shown = ShownByName(progress or SilentProgress(), found.models)
+    report = verify_models(found.project, keys, sample, shown)
+    return with_model_names(report, found.models)
+
+
+def environment_status(
+    declared: Project, name: str, as_of: int | None = None
+) -> tuple[Project, tuple[ModelStatus, ...]]:
+    """The state of each table that is an environment's own, and the project of these."""
+    found = stored(declared, name)
+    looking = observer_of(found, as_of)
+    known = states(found.project, looking, PlanOptions(selected=frozenset(found.own.values())))
+    own = tuple(entry for entry in known if entry.model in found.models)
+    return with_model_names((found.project, own), found.models)
+
+
+def list_environments(project: Project) -> tuple[EnvironmentSize, ...]:
+    """The environments of a target."""
+    book, tables = ledger(project), lake(project)
+    refuse_other_project(project, book)
+    heads = book.newest_versions()
+    return tuple(
+        EnvironmentSize(
+            one,
+            {model: heads[key].rows if key in heads else 0 for model, key in one.own.items()},
+            sum(tables.size(table_name(table.key)) for table in one.tables)
+            + tables.size(set_aside_of(one.name)),
+        )
+        for one in book.environments().values()
+    )
+
+
+def drop_environment(project: Project, name: str, *, wait: float = 0.0) -> Environment:
+    """Drop an environment with its tables; production is as it was."""
+    find_environment(project, name)
+    return dropper(project).drop_environment(name, wait)
+
+
+def find_environment(project: Project, name: str) -> Environment:
+    """An environment by its name, or ``unknown_environment``."""
+    known = ledger(project).environments()
+    if checked_name(name) not in known:
+        target = project.target.name
+        raise environment_errors.unknown_environment(name=name, target=target, known=known)
+    return known[name]
+
+
+def expire_environments(project: Project, *, wait: float = 0.0) -> tuple[str, ...]:
+    """Drop the environments with a time to live that is over; their names."""
+    return dropper(project).drop_expired(now(), wait)

@@ -1,0 +1,37 @@
+"""The state of each model, as `infold status` shows it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from infold.core.plan import PlanOptions
+from infold.core.project import Project
+from infold.core.report import ModelStatus
+from infold.inspecting.model_status import model_status
+from infold.planning.model_states import model_states
+from infold.planning.planner import plan as planned
+from infold.planning.refused_steps import refused_inputs
+from infold.running.observe import Observer
+
+
+def states(
+    project: Project, looking: Observer, asked: PlanOptions | None = None
+) -> tuple[ModelStatus, ...]:
+    """The state of each model of a project."""
+    seen = looking.observe_all()
+    todo = planned(project, seen, asked or PlanOptions())
+    steps = {step.model: step for step in todo.steps}
+    known = {entry.model: entry for entry in model_states(project, seen, todo)}
+    found = (
+        model_status(node, looking.ledger, seen, steps.get(node.name), known.get(node.name))
+        for node in project
+    )
+    refused = seen.refused
+    return tuple(
+        replace(
+            entry,
+            refused=refused.get(entry.model),
+            waits_for=refused_inputs(project, entry.model, refused),
+        )
+        for entry in found
+    )

@@ -1,0 +1,211 @@
+"""
+A target's environment as its files and its ledger make it: what is its own, and its project.
+
+:func:`variant` is made before a run, and once more when the run has the lease: everything that it
+follows from has to be the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from infold.core.definition import Definition
+from infold.core.definition_text import digest_of
+from infold.core.environment import Environment, OwnTable
+from infold.core.model import table_name
+from infold.core.plan import Observations, Plan
+from infold.core.ports import Lake, Ledger
+from infold.core.project import Project
+from infold.inspecting.environment_project import in_environment, view_names
+from infold.inspecting.own_models import OwnModels, own_models
+from infold.inspecting.production import Production, production
+from infold.messages import environment_errors
+from infold.messages.errors import InfoldErrors
+from infold.running.environments import table_keys
+
+_SHORTEST, _LONGEST, _LONGER = 8, 64, 8
+"""Hex digits in the key of a table: more where a shorter one is taken."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """
+    An environment: its project, and how that was decided.
+
+    ``tables`` are its own now; those of an earlier time that it still has are not ``current``.
+    """
+
+    project: Project
+    declared: Project
+    definitions: Mapping[str, Definition]
+    production: Production
+    decided: OwnModels
+    tables: tuple[OwnTable, ...]
+
+    @property
+    def models(self) -> Mapping[str, str]:
+        """The names of its models, by the keys of their tables and the names of its views."""
+        views = view_names(self.declared, self.production.project, self.own)
+        return {key: model for model, key in (*self.own.items(), *views.items())}
+
+    @property
+    def own(self) -> Mapping[str, str]:
+        """The keys of its tables, by model."""
+        return {one.model: one.key for one in self.tables if one.current}
+
+    @property
+    def to_build(self) -> frozenset[str]:
+        """The keys of the tables that are decided on."""
+        return frozenset(self.own[model] for model in self.decided.identities)
+
+    @property
+    def follows_from(self) -> object:
+        """Everything that another run might have changed."""
+        return self.production.digests, self.decided.identities, self.tables
+
+    def up_to_date(self, observed: Observations, plan: Plan) -> frozenset[str]:
+        """The identities of its tables for which a plan has nothing to do."""
+        busy = {*plan.refused, *(step.model for step in plan.steps)}
+        found = set()
+        for model, identity in self.decided.identities.items():
+            key = self.own[model]
+            trace = observed.models[key].trace
+            there = trace is not None and trace.fingerprint == self.project[key].fingerprint
+            if there and trace is not None and not trace.pending and key not in busy:
+                found.add(identity)
+        return frozenset(found)
+
+
+def variant(
+    name: str,
+    declared: Project,
+    ledger: Ledger,
+    lake: Lake,
+    up_to_date: Collection[str] = (),
+    *,
+    assume: bool = False,
+) -> Variant:
+    """
+    An environment by the ``declared`` definitions.
+
+    ``up_to_date`` are the identities of tables with contents that can be compared with
+    production's. With ``assume``, other tables count as different.
+    """
+    from infold.declare.definitions import definitions_of
+
+    definitions = definitions_of(declared)
+    there = production(declared, definitions, ledger)
+    known = ledger.environments().get(name)
+    had = {one.identity: one for one in known.tables} if known else {}
+
+    def equal_rows(model: str, identity: str) -> bool | None:
+        if identity not in up_to_date or identity not in had:
+            return None
+        return same_contents(ledger, lake, model, had[identity].key)
+
+    decided = own_models(declared, there.project, equal_rows, assume=assume)
+    digests = {model: digest_of(definitions[model]) for model in definitions}
+    taken = _Taken(ledger, lake, declared, there.project)
+    tables = tuple(_tables(decided, known, digests, there.digests, taken))
+    keys = {one.model: one.key for one in tables if one.model in decided.identities and one.current}
+    project = in_environment(name, declared, there.project, keys)
+    return Variant(project, declared, definitions, there, decided, tables)
+
+
+def stored_variant(name: str, declared: Project, ledger: Ledger) -> Variant:
+    """
+    An environment as it was run last, whatever the files have since.
+
+    Raises ``unknown_environment``, or ``environment_unknown``.
+    """
+    from infold.declare.definitions import definitions_of
+    from infold.declare.from_definitions import project_of_definitions
+
+    known = ledger.environments()
+    if name not in known:
+        target = declared.target.name
+        raise environment_errors.unknown_environment(name=name, target=target, known=known)
+    digests = {model: entry.digest for model, entry in ledger.applied(name).items()}
+    kept = ledger.definitions(digests.values())
+    definitions = {model: kept[digest] for model, digest in digests.items() if digest in kept}
+    if definitions != definitions_of(declared):
+        try:
+            declared = project_of_definitions(declared, definitions, {})
+        except InfoldErrors as error:
+            raise environment_errors.environment_unknown(name=name, why=error.what) from error
+    there = production(declared, definitions, ledger)
+    tables = known[name].tables
+    own = {model: key for model, key in known[name].own.items() if model in declared}
+    decided = OwnModels({one.model: one.identity for one in tables if one.model in own})
+    project = in_environment(name, declared, there.project, own)
+    return Variant(project, declared, definitions, there, decided, tables)
+
+
+def same_contents(ledger: Ledger, lake: Lake, model: str, key: str) -> bool:
+    """Whether two tables have the same columns, and cells with the same rows."""
+    one, two = ({c.cell: (c.rows, c.content) for c in ledger.cells(t)} for t in (model, key))
+    return one == two and _columns(lake, model) == _columns(lake, key)
+
+
+def _columns(lake: Lake, model: str) -> Sequence[tuple[str, str]]:
+    schema = lake.rows(table_name(model), limit=0).schema
+    return [(field.name, str(field.type)) for field in schema]
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """Which keys are taken: by tables, by files, by what the ledger knows, or by models."""
+
+    ledger: Ledger
+    lake: Lake
+    declared: Project
+    production: Project
+
+    def __call__(self, key: str) -> bool:
+        names = {*(n.name for n in self.declared), *(n.name for n in self.production)}
+        names |= self.ledger.newest_versions().keys() | self.ledger.traces().keys()
+        names |= table_keys(self.ledger)
+        stored = {table_name(name).lower() for name in names}
+        return table_name(key).lower() in stored or not self.lake.is_free(table_name(key))
+
+
+def _tables(
+    decided: OwnModels,
+    known: Environment | None,
+    digests: Mapping[str, str],
+    base: Mapping[str, str],
+    taken: _Taken,
+) -> Iterator[OwnTable]:
+    """
+    The tables that an environment has from now on, those that it no longer uses among them.
+
+    As long as a model is not decided on, it keeps its table.
+    """
+    had = {one.identity: one for one in known.tables} if known else {}
+    for model, identity in decided.identities.items():
+        one = had.pop(identity, None)
+        key = one.key if one is not None else _free_key(model, identity, taken)
+        yield OwnTable(model, key, identity, digests[model], base.get(model, ""))
+    for one in had.values():
+        yield replace(one, current=one.current and one.model in decided.waiting)
+
+
+def _free_key(model: str, identity: str, taken: _Taken) -> str:
+    keys = [f"{model}__{identity[:n]}" for n in range(_SHORTEST, _LONGEST + 1, _LONGER)]
+    return next(key for key in keys if not taken(key))
+
+
+def recorded(
+    found: Variant, known: Environment | None, owner: str, now: int, lifetime: int | None
+) -> Environment:
+    """The environment as the ledger keeps it when a run of it begins."""
+    name = found.project.environment
+    made = known or Environment(name, owner, now)
+    return replace(
+        made,
+        expires_at=None if lifetime is None else now + lifetime,
+        last_run_at=now,
+        built_at=None,
+        tables=found.tables,
+    )

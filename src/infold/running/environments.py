@@ -1,0 +1,66 @@
+"""Environments under a lease: recorded before they are built, tidied up after it, dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from infold.core.environment import Environment, OwnTable, set_aside_of
+from infold.core.model import table_name
+from infold.core.ports import Lake, Ledger
+from infold.running.recover import FORGET
+
+
+def table_keys(ledger: Ledger) -> frozenset[str]:
+    """The keys of all tables of environments, which production knows nothing of."""
+    return frozenset(one.key for each in ledger.environments().values() for one in each.tables)
+
+
+def drop_left_tables(ledger: Ledger, lake: Lake, run: str, name: str) -> Iterator[str]:
+    """Drop the tables that an environment no longer uses; yields notes."""
+    found = ledger.environments()[name]
+    left = [one for one in found.tables if not one.current]
+    if not left:
+        return
+    _drop_tables(ledger, lake, run, left)
+    ledger.put_environment(replace(found, tables=tuple(t for t in found.tables if t.current)))
+    for model in dict.fromkeys(one.model for one in left):
+        if model in found.own:
+            yield f"{model}: its table by an earlier definition was dropped"
+        else:
+            yield f"{model}: its table was dropped, as production's has the same rows"
+
+
+def drop_environment(ledger: Ledger, lake: Lake, run: str, name: str) -> Environment:
+    """
+    Drop an environment with its tables.
+
+    The ledger knows of it until the last of them is gone, so that it can be done again.
+    """
+    found = ledger.environments()[name]
+    _drop_tables(ledger, lake, run, found.tables)
+    lake.drop(set_aside_of(name))
+    ledger.remove_environment(name)
+    return found
+
+
+def drop_expired(ledger: Ledger, lake: Lake, run: str, now: int) -> Iterator[Environment]:
+    """Drop the environments with a time to live that is over."""
+    for name, one in ledger.environments().items():
+        if one.is_over(now):
+            yield drop_environment(ledger, lake, run, name)
+
+
+def expiry_note(dropped: Environment) -> str:
+    """What a run of production says of an environment that it dropped."""
+    return f"the environment {dropped.name} of {dropped.owner} had expired, and was dropped"
+
+
+def _drop_tables(ledger: Ledger, lake: Lake, run: str, tables: Iterable[OwnTable]) -> None:
+    """Forget and drop tables; the rows about them go with their environment's."""
+    for one in tables:
+        step = f"{run}-drop_{one.key}"
+        ledger.begin_step(run, step, 0, one.key, FORGET, {})
+        ledger.forget(one.key, step=step)
+        lake.drop(table_name(one.key))
+        ledger.close_step(step, "done")

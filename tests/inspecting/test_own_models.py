@@ -1,0 +1,140 @@
+"""Which models of an environment need tables of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from tests.declare.shop import SHOP, project
+
+from infold.inspecting.own_models import OwnModels, own_models
+
+FILES = {
+    **SHOP,
+    "models/big.sql": "---\nmaterialization: view\n---\nSELECT * FROM daily WHERE sessions > 1\n",
+    "models/best.sql": "---\nmaterialization: table\n---\nSELECT max(sessions) AS n FROM big\n",
+    "models/urls.sql": "---\nmaterialization: table\n---\nSELECT DISTINCT url FROM raw.clicks\n",
+}
+"""clicks → sessions → daily → big (a view) → best; raw.clicks (landed) → urls."""
+
+
+def changed(*changes: tuple[str, str, str]) -> dict[str, str]:
+    """The files with a text replaced in some of them."""
+    files = dict(FILES)
+    for name, old, new in changes:
+        path = name if "." in name else f"models/{name}.sql"
+        assert old in files[path]
+        files[path] = files[path].replace(old, new)
+    return files
+
+
+GAP = ("sessions", "30 minutes", "20 minutes")
+COLUMN = ("sessions", "sum(amount)", "max(url) AS last_url, sum(amount)")
+OTHER = ("daily", "count(*) AS sessions", "count(*) + 1 AS sessions")
+
+
+def decided(
+    files: Mapping[str, str], equal: Mapping[str, bool] | None = None, *, assume: bool = False
+) -> OwnModels:
+    """What is decided over production by FILES; ``equal`` are the tables that were compared."""
+    known = equal or {}
+    return own_models(
+        project(dict(files)), project(FILES), lambda model, _: known.get(model), assume=assume
+    )
+
+
+def test_the_same_definitions_share_every_table() -> None:
+    """An environment without a change has no table of its own, nor is anything to be found out."""
+    found = decided(FILES)
+
+    assert (found.identities, found.waiting, found.changes) == ({}, (), ())
+
+
+@pytest.mark.parametrize(
+    ("files", "own", "waiting"),
+    [
+        (changed(OTHER), ["daily"], ("best",)),
+        (changed(GAP), ["sessions"], ("daily", "best")),
+        (changed(GAP, OTHER), ["sessions", "daily"], ("best",)),
+        (changed(COLUMN), ["sessions"], ()),
+        (changed(("daily", "FROM sessions", "FROM sessions WHERE true")), [], ()),
+        (changed(("daily", "FROM sessions", "/* all */ FROM sessions")), [], ()),
+        (changed(("big", "> 1", "> 2")), ["best"], ()),
+        (changed(("big", "> 1", "> 1 AND true")), [], ()),
+        (changed(("urls", "DISTINCT url", "DISTINCT user_id, url")), ["urls"], ()),
+        (changed(("infold.yml", "amount: decimal(18,2)", "amount: decimal(19,2)")), None, None),
+        (changed(("infold.yml", "landing/clicks/*", "landing/*")), [], ()),
+    ],
+)
+def test_what_is_own_before_anything_is_built(
+    files: Mapping[str, str], own: list[str] | None, waiting: tuple[str, ...] | None
+) -> None:
+    """A changed model is its own; readers of what may have changed wait, others are shared."""
+    found = decided(files)
+
+    if own is None:
+        assert list(found.identities) == ["raw.clicks", "clicks"]
+        assert found.waiting == ("sessions", "daily", "best", "urls")
+    else:
+        assert (list(found.identities), found.waiting) == (own, waiting)
+
+
+def test_equal_rows_end_it() -> None:
+    """Where the tables have the same rows, their readers are production's; else they are own."""
+    files = changed(GAP)
+
+    assert decided(files, {"sessions": True}).waiting == ()
+    assert list(decided(files, {"sessions": True}).identities) == ["sessions"]
+    one = decided(files, {"sessions": False})
+    assert (list(one.identities), one.waiting) == (["sessions", "daily"], ("best",))
+    two = decided(files, {"sessions": False, "daily": True})
+    assert (list(two.identities), two.waiting) == (["sessions", "daily"], ())
+
+
+def test_a_plan_takes_what_is_not_known_for_different() -> None:
+    """What might have to be built is in a plan, unless it was compared already."""
+    assert list(decided(changed(GAP), assume=True).identities) == ["sessions", "daily", "best"]
+    known = decided(changed(GAP), {"daily": True}, assume=True)
+    assert list(known.identities) == ["sessions", "daily"]
+
+
+def test_columns_kept_pass_through_own_inputs() -> None:
+    """A column more is proven to leave others alone, also where the input is own for the same
+    reason; not where the input has other rows.
+    """
+    more = ("daily", "sum(revenue)", "max(last_url) AS url, sum(revenue)")
+
+    found = decided(changed(COLUMN, more))
+    assert (list(found.identities), found.waiting) == (["sessions", "daily"], ())
+    found = decided(changed(GAP, COLUMN, more), {"sessions": False})
+    assert (list(found.identities), found.waiting) == (["sessions", "daily"], ("best",))
+
+
+def test_tables_are_known_by_all_that_they_follow_from() -> None:
+    """The same definition over another own input is another table; and so is each model's."""
+    one, two = (
+        decided(changed(change), {"sessions": False})
+        for change in (GAP, ("sessions", "30 minutes", "10 minutes"))
+    )
+
+    assert one.identities["daily"] != two.identities["daily"]
+    again = decided(changed(GAP), {"sessions": False})
+    assert again.identities == one.identities
+    assert len(set(one.identities.values())) == 2
+
+
+def test_a_model_that_production_has_not_is_own() -> None:
+    """New models, and those of removed inputs, are built in the environment."""
+    files = {
+        **FILES,
+        "models/n.sql": "---\nmaterialization: table\n---\nSELECT count(*) AS n FROM clicks\n",
+    }
+    gone = {name: text for name, text in FILES.items() if name != "models/urls.sql"}
+
+    found = decided(files)
+    assert (list(found.identities), [one.category.value for one in found.changes]) == (
+        ["n"],
+        ["new"],
+    )
+    removed = {one.model for one in decided(gone).changes}
+    assert removed == {"urls", "raw.clicks"}

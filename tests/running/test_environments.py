@@ -1,0 +1,269 @@
+"""Environments without Spark: what production knows of them, and how they are dropped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.declare.shop import INFOLD, SHOP, write
+from tests.running.commands import infold
+from tests.running.production import change, production
+from tests.running.standing_tables import NAMES, day, folders, put, stand_up
+
+from infold import api
+from infold.api.environments import expire_environments, list_environments
+from infold.core.environment import Environment
+from infold.core.interval import DAY
+from infold.core.project import Project
+from infold.core.record import Outcome, Receipt
+from infold.core.trace import CellChange, Trace
+from infold.declare.definitions import definitions_of
+from infold.inspecting.environments import Variant, same_contents, variant
+from infold.running.keep_definitions import keep_definitions
+
+OTHER = SHOP["models/daily.sql"].replace("count(*) AS", "count(*) + 1 AS")
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Project:
+    """Three tables of production, each built once, by definitions that the ledger keeps."""
+    made = stand_up(tmp_path / "shop")
+    book = api.ledger(made)
+    book.acquire("r0")
+    keep_definitions(made, book, definitions_of(made))
+    book.close()
+    return made
+
+
+def variant_of(shop: Project, name: str = "dev") -> Variant:
+    """The environment as the files make it."""
+    declared = api.open_project(shop.root, shop.target.name, declared=True)
+    return variant(name, declared, api.ledger(shop), api.lake(shop))
+
+
+def built(shop: Project, name: str = "dev", expires_at: int | None = None) -> str:
+    """An environment with a table of its own of daily; the table's key."""
+    text = (shop.root / "models" / "daily.sql").read_text(encoding="utf-8")
+    (shop.root / "models" / "daily.sql").write_text(OTHER, encoding="utf-8")
+    found = variant_of(shop, name)
+    (shop.root / "models" / "daily.sql").write_text(text, encoding="utf-8")
+    [table] = found.tables
+    book = api.ledger(shop)
+    book.acquire("r2")
+    book.begin_run("r2", f"run --env {name}", 0, {})
+    made = Environment(name, "ann@host", api.now() - DAY, expires_at, api.now(), None, (table,))
+    book.put_environment(made)
+    step, trace = f"r2-{table.key}", Trace(table.key, found.project[table.key].fingerprint)
+    changes = (CellChange(day(0), 3, 0, 0, 3, 0, 9),)
+    book.begin_step("r2", step, 1, table.key, "build", {})
+    book.finish_step(step, Outcome(table.key, 1, trace, changes, whole=True, snapshot=501))
+    book.finish_run("r2", "done", Receipt())
+    book.close()
+    put(shop, table.key, step, 501)
+    return table.key
+
+
+def known(shop: Project) -> tuple[object, ...]:
+    """What the ledger knows of production's tables, and their folders."""
+    book = api.ledger(shop)
+    heads = {name: one for name, one in book.newest_versions().items() if name in NAMES}
+    traces = {name: one for name, one in book.traces().items() if name in NAMES}
+    return heads, traces, [book.cells(name) for name in NAMES], folders(shop) & set(NAMES)
+
+
+def test_production_does_not_know_its_tables(shop: Project) -> None:
+    """No table of an environment is production's: `forget` finds none, and `teardown` drops all."""
+    key = built(shop)
+
+    assert api.forgettable(shop, None)[0] == NAMES
+    assert api.forgettable(shop, [key]) == ((), (key,))
+    assert api.teardown(shop).models == NAMES
+    assert folders(shop) == set()
+
+
+def test_it_is_listed(shop: Project) -> None:
+    """The list has the owner, the tables with their rows, and the size; as JSON too."""
+    key = built(shop, expires_at=api.now() + 3 * DAY + DAY // 2)
+
+    code, printed = infold(shop, "env", "list")
+    assert code == 0
+    for word in ("dev", "ann@host", "1 day", "not finished", "in 3 days", "daily", "3"):
+        assert word in printed.splitlines()[1]
+    _, printed = infold(shop, "env", "list", "--json")
+    [one] = json.loads(printed)["environments"]
+    assert one["tables"] == [{"model": "daily", "table": key, "rows": 3}]
+    assert one["bytes"] == sum(
+        file.stat().st_size for file in (shop.warehouse / "shop" / key).rglob("*.*")
+    )
+
+
+def test_without_any(shop: Project) -> None:
+    """Where there is none, lists and drops say so, and what is no name is refused."""
+    assert "has no environment" in infold(shop, "env", "list")[1]
+    assert infold(shop, "env", "expire") == (0, "No environment has expired.\n")
+    for words in (["env", "drop", "dev", "--yes"], ["show", "daily", "--env", "dev"]):
+        code, printed = infold(shop, *words, "--json")
+        assert (code, json.loads(printed)["error"]["slug"]) == (2, "unknown-environment")
+    for name in ("../x", "", "1a", "-a", "a b", "a" * 41, "prod/dev"):
+        code, printed = infold(shop, "plan", f"--env={name}", "--json")
+        assert (code, json.loads(printed)["error"]["slug"]) == (2, "bad-environment-name")
+
+
+def test_dropping_one_has_to_be_confirmed(shop: Project) -> None:
+    """Without a terminal and --yes nothing is dropped; with it, nothing of production is."""
+    before = known(shop)
+    key = built(shop)
+
+    code, _ = infold(shop, "env", "drop", "dev")
+    assert (code, folders(shop)) == (3, {*NAMES, key})
+    code, printed = infold(shop, "env", "drop", "dev", "--yes")
+    assert (code, printed) == (
+        0,
+        "Dropped the environment dev, with 1 table of its own: daily.\n",
+    )
+    assert (folders(shop), known(shop)) == (set(NAMES), before)
+    assert api.ledger(shop).environments() == {}
+    assert key not in api.ledger(shop).newest_versions()
+
+
+def test_what_is_over_is_dropped(shop: Project) -> None:
+    """Only environments with a time to live that is over are dropped."""
+    key = built(shop, expires_at=api.now() - 1)
+    book = api.ledger(shop)
+    book.acquire("r3")
+    book.put_environment(Environment("other", "bob@host", 1))
+    book.put_environment(Environment("later", "bob@host", 1, api.now() + DAY))
+    book.close()
+
+    assert expire_environments(shop) == ("dev",)
+    assert key not in folders(shop)
+    assert [one.environment.name for one in list_environments(shop)] == ["later", "other"]
+    assert expire_environments(shop) == ()
+
+
+def test_a_run_of_production_drops_what_is_over(tmp_path: Path) -> None:
+    """A run of production drops an environment that is over and says so; it leaves any other, and
+    the tables of removed models that environments have are none of removed models.
+    """
+    shop = production(tmp_path / "shop")
+    assert infold(shop, "apply", "--yes")[0] == 0
+    key = built(shop)
+
+    _, printed = infold(shop, "run")
+    assert "dev" not in printed
+    assert "no longer" not in printed
+    assert key in folders(shop)
+    book = api.ledger(shop)
+    book.acquire("r3")
+    book.put_environment(replace(book.environments()["dev"], expires_at=1))
+    book.close()
+    _, printed = infold(shop, "run")
+    assert "the environment dev of ann@host had expired, and was dropped" in printed
+    assert key not in folders(shop)
+
+
+def test_a_saved_plan_is_not_outdated_by_it(tmp_path: Path) -> None:
+    """What is done in an environment leaves a saved plan of production what it was."""
+    shop = production(tmp_path / "shop")
+    assert infold(shop, "apply", "--yes")[0] == 0
+    change(shop, ("models/daily.sql", "FROM sessions", "FROM sessions WHERE true"))
+    plans = [tmp_path / name for name in ("before.json", "after.json")]
+    for plan in plans:
+        assert infold(shop, "plan", "--save", str(plan))[0] == 0
+        if plan == plans[0]:
+            built(shop)
+
+    before, after = (json.loads(plan.read_text(encoding="utf-8")) for plan in plans)
+    assert before["versions"] == after["versions"]
+    assert before.keys() == after.keys()
+
+
+def test_killed_at_each_write_point_of_a_drop(tmp_path: Path) -> None:
+    """Wherever a drop is killed, production stays, and a second drop finds all of the rest."""
+    log = tmp_path / "points"
+    count = 0
+    while True:
+        count += 1
+        shop = stand_up(tmp_path / str(count))
+        before = known(shop)
+        key = built(shop)
+        done = subprocess.run(
+            [sys.executable, "-m", "infold", "-C", str(shop.root), "env", "drop", "dev", "--yes"],
+            env={**os.environ, "INFOLD_CRASH_AT": str(count), "INFOLD_CRASH_LOG": str(log)},
+            capture_output=True,
+            check=False,
+        )
+        assert known(shop) == before
+        if done.returncode == 0:
+            break
+        assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+        infold(shop, "env", "drop", "dev", "--yes")
+        assert (known(shop), folders(shop)) == (before, set(NAMES))
+        assert key not in api.ledger(shop).newest_versions()
+    assert count > 15
+    points = log.read_text(encoding="utf-8")
+    assert f"delete {key}: after" in points
+    assert "ledger remove_environment: after commit" in points
+
+
+def test_keys_that_are_taken(shop: Project) -> None:
+    """A key is longer where the shorter one is another environment's, a model's or a folder's."""
+    key = built(shop, "other")
+    write(shop.root, {**SHOP, "infold.yml": INFOLD, "models/daily.sql": OTHER})
+
+    own = variant_of(shop).own["daily"]
+    assert own.startswith(key)
+    assert len(own) == len(key) + 8
+    (shop.warehouse / "shop" / own.upper()).mkdir()
+    longer = variant_of(shop).own["daily"]
+    assert len(longer) == len(key) + 16
+    assert variant_of(shop, "other").own["daily"] == key
+
+
+def test_a_plan_of_one(shop: Project) -> None:
+    """A plan names what differs from production and what follows; it writes nothing."""
+    write(shop.root, {**SHOP, "infold.yml": INFOLD, "models/daily.sql": OTHER})
+
+    code, printed = infold(shop, "plan", "--env", "dev")
+    assert code == 0
+    assert "environment dev" in printed
+    assert "1 of 2 models differs from production" in printed
+    assert "daily  breaking" in printed
+    assert "`infold run --env dev` carries this out." in printed
+    assert "production's tables are used of: clicks, sessions" in printed
+    _, printed = infold(shop, "plan", "--env", "dev", "--json")
+    found = json.loads(printed)
+    assert found["environment"] == "dev"
+    assert [step["model"] for step in found["steps"]] == ["daily"]
+    assert not found["left"]
+    assert api.ledger(shop).environments() == {}
+    for words in (["--save", "x"], ["--allow-downgrade"]):
+        assert infold(shop, "plan", "--env", "dev", *words)[0] == 2
+
+
+def test_a_table_of_an_unknown_definition_is_not_shared(shop: Project) -> None:
+    """Where nobody knows what production's table is of, the environment builds its own."""
+    assert variant_of(shop).own == {}
+    book = api.ledger(shop)
+    book.acquire("r2")
+    book.begin_run("r2", "run", 0, {})
+    book.begin_step("r2", "r2-1", 1, "sessions", "build", {})
+    unknown = Trace("sessions", "another", {"clicks": 1})
+    book.finish_step("r2-1", Outcome("sessions", 1, unknown, committed=False))
+    book.close()
+
+    found = variant_of(shop)
+    assert list(found.own) == ["sessions", "daily"]
+
+
+def test_tables_of_equal_content_are_known_by_their_cells(shop: Project) -> None:
+    """An own table is the same as production's only by all cells, with all columns."""
+    key = built(shop)
+
+    assert not same_contents(api.ledger(shop), api.lake(shop), "daily", key)
