@@ -26,7 +26,7 @@ from infold.core.record import (
     StepRecord,
 )
 from infold.core.stored_table import History, StoredLayout, TableMetadata
-from infold.core.swap import DoneSwap, Renaming, Swap
+from infold.core.swap import RenamedTables, SwapRecords
 from infold.core.trace import CellChange, CellState, Trace, Version
 from infold.core.type_changes import Type
 from infold.core.unchanged import Unchanged
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Ledger(Protocol):
+class Ledger(SwapRecords, Protocol):
     """
     Which version was built from which versions.
 
@@ -197,19 +197,6 @@ class Ledger(Protocol):
         the rows that go and those that come back. Its files stay known.
         """
 
-    def finish_swap(self, step: str, swap: Swap) -> None:
-        """
-        The step is done: names were exchanged. What describes a table goes with it, versions go on.
-
-        A step that is done already stays as it is.
-        """
-
-    def swaps(self) -> Sequence[DoneSwap]:
-        """The swaps whose replaced tables are kept, newest first."""
-
-    def forget_swap(self, id_: str) -> None:
-        """The tables that a swap replaced are not kept any more."""
-
     def destroy(self) -> None:
         """Remove the ledger itself; nothing may be written to it afterwards but ``release``."""
 
@@ -217,7 +204,7 @@ class Ledger(Protocol):
 # -- storage, read without a JVM -----------------------------------------------------------------
 
 
-class Lake(Protocol):
+class Lake(RenamedTables, Protocol):
     """The stored tables, read in-process from catalog and files, without a JVM."""
 
     def drop(self, table: str) -> bool:
@@ -241,20 +228,6 @@ class Lake(Protocol):
         Not all of them, but some ``tables``, where these are given. They go on being held back, or
         not. Raises as :meth:`hold_back`, and publishes nothing then.
         """
-
-    def rename(self, renamings: Sequence[Renaming]) -> bool:
-        """
-        Give tables other names, all at one instant for whoever reads the catalog once.
-
-        False, and nothing is changed, if the metadata of one is not where it is expected, or if
-        another table has a new name.
-        """
-
-    def folder_for_new(self, table: str) -> str | None:
-        """The folder for a table that is made; None for the usual one, where no table lies yet."""
-
-    def location(self, table: str) -> str | None:
-        """Where the table's newest metadata is, or None when there is no such table."""
 
     def is_free(self, table: str) -> bool:
         """Whether no table has this name, and no files are where one would be."""
