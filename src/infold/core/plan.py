@@ -13,6 +13,7 @@ from enum import StrEnum
 from infold.core.definition import Derivation, Redefinition
 from infold.core.files import IngestedFile, ListedFile
 from infold.core.interval import Interval, Ranges
+from infold.core.queries import SessionsQuery
 from infold.core.trace import Cause, CellChange, CellState, Trace
 from infold.messages.errors import InfoldError
 
@@ -188,6 +189,12 @@ class Action(StrEnum):
     """Compute the stale cells again and replace exactly these."""
     DERIVE = "derive"
     """Replace the table by rows that follow from its stored rows; no input is read."""
+    REFOLD = "refold"
+    """Make those sessions again that a changed definition ends elsewhere, and no others."""
+
+
+FROM_STORED_ROWS = (Action.DERIVE, Action.REFOLD)
+"""What is done for a changed definition where its rows follow, all or most, from stored ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +244,8 @@ class Step:
     """The event time at which this run's backfill of the model ends; None without a limit."""
     derivation: Derivation | None = None
     """How the new rows follow from the stored ones, where they do."""
+    stored_by: SessionsQuery | None = None
+    """The earlier definition, which the stored sessions follow, where they are folded again."""
 
     @property
     def stale_cells(self) -> Ranges:

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from infold.core.definition import How, Redefinition
 from infold.core.interval import MAX, Interval, Ranges
-from infold.core.plan import Action, ModelObservation, Reason, Step
+from infold.core.plan import FROM_STORED_ROWS, Action, ModelObservation, Reason, Step
 from infold.core.project import Node
 from infold.core.trace import Cause, Pending, merge_pending
 from infold.planning.buildable_cells import retained_range
@@ -26,8 +26,21 @@ FOLLOWS = "follows from stored rows: 0 input rows read"
 
 def derivable(draft: PlanDraft, node: Node, model: ModelObservation) -> Redefinition | None:
     """The change of a model's definition, if its new rows follow from its stored ones."""
+    change = changed_as_built(draft, node, model, How.DERIVE)
+    return None if change is None or change.derivation is None else change
+
+
+def changed_as_built(
+    draft: PlanDraft, node: Node, model: ModelObservation, how: How
+) -> Redefinition | None:
+    """
+    The change of a model's definition that is carried out in some way from its stored rows.
+
+    None where the rows are not those of the one definition that it was compared with, or are asked
+    to be built again.
+    """
     change, trace = model.redefined, model.trace
-    if change is None or change.how is not How.DERIVE or change.derivation is None:
+    if change is None or change.how is not how:
         return None
     if trace is None or change.before is None or change.before.fingerprint != trace.fingerprint:
         return None
@@ -72,7 +85,7 @@ def in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
     what the rows of its readers mean that were built from it.
     """
     every = tuple(steps)
-    first = [step for step in every if step.action is Action.DERIVE and not step.expected]
+    first = [step for step in every if step.action in FROM_STORED_ROWS and not step.expected]
     return (*reversed(first), *(step for step in every if step not in first))
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from infold.core.interval import MAX, MIN, Interval, Ranges, show_instant
 from infold.core.model import Kind
-from infold.core.plan import Action, ModelObservation, Observations, Plan, Step
+from infold.core.plan import FROM_STORED_ROWS, ModelObservation, Observations, Plan, Step
 from infold.core.project import Node, Project
 from infold.core.record import Receipt
 from infold.core.report import ModelState, State
@@ -209,7 +209,7 @@ def reads_nothing(step: Step, receipt: Receipt | None = None, *, timed: bool = T
     counts, and the number that was read. Only where lookups are expected too (not ``timed``), which
     have rows at no time, does the number that was read count alone.
     """
-    if step.action is Action.DERIVE:  # it has the stored rows
+    if step.action in FROM_STORED_ROWS:  # it has the stored rows
         return False
     if any(reason.cause in _WITHOUT_ROWS for reason in step.reasons):
         return False

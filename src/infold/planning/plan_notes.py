@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from infold.core.model import Override
-from infold.core.plan import Action, ModelObservation, Step
+from infold.core.plan import FROM_STORED_ROWS, Action, ModelObservation, Step
 from infold.core.project import Node
 from infold.core.trace import Cause
 
@@ -66,7 +66,7 @@ def _after_derivation(
 ) -> Iterator[str]:
     """That a derived table has stale cells, as it is derived from what it read before."""
     step = steps[node.name]
-    if step.action is not Action.DERIVE or step.trace is None:
+    if step.action not in FROM_STORED_ROWS or step.trace is None:
         return
     behind = any(diff.newest_version > diff.read_version for diff in model.inputs)
     if behind or step.trace.pending or any(entry.name in steps for entry in node.stored_inputs):

@@ -10,6 +10,7 @@ from infold.core.plan import Action, Plan, Step
 from infold.core.project import Project
 from infold.messages.errors import Spot
 from infold.planning.derivations import FOLLOWS
+from infold.planning.refolds import REFOLDS
 from infold.render import formatting
 
 _CLAUSES = {
@@ -77,7 +78,9 @@ def _cost(change: Redefinition, step: Step | None) -> str:
         return "a view: no rows of its own"
     if change.how is How.DERIVE and (step is None or step.action is Action.DERIVE):
         return FOLLOWS if step is not None else "not built by this plan"
-    if change.how not in (How.REBUILD, How.DERIVE):
+    if change.how is How.REFOLD and (step is None or step.action is Action.REFOLD):
+        return REFOLDS if step is not None else "not built by this plan"
+    if change.how not in (How.REBUILD, How.DERIVE, How.REFOLD):
         return "no row is written"
     why = "; the earlier one was not kept" if change.category is Category.UNKNOWN else ""
     if step is None:

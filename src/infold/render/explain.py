@@ -125,6 +125,7 @@ def _action_text(action: Action) -> str:
         Action.FOLD: "fold changed rows in",
         Action.RECOMPUTE: "recompute its stale cells",
         Action.DERIVE: "derive its rows from the stored ones",
+        Action.REFOLD: "change the sessions that end elsewhere now",
     }[action]
 
 

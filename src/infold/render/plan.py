@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from infold.core.interval import Granularity, Ranges
 from infold.core.model import Kind
 from infold.core.plan import (
+    FROM_STORED_ROWS,
     UP_TO_DATE,
     Action,
     FileDiff,
@@ -199,7 +200,7 @@ _FEW_CELLS = 14
 
 
 def _builds_whole(step: Step) -> bool:
-    return step.action in (Action.BUILD, Action.DERIVE)
+    return step.action in (Action.BUILD, *FROM_STORED_ROWS)
 
 
 def _row_note(step: Step | None, left: Skipped | None) -> str:
@@ -301,6 +302,8 @@ def _cells_text(node: Node, observed: Observations, step: Step) -> str:
     granularity = node.model.granularity
     if step.action is Action.FOLD and granularity is None:
         return "changed keys"
+    if step.action is Action.REFOLD:
+        return "sessions that may end elsewhere"
     redefined = any(reason.cause is Cause.REDEFINED for reason in step.reasons)
     if _builds_whole(step) and not redefined:
         return "the whole table"

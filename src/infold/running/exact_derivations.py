@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from infold.core.plan import Action, PlanOptions, Step
+from infold.core.plan import FROM_STORED_ROWS, PlanOptions, Step
 from infold.core.ports import Engine
 
 
@@ -31,7 +31,7 @@ class ExactDerivations:
 
         An expected one is checked once its inputs are built: they may have other types then.
         """
-        derive = (s for s in steps if s.action is Action.DERIVE and not s.expected)
+        derive = (s for s in steps if s.action in FROM_STORED_ROWS and not s.expected)
         return [step for step in derive if step.model not in self._checked]
 
     def refuse(self, engine: Engine, steps: Iterable[Step]) -> bool:

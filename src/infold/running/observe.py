@@ -130,8 +130,13 @@ class Observer:
         redefined = {n: change for n, change in changes.items() if change.how is not How.RESTAMP}
         models = {
             node.name: replace(
-                self._model(node, traces.get(node.name), heads, entries.get(node.name, 0)),
-                redefined=redefined.get(node.name),
+                self._model(
+                    node,
+                    traces.get(node.name),
+                    heads,
+                    entries.get(node.name, 0),
+                    redefined.get(node.name),
+                ),
                 inputs_kept=frozenset(
                     entry.name
                     for entry in node.stored_inputs
@@ -220,14 +225,21 @@ class Observer:
                 )
 
     def _model(
-        self, node: Node, trace: Trace | None, heads: Mapping[str, Version], entries: int
+        self,
+        node: Node,
+        trace: Trace | None,
+        heads: Mapping[str, Version],
+        entries: int,
+        change: Redefinition | None,
     ) -> ModelObservation:
         head = heads.get(node.name)
         fresh = trace is None or trace.fingerprint != node.fingerprint
         again = fresh or node.name in self.restated  # then all files are ingested again
         files = self._file_diff(node, fresh=again) if node.model.kind is Kind.EVENTS else None
+        # What is folded again has its old rows still, so it matters what changed since.
+        rebuilt = fresh and (change is None or change.how is not How.REFOLD)
         inputs = tuple(
-            self._input_diff(node, entry.name, trace, heads, fresh=fresh)
+            self._input_diff(node, entry.name, trace, heads, fresh=rebuilt)
             for entry in node.stored_inputs
         )
         if any(diff.changes for diff in inputs):  # what one changes is built from the others too
@@ -248,6 +260,7 @@ class Observer:
             rows=head.rows if head else 0,
             as_of=self._as_of(node, head),
             newest_entry=entries,
+            redefined=change,
         )
 
     def _as_of(self, node: Node, head: Version | None) -> int | None:
