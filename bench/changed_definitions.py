@@ -8,11 +8,11 @@ from pathlib import Path
 
 from bench import runs
 from bench.cells import all_built, many
-from bench.first_builds import year_of_events
+from bench.first_builds import forget, year_of_events
 from bench.generate import history
 from bench.measure import Clock, Line, Size, alternately, ratio
 from bench.processes import infold
-from bench.project import DATA, lay_out
+from bench.project import DATA, SESSIONS, lay_out, with_history
 
 from infold import api
 from infold.declare.definitions import definitions_of
@@ -103,6 +103,51 @@ def column_in_a_chain(size: Size) -> list[Line]:
             0.35,
             detail=f"{ours} against {theirs}",
         ),
+    ]
+
+
+def other_gap(size: Size) -> list[Line]:
+    """A gap of 20 minutes instead of 30, and back, against a first build of the same sessions."""
+    shape = year_of_events(size)
+    root, _ = with_history(f"t-{size.scale}", shape)
+    forget(root)
+    file = root / "models" / "sessions.sql"
+    file.write_text(SESSIONS)
+    runs.run(root, ["events", "sessions"])  # both warm
+    project = api.open_project(root)
+    runs.large_session(project)
+    smaller, larger, first = Clock(), Clock(), Clock()
+    read: list[str] = []
+
+    def change(gap: str, clock: Clock) -> None:
+        file.write_text(SESSIONS.replace("30 minutes", gap))
+        cost = runs.run(root, ["sessions"])
+        assert [str(step.action) for step, _ in cost.result.steps] == ["refold"]
+        clock.add(cost.step("sessions"))
+        read.append(f"{cost.receipt('sessions').read:,}")
+
+    def build() -> None:
+        file.write_text(SESSIONS)
+        api.forget(api.open_project(root), ["sessions"])
+        first.add(runs.run(root, ["sessions"]).step("sessions"))
+
+    alternately(
+        size.repeats,
+        build,
+        lambda: change("20 minutes", smaller),
+        lambda: change("30 minutes", larger),
+    )
+    return [
+        Line(
+            f"sessions with a gap of {what}, against their first build",
+            ratio(clock, first),
+            0.25,
+            detail=f"{clock} against {first}; {rows} of {shape.events:,} rows read",
+        )
+        for what, clock, rows in (
+            ("20 minutes instead of 30", smaller, read[0]),
+            ("30 minutes instead of 20", larger, read[1]),
+        )
     ]
 
 

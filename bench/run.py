@@ -56,6 +56,7 @@ CASES: dict[str, Case] = {
     "q": session_kinds.one_early_event,
     "r": changed_definitions.plan_of_a_change,
     "s": changed_definitions.column_in_a_chain,
+    "t": changed_definitions.other_gap,
 }
 
 HERE = Path(__file__).parent

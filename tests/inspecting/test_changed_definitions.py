@@ -47,7 +47,7 @@ def test_nothing_changed() -> None:
 @pytest.mark.parametrize(
     ("files", "model", "change"),
     [
-        (GAP, "sessions", (Category.BREAKING, How.REBUILD)),
+        (GAP, "sessions", (Category.BREAKING, How.REFOLD)),
         (SAME, "daily", (Category.NONE, How.RESTAMP)),
         (
             spoilt("models/daily.sql", "FROM sessions", "FROM sessions /* all */"),
@@ -118,7 +118,7 @@ def test_a_table_that_waits_for_its_definition() -> None:
     ledger = built(project())
     keep_definitions(project(GAP), ledger, definitions_of(project(GAP)))
 
-    assert found(project(GAP), ledger) == {"sessions": (Category.BREAKING, How.REBUILD)}
+    assert found(project(GAP), ledger) == {"sessions": (Category.BREAKING, How.REFOLD)}
     assert found(project(), ledger) == {}  # the table is as the files say
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from infold.core.plan import Plan
+from infold.core.plan import Action, Plan
 from infold.core.project import Project
 from infold.running.observe import Observer
 from infold.system.process_lock import inherited_descriptors
@@ -85,15 +85,13 @@ def _new_session(project: Project, size: Size) -> Any:
 def run_size(looking: Observer, first: Plan) -> Size:
     """How a run is sized: by the rows it is known to read, the files it takes in, the history."""
     files = sum(file.size for step in first.steps if step.files for file in step.files.new)
-    if first.rows_to_read > LARGE_ROWS or files > LARGE_BYTES:
-        return "large"
     heads = looking.ledger.newest_versions()
+    refolds = [step.model for step in first.steps if step.action is Action.REFOLD]
+    rows = first.rows_to_read + sum(heads[name].rows for name in refolds if name in heads)
+    if rows > LARGE_ROWS or files > LARGE_BYTES:
+        return "large"
     stored = [heads[step.model].rows for step in first.steps if step.model in heads]
-    if (
-        first.rows_to_read > MEDIUM_ROWS
-        or files > MEDIUM_BYTES
-        or max(stored, default=0) > MEDIUM_HISTORY
-    ):
+    if rows > MEDIUM_ROWS or files > MEDIUM_BYTES or max(stored, default=0) > MEDIUM_HISTORY:
         return "medium"
     return "small"
 

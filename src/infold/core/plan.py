@@ -15,6 +15,7 @@ from infold.core.files import IngestedFile, ListedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.model import OnLoss
 from infold.core.project import Stretch
+from infold.core.queries import SessionsQuery
 from infold.core.trace import Cause, CellChange, CellState, Trace
 from infold.messages.errors import InfoldError
 
@@ -203,11 +204,13 @@ class Action(StrEnum):
     """Divide the table's rows into other cells, in the ledger alone; no row is written."""
     EVOLVE = "evolve"
     """Give stored columns other names; no row is read or written."""
+    REFOLD = "refold"
+    """Make those sessions again that a changed definition ends elsewhere, and no others."""
 
     @property
     def of_own_rows(self) -> bool:
         """Whether it is about the rows that the table has, whatever its inputs have."""
-        return self in (Action.DERIVE, Action.REBUCKET, Action.EVOLVE)
+        return self in (Action.DERIVE, Action.REBUCKET, Action.EVOLVE, Action.REFOLD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +262,8 @@ class Step:
     """How the new rows follow from the stored ones, where they do."""
     renamed: tuple[tuple[str, str], ...] = ()
     """Of a step that evolves: stored columns and their new names."""
+    stored_by: SessionsQuery | None = None
+    """The earlier definition, which the stored sessions follow, where they are folded again."""
 
     @property
     def stale_cells(self) -> Ranges:

@@ -74,7 +74,7 @@ def _is_partial(node: Node, step: Step) -> bool:
     Whether a step builds only a part of its cells: which one is known when its inputs
     are built.
     """
-    if step.action is Action.FOLD:
+    if step.action in (Action.FOLD, Action.REFOLD):
         return True
     follows = step.expected and node.model.kind is Kind.INCREMENTAL_TABLE
     return follows and not any(reason.cause in _WHOLLY for reason in step.reasons)

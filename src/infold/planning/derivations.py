@@ -32,10 +32,23 @@ FORWARD = "forward-only: cells before {} keep their rows"
 
 def derivable(draft: PlanDraft, node: Node, model: ModelObservation) -> Redefinition | None:
     """The change of a model's definition, if its new rows follow from its stored ones."""
+    if model.redefined is not None and model.redefined.effective_from is not None:
+        return model.redefined  # ``forward_only`` has seen to the rest
+    change = changed_as_built(draft, node, model, How.DERIVE)
+    return None if change is None or change.derivation is None else change
+
+
+def changed_as_built(
+    draft: PlanDraft, node: Node, model: ModelObservation, how: How
+) -> Redefinition | None:
+    """
+    The change of a model's definition that is carried out in some way from its stored rows.
+
+    None where the rows are not those of the one definition that it was compared with, or are asked
+    to be built again.
+    """
     change, trace = model.redefined, model.trace
-    if change is not None and change.effective_from is not None:
-        return change  # ``forward_only`` has seen to the rest
-    if change is None or change.how is not How.DERIVE or change.derivation is None:
+    if change is None or change.how is not how:
         return None
     if trace is None or change.before is None or change.before.fingerprint != trace.fingerprint:
         return None

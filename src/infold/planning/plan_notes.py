@@ -65,6 +65,7 @@ _DONE = {
     Action.DERIVE: "rows are derived",
     Action.REBUCKET: "rows are in their new cells",
     Action.EVOLVE: "columns have their names",
+    Action.REFOLD: "sessions end where they should",
 }
 
 

@@ -9,6 +9,7 @@ steps that depend on another step are *expected*, and the run plans again before
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from infold.core.interval import Ranges
@@ -18,6 +19,7 @@ from infold.core.plan import (
     UP_TO_DATE,
     Action,
     FileDiff,
+    InputDiff,
     ModelObservation,
     Observations,
     Plan,
@@ -33,6 +35,7 @@ from infold.planning.incremental_tables import incremental_table
 from infold.planning.plan_draft import PlanDraft, changes_rows
 from infold.planning.plan_notes import plan_notes
 from infold.planning.rebuckets import rebucket_table
+from infold.planning.refolds import refold_step
 from infold.planning.staleness import (
     entry_reasons,
     newest_version,
@@ -123,10 +126,18 @@ class _Planner(PlanDraft):
         fed = [diff for diff in model.inputs if not node.is_lookup(diff.name)]
         rows = sum(cell.rows for diff in fed for cell in diff.cells)
         first = whole_table_reason(node, model) or next(iter(self.restate_reasons(node)), None)
+        mostly_new = self._mostly_new(model, fed, rows)
         if first is not None:
-            return self.make_step(node, Action.BUILD, [replace(first, rows=rows)])
+            refold = None if mostly_new else refold_step(self, node, model)
+            return refold or self.make_step(node, Action.BUILD, [replace(first, rows=rows)])
         gap = (node.query.gap or 0) if node.query else 0
         reasons = [*self.stale_reasons(node, model, gap), *entry_reasons(model)]
+        if not reasons:
+            return None
+        return self.make_step(node, Action.BUILD if mostly_new else Action.FOLD, reasons)
+
+    def _mostly_new(self, model: ModelObservation, fed: Sequence[InputDiff], rows: int) -> bool:
+        """Whether most of the ``rows`` that feed a model are to be read since its trace."""
         changed = sum(c.added + c.removed for diff in fed for c in diff.changes)
         changed += 2 * sum(
             diff.changed_keys.rows for diff in model.inputs if diff.changed_keys
@@ -138,9 +149,7 @@ class _Planner(PlanDraft):
         for diff in fed:  # as it will be once the steps before this one are done
             coming, there = self._expected_changes(diff.name)
             changed, rows = changed + coming, max(rows, there)
-        if reasons and (replaced or changed * 2 > rows > 0):
-            return self.make_step(node, Action.BUILD, reasons)
-        return self.make_step(node, Action.FOLD, reasons) if reasons else None
+        return replaced or changed * 2 > rows > 0
 
     def _expected_changes(self, name: str) -> tuple[int, int]:
         """About how many rows of an input the plan changes, and how many it has then."""

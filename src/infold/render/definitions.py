@@ -10,7 +10,7 @@ from infold.core.model import Kind, OnLoss
 from infold.core.plan import Action, Plan, Step
 from infold.core.project import Project
 from infold.messages.errors import Spot
-from infold.planning.derivations import EVOLVES, FOLLOWS, FORWARD
+from infold.planning.derivations import FORWARD
 from infold.render import formatting
 
 _CLAUSES = {
@@ -79,23 +79,29 @@ def _rows(change: Redefinition, step: Step | None) -> Iterator[list[str]]:
     yield [model, category, _cost(change, step), ""]
 
 
+_OF_OWN_ROWS = {
+    How.DERIVE: Action.DERIVE,
+    How.EVOLVE: Action.EVOLVE,
+    How.REBUCKET: Action.REBUCKET,
+    How.REFOLD: Action.REFOLD,
+}
+"""The actions that are about the rows that a table has; the reason of a step says what it costs."""
+
+
 def _cost(change: Redefinition, step: Step | None) -> str:
     """What carrying out a change costs, in a line."""
     if change.category is Category.REMOVED:
         return "its table stays as it is"
     if change.after is not None and change.after.model.kind is Kind.VIEW:
         return "a view: no rows of its own"
-    if change.how is How.EVOLVE and (step is None or step.action is Action.EVOLVE):
-        return EVOLVES if step is not None else "not built by this plan"
     if change.refused is not None:
         return f"refused: {dict(change.refused.facts).get('why', change.refused.what)}"
     if change.effective_from is not None:
         return FORWARD.format(show_instant(change.effective_from))
-    if change.how is How.DERIVE and (step is None or step.action is Action.DERIVE):
-        return FOLLOWS if step is not None else "not built by this plan"
-    if change.how is How.REBUCKET and (step is None or step.action is Action.REBUCKET):
+    action = _OF_OWN_ROWS.get(change.how)
+    if action is not None and (step is None or step.action is action):
         return step.reasons[0].detail if step is not None else "not built by this plan"
-    if change.how not in (How.REBUILD, How.DERIVE, How.REBUCKET, How.EVOLVE):
+    if action is None and change.how is not How.REBUILD:
         return "no row is written"
     why = "; the earlier one was not kept" if change.category is Category.UNKNOWN else ""
     if step is None:

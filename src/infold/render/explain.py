@@ -127,6 +127,7 @@ def _action_text(action: Action) -> str:
         Action.DERIVE: "derive its rows from the stored ones",
         Action.REBUCKET: "divide its rows into other cells",
         Action.EVOLVE: "give its columns other names",
+        Action.REFOLD: "change the sessions that end elsewhere now",
     }[action]
 
 

@@ -303,6 +303,8 @@ def _cells_text(node: Node, observed: Observations, step: Step) -> str:
     granularity = node.model.granularity
     if step.action is Action.FOLD and granularity is None:
         return "changed keys"
+    if step.action is Action.REFOLD:
+        return "sessions that may end elsewhere"
     redefined = any(reason.cause is Cause.REDEFINED for reason in step.reasons)
     if _builds_whole(step) and not redefined:
         return "the whole table"

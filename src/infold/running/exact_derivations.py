@@ -15,6 +15,9 @@ from infold.core.ports import Engine
 from infold.messages import apply_errors
 from infold.messages.errors import InfoldError
 
+_OF_TYPES = (Action.DERIVE, Action.REFOLD)
+"""The actions that are exact only if values have the types of those that are stored."""
+
 
 @dataclass
 class ExactDerivations:
@@ -33,7 +36,7 @@ class ExactDerivations:
 
         An expected one is checked once its inputs are built: they may have other types then.
         """
-        derive = (s for s in steps if s.action is Action.DERIVE and not s.expected)
+        derive = (s for s in steps if s.action in _OF_TYPES and not s.expected)
         return [step for step in derive if step.model not in self._checked]
 
     def refuse(self, engine: Engine, steps: Iterable[Step]) -> frozenset[str]:

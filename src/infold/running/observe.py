@@ -133,8 +133,13 @@ class Observer:
                 self._refused.setdefault(name, change.refused)
         models = {
             node.name: replace(
-                self._model(node, traces.get(node.name), heads, entries.get(node.name, 0)),
-                redefined=redefined.get(node.name),
+                self._model(
+                    node,
+                    traces.get(node.name),
+                    heads,
+                    entries.get(node.name, 0),
+                    redefined.get(node.name),
+                ),
                 inputs_kept=frozenset(
                     entry.name
                     for entry in node.stored_inputs
@@ -225,7 +230,12 @@ class Observer:
                 )
 
     def _model(
-        self, node: Node, trace: Trace | None, heads: Mapping[str, Version], entries: int
+        self,
+        node: Node,
+        trace: Trace | None,
+        heads: Mapping[str, Version],
+        entries: int,
+        change: Redefinition | None,
     ) -> ModelObservation:
         head = heads.get(node.name)
         fresh = trace is None or trace.fingerprint != node.fingerprint
@@ -234,8 +244,10 @@ class Observer:
         if node.model.kind is Kind.EVENTS and node.name not in self.project.shared:
             files = self._file_diff(node, fresh=again)
         earlier = () if fresh or trace is None else self._stretches_of(trace)
+        # What is folded again has its old rows still, so it matters what changed since.
+        rebuilt = fresh and (change is None or change.how is not How.REFOLD)
         inputs = tuple(
-            self._input_diff(node, name, trace, heads, earlier, fresh=fresh)
+            self._input_diff(node, name, trace, heads, earlier, fresh=rebuilt)
             for name in inputs_in_force(node, earlier)
         )
         if any(diff.changes for diff in inputs):  # what one changes is built from the others too
@@ -257,6 +269,7 @@ class Observer:
             as_of=self._as_of(node, head),
             newest_entry=entries,
             earlier=earlier,
+            redefined=change,
         )
 
     def _stretches_of(self, trace: Trace) -> tuple[Stretch, ...]:

@@ -146,6 +146,8 @@ class SparkEngine:
     def derives_exactly(self, step: Step) -> bool:
         """As ``ports.Engine.derives_exactly``."""
         with self.work("") as work:
+            if step.action is Action.REFOLD:
+                return sessions_build.refolds_exactly(work, step)
             return derived.derives_exactly(work, step)
 
     def concurrent(self, number: int) -> SparkEngine:

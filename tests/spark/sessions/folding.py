@@ -323,10 +323,24 @@ class FoldedSessions:
 
     # -- sessions
 
+    def redefine(self, ends: Ends | None = None, **options: Any) -> FoldedSessions:
+        """Change where sessions end, of the events that the table has, and compare."""
+        before, self.query = self.query, replace(self.query, **options)
+        if ends is not None:
+            self.ends = replace(ends, entries=self.ends.entries if self.ends else ())
+        versions, self.versions = self.versions, self.versions[: self.built + 1]
+        self._carry_out(Action.REFOLD, self.built, before)
+        self.versions = versions
+        return self
+
     def run(self) -> FoldedSessions:
         """Bring the sessions up to date, and compare table and ledger with the reference."""
-        upto = len(self.versions) - 1
         action = Action.FOLD if self.tables.snapshots else Action.BUILD
+        return self._carry_out(action, len(self.versions) - 1)
+
+    def _carry_out(
+        self, action: Action, upto: int, stored_by: SessionsQuery | None = None
+    ) -> FoldedSessions:
         step = Step(
             model="sessions",
             action=action,
@@ -340,7 +354,10 @@ class FoldedSessions:
             previous_trace=Trace(
                 "sessions", "f", {"clicks": self.built}, applied_entry=self.applied
             ),
+            stored_by=stored_by,
         )
+        if stored_by is not None:
+            assert kind.refolds_exactly(self._work(), step)
         announced: list[Outcome] = []
         before = dict(self.ledger.states["sessions"])
 
@@ -381,7 +398,7 @@ class FoldedSessions:
         )
         if not self.query.numbered:
             return found
-        return numbered(found, self.query.owner_column, lambda row: self._id(self._whose(row), row))
+        return numbered(found, self.query.owner_column, lambda row: self._id(self.whose(row), row))
 
     def nobody(self) -> int:
         """How many events are in no session, in quarantine or not."""
@@ -405,7 +422,7 @@ class FoldedSessions:
         """Table equals reference, ids are what they say, and the ledger's cells are the table's."""
         found = self.rows()
         for row in found:
-            assert row.pop("session_id") == self._id(self._whose(row), row)
+            assert row.pop("session_id") == self._id(self.whose(row), row)
         assert difference(self.expected(), found) == ""
         table = self.tables.read("sessions")
         counted = cell_stats(
@@ -431,7 +448,7 @@ class FoldedSessions:
         text = f"{whose}|{row['session_start']}"
         return hashlib.md5(text.encode()).hexdigest()
 
-    def _whose(self, row: Row) -> str:
+    def whose(self, row: Row) -> str:
         """What a session is of, as its id says it."""
         own = row[self.query.user]
         if self.query.fallback is None:

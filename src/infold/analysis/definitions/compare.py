@@ -16,6 +16,7 @@ from infold.analysis.definitions.keys import key_differences, sql_words
 from infold.analysis.definitions.losses import losses as losses_of
 from infold.analysis.definitions.meanings import Meaning, Meanings, given
 from infold.analysis.definitions.query_differences import query_differences
+from infold.analysis.definitions.refolded import ends_differ, stored_sessions_tell
 from infold.analysis.definitions.renamed import renamed_columns
 from infold.analysis.definitions.session_inputs import input_form
 from infold.core.definition import Category, Difference, How, Loss, Lost, Redefinition
@@ -106,6 +107,8 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
     how = how if stored else How.NOTHING
     if derived is not None:
         how = How.DERIVE
+    elif ends_differ(keys.content) and _refolds(before, after):
+        how = How.REFOLD
     nodes = before.node, node
     return Redefinition(
         node.name, category, differences, how, *nodes, kept, losses, derived, destroys
@@ -114,6 +117,15 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
 
 def _renamed(old: str, new: str) -> Difference:
     return Difference("column", new, old, new)
+
+
+def _refolds(before: Meaning, after: Meaning) -> bool:
+    """Whether two definitions make sessions of the same events, in the same columns and states."""
+    one, two = before.node, after.node
+    if not stored_sessions_tell(one, two) or not _same_order(before, after):
+        return False
+    same = _names(before) == _names(after) == _kept(before, after)
+    return same and _same_fields(before, after) and not _states_differ(one, two)
 
 
 def _same_fields(before: Meaning, after: Meaning) -> bool:

@@ -30,7 +30,7 @@ from infold.core.trace import CellState, changes_of_rewrite
 from infold.spark.content import cell_of, cell_stats, content, micros, type_of
 from infold.spark.frame_schema import returns
 from infold.spark.inputs.feed import Feed, foldable
-from infold.spark.sessions import quarantine, unassigned
+from infold.spark.sessions import quarantine, refold, unassigned
 from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.components import query_of
 from infold.spark.sessions.cuts import cuts_of
@@ -65,11 +65,20 @@ MOST_TO_DIVIDE = 200_000
 
 
 def carry_out(work: Work, step: Step, announce: Prepared) -> Outcome:
-    """Build the table, or fold in what changed in its input since the step's trace."""
+    """Build the table, or fold in what changed since the step's trace: input, or definition."""
     node = work.project[step.model]
-    if step.action is Action.FOLD and foldable(work, node, step):
+    folds = step.action is Action.FOLD and foldable(work, node, step)
+    if folds or step.action is Action.REFOLD:
         return fold(work, node, step, announce)
     return _build(work, node, step)
+
+
+def refolds_exactly(work: Work, step: Step) -> bool:
+    """Whether the stored sessions can be changed into those of the new definition, part by part."""
+    events = refold.events_as_folded(work, step)
+    if events is None:
+        return False
+    return refold.refolds_exactly(work, step, build(events, query_of(work, step)).schema)
 
 
 def build(

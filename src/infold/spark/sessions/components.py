@@ -28,7 +28,7 @@ from infold.spark.content import column, micros, time_predicate, type_of
 from infold.spark.frame_schema import FrameColumn, returns
 from infold.spark.inputs.changed_keys import SMALL
 from infold.spark.inputs.feed import Feed
-from infold.spark.sessions import quarantine
+from infold.spark.sessions import quarantine, refold
 from infold.spark.sessions.aggregate_state import FirstOrLast
 from infold.spark.sessions.cuts import cuts_of
 from infold.spark.sessions.cuts.silence import longest_silence
@@ -41,12 +41,13 @@ from infold.spark.sessions.frames import (
     EVENTS,
     ISLANDS,
     OWNER,
+    QUIET,
     SPAN_OWNER,
     START,
     USER_VALUE,
 )
 from infold.spark.sessions.input_changes import INPUT_CHANGES, REMOVED, InputChanges, can_merge
-from infold.spark.sessions.islands import are_parted, compiled_aggregates
+from infold.spark.sessions.islands import are_parted, compiled_aggregates, quiet_before
 from infold.spark.sessions.stored import restored_columns, stored_owner
 from infold.spark.step_context import Work
 
@@ -114,6 +115,8 @@ class Components:
 
     def _times_to_look_at(self) -> Ranges:
         """The times at which a session lies that the step may change."""
+        if self.step.stored_by is not None:
+            return Ranges.ever()
         far = longest_silence(self.query)
         near = self.feed.times.widen(far, far) | Ranges.of(
             EVER
@@ -128,9 +131,23 @@ class Components:
     @returns(COMPONENTS)
     def find(self) -> DataFrame:
         """One row for each component: its span, merged states, stored keys, and ``AGAIN``."""
-        return self._merged_components(
-            self._changed_and_manual_spans().localCheckpoint()
-        ).localCheckpoint()
+        changes = self._changed_spans().localCheckpoint()
+        if self.step.stored_by is not None:
+            self.small = changes.count() <= SMALL
+        return self._merged_components(changes).localCheckpoint()
+
+    @returns(CHANGE_SPANS)
+    def _changed_spans(self) -> DataFrame:
+        """What a change of the input, of manual entries, or of the definition is about."""
+        found = self._changed_and_manual_spans()
+        if self.step.stored_by is None:
+            return found
+        table, owner = self.work.tables.read(self.step.model), found.schema[OWNER].dataType
+        spans = refold.spans_that_change(
+            table, self.entries, self.step.stored_by, self.query, owner
+        )
+        rows = spans.withColumn(EVENTS, F.lit(0).cast("bigint"))
+        return found.unionByName(rows, allowMissingColumns=True)
 
     @returns(CHANGE_SPANS)
     def _changed_and_manual_spans(self) -> DataFrame:
@@ -172,14 +189,14 @@ class Components:
         query, inner = self.query, self.cuts.inner
         by_start = Window.partitionBy(OWNER).orderBy(START)
         reached = F.max(END).over(by_start.rowsBetween(Window.unboundedPreceding, -1))
-        begins = F.when(reached.isNull() | are_parted(query, reached, F.col(START)), 1)
+        parted = (reached < F.col(START)) & are_parted(query, reached, F.col(START))
+        begins = F.when(reached.isNull() | parted, 1)
+        number = F.sum(_BEGINS).over(by_start.rowsBetween(Window.unboundedPreceding, 0))
         numbered = (
             self._participants(changes)
             .withColumn(_BEGINS, begins.otherwise(0))
-            .withColumn(
-                _NUMBER,
-                F.sum(_BEGINS).over(by_start.rowsBetween(Window.unboundedPreceding, 0)),
-            )
+            .withColumn(QUIET, quiet_before(F.col(_BEGINS), reached, F.col(START)))
+            .withColumn(_NUMBER, number)
         )
         if query.cuts_within_islands or self.may_quarantine:
             numbered = self._from_first_change(numbered)

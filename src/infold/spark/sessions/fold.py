@@ -9,6 +9,8 @@ ones; a session that comes out as it was is left alone.
 
 A fold is a handful of Spark actions: the input's changes, the components, their totals, the commit;
 two more when events are read again.
+
+After a change of the definition the same is done with the sessions that it changes (``refold``).
 """
 
 from __future__ import annotations

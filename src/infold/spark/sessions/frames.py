@@ -27,6 +27,10 @@ WHOLE_USER, WHOLE_USER_AT = "__whole_user", "__whole_user_at"
 """A session's user by all of its events, and when one names it."""
 EVENT_COUNT, USER_VALUE, USER_AT = "_events_n", "_user_v", "_user_at"
 """State columns of the aggregates that infold adds: the number of events, the user, and when."""
+SILENCE = "_silence"
+"""The state column with a silence that is at least as long as any within an island."""
+QUIET = "__quiet"
+"""How long an owner was silent before an event, or before an island that joins the one before."""
 SPAN_OWNER, SPAN_START, SPAN_END = "__span_owner", "__span_start", "__span_end"
 """A span of time of one owner, both ends included."""
 AGAIN = "__again"
@@ -53,6 +57,7 @@ PREPARED_EVENTS = FrameSchema(
 NUMBERED_EVENTS = PREPARED_EVENTS.plus(
     "a prepared event with its island",
     FrameColumn(ISLAND, ANY, "int or bigint: the island's number among those of its owner, from 1"),
+    FrameColumn(QUIET, "bigint", "the silence before it; 0 for an island's first", "gap"),
 )
 
 ISLANDS = FrameSchema(

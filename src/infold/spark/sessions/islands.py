@@ -9,6 +9,7 @@ neighbouring events alone. Where sessions end within an island is for ``divide``
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Window
@@ -20,6 +21,7 @@ from infold.spark.frame_schema import returns
 from infold.spark.sessions.aggregate_state import EvaluationMode, StateColumn, orderable
 from infold.spark.sessions.aggregates import CompiledAggregates, compile_aggregates
 from infold.spark.sessions.cuts import cuts_of
+from infold.spark.sessions.cuts.silence import silence_of, silence_state
 from infold.spark.sessions.frames import (
     END,
     EVENTS,
@@ -28,6 +30,7 @@ from infold.spark.sessions.frames import (
     NUMBERED_EVENTS,
     OWNER,
     PREPARED_EVENTS,
+    QUIET,
     SPAN_END,
     SPAN_OWNER,
     SPAN_START,
@@ -42,7 +45,9 @@ def compiled_aggregates(events: DataFrame, query: SessionsQuery) -> CompiledAggr
     """The query's aggregates, compiled against its input."""
     keys = [key_column(at) for at, _ in enumerate(_order_columns(events, query))]
     outputs = (query.chosen_user, *query.outputs) if query.chosen_user else query.outputs
-    return compile_aggregates(query.aggregates, outputs, events, keys)
+    found = compile_aggregates(query.aggregates, outputs, events, keys)
+    silence = silence_state(query)
+    return found if silence is None else replace(found, parts=(*found.parts, silence))
 
 
 def owner_of_event(query: SessionsQuery) -> Column:
@@ -143,7 +148,14 @@ def with_island_numbers(
     begins = F.when(before.isNull() | are_parted(query, before, F.col(TIME)), 1).otherwise(0)
     so_far = by_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     marked = events.withColumn(_BEGINS_ISLAND, begins)
+    if silence_of(query) is not None:
+        marked = marked.withColumn(QUIET, quiet_before(F.col(_BEGINS_ISLAND), before, F.col(TIME)))
     return marked.withColumn(ISLAND, F.sum(_BEGINS_ISLAND).over(so_far)).drop(_BEGINS_ISLAND)
+
+
+def quiet_before(begins: Column, before: Column, after: Column) -> Column:
+    """The silence between two instants; 0 at what ``begins`` (1) an island."""
+    return F.when(begins == 1, F.lit(0)).otherwise(F.greatest(after - before, F.lit(0)))
 
 
 def aggregated_by(

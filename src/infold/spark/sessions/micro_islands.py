@@ -18,6 +18,7 @@ alone (see ``bench/sessions_kernel.py``).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 
 from pyspark import StorageLevel
@@ -29,8 +30,15 @@ from infold.spark.frame_schema import FrameColumn, returns
 from infold.spark.jvm.spark_session import settings_for_union
 from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.cuts import cuts_of
-from infold.spark.sessions.frames import END, EVENTS, ISLANDS, OWNER, START, TIME
-from infold.spark.sessions.islands import are_parted, events_within, islands_of, spans_of
+from infold.spark.sessions.cuts.silence import silence_in_bucket
+from infold.spark.sessions.frames import END, EVENTS, ISLANDS, OWNER, QUIET, SILENCE, START, TIME
+from infold.spark.sessions.islands import (
+    are_parted,
+    events_within,
+    islands_of,
+    quiet_before,
+    spans_of,
+)
 from infold.spark.sessions.packed_values import (
     BUCKET,
     LONGEST_BUCKET,
@@ -70,9 +78,10 @@ def quick_islands(
 
     ``slices`` are the same events by time, or none of them.
     """
-    words = words_of(events, compiled, values)
+    in_buckets = _in_buckets(compiled, query)
+    words = words_of(events, in_buckets, values)
     if words is None:
-        return _islands_of_plain_values(events, query, compiled, slices)
+        return _islands_of_plain_values(events, query, in_buckets, slices)
     plan = _Aggregation(query, words.compiled, words.columns(_bucket_length(query)))
     if slices.borders:
         found, ties = _islands_across_slices(plan, slices, words.is_tied())
@@ -83,11 +92,18 @@ def quick_islands(
     if ties == 0:
         return words.with_values(found)
     if ties > TIES:
-        return _islands_of_plain_values(events, query, compiled, slices)
+        return _islands_of_plain_values(events, query, in_buckets, slices)
     plain = words.with_values(found.where(~words.is_tied()))
     tied = found.where(words.is_tied())
     read_again = events_within(events, F.broadcast(spans_of(tied)))
     return plain.unionByName(islands_of(read_again, query, compiled))
+
+
+def _in_buckets(compiled: CompiledAggregates, query: SessionsQuery) -> CompiledAggregates:
+    """The aggregates of events in buckets, where the silence between two is not known."""
+    sql = silence_in_bucket(_bucket_length(query))
+    parts = (replace(part, events=sql) if part.name == SILENCE else part for part in compiled.parts)
+    return replace(compiled, parts=tuple(parts))
 
 
 @returns(ISLANDS)
@@ -167,6 +183,7 @@ class _Aggregation:
         before = F.lag(END).over(by_time)
         parted = are_parted(query, before, F.col(START))
         self._begins = F.when(before.isNull() | parted, 1).otherwise(0)
+        self._quiet = quiet_before(F.col(_BEGINS), before, F.col(START))
         self._number = F.sum(_BEGINS).over(by_time.rowsBetween(Window.unboundedPreceding, 0))
         self._any_ends = bool(pairwise)
 
@@ -185,7 +202,8 @@ class _Aggregation:
         """
         keys = [_OWNER_HASH, OWNER]
         if self._any_ends:
-            found = found.withColumn(_BEGINS, self._begins).withColumn(_NUMBER, self._number)
+            found = found.withColumn(_BEGINS, self._begins)
+            found = found.withColumns({QUIET: self._quiet, _NUMBER: self._number})
             keys.append(_NUMBER)
         return found.groupBy(*keys).agg(*self._of_parts).drop(_NUMBER)
 

@@ -144,13 +144,13 @@ def with_entries(
 @returns(ENTRY_SPANS)
 def changed_or_entered(changes: DataFrame, entries: Sequence[QuarantinedSession]) -> DataFrame:
     """Where something changed, and where entries of the same owners lie, which may have heads."""
-    spans = _entry_spans(changes, entries, changes.schema[OWNER].dataType)
+    spans = entry_spans(changes, entries, changes.schema[OWNER].dataType)
     theirs = spans.join(changes.select(OWNER), OWNER, "left_semi").select(OWNER, START, END)
     return changes.select(OWNER, START, END).unionByName(theirs)
 
 
 @returns(ENTRY_SPANS)
-def _entry_spans(
+def entry_spans(
     frame: DataFrame, entries: Iterable[QuarantinedSession], owner_type: T.DataType
 ) -> DataFrame:
     """Where entries lie, as rows."""
@@ -180,7 +180,7 @@ def manual_entry_spans(
         for one in quarantined
         if any(entry.applies_to(one.owner, one.start, one.end) for entry in entries)
     )
-    return stored.unionByName(_entry_spans(table, entered, owner_type))
+    return stored.unionByName(entry_spans(table, entered, owner_type))
 
 
 def with_judgement(

@@ -1,4 +1,10 @@
-"""A silence that is longer than the gap: what ends sessions first of all."""
+"""
+A silence that is longer than the gap: what ends sessions first of all.
+
+Each session keeps a silence that is at least as long as any within it. It is as long as the longest
+where its events were read; late events may have made that shorter since, and buckets of time are a
+little inexact. So a smaller gap splits no session with a shorter one.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +14,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from infold.core.queries import SessionsQuery
+from infold.spark.sessions.aggregate_state import StateColumn
 from infold.spark.sessions.cuts.base import PairwiseCut
-from infold.spark.sessions.frames import OWNER
+from infold.spark.sessions.frames import OWNER, QUIET, SILENCE, TIME
 
 FOREVER = 2**61
 """A gap that no silence is longer than, in microseconds."""
@@ -28,9 +35,9 @@ class SilenceCut(PairwiseCut):
 
     def parts(self, before: Column, after: Column) -> Column:
         """Whether the silence between two events is longer than the gap."""
-        return after - before > self._longest()
+        return after - before > self.longest()
 
-    def _longest(self) -> Column:
+    def longest(self) -> Column:
         """The longest silence within an island, in microseconds."""
         plain = F.lit(FOREVER if self.gap is None else self.gap).cast("bigint")
         if self.fallback_gap is None:
@@ -49,6 +56,35 @@ def silence_of(query: SessionsQuery) -> SilenceCut | None:
     if query.gap is None and query.fallback is None:
         return None
     return SilenceCut(query.gap, query.fallback.gap if query.fallback else None)
+
+
+def silence_state(query: SessionsQuery) -> StateColumn | None:
+    """What sessions that end with a silence keep of the silences within them."""
+    if silence_of(query) is None:
+        return None
+    return StateColumn(SILENCE, f"max({QUIET})", f"greatest(max({SILENCE}), max({QUIET}))")
+
+
+def silence_in_bucket(bucket: int) -> str:
+    """
+    SQL over the events of a bucket of so many microseconds, for a silence no shorter than any.
+
+    Events are not in order there. So the bucket has 64 slots, and bits say which have events:
+    between two of them, with ``n`` empty slots between theirs, there are less than ``n + 2`` slots.
+    """
+    slot = -(-bucket // _SLOTS)
+    length = f"(max({TIME}) - min({TIME}))"
+    used = f"bit_or(shiftleft(1L, cast(pmod({TIME}, {bucket}L) div {slot}L AS int)))"
+    empty = f"array_max(transform(split(trim('0' FROM bin({used})), '1'), run -> length(run)))"
+    return (
+        f"CASE WHEN {length} <= {bucket // _SHORT}L THEN {length}"
+        f" ELSE least({length}, ({empty} + 2) * {slot}L) END"
+    )
+
+
+_SLOTS = 64
+_SHORT = 4
+"""Up to this part of a bucket, the length of all its events is good enough as a silence."""
 
 
 def longest_silence(query: SessionsQuery) -> int:

@@ -1,0 +1,228 @@
+"""
+Where sessions change because their definition ends them elsewhere.
+
+The stored sessions follow the earlier definition, and both definitions read the same events. They
+differ only in what follows from the stored sessions: gaps, midnights, the greatest length, start
+events that no longer count, the limit of the quarantine. A *run* is a maximal sequence of stored
+sessions of one owner (and entries of the quarantine) in which the earlier or the new definition
+parts no two neighbours by their times. No event outside of a run can share an island with one of
+it. A run is left alone if nothing new can end a session in it, and nothing that has ended one is
+gone; all others are *spans that change*, which a fold merges or reads again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from infold.core.plan import Step
+from infold.core.queries import SessionsQuery
+from infold.core.record import QuarantinedSession
+from infold.core.session_columns import FIRST, LAST, STATE
+from infold.core.session_cuts import DeclaredCut, MaxLength, Midnight, StartEvents
+from infold.spark.content import column, micros
+from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
+from infold.spark.inputs.feed import Feed
+from infold.spark.sessions import quarantine
+from infold.spark.sessions.cuts.midnight import MidnightCut
+from infold.spark.sessions.cuts.silence import FOREVER, silence_of
+from infold.spark.sessions.frames import END, OWNER, QUIET, SILENCE, START
+from infold.spark.sessions.input_changes import REMOVED
+from infold.spark.sessions.islands import are_parted, quiet_before
+from infold.spark.sessions.stored import stored_owner
+from infold.spark.step_context import Work
+
+_ENTRY = "__entry"
+"""Whether something is an entry of the quarantine: of its events only the span is known."""
+_BEGINS, _RUN = "__begins_run", "__run"
+"""Of a session: 1 if it begins a run, and the run's number for its owner."""
+_SPLITS, _CONNECTED, _ENDED = "__splits", "__connected", "__ended"
+"""
+Whether a session may be divided, may be connected with the one before, is parted from that now.
+"""
+_CHANGES = "__changes"
+"""Whether a session, or a run, may change."""
+
+STORED_SPANS = FrameSchema(
+    "a stored session, or an entry of the quarantine",
+    (
+        FrameColumn(OWNER, ANY, "the user or identifier"),
+        FrameColumn(START, "bigint", "its first instant"),
+        FrameColumn(END, "bigint", "its last instant"),
+        FrameColumn(SILENCE, "bigint", "as long as any silence in it; NULL: not known"),
+        FrameColumn(_ENTRY, "boolean", "whether it is an entry"),
+    ),
+)
+
+SPANS_THAT_CHANGE = FrameSchema(
+    "a run that may change",
+    (
+        FrameColumn(OWNER, ANY, "the user or identifier"),
+        FrameColumn(START, "bigint", "its first instant"),
+        FrameColumn(END, "bigint", "its last instant"),
+        FrameColumn(REMOVED, "boolean", "whether its events have to be read again"),
+        FrameColumn(SILENCE, "bigint", "the longest between its sessions, where there are several"),
+    ),
+)
+
+
+def refolds_exactly(work: Work, step: Step, rows: T.StructType) -> bool:
+    """
+    Whether the stored sessions have the columns and states that the new definition would store.
+
+    ``rows`` are the columns of its sessions over the events that the stored ones were made from.
+    """
+    stored = work.tables.read(step.model).schema
+    return {field.name: field.dataType.simpleString() for field in stored} == {
+        field.name: field.dataType.simpleString() for field in rows
+    }
+
+
+def events_as_folded(work: Work, step: Step) -> DataFrame | None:
+    """The events that the stored sessions were made from; None if they are no longer there."""
+    node = work.project[step.model]
+    if node.query is None or not work.tables.exists(step.model):
+        return None
+    if any(work.snapshot(name, upto) is None for name, (_, upto) in step.inputs.items()):
+        return None
+    try:
+        return Feed(work, node, step, node.query.input).now
+    except PySparkException:
+        return None
+
+
+@returns(SPANS_THAT_CHANGE)
+def spans_that_change(
+    table: DataFrame,
+    entries: Sequence[QuarantinedSession],
+    before: SessionsQuery,
+    now: SessionsQuery,
+    owner_type: T.DataType,
+) -> DataFrame:
+    """
+    The runs of stored sessions that may be other ones by the definition ``now``.
+
+    Events are read again where a session may be divided; the sessions of other runs are joined.
+    """
+    rows = _stored_spans(table, entries, before, owner_type)
+    rows = rows.withColumn(_SPLITS, _any(_divisions(before, now)))
+    by_start = Window.partitionBy(OWNER).orderBy(START)
+    earlier = by_start.rowsBetween(Window.unboundedPreceding, -1)
+    reached, began = F.max(END).over(earlier), F.lag(START).over(by_start)
+    apart = reached < F.col(START)  # an entry reaches over what it has left in the table
+    parted = [apart & are_parted(query, reached, F.col(START)) for query in (before, now)]
+    connections = list(_connections(before, now, parted, F.col(START) - began))
+    if not connections:  # then each session changes by itself
+        alone = F.lit(True).alias(REMOVED), F.lit(None).cast("bigint").alias(SILENCE)
+        return rows.where(_SPLITS).select(OWNER, START, END, *alone)
+    begins = F.when(reached.isNull() | (parted[0] & parted[1]), 1).otherwise(0)
+    number = F.sum(_BEGINS).over(by_start.rowsBetween(Window.unboundedPreceding, 0))
+    numbered = (
+        rows.withColumns({_BEGINS: begins, _CONNECTED: _any(connections), _ENDED: parted[1]})
+        .withColumn(QUIET, quiet_before(F.col(_BEGINS), reached, F.col(START)))
+        .withColumn(_RUN, number)
+        .withColumn(_CHANGES, F.col(_SPLITS) | ((F.col(_BEGINS) == 0) & F.col(_CONNECTED)))
+    )
+    divided = F.col(_SPLITS) | ((F.col(_BEGINS) == 0) & F.coalesce(_ENDED, F.lit(False)))
+    read = F.bool_or(divided) | F.lit(now.cuts_within_islands or now.may_quarantine)
+    runs = numbered.groupBy(OWNER, _RUN).agg(
+        F.min(START).alias(START),
+        F.max(END).alias(END),
+        F.bool_or(_CHANGES).alias(_CHANGES),
+        read.alias(REMOVED),
+        F.max(QUIET).alias(SILENCE),
+    )
+    return runs.where(_CHANGES).select(OWNER, START, END, REMOVED, SILENCE)
+
+
+@returns(STORED_SPANS)
+def _stored_spans(
+    table: DataFrame,
+    entries: Sequence[QuarantinedSession],
+    query: SessionsQuery,
+    owner_type: T.DataType,
+) -> DataFrame:
+    """All stored sessions and entries; both where a session has left its head in the table."""
+    kept = F.col(f"{STATE}.{SILENCE}") if silence_of(query) else F.lit(None).cast("bigint")
+    stored = table.select(
+        stored_owner(query).cast(owner_type).alias(OWNER),
+        micros(column(FIRST)).alias(START),
+        micros(column(LAST)).alias(END),
+        kept.alias(SILENCE),
+        F.lit(False).alias(_ENTRY),
+    )
+    if not entries:
+        return stored
+    held = quarantine.entry_spans(table, entries, owner_type)
+    unknown = held.withColumns({SILENCE: F.lit(None).cast("bigint"), _ENTRY: F.lit(True)})
+    return stored.unionByName(unknown)
+
+
+def _divisions(before: SessionsQuery, now: SessionsQuery) -> Iterator[Column]:
+    """Over a stored session: what may divide it, or judge it in another way, by ``now`` alone."""
+    length = F.col(END) - F.col(START)
+    silence = silence_of(now)
+    if silence is not None and any(new < old for old, new in _gaps(before, now)):
+        yield F.coalesce(F.col(SILENCE) > silence.longest(), F.lit(True))
+    for cut in now.cuts:
+        if isinstance(cut, Midnight) and cut not in before.cuts:
+            yield MidnightCut(cut).parts(F.col(START), F.col(END))
+    limit = _limit(now)
+    if limit is not None and limit < (_limit(before) or limit + 1):
+        yield length > limit
+    if (before.quarantine_after, before.keep) != (now.quarantine_after, now.keep):
+        yield F.col(_ENTRY)
+        if now.quarantine_after is not None:
+            yield length > now.quarantine_after
+
+
+def _connections(
+    before: SessionsQuery, now: SessionsQuery, parted: Sequence[Column], distance: Column
+) -> Iterator[Column]:
+    """
+    Over neighbours in a run: what may connect them by ``now``, or end an island there.
+
+    ``parted`` says for both definitions whether the times of the two part them; ``distance`` is
+    between their starts.
+    """
+    was, is_now = parted
+    gone, added = {*before.cuts} - {*now.cuts}, {*now.cuts} - {*before.cuts}
+    gaps = list(_gaps(before, now))
+    if any(new > old for old, new in gaps) or _some(gone, Midnight):
+        yield was & ~is_now
+    within = before.cuts_within_islands or now.cuts_within_islands
+    if within and (any(new < old for old, new in gaps) or _some(added, Midnight)):
+        yield is_now & ~was  # what cuts within an island count from is another event then
+    old, new = _limit(before), _limit(now)
+    if old is not None and (new is None or new > old):
+        yield F.lit(True) if new is None else distance <= new
+    if _some(gone, StartEvents):
+        yield F.lit(True)
+
+
+def _some(cuts: Iterable[DeclaredCut], kind: type[DeclaredCut]) -> bool:
+    """Whether one of some cuts is of a kind."""
+    return any(isinstance(cut, kind) for cut in cuts)
+
+
+def _gaps(before: SessionsQuery, now: SessionsQuery) -> Iterator[tuple[int, int]]:
+    """The gaps of both, and those of users who replace missing identifiers."""
+    one, two = before.gap, now.gap
+    yield (FOREVER if one is None else one), (FOREVER if two is None else two)
+    if before.fallback is not None and now.fallback is not None:
+        yield before.fallback.gap, now.fallback.gap
+
+
+def _limit(query: SessionsQuery) -> int | None:
+    """The greatest length of a session, if there is one."""
+    return next((cut.length for cut in query.cuts if isinstance(cut, MaxLength)), None)
+
+
+def _any(conditions: Iterable[Column]) -> Column:
+    """Whether one of some conditions is true."""
+    return F.coalesce(reduce(Column.__or__, conditions, F.lit(False)), F.lit(False))
