@@ -295,9 +295,9 @@ def test_other_sources_and_entries_made_by_hand(shop: Shop) -> None:
 
 
 def test_killed(shop: Shop) -> None:
-    """A run that is killed before it builds, at a commit, or when it drops what it no longer needs
-    is carried on by the next. Production goes on as it was in between, and takes the environment's
-    tables neither for its own nor for those of removed models.
+    """A run that is killed before it builds, after a commit, or when it drops what it no longer
+    needs, is carried on by the next. Production goes on as it was in between, and takes the
+    environment's tables neither for its own nor for those of removed models.
     """
     shop.write(with_text("daily", "count(*) AS sessions", "count(*) + 1 AS sessions"))
     run_environment(shop.project(), "dev")
@@ -305,10 +305,14 @@ def test_killed(shop: Shop) -> None:
     shop.write(other)
     before = shop.production()
 
-    for at in ("put_environment", "prepare_step", "forget"):
+    for at in (
+        "put_environment: after commit",
+        "finish_step: before commit",
+        "forget: after commit",
+    ):
         done = subprocess.run(
             [sys.executable, "-m", "infold", "-C", str(shop.root), "run", "--env", "dev"],
-            env={**os.environ, "INFOLD_CRASH_AT": f"ledger {at}: after commit"},
+            env={**os.environ, "INFOLD_CRASH_AT": f"ledger {at}"},
             capture_output=True,
             check=False,
         )
