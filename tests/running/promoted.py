@@ -17,7 +17,7 @@ from infold.core.project import Project
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, Trace
 from infold.declare.definitions import definitions_of
-from infold.running.observe import locations_and_files
+from infold.running.table_locations import locations_and_files
 
 QUERY = ("models/daily.sql", "count(*) AS sessions", "count(events) AS sessions")
 MORE = ("models/sessions.sql", "AS entry_url", "AS entry_url, max(amount) AS dearest")

@@ -15,7 +15,7 @@ from infold.core.project import Project
 from infold.core.report import RunFailed
 from infold.lake.iceberg import missing_files
 from infold.messages.errors import InfoldError
-from infold.running.observe import locations_and_files
+from infold.running.table_locations import locations_and_files
 
 
 @pytest.fixture

@@ -109,8 +109,7 @@ def list_(select: tuple[str, ...], as_json: bool) -> None:
     """List the sessions that are in quarantine, and the entries made by hand."""
     from infold import api
     from infold.planning.selection import select_models
-    from infold.render import json_shapes
-    from infold.render.quarantine import quarantine_screen
+    from infold.render.quarantine import quarantine_json, quarantine_screen
 
     project = shared_options.opened()
     quarantined = api.manifest(project, "quarantined_sessions", select).to_pylist()
@@ -121,7 +120,7 @@ def list_(select: tuple[str, ...], as_json: bool) -> None:
         if model in names
     }
     if as_json:
-        print_json(json_shapes.quarantine(quarantined, manual))
+        print_json(quarantine_json(quarantined, manual))
     else:
         click.echo(quarantine_screen(quarantined, manual))
 
@@ -138,8 +137,7 @@ def _add_entries(
     as_json: bool,
 ) -> None:
     from infold import api
-    from infold.render import json_shapes
-    from infold.render.quarantine import entries_screen
+    from infold.render.quarantine import entries_screen, quarantine_json
 
     if not sessions and not users and not entries:
         raise click.UsageError("Name a SESSION, or a user with --user.")
@@ -155,6 +153,6 @@ def _add_entries(
         force=force,
     )
     if as_json:
-        print_json(json_shapes.quarantine([], {model: [(entry, False) for entry in made]}))
+        print_json(quarantine_json([], {model: [(entry, False) for entry in made]}))
     else:
         click.echo(entries_screen(model, made))

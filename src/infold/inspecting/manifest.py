@@ -20,7 +20,7 @@ from infold.core.session_rules import IDENTIFIER, Keep, Sessions
 from infold.core.trace import CellState, Trace, net_changes
 from infold.planning.buildable_cells import retained_range
 from infold.planning.staleness import affected_cells
-from infold.running.observe import table_locations
+from infold.running.table_locations import table_locations
 
 if TYPE_CHECKING:
     import pyarrow as pa

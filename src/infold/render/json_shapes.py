@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime
 from typing import Any
 
 from infold.core.interval import Interval, Ranges, iso_duration
-from infold.core.manual_entry import ManualEntry
 from infold.core.model import Kind
 from infold.core.plan import FileDiff, Plan, Step
 from infold.core.project import Project
@@ -366,36 +364,3 @@ def _arrival_shape(value: Arrival) -> JsonObject:
 
 def _iso_or_none(at: int | None) -> str | None:
     return None if at is None else iso(at)
-
-
-def quarantine(
-    quarantined: Sequence[Mapping[str, Any]],
-    manual: Mapping[str, Sequence[tuple[ManualEntry, bool]]],
-) -> JsonObject:
-    """Sessions in quarantine, and the manual entries with whether a run has applied them."""
-    return {
-        "quarantined_sessions": [
-            {
-                name: value.isoformat().replace("+00:00", "Z")
-                if isinstance(value, datetime)
-                else value
-                for name, value in row.items()
-            }
-            for row in quarantined
-        ],
-        "entries": [
-            {
-                "model": model,
-                "number": entry.number or None,
-                "action": entry.action,
-                "of": entry.owner,
-                "start": _iso_or_none(entry.start),
-                "end": _iso_or_none(entry.end),
-                "reason": entry.reason,
-                "made_at": _iso_or_none(entry.made_at or None),
-                "applied": applied,
-            }
-            for model, entries in manual.items()
-            for entry, applied in entries
-        ],
-    }

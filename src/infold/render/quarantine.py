@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from infold.core.interval import show_instant
@@ -64,3 +65,40 @@ def entry_text(entry: ManualEntry) -> str:
     if entry.start is None or entry.end is None:
         return f"all sessions of {entry.owner}"
     return f"the session of {entry.owner}, {show_instant(entry.start)} to {show_instant(entry.end)}"
+
+
+def quarantine_json(
+    quarantined: Sequence[Mapping[str, Any]],
+    manual: ManualEntries,
+) -> dict[str, Any]:
+    """Sessions in quarantine, and the manual entries with whether a run has applied them."""
+    return {
+        "quarantined_sessions": [
+            {
+                name: value.isoformat().replace("+00:00", "Z")
+                if isinstance(value, datetime)
+                else value
+                for name, value in row.items()
+            }
+            for row in quarantined
+        ],
+        "entries": [
+            {
+                "model": model,
+                "number": entry.number or None,
+                "action": entry.action,
+                "of": entry.owner,
+                "start": _instant(entry.start),
+                "end": _instant(entry.end),
+                "reason": entry.reason,
+                "made_at": _instant(entry.made_at or None),
+                "applied": applied,
+            }
+            for model, entries in manual.items()
+            for entry, applied in entries
+        ],
+    }
+
+
+def _instant(at: int | None) -> str | None:
+    return None if at is None else formatting.iso(at)

@@ -19,7 +19,7 @@ from infold.core.swap import DoneSwap, Swap, SwapKind, SwappedTable, renamings
 from infold.core.unchanged import Unchanged
 from infold.core.unfinished_swaps import is_exchange
 from infold.messages import promote_errors
-from infold.running.observe import locations_and_files
+from infold.running.table_locations import locations_and_files
 
 DROP_KEPT = "drop kept"
 """The action of a step that drops tables which were replaced."""

@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from infold.core.definition import Definition, Redefinition
-from infold.core.environment import PRODUCTION
 from infold.core.interval import Ranges
 from infold.core.plan import Observations, Plan, PlanOptions, Step
 from infold.core.ports import Engine, Lake, Ledger
@@ -39,16 +38,15 @@ from infold.running.changed_keys import KeyLocations, KeyQuestion
 from infold.running.concurrent_batches import CommitTurn, side_by_side
 from infold.running.definitions_to_analyse import DefinitionsToAnalyse
 from infold.running.destructive_changes import DestructiveChanges
-from infold.running.environments import table_keys
 from infold.running.exact_derivations import ExactDerivations, not_forward_only
-from infold.running.forget import forget_model
+from infold.running.forgotten_models import forget_removed_models, forget_vanished
 from infold.running.keep_definitions import (
     keep_definitions,
     refuse_not_forward_only,
     with_definitions,
 )
 from infold.running.ledger_consistency import refuse_other_project, warehouse_of
-from infold.running.observe import VANISHED, Observer, locations_and_files
+from infold.running.observe import Observer
 from infold.running.publish import hold_back, publish
 from infold.running.recover import committed_snapshot, recover
 from infold.running.request import (
@@ -62,6 +60,7 @@ from infold.running.request import (
     still_asked,
 )
 from infold.running.run_progress import RunProgress, ends_run
+from infold.running.table_locations import remember_locations
 from infold.system import failures, signals
 
 
@@ -133,7 +132,7 @@ class Runner:
             hold_back(self.project, self.ledger, self.lake)
         with self._record_failures(course, started):
             self.refuse_outdated()
-        vanished = tuple(self._forget_vanished(course.run))
+        vanished = tuple(forget_vanished(self.observer, course.run))
         with self._record_failures(course, started):
             changes = self.observer.redefinitions(self.ledger.traces())
             refuse_not_forward_only(self.project, changes, request.options)
@@ -143,7 +142,7 @@ class Runner:
             )
         # Whoever is killed before the definitions are kept has applied nothing: a removed model
         # of theirs is still to be built.
-        removed = self._forget_removed_models()
+        removed = tuple(forget_removed_models(self.project, self.ledger))
         notes = (*recovered, *removed, *vanished, *definition_notes(self.project))
         course.notes = (*notes, *course.notes)
 
@@ -371,37 +370,9 @@ class Runner:
             turn.release(outcome)
         return receipt
 
-    def _forget_removed_models(self) -> Iterator[str]:
-        """Readers no longer wait for models that were removed from the project."""
-        if self.project.environment != PRODUCTION:
-            return
-        gone = self.ledger.traces().keys() - table_keys(self.ledger)
-        for name in sorted(name for name in gone if name not in self.project):
-            if self.project.target.protected:
-                yield f"{name} is no longer in the project; what is known of it stays: protected"
-            else:
-                self.ledger.forget(name)
-                yield f"{name} is no longer in the project; its table stays as it is"
-
-    def _forget_vanished(self, run: str) -> Iterator[str]:
-        """
-        Forget models with a table that somebody dropped, so that readers see its rows go and come
-        back.
-        """
-        for number, name in enumerate(self.observer.vanished(), 1):
-            step = f"{run}-gone{number}"
-            forget_model(self.ledger, None, run=run, step=step, seq=0, model=name)
-            yield VANISHED.format(name)
-
     def _remember_locations(self, course: RunProgress) -> None:
-        if not course.done and not self.observer.checked_closely:
-            return
-        sound = self.ledger.newest_versions().keys() - self.observer.damaged_tables
-        if self.project.environment == PRODUCTION:
-            sound -= table_keys(self.ledger)
-        else:
-            sound &= {node.name for node in self.project} - self.project.shared
-        self.ledger.remember_locations(locations_and_files(self.lake, sound))
+        if course.done or self.observer.checked_closely:
+            remember_locations(self.project, self.ledger, self.lake, self.observer.damaged_tables)
 
     @contextmanager
     def _record_failures(self, course: RunProgress, started: float) -> Iterator[None]:

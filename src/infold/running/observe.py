@@ -8,7 +8,7 @@ even while files keep arriving: files that arrive meanwhile are ingested by the 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -51,21 +51,6 @@ Redefinitions = Callable[[Mapping[str, Trace]], Mapping[str, Redefinition]]
 
 VANISHED = "{0}: its table was dropped, not by infold; all of it is rebuilt"
 """The note on a table that was dropped."""
-
-
-def locations_and_files(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:
-    """
-    What a run records about tables at its end: where they are, and a hash of their
-    file names.
-    """
-    found = table_locations(lake, models)
-    return {**found, **{FILES.format(table): lake.file_list_id(table) for table in found}}
-
-
-def table_locations(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:
-    """Table -> where its metadata is now, for those of the models' tables that are there."""
-    found = lake.moved_tables(dict.fromkeys(map(table_name, models), ""))
-    return {table: location for table, location in found.items() if location}
 
 
 @dataclass

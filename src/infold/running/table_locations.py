@@ -1,0 +1,39 @@
+"""Where stored tables are, and what a run records of that at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from infold.core.environment import PRODUCTION
+from infold.core.model import table_name
+from infold.core.ports import Lake, Ledger
+from infold.core.project import Project
+from infold.core.record import FILES
+from infold.running.environments import table_keys
+
+
+def locations_and_files(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:
+    """
+    What a run records about tables at its end: where they are, and a hash of their
+    file names.
+    """
+    found = table_locations(lake, models)
+    return {**found, **{FILES.format(table): lake.file_list_id(table) for table in found}}
+
+
+def table_locations(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:
+    """Table -> where its metadata is now, for those of the models' tables that are there."""
+    found = lake.moved_tables(dict.fromkeys(map(table_name, models), ""))
+    return {table: location for table, location in found.items() if location}
+
+
+def remember_locations(
+    project: Project, ledger: Ledger, lake: Lake, damaged: Collection[str]
+) -> None:
+    """Record where the tables of a project or of an environment are, but for damaged ones."""
+    sound = ledger.newest_versions().keys() - set(damaged)
+    if project.environment == PRODUCTION:
+        sound -= table_keys(ledger)
+    else:
+        sound &= {node.name for node in project} - project.shared
+    ledger.remember_locations(locations_and_files(lake, sound))
