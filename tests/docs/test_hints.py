@@ -38,6 +38,7 @@ BARE: Mapping[str, tuple[str, ...]] = {
     "protected": ("run", "apply", "restate", "backbuild", "forget", "teardown"),
     "unconfirmed": ("forget", "teardown"),
     "apply-not-confirmed": ("apply",),
+    "promote-not-confirmed": ("promote", "rollback"),
     "over-budget": ("run", "apply"),
     "source-shrank": ("run", "apply", "restate", "backbuild"),
 }

@@ -23,6 +23,7 @@ LISTS = (
     "run_errors",
     "apply_errors",
     "environment_errors",
+    "promote_errors",
     "faults",
     "mismatches",
     "findings",

@@ -27,6 +27,7 @@ from infold.api.opening import (
     to_apply,
 )
 from infold.api.quarantine import add_quarantine_entries, list_quarantine_entries
+from infold.api.recovering import after_exchange
 from infold.api.rows import coverage, evaluate, manifest, session_history, show
 from infold.api.saved_plans import (
     plan_to_save,
@@ -63,8 +64,8 @@ from infold.planning.planner import plan as planned
 from infold.planning.refused_steps import without_refused
 from infold.planning.selection import select_models
 from infold.running.carry_out_saved import listing_as_saved
-from infold.running.environments import drop_expired, expiry_note
 from infold.running.execute import Runner
+from infold.running.janitor import drop_what_is_over
 from infold.running.request import Request
 from infold.system.process_lock import writer_lock
 
@@ -211,6 +212,7 @@ def run(
     if project.target.apply is Apply.MANUAL and project.applied is None:
         project = by_applied(project)
     refuse_nothing_applied(project)
+    project = after_exchange(project, wait)
     if window is not None:
         asked = replace(asked or PlanOptions(), window=window)
     asked = replace(with_chosen(project, asked, select, exclude), jobs=jobs)
@@ -231,8 +233,8 @@ def run(
         progress=progress or SilentProgress(),
         definitions=lambda: definitions_of(project),
         refuse_outdated=outdated,
-        at_end=lambda run_id: map(
-            expiry_note, drop_expired(looking.ledger, looking.lake, run_id, now())
+        at_end=lambda run_id: drop_what_is_over(
+            looking.ledger, looking.lake, run_id, now(), keep_old=project.target.keep_old
         ),
         writer_lock=lambda: writer_lock(project.root, project.target.name),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from infold.messages.errors import ExitCode
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from infold.core.promotion import Exchange
     from infold.messages.errors import InfoldError
 
 
@@ -50,6 +51,27 @@ def confirm_apply(target: str, *, yes: bool, asks: bool) -> None:
         _require_somebody(apply_errors.apply_not_confirmed(target=target), asks=asks)
         click.echo()
         click.confirm("Apply?", abort=True)
+
+
+def carry_out_exchange(
+    target: str, shown: Exchange, do: Callable[[], None], *, yes: bool, as_json: bool
+) -> None:
+    """Show what a promote or a rollback would do, ask whether to, do it, and say so."""
+    from infold.messages import promote_errors
+    from infold.render import exchange
+
+    if not as_json:
+        click.echo(exchange.exchange_screen(target, shown))
+    if shown.changes:
+        if not yes:
+            _require_somebody(promote_errors.promote_not_confirmed(target=target), asks=not as_json)
+            click.echo()
+            click.confirm("Exchange them?", abort=True)
+        do()
+    if as_json:
+        print_json(exchange.exchange_json(shown, done=shown.changes))
+    elif shown.changes:
+        click.echo(f"\n{exchange.exchanged_text(target, shown)}")
 
 
 def _require_somebody(refused: InfoldError, *, asks: bool) -> None:

@@ -309,6 +309,8 @@ class Target:
     apply: Apply = Apply.AUTO
     environment_ttl: int | None = 14 * DAY
     """How long an environment is kept after its last run; microseconds. None: for ever."""
+    keep_old: int | None = 7 * DAY
+    """How long tables are kept that others took the place of; microseconds. None: for ever."""
     environment_from_branch: bool = False
     """Whether commands work in the environment of git's branch, unless another is named."""
 

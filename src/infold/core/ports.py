@@ -26,7 +26,7 @@ from infold.core.record import (
     RunRecord,
     StepRecord,
 )
-from infold.core.swap import DoneSwap, Renaming, Swap
+from infold.core.swap import RenamedTables, SwapRecords
 from infold.core.trace import CellChange, CellState, Trace, Version
 from infold.core.unchanged import Unchanged
 from infold.messages.errors import InfoldError
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Ledger(Protocol):
+class Ledger(SwapRecords, Protocol):
     """
     Which version was built from which versions.
 
@@ -194,19 +194,6 @@ class Ledger(Protocol):
         the rows that go and those that come back. Its files stay known.
         """
 
-    def finish_swap(self, step: str, swap: Swap) -> None:
-        """
-        The step is done: names were exchanged. What describes a table goes with it, versions go on.
-
-        A step that is done already stays as it is.
-        """
-
-    def swaps(self) -> Sequence[DoneSwap]:
-        """The swaps whose replaced tables are kept, newest first."""
-
-    def forget_swap(self, id_: str) -> None:
-        """The tables that a swap replaced are not kept any more."""
-
     def destroy(self) -> None:
         """Remove the ledger itself; nothing may be written to it afterwards but ``release``."""
 
@@ -261,31 +248,11 @@ class StoredLayout:
     type: str = "timestamp"
 
 
-class Lake(Protocol):
+class Lake(RenamedTables, Protocol):
     """The stored tables, read in-process from catalog and files, without a JVM."""
 
     def drop(self, table: str) -> bool:
         """Take a table out of the catalog and delete its files; whether there was one."""
-
-    def rename(self, renamings: Sequence[Renaming]) -> bool:
-        """
-        Give tables other names, all at one instant for whoever reads the catalog once.
-
-        False, and nothing is changed, if the metadata of one is not where it is expected, or if
-        another table has a new name.
-        """
-
-    def folder_for_new(self, table: str) -> str | None:
-        """The folder for a table that is made; None for the usual one, where no table lies yet."""
-
-    def location(self, table: str) -> str | None:
-        """Where the table's newest metadata is, or None when there is no such table."""
-
-    def is_free(self, table: str) -> bool:
-        """Whether no table has this name, and no files are where one would be."""
-
-    def size(self, table: str) -> int:
-        """The bytes of all files of a table; 0 when there is no such table."""
 
     def moved_tables(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
         """Tables with another metadata location than the known one -> where it is now."""

@@ -12,9 +12,10 @@ and another one is built, as far as readers see.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Protocol
 
 from infold.core.model import table_name
 from infold.core.unchanged import Unchanged
@@ -79,8 +80,9 @@ class DoneSwap:
     """
     A swap that the ledger remembers, as long as the tables that it replaced are kept.
 
-    ``kept`` has the keys of these tables by model, None for a model that had none. ``definitions``
-    are the digests of the definitions that were applied before it and after it, empty for none.
+    ``kept`` has the keys of these tables by model, None for a model that had none; a model that is
+    not among ``stored`` had no rows in storage. ``definitions`` are the digests of the definitions
+    that were applied before it and after it, empty for none.
     """
 
     id: str
@@ -88,7 +90,52 @@ class DoneSwap:
     environment: str
     made_at: int
     kept: Mapping[str, str | None]
+    stored: frozenset[str]
     definitions: Mapping[str, tuple[str, str]]
+
+
+class SwapRecords(Protocol):
+    """The part of a ledger that is about swaps."""
+
+    def finish_swap(self, step: str, swap: Swap) -> None:
+        """
+        The step is done: names were exchanged. What describes a table goes with it, versions go on.
+
+        A step that is done already stays as it is.
+        """
+
+    def swaps(self) -> Sequence[DoneSwap]:
+        """The swaps whose replaced tables are kept, newest first."""
+
+    def forget_swap(self, id_: str) -> None:
+        """The tables that a swap replaced are not kept any more."""
+
+
+class RenamedTables(Protocol):
+    """The part of a storage that is about names and folders of tables."""
+
+    def delete_folder(self, location: str) -> None:
+        """Delete the folder where a table's metadata was, if no table lies in it."""
+
+    def rename(self, renamings: Sequence[Renaming]) -> bool:
+        """
+        Give tables other names, all at one instant for whoever reads the catalog once.
+
+        False, and nothing is changed, if the metadata of one is not where it is expected, or if
+        another table has a new name.
+        """
+
+    def folder_for_new(self, table: str) -> str | None:
+        """The folder for a table that is made; None for the usual one, where no table lies yet."""
+
+    def location(self, table: str) -> str | None:
+        """Where the table's newest metadata is, or None when there is no such table."""
+
+    def is_free(self, table: str) -> bool:
+        """Whether no table has this name, and no files are where one would be."""
+
+    def size(self, table: str) -> int:
+        """The bytes of all files of a table; 0 when there is no such table."""
 
 
 def renamings(swap: Swap) -> tuple[Renaming, ...]:

@@ -10,7 +10,7 @@ from infold.messages import findings
 
 KEYS = (
     *("warehouse", "ledger", "storage", "protected", "apply", "spark"),
-    *("environment_ttl", "environment_from_branch"),
+    *("environment_ttl", "environment_from_branch", "keep_old"),
 )
 NEVER = "never"
 """In place of a length of time: no end."""
@@ -44,16 +44,17 @@ def read_target(name: str, keys: Keys) -> Target:
         protected=keys.flag("protected", default=False),
         apply=Apply(keys.choice("apply", tuple(Apply)) or plain.apply),
         spark=_spark(keys),
-        environment_ttl=_lifetime(keys, plain.environment_ttl),
+        environment_ttl=_lifetime(keys, "environment_ttl", plain.environment_ttl),
+        keep_old=_lifetime(keys, "keep_old", plain.keep_old),
         environment_from_branch=keys.flag("environment_from_branch", default=False),
     )
 
 
-def _lifetime(keys: Keys, default: int | None) -> int | None:
-    value = keys.entries.get("environment_ttl")
+def _lifetime(keys: Keys, name: str, default: int | None) -> int | None:
+    value = keys.entries.get(name)
     if value is not None and value.text == NEVER:
         return None
-    return keys.span("environment_ttl") or default
+    return keys.span(name) or default
 
 
 def _spark(keys: Keys) -> tuple[tuple[str, str], ...]:

@@ -66,17 +66,21 @@ def apply_swap(query: Query, swap: Swap, *, id_: str, run: str, now: int) -> Non
 
 def swaps(query: Query) -> tuple[DoneSwap, ...]:
     """The swaps that are remembered, newest first."""
-    return tuple(
-        DoneSwap(
-            id_,
-            SwapKind(kind),
-            environment,
-            at,
-            {model: key for _, model, key, *_ in query.all("kept_tables", swap=id_)},
-            {m: (old, new) for _, m, old, new in query.all("swap_definitions", swap=id_)},
+    found = []
+    for id_, _, kind, environment, at in query.all("swaps"):
+        kept = query.all("kept_tables", swap=id_)
+        found.append(
+            DoneSwap(
+                id_,
+                SwapKind(kind),
+                environment,
+                at,
+                {row[1]: row[2] for row in kept},
+                frozenset(row[1] for row in kept if row[4] is not None),
+                {m: (old, new) for _, m, old, new in query.all("swap_definitions", swap=id_)},
+            )
         )
-        for id_, _, kind, environment, at in query.all("swaps")
-    )
+    return tuple(found)
 
 
 def forget_swap(query: Query, id_: str) -> None:

@@ -119,7 +119,7 @@ class Runner:
             self.observer.check_ledger()
         if self.ledger.owner() is None:
             self.ledger.set_owner(self.project.name, warehouse_of(self.project))
-        recovered = recover(self.ledger, self.lake)
+        recovered = tuple(recover(self.ledger, self.lake))
         with self._record_failures(course, started):
             self.refuse_outdated()
         vanished = tuple(self._forget_vanished(course.run))

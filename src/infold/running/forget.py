@@ -19,9 +19,11 @@ from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
 from infold.core.record import Receipt
 from infold.core.report import Forgotten
+from infold.core.swap import Swap
 from infold.messages import errors, run_errors
 from infold.planning.selection import select_models
 from infold.running.environments import drop_environment, drop_expired, table_keys
+from infold.running.exchange import drop_kept, exchange
 from infold.running.ledger_consistency import refuse_other_project
 from infold.running.recover import FORGET, LOSE, recover
 from infold.running.request import new_id
@@ -100,10 +102,22 @@ class Dropper:
             for number, name in enumerate(names, 1):
                 step = f"{run}-{number}"
                 forget_model(self.ledger, self.lake, run=run, step=step, seq=number, model=name)
+            for swap in self.ledger.swaps():
+                drop_kept(self.ledger, self.lake, run, swap)
             for name in self.ledger.environments():
                 drop_environment(self.ledger, self.lake, run, name)
             self.lake.drop(SET_ASIDE)
         return Forgotten(names, entries=entries)
+
+    def recover(self, wait: float = 0.0) -> None:
+        """Finish or forget what a dead run left."""
+        with self._locked_run("recover", wait):
+            pass
+
+    def exchange(self, swap: Callable[[], Swap], *, command: str, wait: float = 0.0) -> None:
+        """Exchange tables; which ones is found once the lease is held."""
+        with self._locked_run(command, wait) as run:
+            exchange(self.ledger, self.lake, run, swap())
 
     def drop_environment(self, name: str, wait: float = 0.0) -> Environment:
         """Drop an environment, with all that is its own."""

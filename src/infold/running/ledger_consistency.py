@@ -18,6 +18,7 @@ from infold.core.model import Kind, table_name
 from infold.core.ports import Lake, Ledger, TableMetadata
 from infold.core.project import Project
 from infold.core.trace import Version
+from infold.core.unfinished_swaps import models_of_swaps
 from infold.messages import mismatches, run_errors
 from infold.messages.errors import InfoldError
 
@@ -57,7 +58,7 @@ def foreign_tables(
     Raises ``mismatches.ledger_behind`` or ``mismatches.tables_behind``. Returns the models with a
     table that somebody else wrote, or that cannot be checked, each with the error.
     """
-    found, refused = _tables_to_check(project, lake, heads, moved)
+    found, refused = _tables_to_check(project, ledger, lake, heads, moved)
     known = ledger.step_models(step for head in found.values() for step in head.steps)
     newer = [(name, _unknown_steps(head, known)) for name, head in found.items()]
     newer = [(name, difference) for name, difference in newer if difference]
@@ -81,12 +82,19 @@ def foreign_tables(
 
 def _tables_to_check(
     project: Project,
+    ledger: Ledger,
     lake: Lake,
     heads: Mapping[str, Version],
     moved: Mapping[str, str | None],
 ) -> tuple[dict[str, TableMetadata], dict[str, InfoldError]]:
     """The project's tables to check: those that moved, and those that the ledger never saw."""
-    stored = [node.name for node in project if node.model.kind is not Kind.VIEW]
+    # Names may have changed already where the ledger does not know of it yet: that is recovered.
+    swapped = models_of_swaps(ledger.unfinished())
+    stored = [
+        node.name
+        for node in project
+        if node.model.kind is not Kind.VIEW and node.name not in swapped
+    ]
     there = lake.moved_tables({table_name(name): "" for name in stored if name not in heads})
     found, refused = {}, {}
     for name in stored:

@@ -18,6 +18,7 @@ from infold.core.model import table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.record import Outcome, StepRecord
 from infold.core.trace import UNKNOWN, Cause, Pending, merge_pending, signed
+from infold.running.exchange import is_swap, recover_swap
 
 FORGET = "forget"
 """
@@ -31,6 +32,9 @@ LOSE = "lose"
 def recover(ledger: Ledger, lake: Lake) -> Iterator[str]:
     """Finish or forget every open step of earlier runs; yields what was done."""
     for record in ledger.unfinished():
+        if is_swap(record):
+            yield recover_swap(ledger, lake, record)
+            continue
         snapshot = committed_snapshot(lake, record.model, record.id)
         if snapshot is not None and record.outcome is not None:
             outcome: Outcome = replace(record.outcome, snapshot=snapshot)

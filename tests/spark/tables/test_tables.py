@@ -13,6 +13,7 @@ from infold.core.model import Target
 from infold.core.ports import Lake
 from infold.core.project import Project
 from infold.core.storages import Storage
+from infold.core.swap import Renaming
 from infold.spark.content import range_predicate
 from infold.spark.storages import storage_of
 from infold.spark.tables.port import Layout, MaintainedTables, Stamp
@@ -195,3 +196,60 @@ class TestTables:
 
         assert lake.history(table).main == (made[2], made[1])
         assert days(tables, table) == ["2024-01-05", "2024-01-06", "2024-01-07"]
+
+
+class TestRenamed:
+    """Tables that change names are what is read and written by these names from then on."""
+
+    def test_a_session_that_lives_on_writes_the_table_of_that_name(
+        self, spark: SparkSession, tables: MaintainedTables, lake: Lake
+    ) -> None:
+        """
+        After two tables changed places, a session that knew both reads and writes the new ones.
+
+        A table that is replaced stays in its folder, and one that is made where a renamed table
+        lies gets a folder of its own: either is dropped without harm to the other.
+        """
+        layout = LAYOUTS[1]
+        tables.create("daily", rows(spark, "2024-01-01"), layout, Stamp("r", "o-1", 1))
+        tables.create("daily__b", rows(spark, "2024-01-02"), layout, Stamp("r", "b-1", 1))
+        assert (days(tables, "daily"), days(tables, "daily__b")) == (["2024-01-01"], ["2024-01-02"])
+        old, new = lake.location("daily"), lake.location("daily__b")
+        assert old is not None
+        assert new is not None
+
+        renamed = lake.rename(
+            [Renaming("daily", "daily__a", old), Renaming("daily__b", "daily", new)]
+        )
+        tables.append("daily", rows(spark, "2024-01-03"), Stamp("r", "d-2", 2))
+        tables.merge(
+            "daily",
+            insert=rows(spark, "2024-02-01"),
+            delete=rows(spark, "2024-01-03").select("`t.s`"),
+            on=["t.s"],
+            condition=range_predicate("t.s", "timestamp", JANUARY),
+            stamp=Stamp("r", "d-3", 3),
+        )
+        tables.rewrite("daily", None)
+        tables.expire("daily", before=time.time() + 5, keep=1)
+
+        assert renamed
+        assert days(tables, "daily") == ["2024-01-02", "2024-02-01"]
+        assert lake.location("daily__a") == old
+
+        tables.create("daily", rows(spark, "2024-01-04"), layout, Stamp("r", "d-4", 4))
+        assert folder_of(lake, "daily") == Path(new.removeprefix("file:")).parent.parent
+        lake.drop("daily")
+        assert days(tables, "daily__a") == ["2024-01-01"]
+
+        tables.create("daily", rows(spark, "2024-01-05"), layout, Stamp("r", "d-5", 5))
+        assert folder_of(lake, "daily").name.startswith("daily__")
+        lake.drop("daily__a")
+        assert days(tables, "daily") == ["2024-01-05"]
+
+
+def folder_of(lake: Lake, table: str) -> Path:
+    """Where a table lies."""
+    location = lake.location(table)
+    assert location is not None
+    return Path(location.removeprefix("file:")).parent.parent

@@ -68,12 +68,19 @@ class IcebergLake:
             write_points.point(f"drop {name}: before")
             catalog.drop(self.catalog_db, namespace, name)
             write_points.point(f"drop {name}: after")
-        there = folder is not None and folder.is_dir()
-        own = folder is not None and there and self.warehouse in folder.parents
-        if folder is not None and own and not self._holds_table(folder):
-            shutil.rmtree(folder)
-            write_points.point(f"delete {name}: after")
+        if folder is not None:
+            self._delete(folder)
         return location is not None
+
+    def delete_folder(self, location: str) -> None:
+        """See ``ports.Lake``."""
+        self._delete(catalog.local_path(location).parent.parent)
+
+    def _delete(self, folder: Path) -> None:
+        """Delete a folder of the warehouse, if it is there and no table lies in it."""
+        if folder.is_dir() and self.warehouse in folder.parents and not self._holds_table(folder):
+            shutil.rmtree(folder)
+            write_points.point(f"delete {folder.name}: after")
 
     def rename(self, renamings: Sequence[Renaming]) -> bool:
         """See ``ports.Lake``."""

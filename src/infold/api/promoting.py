@@ -1,0 +1,71 @@
+"""Promoting an environment, and going back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from infold.api.dropping import dropper
+from infold.api.environments import stored
+from infold.api.opening import ledger
+from infold.core.ports import Lake, Ledger
+from infold.core.project import Project
+from infold.core.promotion import Exchange
+from infold.core.swap import Swap
+from infold.messages import promote_errors
+from infold.running.ledger_consistency import refuse_other_project
+
+Find = Callable[[Ledger, Lake], Exchange]
+
+
+def find_promotion(project: Project, name: str) -> Exchange:
+    """What :func:`promote` would do; nothing is written."""
+    return _found(project, _promotion(project, name))
+
+
+def promote(project: Project, shown: Exchange, *, wait: float = 0.0) -> None:
+    """
+    Make the tables of an environment production's, as it was ``shown``.
+
+    Raises ``promote_changed`` where something else would be done by now.
+    """
+    _carry_out(project, shown, _promotion(project, shown.swap.environment), wait)
+
+
+def find_rollback(project: Project) -> Exchange:
+    """What :func:`rollback` would do; nothing is written."""
+    return _found(project, _rollback(project))
+
+
+def rollback(project: Project, shown: Exchange, *, wait: float = 0.0) -> None:
+    """Give the tables that the last promote replaced their names back, as it was ``shown``."""
+    _carry_out(project, shown, _rollback(project), wait)
+
+
+def _promotion(project: Project, name: str) -> Find:
+    from infold.inspecting.promotion import promotion
+
+    return lambda book, tables: promotion(stored(project, name), name, book, tables)
+
+
+def _rollback(project: Project) -> Find:
+    from infold.inspecting.rollback import rollback as rolled_back
+
+    return lambda book, tables: rolled_back(project, book, tables)
+
+
+def _found(project: Project, find: Find) -> Exchange:
+    refuse_other_project(project, ledger(project))
+    outside = dropper(project)
+    return find(outside.ledger, outside.lake)
+
+
+def _carry_out(project: Project, shown: Exchange, find: Find, wait: float) -> None:
+    by = dropper(project)
+
+    def swap() -> Swap:
+        now = find(by.ledger, by.lake)
+        if now != shown:
+            raise promote_errors.promote_changed()
+        return now.swap
+
+    by.exchange(swap, command=shown.swap.kind.value, wait=wait)

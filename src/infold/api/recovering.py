@@ -1,0 +1,24 @@
+"""Finishes an exchange of tables that a dead command began, before a run reads its definitions."""
+
+from __future__ import annotations
+
+from infold.api.dropping import dropper
+from infold.api.opening import ledger, open_project
+from infold.core.model import Apply
+from infold.core.project import Project
+from infold.running.exchange import is_swap
+
+
+def after_exchange(project: Project, wait: float) -> Project:
+    """
+    The project by the definitions that are applied once such an exchange is finished or forgotten.
+
+    Mostly there is none, and it is ``project`` itself. So it is where definitions are to be
+    applied: they were chosen by what was applied before, and the run refuses them.
+    """
+    if project.target.apply is not Apply.MANUAL or project.applies:
+        return project
+    if not any(is_swap(step) for step in ledger(project).unfinished()):
+        return project
+    dropper(project).recover(wait)
+    return open_project(project.root, project.target.name)

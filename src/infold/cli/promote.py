@@ -1,0 +1,34 @@
+"""``infold promote``."""
+
+from __future__ import annotations
+
+import click
+
+from infold.cli import shared_options
+from infold.cli.output import carry_out_exchange
+
+
+@click.command("promote")
+@click.argument("name")
+@shared_options.yes
+@shared_options.wait
+@shared_options.as_json
+def command(name: str, yes: bool, wait: float, as_json: bool) -> None:
+    """
+    Make the tables of the environment NAME production's, all at one instant.
+
+    Shows which names will point to other tables, and asks. Nothing is copied or computed: whoever
+    reads sees all of the earlier tables or all of the new ones. The definitions of the environment
+    are the applied ones from then on. `infold rollback` goes back.
+    """
+    from infold.api import promoting
+
+    project = shared_options.opened()
+    shown = promoting.find_promotion(project, name)
+    carry_out_exchange(
+        project.target.name,
+        shown,
+        lambda: promoting.promote(project, shown, wait=wait),
+        yes=yes,
+        as_json=as_json,
+    )

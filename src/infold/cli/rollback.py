@@ -1,0 +1,32 @@
+"""``infold rollback``."""
+
+from __future__ import annotations
+
+import click
+
+from infold.cli import shared_options
+from infold.cli.output import carry_out_exchange
+
+
+@click.command("rollback")
+@shared_options.yes
+@shared_options.wait
+@shared_options.as_json
+def command(yes: bool, wait: float, as_json: bool) -> None:
+    """
+    Go back to the tables that the last promote replaced, all at one instant.
+
+    They are kept for as long as `keep_old` of the target says. The definitions of then are applied
+    again. The next run brings the tables up to date.
+    """
+    from infold.api import promoting
+
+    project = shared_options.opened()
+    shown = promoting.find_rollback(project)
+    carry_out_exchange(
+        project.target.name,
+        shown,
+        lambda: promoting.rollback(project, shown, wait=wait),
+        yes=yes,
+        as_json=as_json,
+    )

@@ -1,0 +1,130 @@
+"""
+What promoting an environment would exchange, or why it cannot be promoted.
+
+An environment can be promoted if it is what production would be if it had the environment's
+definitions: each of its own tables is up to date with what production's tables are now, and nothing
+that it was based on has changed. Files that arrived since then are no reason against it: the next
+run takes them into the new table, as it would into the old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+
+from infold.core.environment import Environment
+from infold.core.model import Apply, table_name
+from infold.core.ports import Lake, Ledger
+from infold.core.promotion import Exchange
+from infold.core.swap import Swap, SwapKind, SwappedTable
+from infold.core.trace import Trace, net_changes
+from infold.inspecting.environments import Variant
+from infold.inspecting.exchanges import (
+    exchanged_table,
+    free_key,
+    lost_file,
+    readers_that_follow,
+    refuse_misfits,
+)
+from infold.inspecting.unchanged_by_proof import UnchangedColumns
+from infold.messages import promote_errors
+from infold.running.ledger_consistency import foreign_tables
+
+
+def promotion(found: Variant, name: str, ledger: Ledger, lake: Lake) -> Exchange:
+    """
+    What promoting an environment would exchange; ``found`` is what it was run by.
+
+    Raises ``environment_unfinished``, ``production_moved`` or ``promote_incomplete``.
+    """
+    environment = ledger.environments()[name]
+    if unfinished := [*_unfinished(found, environment, ledger, lake)]:
+        raise promote_errors.environment_unfinished(name, unfinished)
+    if moved := [*_moved(found, environment, ledger)]:
+        raise promote_errors.production_moved(name, moved)
+    kept = UnchangedColumns(found, ledger)
+    tables = tuple(_swapped(model, key, ledger, lake, kept) for model, key in found.own.items())
+    before = {model: entry.digest for model, entry in ledger.applied().items()}
+    after = {model: entry.digest for model, entry in ledger.applied(name).items()}
+    applied = {model: digest for model, digest in after.items() if before.get(model) != digest}
+    refuse_misfits(found.declared, ledger, {**before, **after})
+    return Exchange(
+        Swap(SwapKind.PROMOTE, name, tables, applied),
+        tuple(exchanged_table(ledger, one) for one in tables),
+        tuple(model for model in applied if model not in found.own),
+        tuple(model for model in before if model not in after),
+        tuple(readers_that_follow(found.production.project, ledger, tables, kept.reads)),
+        takes_files=found.declared.target.apply is Apply.AUTO,
+    )
+
+
+def _unfinished(
+    found: Variant, environment: Environment, ledger: Ledger, lake: Lake
+) -> Iterator[tuple[str, str]]:
+    """Own tables that are not as their definitions and inputs are now, each with the reason."""
+    traces, heads = ledger.traces(), ledger.newest_versions()
+    moved = {table_name(key): lake.location(table_name(key)) for key in found.own.values()}
+    foreign = foreign_tables(found.project, ledger, lake, heads, moved)
+    models = {key: model for model, key in found.own.items()}
+    wrong = False
+    for key, model in models.items():
+        trace = traces.get(key)
+        if key in foreign:
+            why = foreign[key].what
+        elif trace is None or key not in found.project:
+            why = "it is not built"
+        elif trace.fingerprint != found.project[key].fingerprint:
+            why = "it was built by another definition"
+        elif trace.pending:
+            why = "cells of it are still to be built"
+        elif behind := [*_behind(trace, ledger, models)]:
+            why = f"it is behind {', '.join(models[name] for name in behind)}"
+        elif key in heads and heads[key].snapshot is not None and not moved[table_name(key)]:
+            why = "its table is not there"
+        elif missing := lost_file(ledger, lake, table_name(key)):
+            why = f"it has lost the file {missing}"
+        else:
+            continue
+        wrong = True
+        yield model, why
+    if environment.built_at is None and not wrong:
+        yield "last run", "it did not build all of it"
+
+
+def _moved(found: Variant, environment: Environment, ledger: Ledger) -> Iterator[tuple[str, str]]:
+    """What production has changed since the environment was run."""
+    traces, own = ledger.traces(), found.own
+    names = {key: name for name, key in own.items()}
+    for one in environment.tables:
+        if one.current and found.production.digests.get(one.model, "") != one.base:
+            yield one.model, "its table was built by another definition since"
+        elif one.current and one.key in traces:
+            shared = [name for name in traces[one.key].inputs if name not in names]
+            for name in _behind(traces[one.key], ledger, shared):
+                yield one.model, f"{name} has other rows since"
+    wanted = ledger.applied(environment.name)
+    for name, entry in ledger.applied().items():
+        other = name in wanted and wanted[name].digest != entry.digest
+        if other and entry.at > (environment.last_run_at or 0):
+            yield name, "another definition was applied since"
+
+
+def _behind(trace: Trace, ledger: Ledger, among: Container[str]) -> Iterator[str]:
+    """The inputs of a table that have other rows than it has read."""
+    for name, version in trace.inputs.items():
+        if name in among and net_changes(ledger.changes(name, version)):
+            yield name
+
+
+def _swapped(
+    model: str, key: str, ledger: Ledger, lake: Lake, kept: UnchangedColumns
+) -> SwappedTable:
+    there = lake.location(table_name(model))
+    known = there is not None or model in ledger.traces()
+    return SwappedTable(
+        model,
+        key,
+        free_key(ledger, lake, model, there) if known else None,
+        lake.location(table_name(key)),
+        there,
+        kept.of(model) if known else (),
+    )
