@@ -57,6 +57,8 @@ def test_the_same_definitions_share_every_table() -> None:
         (changed(GAP), ["sessions"], ("daily", "best")),
         (changed(GAP, OTHER), ["sessions", "daily"], ("best",)),
         (changed(COLUMN), ["sessions"], ()),
+        (changed(("sessions", "sum(amount)", "2 * sum(amount)")), ["sessions"], ("daily", "best")),
+        (changed(("sessions", "first(url)", "last(url)")), ["sessions"], ()),
         (changed(("daily", "FROM sessions", "FROM sessions WHERE true")), [], ()),
         (changed(("daily", "FROM sessions", "/* all */ FROM sessions")), [], ()),
         (changed(("big", "> 1", "> 2")), ["best"], ()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -14,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.running.commands import infold
 
 from infold import api
 from infold.api.environment_runs import plan_environment, run_environment
 from infold.api.environments import (
+    diff_environment,
     drop_environment,
     environment_status,
     list_environments,
@@ -25,6 +28,7 @@ from infold.api.environments import (
     verify_environment,
 )
 from infold.core.manual_entry import ManualEntry
+from infold.core.model import table_name
 from infold.core.project import Project
 from infold.core.report import RunResult
 
@@ -140,7 +144,8 @@ class Shop:
             (book.versions(n), book.cells(n), book.files(n), book.changes(n, 0)) for n in names
         ]
         traces = {n: trace for n, trace in book.traces().items() if n not in own}
-        where = {n: at for n, at in book.locations().items() if not any(k in n for k in own)}
+        theirs = {table_name(key) for key in own}
+        where = {n: at for n, at in book.locations().items() if n.split()[-1] not in theirs}
         return tables, files, names, known, traces, book.applied(), where
 
     def rows(self, name: str | None = None) -> dict[str, list[str]]:
@@ -196,23 +201,38 @@ def test_an_environment_through_changes_and_arrivals(shop: Shop) -> None:
     assert [step.model for step, _ in shop.run().steps] == ["daily", "weekly"]
     assert shop.own() == {"daily", "weekly"}
 
+    found = {table.model: table for table in diff_environment(shop.project(), "dev").tables}
+    assert (found["daily"].added, found["daily"].removed) == (0, 0)
+    assert found["daily"].changed == found["daily"].rows[0] == found["daily"].rows[1] > 1
+    assert all(
+        one.before and one.after and one.after["sessions"] == one.before["sessions"] + 1
+        for one in found["daily"].sample
+    )
+    assert found["weekly"].added == found["weekly"].removed > 0  # nothing tells its rows apart
+
     shop.arrive()
     shop.write(MODELS)
     api.run(shop.project())
     shop.write(other)
     done = shop.run()
     assert {step.model for step, _ in done.steps} == {"daily", "weekly"}
-    assert shop.rows("dev") == shop.rebuilt()
 
     shop.write(with_text("daily", "FROM sessions", "FROM sessions WHERE events > 0"))
     done = shop.run()  # the same rows
     assert shop.own() == {"daily"}
+    same = diff_environment(shop.project(), "dev")
+    assert ([table.equal for table in same.tables], same.equal) == ([True], False)
+    code, printed = infold(shop.project(), "diff", "dev", "--json")
+    assert (code, json.loads(printed)["tables"][0]["equal"]) == (5, True)
     assert any("production's has the same rows" in note for note in done.notes)
     assert shop.rows("dev") == shop.rows()
 
     shop.write(with_text("sessions", "sum(amount)", "max(amount) AS top, sum(amount)"))
     shop.run()
     assert shop.own() == {"sessions"}
+    [table] = diff_environment(shop.project(), "dev", ["sessions"]).tables
+    assert [name for name, old, new in table.columns if not old] == ["top"]
+    assert (table.added, table.removed, table.changed) == (0, 0, 0)
 
     models = with_text("taken", ">= 0", ">= 2")
     models = with_text("raw_days", "count(*) AS n", "count(*) AS n, max(ts) AS last", models)
@@ -275,9 +295,9 @@ def test_other_sources_and_entries_made_by_hand(shop: Shop) -> None:
 
 
 def test_killed(shop: Shop) -> None:
-    """A run that is killed before it builds, at a commit, or when it drops what it no longer needs
-    is carried on by the next. Production goes on as it was in between, and takes the environment's
-    tables neither for its own nor for those of removed models.
+    """A run that is killed before it builds, after a commit, or when it drops what it no longer
+    needs, is carried on by the next. Production goes on as it was in between, and takes the
+    environment's tables neither for its own nor for those of removed models.
     """
     shop.write(with_text("daily", "count(*) AS sessions", "count(*) + 1 AS sessions"))
     run_environment(shop.project(), "dev")
@@ -285,10 +305,14 @@ def test_killed(shop: Shop) -> None:
     shop.write(other)
     before = shop.production()
 
-    for at in ("put_environment", "prepare_step", "forget"):
+    for at in (
+        "put_environment: after commit",
+        "finish_step: before commit",
+        "forget: after commit",
+    ):
         done = subprocess.run(
             [sys.executable, "-m", "infold", "-C", str(shop.root), "run", "--env", "dev"],
-            env={**os.environ, "INFOLD_CRASH_AT": f"ledger {at}: after commit"},
+            env={**os.environ, "INFOLD_CRASH_AT": f"ledger {at}"},
             capture_output=True,
             check=False,
         )

@@ -25,6 +25,7 @@ from infold.core.report import RunFailed, RunResult
 from infold.inspecting.environments import Variant, recorded, variant
 from infold.messages import environment_errors
 from infold.planning.planner import plan as planned
+from infold.planning.refused_steps import without_refused
 from infold.running.environments import drop_left_tables
 from infold.running.execute import Runner
 from infold.running.ledger_consistency import refuse_other_project
@@ -68,13 +69,14 @@ def plan_environment(
         if known == (known := found.up_to_date(observed, everything)):
             break
     chosen = _asked(found, asked, select, exclude)
-    made = planned(found.project, observed, chosen)
+    made = without_refused(
+        found.project, planned(found.project, observed, chosen), observed.refused, chosen.selected
+    )
     shared = [node.name for node in declared if node.name in found.production.project]
     shared = [name for name in shared if name not in found.models.values()]
     made = replace(
         made,
         skipped=tuple(one for one in made.skipped if one.model not in found.project.shared),
-        refused=dict(observed.refused),
         redefinitions=found.decided.changes,
         notes=(*made.notes, *_sharing(shared)),
     )

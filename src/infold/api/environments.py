@@ -19,6 +19,7 @@ from infold.core.progress import Progress, SilentProgress
 from infold.core.project import Project
 from infold.core.record import Receipt
 from infold.core.report import ModelStatus, VerificationReport
+from infold.core.table_diff import EnvironmentDiff, TableDiff
 from infold.inspecting.environments import Variant, stored_variant
 from infold.messages import environment_errors
 from infold.planning.selection import select_models
@@ -40,6 +41,34 @@ def observer_of(
     looking = observer(found.project, as_of, estimate=estimate, asked=asked)
     looking.redefinitions = lambda _: {}
     return looking
+
+
+def diff_environment(declared: Project, name: str, select: Sequence[str] = ()) -> EnvironmentDiff:
+    """
+    An environment as it was run last against production, of all models or of those that are named.
+
+    Tables of production's own are the same by definition. Of others only the cells that differ are
+    read; nothing is written, and no Spark is started.
+    """
+    from infold.inspecting.own_models import own_models
+    from infold.inspecting.table_diff import table_diff
+
+    found = stored(declared, name)
+    wanted = select_models(found.declared, select)
+    there = found.production.project
+    decided = own_models(found.declared, there, lambda *_: None, assume=True)
+    changes = [one for one in decided.changes if not select or one.model in wanted]
+    book, tables = ledger(declared), lake(declared)
+    heads = book.newest_versions()
+    diffs = []
+    for model, key in found.own.items():
+        if model not in wanted or key not in heads:
+            continue
+        if model in there:
+            diffs.append(table_diff(book, tables, found.declared[model], model, key))
+        else:
+            diffs.append(TableDiff(model, (0, heads[key].rows), compared=False))
+    return EnvironmentDiff(name, tuple(changes), tuple(diffs))
 
 
 @dataclass(frozen=True)

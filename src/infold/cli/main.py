@@ -29,6 +29,7 @@ COMMANDS = {
     "manifest": "Write the manifest tables as Parquet files, for other engines.",
     "status": "Show the state of every model.",
     "env": "List environments, and drop them.",
+    "diff": "Compare an environment with production.",
     "history": "Show past runs and their steps.",
     "explain": "Explain a model, or one cell of it.",
     "quarantine": "Put sessions into quarantine by hand, release them, list them.",
@@ -83,7 +84,7 @@ class Commands(click.Group):
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 done or nothing to do, 1 a step failed, 2 the project or the command is "
-    "wrong, 3 refused, 4 verify found a difference.",
+    "wrong, 3 refused, 4 verify found a difference, 5 diff did.",
 )
 @click.option(
     "-C",

@@ -25,6 +25,7 @@ class ExitCode(IntEnum):
     WRONG = 2
     REFUSED = 3
     DIFFERENT = 4
+    CHANGED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,8 @@ class InfoldError(Exception):
     A mistake or a refusal that the user can do something about.
 
     ``exit_code`` follows the command line: 1 a step failed, 2 the project, the command or the
-    machine is wrong, 3 refused, 4 a difference was found. ``at`` is the place in a file, for those
-    that have one. A fact without text is left out.
+    machine is wrong, 3 refused, 4 a difference was found, 5 an environment differs. ``at`` is the
+    place in a file, for those that have one. A fact without text is left out.
     """
 
     def __init__(

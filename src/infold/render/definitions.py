@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from infold.core.definition import Category, Derivation, Difference, How, Redefinition
 from infold.core.model import Kind
@@ -62,12 +62,10 @@ def definitions_part(project: Project, plan: Plan) -> str:
 
 
 def _rows(change: Redefinition, step: Step | None) -> Iterator[list[str]]:
-    model, category = change.model, str(change.category)
-    for difference in change.differences:
-        text = formatting.clip(_in_words(difference), _WIDTH)
-        yield [model, category, text, _place(difference.at)]
-        model = category = ""
-    yield [model, category, _cost(change, step), ""]
+    told = list(change_rows(change)) if change.differences else []
+    yield from told
+    names = ["", ""] if told else [change.model, str(change.category)]
+    yield [*names, _cost(change, step), ""]
 
 
 def _cost(change: Redefinition, step: Step | None) -> str:
@@ -134,6 +132,24 @@ def _change(before: str, after: str) -> str:
 def definitions_json(plan: Plan) -> list[dict[str, object]]:
     """The changed definitions of a plan for programs; ``rows`` is None without a step."""
     rows = {step.model: step.rows_to_read for step in plan.steps}
+    return changes_json(plan.redefinitions, rows)
+
+
+def change_rows(change: Redefinition) -> Iterator[list[str]]:
+    """A changed definition without what it costs: model, category, difference and place."""
+    model, category = change.model, str(change.category)
+    for difference in change.differences:
+        text = formatting.clip(_in_words(difference), _WIDTH)
+        yield [model, category, text, _place(difference.at)]
+        model = category = ""
+    if model:
+        yield [model, category, "", ""]
+
+
+def changes_json(
+    changes: Iterable[Redefinition], rows: Mapping[str, int] | None = None
+) -> list[dict[str, object]]:
+    """Changed definitions for programs, with about how many rows each reads, where it is known."""
     return [
         {
             "model": change.model,
@@ -141,11 +157,11 @@ def definitions_json(plan: Plan) -> list[dict[str, object]]:
             "differences": [_difference(one) for one in change.differences],
             "how": str(change.how),
             "derived": None if change.derivation is None else _derived(change.derivation),
-            "rows": rows.get(change.model),
+            "rows": (rows or {}).get(change.model),
             "columns_kept": sorted(change.columns_kept),
             "losses": list(change.losses),
         }
-        for change in plan.redefinitions
+        for change in changes
     ]
 
 

@@ -133,7 +133,8 @@ class Dropper:
 
     def count_entries(self) -> int:
         """How many manual entries the quarantines have: they are in the ledger and nowhere else."""
-        return sum(len(self.ledger.entries(name)) for name in self.ledger.newest_entries())
+        names = self.ledger.newest_entries().keys() - table_keys(self.ledger)
+        return sum(len(self.ledger.entries(name)) for name in names)
 
     def refuse_protected(self, what: str, names: Sequence[str], *, allowed: bool) -> None:
         """Raise ``errors.protected`` where these must not be dropped."""

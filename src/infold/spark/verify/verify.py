@@ -22,7 +22,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from infold.core.interval import EVER, Interval, Ranges
-from infold.core.model import Deduplicate, Kind
+from infold.core.model import Kind
 from infold.core.plan import Action, Step
 from infold.core.ports import Lake, Ledger
 from infold.core.progress import Progress
@@ -31,6 +31,7 @@ from infold.core.queries import SessionsQuery
 from infold.core.report import Verdict
 from infold.core.trace import Cause, Trace, net_changes, was_dropped
 from infold.inspecting.as_built import earlier_definition_note, project_as_built
+from infold.inspecting.row_key import row_key
 from infold.messages import command_errors
 from infold.planning.buildable_cells import retained_range
 from infold.render import formatting
@@ -129,7 +130,7 @@ class Verifier:
             test = time_predicate(stored, time, cells, exact=True)
             stored, rebuilt = stored.where(test), rebuilt.where(test)
             notes.append("a sample of its cells" if sample else self._left_out(node, trace))
-        key = _row_key(node)
+        key = row_key(node)
         result = compare(stored, rebuilt, time, node.model.granularity, key)
         wrong = self._cells_unlike_ledger(node, result, cells)
         misplaced = self._quarantine_differences(work, node, step)
@@ -314,19 +315,6 @@ def _other_columns(node: Node, stored: DataFrame, rebuilt: DataFrame) -> list[st
         return []
     one, two = ({name.lower() for name in rows.columns} for rows in (stored, rebuilt))
     return sorted(one ^ two)
-
-
-def _row_key(node: Node) -> tuple[str, ...]:
-    """The columns that identify a row of a table; empty if that is unknown."""
-    if node.model.kind is Kind.SESSIONS:
-        return ("session_id",)
-    if node.grouped is not None:
-        return tuple(key.name for key in node.grouped.keys)
-    if node.model.kind is Kind.EVENTS and node.model.unique_key:
-        time = node.model.timeseries.event_time_column if node.model.timeseries else None
-        everywhere = node.model.deduplicate is Deduplicate.EVERYWHERE
-        return (*node.model.unique_key, *(() if everywhere or time is None else (time,)))
-    return node.model.incremental.unique_key if node.model.incremental else ()
 
 
 def _time_column(node: Node) -> str | None:

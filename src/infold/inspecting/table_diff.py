@@ -1,0 +1,135 @@
+"""
+Two tables of one model compared: columns, cells by their contents, and the rows of what differs.
+
+Cells with equal hashes have equal rows, so only the others are read, from the first to the last of
+them. Rows are compared as a multiset; those with one key on both sides are one row that changed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from infold.analysis.names.subject import time_column
+from infold.core.interval import MAX, MIN, Interval, Ranges, datetime_of
+from infold.core.model import table_name
+from infold.core.ports import Lake, Ledger
+from infold.core.project import Node
+from infold.core.quoting import quoted
+from infold.core.table_diff import Row, RowDiff, TableDiff
+from infold.inspecting.row_key import row_key
+
+SAMPLE = 5
+"""How many rows are shown of what was added, removed and changed, all together."""
+
+
+def table_diff(ledger: Ledger, lake: Lake, node: Node, before: str, after: str) -> TableDiff:
+    """The table ``after`` of a model against the table ``before``, both by their keys."""
+    columns = [_columns(lake, key) for key in (before, after)]
+    other = _other_columns(*columns)
+    contents = [{c.cell: (c.rows, c.content) for c in ledger.cells(key)} for key in (before, after)]
+    one, two = contents
+    cells = {cell for cell in one.keys() | two.keys() if one.get(cell) != two.get(cell)}
+    rows = (sum(n for n, _ in one.values()), sum(n for n, _ in two.values()))
+    if not cells:
+        return TableDiff(node.name, rows, other)
+    common = [name for name in columns[0] if name in columns[1]]
+    where = _where(node, Ranges.of(cells).span, columns[0])
+    found = [
+        lake.rows(table_name(key), columns=common, where=where).to_pylist()
+        for key in (before, after)
+    ]
+    key = row_key(node) or tuple(name for name in (time_column(node),) if name)
+    added, removed, changed = row_diffs(found[0], found[1], key)
+    return TableDiff(
+        node.name,
+        rows,
+        other,
+        Ranges.of(cells),
+        len(added),
+        len(removed),
+        len(changed),
+        _sample(changed, added, removed),
+    )
+
+
+def row_diffs(
+    before: Sequence[Row], after: Sequence[Row], key: Sequence[str]
+) -> tuple[list[RowDiff], list[RowDiff], list[RowDiff]]:
+    """
+    The rows that were added, removed, and changed; in this order.
+
+    Where a value of the key has several such rows on one side, none of these is one that changed.
+    """
+    gone, new = _left_over(before, after), _left_over(after, before)
+    one, two = _by_key(gone, key), _by_key(new, key)
+    pairs = [at for at in one if key and len(one[at]) == 1 and len(two.get(at, ())) == 1]
+    changed = [RowDiff(_values(one[at][0], key), one[at][0], two[at][0]) for at in pairs]
+    paired = set(pairs)
+    added = [RowDiff(_values(r, key), None, r) for at in two if at not in paired for r in two[at]]
+    removed = [RowDiff(_values(r, key), r, None) for at in one if at not in paired for r in one[at]]
+    return added, removed, changed
+
+
+def _left_over(rows: Sequence[Row], others: Sequence[Row]) -> list[Row]:
+    """The rows that others do not have, as many times as they do not have them."""
+    there = Counter(map(_text, others))
+    left = []
+    for row in rows:
+        text = _text(row)
+        if there[text]:
+            there[text] -= 1
+        else:
+            left.append(row)
+    return left
+
+
+def _by_key(rows: Iterable[Row], key: Sequence[str]) -> dict[str, list[Row]]:
+    """Rows by their values of a key."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(_text(_values(row, key)), []).append(row)
+    return found
+
+
+def _values(row: Row, key: Sequence[str]) -> dict[str, Any]:
+    return {name: row[name] for name in key if name in row}
+
+
+def _text(row: Row) -> str:
+    return repr(list(row.items()))
+
+
+def _sample(*kinds: Sequence[RowDiff]) -> tuple[RowDiff, ...]:
+    """Some rows of each kind in turn."""
+    found: list[RowDiff] = []
+    for number in range(SAMPLE):
+        found += [some[number] for some in kinds if number < len(some)]
+    return tuple(found[:SAMPLE])
+
+
+def _columns(lake: Lake, key: str) -> Mapping[str, str]:
+    schema = lake.rows(table_name(key), limit=0).schema
+    return {field.name: str(field.type) for field in schema}
+
+
+def _other_columns(
+    before: Mapping[str, str], after: Mapping[str, str]
+) -> tuple[tuple[str, str, str], ...]:
+    names = dict.fromkeys((*before, *after))
+    pairs = ((name, before.get(name, ""), after.get(name, "")) for name in names)
+    return tuple((name, old, new) for name, old, new in pairs if old != new)
+
+
+def _where(node: Node, span: Interval | None, columns: Mapping[str, str]) -> str | None:
+    """The rows of a stretch of cells; all of a table of one cell. ``columns`` have their types."""
+    name = time_column(node)
+    if name is None or name not in columns or span is None:
+        return None
+    if span.start == MIN or span.end == MAX:
+        return None
+    times = (datetime_of(at).replace(tzinfo=None) for at in (span.start, span.end))
+    by_day = columns[name].startswith("date")  # of a date, cells are whole days
+    first, last = ((at.date() if by_day else at).isoformat() for at in times)
+    return f"{quoted(name)} >= '{first}' AND {quoted(name)} < '{last}'"
