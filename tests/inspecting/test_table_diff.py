@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
+import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.declare.shop import project
 
 from infold.core.definition import Category, How, Redefinition
 from infold.core.interval import DAY, Interval, Ranges
 from infold.core.table_diff import EnvironmentDiff, Row, RowDiff, TableDiff
-from infold.inspecting.table_diff import row_diffs
+from infold.core.trace import CellState
+from infold.inspecting.table_diff import row_diffs, table_diff
 from infold.render.environment_diff import diff_json, diff_screen
 
 ROWS = st.lists(
@@ -77,3 +82,43 @@ def test_what_is_shown() -> None:
     same = EnvironmentDiff("dev", (), (TableDiff("weekly", (2, 2)),))
     assert (same.equal, found.equal) == (True, False)
     assert diff_screen(same) == "dev and production have the same rows."
+
+
+@pytest.mark.parametrize(
+    ("model", "type_", "where"),
+    [
+        ("daily", pa.date32(), "`day` >= '1970-01-02' AND `day` < '1970-01-04'"),
+        (
+            "sessions",
+            pa.timestamp("us", "UTC"),
+            "`session_start` >= '1970-01-02T00:00:00' AND `session_start` < '1970-01-04T00:00:00'",
+        ),
+    ],
+)
+def test_only_what_differs_is_read(model: str, type_: pa.DataType, where: str) -> None:
+    """Rows are read from the first to the last cell with other contents, and of none otherwise."""
+    name = "day" if model == "daily" else "session_start"
+    asked = []
+
+    class Stored:
+        """Two tables, as ledger and lake; the other one has other contents on two days."""
+
+        def cells(self, table: str) -> list[CellState]:
+            """Five days."""
+            other = {1, 2} if table == "other" else set()
+            days = (Interval(at * DAY, (at + 1) * DAY) for at in range(5))
+            return [CellState(day, 1, at + (at in other)) for at, day in enumerate(days)]
+
+        def rows(self, table: str, **asked_for: Any) -> pa.Table:
+            """No row, with the columns of the table."""
+            if "where" in asked_for:
+                asked.append((table, asked_for["where"]))
+            return pa.schema([(name, type_)]).empty_table()
+
+    stored: Any = Stored()
+    found = table_diff(stored, stored, project()[model], model, "other")
+
+    assert asked == [(model, where), ("other", where)]
+    assert found.cells == Ranges((Interval(DAY, 3 * DAY),))
+    same = table_diff(stored, stored, project()[model], model, "same")
+    assert (same.equal, len(asked)) == (True, 2)

@@ -22,7 +22,7 @@ from infold.inspecting.own_models import OwnModels, own_models
 from infold.inspecting.production import Production, production
 from infold.messages import environment_errors
 from infold.messages.errors import InfoldErrors
-from infold.running.environments import table_keys
+from infold.running.table_keys import table_keys
 
 _SHORTEST, _LONGEST, _LONGER = 8, 64, 8
 """Hex digits in the key of a table: more where a shorter one is taken."""

@@ -15,8 +15,8 @@ from infold.core.trace import CellChange, CellState, changes_of_rewrite
 from infold.core.unchanged import changes_of_columns
 from infold.messages import promote_errors
 from infold.messages.errors import InfoldErrors
-from infold.running.environments import table_keys
 from infold.running.read_columns import ReadColumns
+from infold.running.table_keys import table_keys
 
 _SHORTEST, _LONGEST = 8, 64
 """Hex digits in the key of a table that is kept: more where a shorter one is taken."""

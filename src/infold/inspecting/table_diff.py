@@ -35,7 +35,7 @@ def table_diff(ledger: Ledger, lake: Lake, node: Node, before: str, after: str) 
     if not cells:
         return TableDiff(node.name, rows, other)
     common = [name for name in columns[0] if name in columns[1]]
-    where = _where(node, Ranges.of(cells).span, common)
+    where = _where(node, Ranges.of(cells).span, columns[0])
     found = [
         lake.rows(table_name(key), columns=common, where=where).to_pylist()
         for key in (before, after)
@@ -122,10 +122,14 @@ def _other_columns(
     return tuple((name, old, new) for name, old, new in pairs if old != new)
 
 
-def _where(node: Node, span: Interval | None, columns: Sequence[str]) -> str | None:
-    """The rows of a stretch of cells; all of a table of one cell."""
+def _where(node: Node, span: Interval | None, columns: Mapping[str, str]) -> str | None:
+    """The rows of a stretch of cells; all of a table of one cell. ``columns`` have their types."""
     name = time_column(node)
-    if name is None or name not in columns or span is None or span.start == MIN or span.end == MAX:
+    if name is None or name not in columns or span is None:
         return None
-    first, last = (datetime_of(at).isoformat(sep=" ") for at in (span.start, span.end))
+    if span.start == MIN or span.end == MAX:
+        return None
+    times = (datetime_of(at).replace(tzinfo=None) for at in (span.start, span.end))
+    by_day = columns[name].startswith("date")  # of a date, cells are whole days
+    first, last = ((at.date() if by_day else at).isoformat() for at in times)
     return f"{quoted(name)} >= '{first}' AND {quoted(name)} < '{last}'"

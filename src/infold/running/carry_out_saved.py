@@ -16,8 +16,8 @@ from infold.core.ports import Ledger
 from infold.core.project import Project
 from infold.core.saved_plan import SavedFiles, SavedPlan, files_of, steps_of
 from infold.messages import apply_errors
-from infold.running.environments import table_keys
 from infold.running.ledger_consistency import warehouse_of
+from infold.running.table_keys import table_keys
 
 Listing = Callable[[Source], tuple[Sequence[ListedFile], Sequence[str]]]
 

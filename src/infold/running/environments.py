@@ -11,11 +11,6 @@ from infold.core.ports import Lake, Ledger
 from infold.running.recover import FORGET
 
 
-def table_keys(ledger: Ledger) -> frozenset[str]:
-    """The keys of all tables of environments, which production knows nothing of."""
-    return frozenset(one.key for each in ledger.environments().values() for one in each.tables)
-
-
 def drop_left_tables(ledger: Ledger, lake: Lake, run: str, name: str) -> Iterator[str]:
     """Drop the tables that an environment no longer uses; yields notes."""
     found = ledger.environments()[name]

@@ -150,9 +150,7 @@ class Runner:
         self, request: Request, changes: Mapping[str, Redefinition]
     ) -> Mapping[str, str]:
         return keep_definitions(
-            self.project,
-            self.ledger,
-            self.definitions(),
+            *(self.project, self.ledger, self.definitions()),
             changes=changes,
             rebuilds_allowed=request.allow_refresh,
             forward_only=request.options.forward_only,

@@ -22,11 +22,12 @@ from infold.core.report import Forgotten
 from infold.core.swap import Swap
 from infold.messages import errors, run_errors
 from infold.planning.selection import select_models
-from infold.running.environments import drop_environment, drop_expired, table_keys
+from infold.running.environments import drop_environment, drop_expired
 from infold.running.exchange import drop_kept, exchange
 from infold.running.ledger_consistency import refuse_other_project
 from infold.running.recover import FORGET, LOSE, recover
 from infold.running.request import new_id
+from infold.running.table_keys import table_keys
 
 
 def forget_model(
@@ -133,7 +134,8 @@ class Dropper:
 
     def count_entries(self) -> int:
         """How many manual entries the quarantines have: they are in the ledger and nowhere else."""
-        return sum(len(self.ledger.entries(name)) for name in self.ledger.newest_entries())
+        names = self.ledger.newest_entries().keys() - table_keys(self.ledger)
+        return sum(len(self.ledger.entries(name)) for name in names)
 
     def refuse_protected(self, what: str, names: Sequence[str], *, allowed: bool) -> None:
         """Raise ``errors.protected`` where these must not be dropped."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from infold.core.environment import PRODUCTION
 from infold.core.ports import Ledger
 from infold.core.project import Project
-from infold.running.environments import table_keys
 from infold.running.forget import forget_model
 from infold.running.observe import VANISHED, Observer
+from infold.running.table_keys import table_keys
 
 
 def forget_removed_models(project: Project, ledger: Ledger) -> Iterator[str]:

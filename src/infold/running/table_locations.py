@@ -9,7 +9,7 @@ from infold.core.model import table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
 from infold.core.record import FILES
-from infold.running.environments import table_keys
+from infold.running.table_keys import table_keys
 
 
 def locations_and_files(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:
