@@ -180,6 +180,19 @@ class TestRefused:
             code, printed = infold(shop, "promote", name, "--yes")
             assert (code, slug in printed) == (2, True)
 
+    def test_a_column_that_readers_would_lose(self, shop: Project) -> None:
+        """A dropped column is refused like that of any other change of production; for once it can
+        be allowed.
+        """
+        with_environment(shop, ("models/daily.sql", "sum(revenue) AS revenue", "1 AS one"))
+
+        printed = refused(shop, "promote", "dev", "--yes")
+        assert "daily:   column revenue is dropped (models/daily.sql:" in printed
+        code, printed = infold(shop, "promote", "dev", "--yes", "--allow-destructive", "dayly")
+        assert (code, "unknown-model" in printed) == (2, True)
+        code, _ = infold(shop, "promote", "dev", "--yes", "--allow-destructive", "daily")
+        assert code == 0
+
     def test_a_table_that_is_not_built(self, shop: Project) -> None:
         """An own table without a trace is not built."""
         with_environment(shop, QUERY)

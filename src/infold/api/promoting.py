@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
+from infold.api.asked import refuse_unknown_allowed
 from infold.api.dropping import dropper
 from infold.api.environments import stored
 from infold.api.opening import ledger
+from infold.core.plan import PlanOptions
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
 from infold.core.promotion import Exchange
@@ -17,18 +19,32 @@ from infold.running.ledger_consistency import refuse_other_project
 Find = Callable[[Ledger, Lake], Exchange]
 
 
-def find_promotion(project: Project, name: str) -> Exchange:
-    """What :func:`promote` would do; nothing is written."""
-    return _found(project, _promotion(project, name))
+def find_promotion(
+    project: Project, name: str, *, allow_destructive: Collection[str] = ()
+) -> Exchange:
+    """
+    What :func:`promote` would do; nothing is written.
+
+    Raises ``destructive_change`` where readers of a table would lose something, but for those of
+    the models that are allowed to.
+    """
+    return _found(project, _promotion(project, name, allow_destructive))
 
 
-def promote(project: Project, shown: Exchange, *, wait: float = 0.0) -> None:
+def promote(
+    project: Project,
+    shown: Exchange,
+    *,
+    allow_destructive: Collection[str] = (),
+    wait: float = 0.0,
+) -> None:
     """
     Make the tables of an environment production's, as it was ``shown``.
 
     Raises ``promote_changed`` where something else would be done by now.
     """
-    _carry_out(project, shown, _promotion(project, shown.swap.environment), wait)
+    find = _promotion(project, shown.swap.environment, allow_destructive)
+    _carry_out(project, shown, find, wait)
 
 
 def find_rollback(project: Project) -> Exchange:
@@ -41,10 +57,13 @@ def rollback(project: Project, shown: Exchange, *, wait: float = 0.0) -> None:
     _carry_out(project, shown, _rollback(project), wait)
 
 
-def _promotion(project: Project, name: str) -> Find:
+def _promotion(project: Project, name: str, allow: Collection[str]) -> Find:
     from infold.inspecting.promotion import promotion
 
-    return lambda book, tables: promotion(stored(project, name), name, book, tables)
+    refuse_unknown_allowed(project, PlanOptions(allow_destructive=frozenset(allow)))
+    return lambda book, tables: promotion(
+        stored(project, name), name, book, tables, frozenset(allow)
+    )
 
 
 def _rollback(project: Project) -> Find:

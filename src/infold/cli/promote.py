@@ -11,9 +11,12 @@ from infold.cli.output import carry_out_exchange
 @click.command("promote")
 @click.argument("name")
 @shared_options.yes
+@shared_options.allow_destructive
 @shared_options.wait
 @shared_options.as_json
-def command(name: str, yes: bool, wait: float, as_json: bool) -> None:
+def command(
+    name: str, yes: bool, allow_destructive: tuple[str, ...], wait: float, as_json: bool
+) -> None:
     """
     Make the tables of the environment NAME production's, all at one instant.
 
@@ -24,11 +27,12 @@ def command(name: str, yes: bool, wait: float, as_json: bool) -> None:
     from infold.api import promoting
 
     project = shared_options.opened()
-    shown = promoting.find_promotion(project, name)
+    allow = allow_destructive
+    shown = promoting.find_promotion(project, name, allow_destructive=allow)
     carry_out_exchange(
         project.target.name,
         shown,
-        lambda: promoting.promote(project, shown, wait=wait),
+        lambda: promoting.promote(project, shown, allow_destructive=allow, wait=wait),
         yes=yes,
         as_json=as_json,
     )

@@ -276,6 +276,15 @@ class Rebuild:
     as_json: bool
 
 
+allow_destructive = click.option(
+    "--allow-destructive",
+    multiple=True,
+    metavar="MODEL",
+    help="Let this model's table lose columns, types or keys, or the model be removed, for this "
+    "once. Repeatable.",
+)
+
+
 def build_options(command: Command) -> Command:
     """Declare the options of :class:`BuildOptions`; the command gets them as ``options``."""
     options = (
@@ -297,13 +306,7 @@ def build_options(command: Command) -> Command:
             is_flag=True,
             help="Build models that cannot be built cell by cell whole, for this once.",
         ),
-        click.option(
-            "--allow-destructive",
-            multiple=True,
-            metavar="MODEL",
-            help="Let this model's table lose columns, types or keys, or the model be removed, for "
-            "this once. Repeatable.",
-        ),
+        allow_destructive,
         as_of,
         click.option(
             "--forward-only",

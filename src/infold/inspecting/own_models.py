@@ -10,7 +10,7 @@ rows. Until then its readers wait.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
@@ -99,6 +99,15 @@ class _Comparison:
         if not self._reads:
             self._reads.append(ColumnsRead(self.production))
         return self._reads[0](reader, name)
+
+
+def changed_models(
+    declared: Project, production: Project, models: Iterable[str]
+) -> tuple[Redefinition, ...]:
+    """What differs from production's definitions, of those of the models that it has."""
+    comparison = _Comparison(declared, production)
+    found = (comparison.change(declared[name]) for name in models if name in production)
+    return tuple(change for change in found if change is not None)
 
 
 @dataclass

@@ -13,6 +13,7 @@ from collections.abc import Container, Iterator
 
 from infold.core.environment import Environment
 from infold.core.model import Apply, table_name
+from infold.core.plan import Destroyed, PlanOptions
 from infold.core.ports import Lake, Ledger
 from infold.core.promotion import Exchange
 from infold.core.swap import Swap, SwapKind, SwappedTable
@@ -25,22 +26,29 @@ from infold.inspecting.exchanges import (
     readers_that_follow,
     refuse_misfits,
 )
+from infold.inspecting.own_models import changed_models
 from infold.inspecting.unchanged_by_proof import UnchangedColumns
 from infold.messages import promote_errors
+from infold.planning.destructive import policy, refuse_destructive
 from infold.running.ledger_consistency import foreign_tables
 
 
-def promotion(found: Variant, name: str, ledger: Ledger, lake: Lake) -> Exchange:
+def promotion(
+    found: Variant, name: str, ledger: Ledger, lake: Lake, allowed: frozenset[str] = frozenset()
+) -> Exchange:
     """
     What promoting an environment would exchange; ``found`` is what it was run by.
 
-    Raises ``environment_unfinished``, ``production_moved`` or ``promote_incomplete``.
+    Raises ``environment_unfinished``, ``production_moved``, ``promote_incomplete``, or
+    ``destructive_change`` where tables of production that are not ``allowed`` to would lose
+    something.
     """
     environment = ledger.environments()[name]
     if unfinished := [*_unfinished(found, environment, ledger, lake)]:
         raise promote_errors.environment_unfinished(name, unfinished)
     if moved := [*_moved(found, environment, ledger)]:
         raise promote_errors.production_moved(name, moved)
+    refuse_destructive(found.declared, _destroyed(found, allowed))
     kept = UnchangedColumns(found, ledger)
     tables = tuple(_swapped(model, key, ledger, lake, kept) for model, key in found.own.items())
     before = {model: entry.digest for model, entry in ledger.applied().items()}
@@ -55,6 +63,16 @@ def promotion(found: Variant, name: str, ledger: Ledger, lake: Lake) -> Exchange
         tuple(readers_that_follow(found.production.project, ledger, tables, kept.reads)),
         takes_files=found.declared.target.apply is Apply.AUTO,
     )
+
+
+def _destroyed(found: Variant, allowed: frozenset[str]) -> list[Destroyed]:
+    """What readers of production's tables would lose, and what is to happen then."""
+    asked, before = PlanOptions(allow_destructive=allowed), found.production.project
+    return [
+        Destroyed(one.model, one.destroys, policy(found.declared, one.model, asked, one))
+        for one in changed_models(found.declared, before, found.own)
+        if one.destroys
+    ]
 
 
 def _unfinished(
