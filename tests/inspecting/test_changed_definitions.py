@@ -157,3 +157,15 @@ def test_views_have_no_rows_to_build() -> None:
 
     assert project(WITH_VIEW)["paid"].model.kind is Kind.VIEW
     assert found(project(WITH_VIEW), ledger)["paid"] == (Category.NEW, How.NOTHING)
+
+
+def test_states_of_an_earlier_infold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions with other states than are stored now are built, also by the same query."""
+    monkeypatch.setattr("infold.declare.definitions.STATE_VERSION", 1)
+    ledger = built(project())
+    monkeypatch.undo()
+    words = spoilt("models/sessions.sql", "FROM clicks", "FROM clicks WHERE TRUE")
+
+    assert of_tables(project(words), built(project())) == {"sessions": How.RESTAMP}
+    assert found(project(words), ledger)["sessions"] == (Category.NONE, How.REBUILD)
+    assert found(project(GAP), ledger)["sessions"] == (Category.BREAKING, How.REBUILD)

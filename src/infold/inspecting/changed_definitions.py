@@ -8,6 +8,7 @@ compared by canonical forms. Without a change this costs a comparison of digests
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from infold.core.definition_text import digest_of
 from infold.core.model import Kind
 from infold.core.ports import Ledger
 from infold.core.project import Node, Project
+from infold.core.session_rules import STATE_VERSION
 from infold.core.trace import UNKNOWN, Trace
 from infold.inspecting.as_built import KeptDefinitions
 
@@ -131,7 +133,12 @@ class ChangedDefinitions:
         if built is None:
             return _unknown(node)
         before = Meanings.of(built, built.sources)
-        return redefinition(before[node.name], self._after[node.name])
+        found = redefinition(before[node.name], self._after[node.name])
+        if found is None or node.model.kind is not Kind.SESSIONS or definition is None:
+            return found
+        # An earlier infold may have stored other states with sessions.
+        same = definition.state == STATE_VERSION
+        return found if same else replace(found, how=How.REBUILD)
 
     def _removed(self, name: str, digest: str) -> Redefinition:
         """
