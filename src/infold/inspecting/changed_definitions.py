@@ -97,7 +97,21 @@ class ChangedDefinitions:
         if built is None:
             return _unknown(node)
         before = Meanings.of(built, built.sources)
-        return redefinition(before[node.name], self._after[node.name])
+        after = self._after[node.name]
+        if renamed := self._renamed_inputs(node):
+            after = after.with_renamed(renamed)
+        return redefinition(before[node.name], after)
+
+    def _renamed_inputs(self, node: Node) -> Mapping[str, Mapping[str, str]]:
+        """The stored tables that a model reads, with the columns that get other names now."""
+        traces = self._ledger.traces()
+        found: dict[str, Mapping[str, str]] = {}
+        for name in (entry.name for entry in node.stored_inputs):
+            if name in traces and name in self._project:
+                change = self._change(self._project[name], traces[name].definition)
+                if change is not None and change.how is How.EVOLVE:
+                    found[name.lower()] = {new.lower(): old.lower() for old, new in change.renamed}
+        return found
 
     def _removed(self, name: str, digest: str) -> Redefinition:
         """
