@@ -204,12 +204,17 @@ def _states_differ(before: Meaning, after: Meaning) -> tuple[Difference, ...]:
 
 
 def _states(meaning: Meaning) -> list[tuple[str, object]]:
-    """What the states of sessions are of, in their order."""
+    """What the states of sessions are of, in their order; columns as they were called before."""
     query = meaning.node.query
-    aggregates = query.aggregates if query is not None else ()
+    if query is None:
+        return []
+    called = meaning.renamed.get(query.input.lower(), {})
     return [
-        (" ".join(sql_words(one.sql)), (one.name, one.call, one.ignore_nulls, one.distinct))
-        for one in aggregates
+        (
+            " ".join(called.get(word, word) for word in sql_words(one.sql)),
+            (one.name, one.call, one.ignore_nulls, one.distinct),
+        )
+        for one in query.aggregates
     ]
 
 
