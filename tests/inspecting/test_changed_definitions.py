@@ -169,3 +169,89 @@ def test_states_of_an_earlier_infold(monkeypatch: pytest.MonkeyPatch) -> None:
     assert of_tables(project(words), built(project())) == {"sessions": How.RESTAMP}
     assert found(project(words), ledger)["sessions"] == (Category.NONE, How.REBUILD)
     assert found(project(GAP), ledger)["sessions"] == (Category.BREAKING, How.REBUILD)
+
+
+INCOME = {
+    **SHOP,
+    "models/sessions.sql": SHOP["models/sessions.sql"]
+    .replace("AS revenue", "AS income")
+    .replace("---\n", "---\nrenamed_from: {income: revenue}\n", 1),
+    "models/daily.sql": SHOP["models/daily.sql"].replace("sum(revenue)", "sum(income)"),
+}
+
+
+@pytest.mark.parametrize(
+    ("sessions", "daily", "how"),
+    [
+        ("", "", How.RESTAMP),
+        ("", "sum(income) AS revenue, max(income) AS most", How.REBUILD),
+        ("", "sum(events) AS revenue", How.REBUILD),
+        ("", "sum(named_struct('a', income).a) AS revenue", How.REBUILD),
+        (", sum(-amount) AS income", "", How.REBUILD),
+    ],
+    ids=["renamed", "one more", "another", "in a struct", "not only renamed"],
+)
+def test_readers_of_a_renamed_column(sessions: str, daily: str, how: How) -> None:
+    """A reader that names the column as it is called now has the same rows; whatever else is in its
+    query counts, and so does whether the column was only renamed.
+    """
+    files = dict(INCOME)
+    files["models/daily.sql"] = files["models/daily.sql"].replace(
+        "sum(income) AS revenue", daily or "sum(income) AS revenue"
+    )
+    if sessions:
+        text = files["models/sessions.sql"]
+        files["models/sessions.sql"] = text.replace(", sum(amount) AS income", sessions)
+
+    changes = of_tables(project(files), built(project()))
+
+    assert changes["daily"] is how
+    assert changes["sessions"] is (How.REBUILD if sessions else How.EVOLVE)
+
+
+def test_a_renamed_column_through_a_view() -> None:
+    """Readers see through views that name the column as it is called now."""
+    view = "---\nmaterialization: view\n---\nSELECT session_start, {0} FROM sessions\n"
+    daily = SHOP["models/daily.sql"].replace("FROM sessions", "FROM paid")
+    before = project({**SHOP, "models/paid.sql": view.format("revenue"), "models/daily.sql": daily})
+    after = {**INCOME, "models/paid.sql": view.format("income AS revenue")}
+
+    changes = of_tables(project({**after, "models/daily.sql": daily}), built(before))
+
+    assert changes == {"sessions": How.EVOLVE, "daily": How.RESTAMP}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT price FROM sessions NATURAL JOIN prices",
+        "SELECT to_json(struct(*)) AS j FROM sessions",
+        "SELECT to_json(struct(sessions.*)) AS j FROM sessions",
+        "SELECT j FROM (SELECT struct(s.*, 1) AS j FROM sessions AS s) AS q",
+    ],
+)
+def test_rows_that_follow_from_names(query: str) -> None:
+    """A NATURAL join, and a star in a struct, give other rows once a column has another name: the
+    reader is built again, though its text is the same and no content of the table changed.
+    """
+    whole = "---\nmaterialization: table\n---\n"
+    files = {
+        **{name: text for name, text in SHOP.items() if name != "models/daily.sql"},
+        "models/prices.sql": f"{whole}SELECT 1 AS revenue, 2 AS price\n",
+        "models/daily.sql": whole + query,
+    }
+    now = {**files, "models/sessions.sql": INCOME["models/sessions.sql"]}
+
+    changes = of_tables(project(now), built(project(files)))
+
+    assert changes == {"sessions": How.EVOLVE, "daily": How.REBUILD}
+
+
+@pytest.mark.parametrize("query", ["SELECT count(*) AS n", "SELECT max(hash(*)) AS h"])
+def test_values_alone_do_not_follow_from_names(query: str) -> None:
+    """Other stars in a query have the same rows under other names."""
+    whole = "---\nmaterialization: table\n---\n"
+    files = {**SHOP, "models/daily.sql": f"{whole}{query} FROM sessions"}
+    now = {**files, "models/sessions.sql": INCOME["models/sessions.sql"]}
+
+    assert of_tables(project(now), built(project(files))) == {"sessions": How.EVOLVE}

@@ -17,8 +17,17 @@ from infold.core.report import RunResult
 
 pytestmark = pytest.mark.spark
 
-LOOSE = {"events": "day", "visits": "most", "sums": "amount", "whole": "most", "daily": "amount"}
-"""Of each model a column that no other one reads."""
+Column = tuple[str, str]
+LOOSE = (
+    ("events", "day"),
+    ("visits", "most"),
+    ("sums", "amount"),
+    ("whole", "most"),
+    ("daily", "amount"),
+)
+"""Of each model a column that no other one reads, by its first name."""
+READ = (("events", "amount"), ("daily", "n"))
+"""Columns that others read: sessions and a cumulative aggregate, and a window over days."""
 
 
 class Death(BaseException):
@@ -26,34 +35,41 @@ class Death(BaseException):
 
 
 class Renaming(DailyProject):
-    """Models of every kind, with one column each whose name is drawn again and again."""
+    """Models of every kind, with columns whose names are drawn again and again."""
 
     def __init__(self, root: Path, seed: int) -> None:
         super().__init__(root)
         self.draw = random.Random(seed)
-        self.names = dict(LOOSE)
-        self.earlier: dict[str, str] = {}
+        self.names = {column: column[1] for column in (*LOOSE, *READ)}
+        self.earlier: dict[Column, str] = {}
 
-    def rename(self, *models: str) -> None:
-        """Give the loose columns of some models new names."""
-        for name in models:
-            self.earlier[name] = self.names[name]
-            self.names[name] = f"c{self.draw.randrange(10**6)}"
+    def rename(self, *columns: Column) -> None:
+        """Give some columns new names, and write the models with them."""
+        self.earlier = {column: self.names[column] for column in columns}
+        for column in columns:
+            self.names[column] = f"c{self.draw.randrange(10**6)}"
+        self.declare()
 
     def declare(self) -> None:
         """Write the models with the names that their columns have now."""
         of = self.names
+        paid, n = of["events", "amount"], of["daily", "n"]
+        read = f"amount AS {paid}, day AS {of['events', 'day']} FROM"
+        daily = DAILY.replace("AS amount", f"AS {of['daily', 'amount']}").replace("AS n", f"AS {n}")
         files = {
-            "events": EVENTS.replace("amount FROM", f"amount, day AS {of['events']} FROM"),
-            "visits": VISITS.replace("AS most", f"AS {of['visits']}"),
-            "sums": SUMS.replace("AS amount", f"AS {of['sums']}"),
-            "whole": WHOLE.replace("AS most", f"AS {of['whole']}"),
-            "daily": model(DAILY.replace("AS amount", f"AS {of['daily']}")),
-            "rolling": model(ROLLING),
+            "events": EVENTS.replace("amount FROM", read),
+            "visits": VISITS.replace(
+                "max(amount) AS most", f"max({paid}) AS {of['visits', 'most']}"
+            ),
+            "sums": SUMS.replace("sum(amount) AS amount", f"sum({paid}) AS {of['sums', 'amount']}"),
+            "whole": WHOLE.replace("AS most", f"AS {of['whole', 'most']}"),
+            "daily": model(daily),
+            "rolling": model(ROLLING.replace("n, sum(n)", f"{n} AS n, sum({n})")),
         }
-        for name, before in self.earlier.items():
-            pair = f"---\nrenamed_from: {{{of[name]}: {before}}}\n"
-            files[name] = files[name].replace("---\n", pair, 1)
+        for name in {name for name, _ in self.earlier}:
+            pairs = [f"{of[c]}: {was}" for c, was in self.earlier.items() if c[0] == name]
+            front = f"---\nrenamed_from: {{{', '.join(pairs)}}}\n"
+            files[name] = files[name].replace("---\n", front, 1)
         self.models(**files)
 
     def files_of(self, name: str) -> set[str]:
@@ -74,33 +90,37 @@ def actions(result: RunResult) -> dict[str, set[Action]]:
 
 def test_drawn_names_of_every_kind(tmp_path: Path) -> None:
     """Columns of all kinds of tables are renamed at once: no file of theirs changes and no reader
-    is built. With late and removed files before, between and after, all tables equal a rebuild.
+    is built, not even one that names such a column. With late and removed files before, between
+    and after, all tables equal a rebuild.
     """
     shop = Renaming(tmp_path / "shop", 17)
     shop.declare()
     shop.land("2024-03-01T10:00:00", "2024-03-02T10:00:00", "2024-03-02T10:10:00")
     gone = shop.land("2024-03-01T10:20:00", "2024-03-04T10:00:00", who="bob")
     shop.run()
-    before = {name: shop.files_of(name) for name in LOOSE}
+    every = {name for name, _ in LOOSE}
+    before = {name: shop.files_of(name) for name in every}
 
     shop.rename(*LOOSE)
-    shop.declare()
     done = shop.run()
 
-    assert actions(done) == {name: {Action.EVOLVE} for name in LOOSE}
-    assert {name: shop.files_of(name) for name in LOOSE} == before
+    assert actions(done) == {name: {Action.EVOLVE} for name in every}
+    assert {name: shop.files_of(name) for name in every} == before
     assert sum(receipt.read + receipt.written for _, receipt in done.steps) == 0
     assert done.notes == ()
-    assert all(shop.names[name] in api.lake(shop.project()).columns(name) for name in LOOSE)
+    tables = api.lake(shop.project())
+    assert all(shop.names[column] in tables.columns(column[0]) for column in LOOSE)
 
     shop.land("2024-03-01T10:25:00", "2024-03-03T09:00:00")
     (shop.root / "landing" / gone).unlink()
     assert Action.EVOLVE not in set().union(*actions(shop.run(equal=True)).values())
 
+    shop.rename(*READ)
+    assert actions(shop.run()) == {"events": {Action.EVOLVE}, "daily": {Action.EVOLVE}}
+
     shop.land("2024-03-02T10:15:00", who="bob")
     shop.run(selected=frozenset({"raw.clicks", "events"}), equal=True)
-    shop.rename("events", "visits", "daily")
-    shop.declare()
+    shop.rename(*READ, ("visits", "most"))
     shop.land("2024-03-02T10:20:00", "2024-03-05T10:00:00", who="bob")
     done = shop.run()
     assert Action.EVOLVE in actions(done)["events"] & actions(done)["visits"]
@@ -114,8 +134,7 @@ def test_a_run_that_dies_over_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     shop.declare()
     shop.land("2024-03-01T10:00:00", "2024-03-02T10:00:00")
     shop.run()
-    shop.rename("visits")
-    shop.declare()
+    shop.rename(("visits", "most"))
 
     def die(name: str) -> None:
         if name == f"table visits: {at} commit":
@@ -126,7 +145,7 @@ def test_a_run_that_dies_over_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         with pytest.raises(Death):
             api.run(shop.project(), asked=PlanOptions())
     stored = api.lake(shop.project()).columns("visits")
-    assert (shop.names["visits"] in stored) is (at == "after")
+    assert (shop.names["visits", "most"] in stored) is (at == "after")
 
     done = shop.run()
     assert actions(done) == ({"visits": {Action.EVOLVE}} if at == "before" else {})

@@ -10,7 +10,7 @@ from sqlglot import exp
 from infold.analysis.bounds.cells import causes_of
 from infold.analysis.bounds.known_columns import InputBound
 from infold.analysis.cumulative_query import split_cumulative_query
-from infold.analysis.fingerprint import fingerprint, normal_text
+from infold.analysis.fingerprint import fingerprint, goes_by_names, normal_text
 from infold.analysis.inputs.ingested import ingested_table
 from infold.analysis.inputs.landed_sources import (
     landed_sources,
@@ -178,13 +178,13 @@ class _Compiler:
         if downgraded:
             inputs = tuple(replace(entry, time_column=None) for entry in inputs)
         words = normal_text(text, resolved.references, self.views)
+        names = self._names_read(draft, resolved)
         read = source.without_columns(unread) if source else None
         vouched_and_bounds = found.overrides_used, declared_bounds(model, found)
-        print_ = fingerprint(
-            model, words.words_of(draft.parsed.tree), columns, read, *vouched_and_bounds
-        )
+        of_query = [*words.words_of(draft.parsed.tree), *names]
+        print_ = fingerprint(model, of_query, columns, read, *vouched_and_bounds)
         if model.kind is Kind.VIEW:
-            exact = fingerprint(model, words.to_the_letter, columns, None)
+            exact = fingerprint(model, [*words.to_the_letter, *names], columns, None)
             self.views[model.name] = (print_, exact)
         self.nodes[model.name] = Node(
             model=with_column_spelling(model, columns or ()),
@@ -206,6 +206,13 @@ class _Compiler:
             filters=draft.filters,
             fills_cells=not downgraded and keeps_unmatched(subject),
         )
+
+    def _names_read(self, draft: Draft, resolved: Resolved) -> list[str]:
+        """The names of all columns of what a query reads, where they decide about its rows."""
+        if not goes_by_names(draft.parsed.tree):
+            return []
+        read = dict.fromkeys(reference.name.lower() for reference in resolved.references)
+        return [f".{name}" for one in read for name in self.tables[one].columns or ()]
 
     def _apply_rules(self, subject: Subject) -> tuple[SessionsQuery | None, list[InfoldError]]:
         errors = rule_findings(subject)

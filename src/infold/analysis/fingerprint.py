@@ -86,6 +86,24 @@ def makes_structs(tree: exp.Expr) -> bool:
     return False
 
 
+def goes_by_names(tree: exp.Expr) -> bool:
+    """
+    Whether other names of the columns that a query reads may give other rows.
+
+    A NATURAL join is by the names that both sides have, and a star makes them names of fields.
+    """
+    if any(join.args.get("method") == "NATURAL" for join in tree.find_all(exp.Join)):
+        return True
+    stars = (star.parent if isinstance(star.parent, exp.Column) else star for star in _stars(tree))
+    return makes_structs(tree) and any(
+        not isinstance(star.parent, (exp.Select, exp.Count)) for star in stars
+    )
+
+
+def _stars(tree: exp.Expr) -> Iterable[exp.Star]:
+    return tree.find_all(exp.Star)
+
+
 def _reads_fields(tree: exp.Expr) -> bool:
     """
     Whether a query may look a name up in a map, as ``m.Key`` does.

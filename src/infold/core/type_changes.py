@@ -51,6 +51,12 @@ def holds_all_values(old: str, new: str) -> bool:
     return old == new
 
 
+def is_exact_number(type_: str) -> bool:
+    """Whether it is a type of whole numbers or decimals."""
+    normal = _normal(type_)
+    return normal in _WHOLE or _DECIMAL.match(normal) is not None
+
+
 def type_losses(old: Type, new: Type, name: str) -> Iterator[tuple[str, str, str]]:
     """
     What a new type has not of an old one: the column or field (``a.b``), its old type, the new.

@@ -133,12 +133,26 @@ class ChangedDefinitions:
         if built is None:
             return _unknown(node)
         before = Meanings.of(built, built.sources)
-        found = redefinition(before[node.name], self._after[node.name])
+        after = self._after[node.name]
+        if renamed := self._renamed_inputs(node):
+            after = after.with_renamed(renamed)
+        found = redefinition(before[node.name], after)
         if found is None or node.model.kind is not Kind.SESSIONS or definition is None:
             return found
         # An earlier infold may have stored other states with sessions.
         same = definition.state == STATE_VERSION
         return found if same else replace(found, how=How.REBUILD)
+
+    def _renamed_inputs(self, node: Node) -> Mapping[str, Mapping[str, str]]:
+        """The stored tables that a model reads, with the columns that get other names now."""
+        traces = self._ledger.traces()
+        found: dict[str, Mapping[str, str]] = {}
+        for name in (entry.name for entry in node.stored_inputs):
+            if name in traces and name in self._project:
+                change = self._change(self._project[name], traces[name].definition)
+                if change is not None and change.how is How.EVOLVE:
+                    found[name.lower()] = {new.lower(): old.lower() for old, new in change.renamed}
+        return found
 
     def _removed(self, name: str, digest: str) -> Redefinition:
         """

@@ -31,7 +31,8 @@ _KEYS = {
         "begin": "start",
         "partition_by": "timeseries.partition_column",
         "is_incremental": _SELF,
-        "on_schema_change": "no key: a changed query builds its table again",
+        "on_schema_change": "no key: a changed query builds its table again; on_destructive_change "
+        "says what becomes of columns that go",
         "full_refresh": "`infold restate`, by hand",
         "unique_key": "unique_key, of events; tables are replaced cell by cell and need none",
         "config": "front matter between two lines of ---",

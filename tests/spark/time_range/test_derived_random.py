@@ -8,6 +8,7 @@ the earlier definition: rows, values to the last bit, names and types of the col
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -36,7 +37,20 @@ ITEMS = {
     "bytes": "cast(who AS binary)",
     "local": "cast(ts AS timestamp_ntz)",
     "flag": "id % 2 = 0",
+    "round": "cast(amount AS int)",
+    "cents": "cast(amount / 7 AS decimal(20,2))",
+    "text": "cast(cast(id AS string) AS smallint)",
+    "time": "cast(ts AS int)",
 }  # fmt: skip
+WIDER = {
+    "small": "cast(id AS bigint)",
+    "round": "cast(amount AS bigint)",
+    "cents": "cast(amount / 7 AS decimal(38,2))",
+    "text": "cast(cast(id AS string) AS int)",
+    "time": "cast(ts AS bigint)",
+    "sum": "cast(sum(amount) AS bigint)",
+}
+"""The same to wider types; what is rounded, cut or read by them is still the same."""
 COMPUTED = (
     "id + 1",
     "who",
@@ -80,6 +94,7 @@ SUMS = {
     "least": "min(who)",
     "mean": "avg(amount)",
     "ids": "count(DISTINCT id)",
+    "sum": "cast(sum(amount) AS int)",
 }
 OVER_GROUPS = (
     "sum(amount) / count(*)",
@@ -106,10 +121,15 @@ def of_rows(rng: Random) -> tuple[str, str]:
     items = [*(name for name in plain if rng.random() < 0.9), *some(rng, others)]
     where = some(rng, CONDITIONS)[:1]
     old = select([f"{ITEMS[name]} AS {name}" for name in items], where)
-    new_items = [f"{ITEMS[name]} AS {name}" for name in some(rng, items)]
+    new_items = [f"{perhaps_wider(rng, name, ITEMS)} AS {name}" for name in some(rng, items)]
     new_items += [f"{sql} AS z{at}" for at, sql in enumerate(some(rng, COMPUTED)[:2])]
     rng.shuffle(new_items)
     return old, select(new_items, [*where, *some(rng, CONDITIONS)[: rng.choice([0, 1, 2])]])
+
+
+def perhaps_wider(rng: Random, name: str, items: Mapping[str, str]) -> str:
+    """An item as it was, or half the time with a wider type."""
+    return WIDER[name] if name in WIDER and rng.random() < 0.5 else items[name]
 
 
 def of_groups(rng: Random) -> tuple[str, str]:
@@ -119,7 +139,7 @@ def of_groups(rng: Random) -> tuple[str, str]:
     by = ["1", *(KEYS[name] for name in keys)]
     old = select([f"{KEYS[k]} AS {k}" for k in keys] + [f"{SUMS[s]} AS {s}" for s in sums], [], by)
     items = [f"{KEYS[k]} AS {k}" for k in some(rng, keys)]
-    items += [f"{SUMS[s]} AS {s}" for s in some(rng, sums)]
+    items += [f"{perhaps_wider(rng, s, SUMS)} AS {s}" for s in some(rng, sums)]
     over = [*OVER_GROUPS, *(f"concat({KEYS[name]}, '!')" for name in keys)]
     items += [f"{sql} AS z{at}" for at, sql in enumerate(some(rng, over)[:2])]
     where = [f"{KEYS[name]} IS NOT NULL" for name in keys if rng.random() < 0.3]

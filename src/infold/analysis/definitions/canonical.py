@@ -65,6 +65,8 @@ class Canon:
     prints: Mapping[str, str]
     given: frozenset[str] = frozenset()
     letters: bool = False
+    renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Stored tables, in lower case, with columns that count by the name that they had before."""
     _labels: dict[FromEntry, tuple[int, int, bool]] = field(default_factory=dict)
     _blocks: dict[Block, Select] = field(default_factory=dict)
     _forms: dict[tuple[Relation, frozenset[int], bool], tuple[str, frozenset[Need]]] = field(
@@ -183,7 +185,7 @@ class Canon:
             name = place if isinstance(place, str) else (relation.columns or ())[place].lower()
             if relation.view is not None and self._understood(relation):
                 return self.column(relation.view, position(relation.view, name))
-            return name
+            return self.renamed.get(relation.name.lower(), {}).get(name, name)
         at = place if isinstance(place, int) else position(relation, place)
         if isinstance(relation, RenamedColumns):
             _require_equal_width(relation, relation.inner)

@@ -78,7 +78,7 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
     category = _category(before, after, kept, same=not keys.content, also=bool(keys.metadata))
     destroys = losses_of(before, after, differences)
     if category in (Category.NONE, Category.METADATA):
-        states = _states_differ(before.node, node)
+        states = _states_differ(before, after)
         how = How.RESTAMP if _same_order(before, after) and not states else How.REBUILD
         differences = (*_rewritten(before, after), *states, *keys.metadata)
     else:
@@ -87,7 +87,7 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
     losses = tuple(c for c in before.node.columns if c.lower() in lost)
     open_ = how is How.REBUILD and only_start
     renamed = renamed_columns(before, after) if open_ and not keys.content else ()
-    if renamed and not _states_differ(before.node, node):
+    if renamed and not _states_differ(before, after):
         gone = {old for old, _ in renamed}
         losses = tuple(name for name in losses if name not in gone)
         destroys = tuple(one for one in destroys if one.name not in gone)
@@ -189,7 +189,8 @@ def _kept(before: Meaning, after: Meaning) -> frozenset[str]:
         return frozenset()
     letters = before.structs or after.structs
     one, two = (
-        Canon(meaning.prints, given(meaning.node.model), letters) for meaning in (before, after)
+        Canon(meaning.prints, given(meaning.node.model), letters, meaning.renamed)
+        for meaning in (before, after)
     )
     try:
         old, new = one.columns(before.relation), two.columns(after.relation)
@@ -216,25 +217,31 @@ def _same_input(before: Meaning, after: Meaning, one: Canon, two: Canon) -> bool
     return old == new
 
 
-def _states_differ(before: Node, after: Node) -> tuple[Difference, ...]:
+def _states_differ(before: Meaning, after: Meaning) -> tuple[Difference, ...]:
     """
     Whether states of stored sessions are no states of the new definition.
 
     They are named by the order of the aggregates in the query.
     """
-    old, new = (_states(node) for node in (before, after))
+    old, new = (_states(meaning) for meaning in (before, after))
     if old == new:
         return ()
     was, now = (", ".join(call for call, _ in states) for states in (old, new))
     return (Difference("stored states", "", was, now),)
 
 
-def _states(node: Node) -> list[tuple[str, object]]:
-    """What the states of sessions are of, in their order."""
-    aggregates = node.query.aggregates if node.query is not None else ()
+def _states(meaning: Meaning) -> list[tuple[str, object]]:
+    """What the states of sessions are of, in their order; columns as they were called before."""
+    query = meaning.node.query
+    if query is None:
+        return []
+    called = meaning.renamed.get(query.input.lower(), {})
     return [
-        (" ".join(sql_words(one.sql)), (one.name, one.call, one.ignore_nulls, one.distinct))
-        for one in aggregates
+        (
+            " ".join(called.get(word, word) for word in sql_words(one.sql)),
+            (one.name, one.call, one.ignore_nulls, one.distinct),
+        )
+        for one in query.aggregates
     ]
 
 

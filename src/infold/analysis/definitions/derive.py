@@ -23,6 +23,7 @@ from infold.analysis.definitions.meanings import Meaning
 from infold.analysis.definitions.places import Need
 from infold.analysis.definitions.row_words import FUNCTIONS, is_known_word
 from infold.analysis.definitions.selects import Select
+from infold.analysis.definitions.widened import cast_of, is_widened
 from infold.analysis.names.relation import Block, Table
 from infold.analysis.sql.functions import BUILT_IN
 from infold.analysis.sql.token_calls import closing_bracket
@@ -76,7 +77,8 @@ def over_stored_rows(before: Meaning, after: Meaning) -> Derivation:
     """What the new SELECT says about outputs of the old one; raises Doubt."""
     letters = before.structs or after.structs
     old, new = (
-        _select(meaning, Canon(meaning.prints, letters=letters)) for meaning in (before, after)
+        _select(meaning, Canon(meaning.prints, letters=letters, renamed=meaning.renamed))
+        for meaning in (before, after)
     )
     stored = _Stored(old, new, before.node.columns)
     columns = tuple((name, stored.output(at)) for at, name in enumerate(after.node.columns))
@@ -137,10 +139,17 @@ class _Stored:
     read_by_value: set[str] = field(default_factory=set)
     _places: dict[str, int] = field(init=False)
     """The outputs by their forms."""
+    _casts: dict[str, list[tuple[str, int]]] = field(init=False)
+    """The outputs that are a CAST, with its type, by the forms of what they cast."""
 
     def __post_init__(self) -> None:
-        every = reversed(range(len(self.names)))
-        self._places = {self.old.output(at)[0]: at for at in every}
+        every = range(len(self.names))
+        self._places = {self.old.output(at)[0]: at for at in reversed(every)}
+        self._casts = {}
+        for at in every:
+            if (span := self.old.written(at)) and (found := cast_of(self.old, span)):
+                form = self.old.expression(found[0], set())
+                self._casts.setdefault(form, []).append((found[1], at))
 
     def output(self, at: int) -> str:
         """An output of the new SELECT over stored columns."""
@@ -150,7 +159,18 @@ class _Stored:
         span = self.new.written(at)
         if span is None:
             raise Doubt
-        return self._rewritten(span, "", None)
+        return self._widened(span) or self._rewritten(span, "", None)
+
+    def _widened(self, span: Range) -> str:
+        """A CAST of a stored value to a wider type than it was cast to; empty if it is none."""
+        found = cast_of(self.new, span)
+        if found is None:
+            return ""
+        for type_, at in self._casts.get(self.new.expression(found[0], set()), ()):
+            if is_widened(type_, found[1]):
+                self.used.add(at)
+                return f"cast({quoted(self.names[at])} AS {found[1]})"
+        return ""
 
     def condition(self, clause: str, span: Range) -> str:
         """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from sqlglot.dialects.spark import Spark
@@ -42,6 +42,8 @@ class Meaning:
     queries: tuple[str, ...]
     prints: Mapping[str, str]
     parsed: Callable[[], Query]
+    renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Stored tables that it reads, with their columns that had other names before: new and old."""
 
     @cached_property
     def query(self) -> Query:
@@ -73,6 +75,16 @@ class Meaning:
         Fingerprints leave out whether a name is written in capital letters.
         """
         return tuple(name for sql in self.queries for name in _behind_dots(sql))
+
+    def with_renamed(self, columns: Mapping[str, Mapping[str, str]]) -> Meaning:
+        """
+        The same over stored tables in which columns got other names.
+
+        Not where names decide about rows or fields: NATURAL JOIN, and structs.
+        """
+        if any("natural" in sql.lower() for sql in self.queries) or self.structs:
+            return self
+        return replace(self, renamed=columns)
 
     def spot(self, start: int, end: int) -> Spot | None:
         """The place in the model's file of a part of its SQL."""

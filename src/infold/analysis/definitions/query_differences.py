@@ -27,7 +27,9 @@ def query_differences(before: Meaning, after: Meaning) -> tuple[Difference, ...]
     if before.relation is None or after.relation is None:
         return _texts(before, after)
     letters = before.structs or after.structs
-    one, two = (_Side(m, Canon(m.prints, given(m.node.model), letters)) for m in (before, after))
+    one, two = (
+        _Side(m, Canon(m.prints, given(m.node.model), letters, m.renamed)) for m in (before, after)
+    )
     try:
         every = _of_relations(one, two, before.relation, after.relation, "")
         found = tuple(one for one in every if one.before != one.after)

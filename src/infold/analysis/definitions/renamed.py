@@ -49,7 +49,8 @@ def _equal_queries(before: Meaning, after: Meaning, pairs: dict[str, str]) -> bo
         return False
     letters = before.structs or after.structs
     one, two = (
-        Canon(meaning.prints, given(meaning.node.model), letters) for meaning in (before, after)
+        Canon(meaning.prints, given(meaning.node.model), letters, meaning.renamed)
+        for meaning in (before, after)
     )
     try:
         old, new = one.columns(before.relation), two.columns(after.relation)
