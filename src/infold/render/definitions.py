@@ -10,7 +10,8 @@ from infold.core.model import Kind, OnLoss
 from infold.core.plan import Action, Plan, Step
 from infold.core.project import Project
 from infold.messages.errors import Spot
-from infold.planning.derivations import FORWARD
+from infold.planning.derivations import EVOLVES, FOLLOWS, FORWARD
+from infold.planning.refolds import REFOLDS
 from infold.render import formatting
 
 _CLAUSES = {
@@ -78,12 +79,12 @@ def _rows(change: Redefinition, step: Step | None) -> Iterator[list[str]]:
 
 
 _OF_OWN_ROWS = {
-    How.DERIVE: Action.DERIVE,
-    How.EVOLVE: Action.EVOLVE,
-    How.REBUCKET: Action.REBUCKET,
-    How.REFOLD: Action.REFOLD,
+    How.DERIVE: (Action.DERIVE, FOLLOWS),
+    How.EVOLVE: (Action.EVOLVE, EVOLVES),
+    How.REBUCKET: (Action.REBUCKET, ""),
+    How.REFOLD: (Action.REFOLD, REFOLDS),
 }
-"""The actions that are about the rows that a table has; the reason of a step says what it costs."""
+"""The actions that are about the rows that a table has, and what they cost."""
 
 
 def _cost(change: Redefinition, step: Step | None) -> str:
@@ -96,9 +97,9 @@ def _cost(change: Redefinition, step: Step | None) -> str:
         return f"refused: {dict(change.refused.facts).get('why', change.refused.what)}"
     if change.effective_from is not None:
         return FORWARD.format(show_instant(change.effective_from))
-    action = _OF_OWN_ROWS.get(change.how)
+    action, cost = _OF_OWN_ROWS.get(change.how, (None, ""))
     if action is not None and (step is None or step.action is action):
-        return step.reasons[0].detail if step is not None else "not built by this plan"
+        return (cost or step.reasons[0].detail) if step is not None else "not built by this plan"
     if action is None and change.how is not How.REBUILD:
         return "no row is written"
     why = "; the earlier one was not kept" if change.category is Category.UNKNOWN else ""

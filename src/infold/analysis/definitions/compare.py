@@ -125,7 +125,7 @@ def _refolds(before: Meaning, after: Meaning) -> bool:
     if not stored_sessions_tell(one, two) or not _same_order(before, after):
         return False
     same = _names(before) == _names(after) == _kept(before, after)
-    return same and _same_fields(before, after) and not _states_differ(one, two)
+    return same and _same_fields(before, after) and not _states_differ(before, after)
 
 
 def _same_fields(before: Meaning, after: Meaning) -> bool:
@@ -148,7 +148,7 @@ def _same_rows(before: Meaning, after: Meaning, kept: frozenset[str]) -> bool:
     return (
         kept == _names(before) == _names(after)
         and _same_order(before, after)
-        and not _states_differ(before.node, after.node)
+        and not _states_differ(before, after)
     )
 
 
