@@ -29,13 +29,14 @@ from infold.core.progress import Progress
 from infold.core.project import Node, Project
 from infold.core.queries import SessionsQuery
 from infold.core.report import Verdict
-from infold.core.trace import Cause, Trace, net_changes, was_dropped
+from infold.core.trace import Cause, Trace, was_dropped
 from infold.inspecting.as_built import Stretches, earlier_definition_note, project_as_built
 from infold.inspecting.row_key import row_key
 from infold.messages import command_errors
 from infold.messages.errors import InfoldError
 from infold.planning.buildable_cells import retained_range
 from infold.render import formatting
+from infold.running.read_columns import InputChanges
 from infold.spark.content import column, time_predicate, user_columns
 from infold.spark.damaged_tables import damaged_table
 from infold.spark.events import build
@@ -123,7 +124,7 @@ class Verifier:
         notes = []
         if why := self._incomparable(node, trace):
             return _unequal_verdict(node, why)
-        step, gone = self._as_built(node, trace)
+        step, gone = self._as_built(work.project, node, trace)
         if gone:
             return _unequal_verdict(
                 node, f"{gone} was dropped since it was read: `infold run` brings both up to date"
@@ -185,13 +186,15 @@ class Verifier:
             return "its table was dropped: `infold run` rebuilds it"
         return ""
 
-    def _as_built(self, node: Node, trace: Trace) -> tuple[Step, str]:
+    def _as_built(self, project: Project, node: Node, trace: Trace) -> tuple[Step, str]:
         """
         The step that builds the whole model from the versions of its inputs that its trace names.
 
-        If an input was dropped since and built again with the same rows, its newest version is
-        read instead; if its rows differ, the second value names it.
+        If an input was dropped since, or another table took its place, its newest version is read
+        instead where that has the same rows in the columns that the model reads; if not, the second
+        value names it.
         """
+        changed = InputChanges(project, self.ledger)
         inputs = {}
         for name, version in trace.inputs.items():
             current = version
@@ -199,9 +202,10 @@ class Verifier:
             if name in self.vanished:
                 return _built_from(node, trace, {}), name
             if was_dropped(later):
-                if net_changes(self.ledger.changes(name, version)) or later[-1].snapshot is None:
-                    return _built_from(node, trace, {}), name
                 current = later[-1].number
+                _, differing = changed.since(node, name, version, current)
+                if differing or later[-1].snapshot is None:
+                    return _built_from(node, trace, {}), name
             inputs[name] = (current, current)
         return _built_from(node, trace, inputs), ""
 
