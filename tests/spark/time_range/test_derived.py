@@ -199,9 +199,9 @@ def test_a_protected_target_refuses(shop: DailyProject) -> None:
     config = shop.root / "infold.yml"
     prod = "default_target: prod\ntargets:\n  prod: {protected: true, apply: auto}\n"
     config.write_text(config.read_text(encoding="utf-8") + prod, encoding="utf-8")
-    shop.models(visits=model("SELECT cast(ts AS date) AS day, id FROM raw.clicks"))
+    shop.models(visits=model(f"{ROWS} WHERE id <> 3"))
 
-    with pytest.raises(RunFailed) as refused:
+    with pytest.raises(RunFailed, match="protected") as refused:
         api.run(shop.project())
 
     assert refused.value.exit_code == 3
