@@ -75,9 +75,10 @@ def test_apply_refuses_it_and_nothing_is_done(shop: Project) -> None:
     """
     before, tables = applied(shop), bytes_of(shop)
     change(shop, DROP)
-    assert infold(shop, "plan", "--save", "p.json")[0] == 0
+    saved = str(shop.root / "p.json")
+    assert infold(shop, "plan", "--save", saved)[0] == 0
 
-    for words in (("apply", "--yes"), ("apply", "--json", "--yes"), ("apply", "p.json", "--yes")):
+    for words in (("apply", "--yes"), ("apply", "--json", "--yes"), ("apply", saved, "--yes")):
         code, printed = infold(shop, *words)
         assert (code, "destructive-change" in printed) == (3, True), printed
         assert "models/daily.sql:6" in printed
