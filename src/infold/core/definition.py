@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from infold.core.model import Model, OnLoss, Source
 from infold.core.project import Node
+from infold.core.queries import SessionsQuery
 from infold.core.quoting import quoted
 from infold.messages.errors import InfoldError, Spot
 
@@ -146,6 +147,11 @@ class Derivation:
     """All columns of the old definition."""
     added: frozenset[str] = frozenset()
     """New columns that are NULL in the stored rows, as these are of an earlier definition."""
+    sessions: SessionsQuery | None = None
+    """
+    Of sessions: the old definition, with the aggregates alone that are over arguments of the new
+    one, in the new one's words. ``columns`` that are not stored are SQL over aggregates then.
+    """
 
     @property
     def plain(self) -> tuple[tuple[str, str], ...]:

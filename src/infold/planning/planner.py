@@ -35,7 +35,7 @@ from infold.planning.incremental_tables import incremental_table
 from infold.planning.plan_draft import PlanDraft, changes_rows
 from infold.planning.plan_notes import plan_notes
 from infold.planning.rebuckets import rebucket_table
-from infold.planning.refolds import refold_step
+from infold.planning.refolds import step_from_stored
 from infold.planning.staleness import (
     entry_reasons,
     newest_version,
@@ -128,8 +128,8 @@ class _Planner(PlanDraft):
         first = whole_table_reason(node, model) or next(iter(self.restate_reasons(node)), None)
         mostly_new = self._mostly_new(model, fed, rows)
         if first is not None:
-            refold = None if mostly_new else refold_step(self, node, model)
-            return refold or self.make_step(node, Action.BUILD, [replace(first, rows=rows)])
+            stored = None if mostly_new else step_from_stored(self, node, model)
+            return stored or self.make_step(node, Action.BUILD, [replace(first, rows=rows)])
         gap = (node.query.gap or 0) if node.query else 0
         reasons = [*self.stale_reasons(node, model, gap), *entry_reasons(model)]
         if not reasons:

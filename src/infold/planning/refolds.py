@@ -1,9 +1,10 @@
 """
-Steps for changed definitions of sessions that end some of them elsewhere.
+Steps for changed definitions of sessions that follow from the stored ones.
 
-Such a step reads the events of the sessions that may change, as they were when the stored sessions
-were made, and no others. So its trace keeps the versions of the inputs, and everything that arrived
-since is an ordinary fold after it.
+Where other values are computed of the same sessions, states may tell all of them, and no event is
+read. Where sessions end elsewhere, the events of those that may change are read, as they were when
+the stored sessions were made, and no others. So the trace keeps the versions of the inputs, and
+everything that arrived since is an ordinary fold after it.
 """
 
 from __future__ import annotations
@@ -19,19 +20,34 @@ from infold.planning.derivations import changed_as_built
 from infold.planning.plan_draft import PlanDraft
 
 REFOLDS = "follows from stored sessions: only those that may end elsewhere are read again"
-"""The reason for such a step."""
+"""The reason for a step that makes some sessions again."""
 
 
-def refold_step(draft: PlanDraft, node: Node, model: ModelObservation) -> Step | None:
-    """The step that changes the sessions which end elsewhere now, if that is all there is to do."""
-    change = changed_as_built(draft, node, model, How.REFOLD)
-    if change is None or change.before is None or model.trace is None:
-        return None
+STATES = "follows from stored states: 0 events read"
+"""The reason for a step that reads no event."""
+
+
+def step_from_stored(draft: PlanDraft, node: Node, model: ModelObservation) -> Step | None:
+    """The step that changes the stored sessions of an earlier definition, if that is enough."""
     if any(_is_replaced(draft, diff.name) or diff.dropped_since for diff in model.inputs):
         return None
+    derived = changed_as_built(draft, node, model, How.DERIVE)
+    if derived is not None and derived.derivation is not None:
+        step = _step(draft, node, model, Action.DERIVE, STATES)
+        return replace(step, derivation=derived.derivation)
+    refolded = changed_as_built(draft, node, model, How.REFOLD)
+    if refolded is not None and refolded.before is not None:
+        step = _step(draft, node, model, Action.REFOLD, REFOLDS)
+        return replace(step, stored_by=refolded.before.query)
+    return None
+
+
+def _step(draft: PlanDraft, node: Node, model: ModelObservation, action: Action, why: str) -> Step:
+    """A step over the versions of the inputs that the stored sessions were made from."""
     trace = model.trace
-    reason = Reason(Cause.DEFINITION, REFOLDS, Ranges.ever())
-    step = draft.make_step(node, Action.REFOLD, [reason], trace.pending)
+    assert trace is not None, "only a built table has sessions to follow from"
+    reason = Reason(Cause.DEFINITION, why, Ranges.ever())
+    step = draft.make_step(node, action, [reason], trace.pending)
     assert step.trace is not None, "a planned step has a trace"
     return replace(
         step,
@@ -40,7 +56,6 @@ def refold_step(draft: PlanDraft, node: Node, model: ModelObservation) -> Step |
         expected=False,
         scanned=0,
         changed_key_rows=(),
-        stored_by=change.before.query,
     )
 
 

@@ -11,7 +11,7 @@ from infold.core.plan import Action, Plan, Step
 from infold.core.project import Project
 from infold.messages.errors import Spot
 from infold.planning.derivations import EVOLVES, FOLLOWS, FORWARD
-from infold.planning.refolds import REFOLDS
+from infold.planning.refolds import REFOLDS, STATES
 from infold.render import formatting
 
 _CLAUSES = {
@@ -98,6 +98,8 @@ def _cost(change: Redefinition, step: Step | None) -> str:
     if change.effective_from is not None:
         return FORWARD.format(show_instant(change.effective_from))
     action, cost = _OF_OWN_ROWS.get(change.how, (None, ""))
+    if change.derivation is not None and change.derivation.sessions is not None:
+        cost = STATES
     if action is not None and (step is None or step.action is action):
         return (cost or step.reasons[0].detail) if step is not None else "not built by this plan"
     if action is None and change.how is not How.REBUILD:

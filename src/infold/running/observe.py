@@ -229,8 +229,10 @@ class Observer:
         if node.model.kind is Kind.EVENTS and node.name not in self.project.shared:
             files = self._file_diff(node, fresh=again)
         earlier = () if fresh or trace is None else self._stretches_of(trace)
-        # What is folded again has its old rows still, so it matters what changed since.
-        rebuilt = fresh and (change is None or change.how is not How.REFOLD)
+        # What follows from stored sessions is up to date with versions read before, so it matters
+        # what changed since.
+        stored = (How.REFOLD, How.DERIVE) if node.model.kind is Kind.SESSIONS else ()
+        rebuilt = fresh and (change is None or change.how not in stored)
         inputs = tuple(
             self._input_diff(node, name, trace, heads, earlier, fresh=rebuilt)
             for name in inputs_in_force(node, earlier)

@@ -26,6 +26,7 @@ from infold.spark.inputs import changed_keys
 from infold.spark.maintenance import Maintenance
 from infold.spark.retyped_inputs import has_retyped_inputs, without_trace
 from infold.spark.sessions import build as sessions_build
+from infold.spark.sessions import derived as derived_sessions
 from infold.spark.step_context import Work
 from infold.spark.storages import storage_of
 from infold.spark.tables.port import MaintainedTables
@@ -41,8 +42,15 @@ _KINDS: dict[Kind, Callable[[Work, Step, Prepared], Outcome]] = {
     Kind.INCREMENTAL_TABLE: recompute.carry_out,
 }
 
+
+def _derive(work: Work, step: Step, prepared: Prepared) -> Outcome:
+    if work.project[step.model].model.kind is Kind.SESSIONS:
+        return derived_sessions.carry_out(work, step, prepared)
+    return derived.carry_out(work, step, prepared)
+
+
 _ACTIONS: dict[Action, Callable[[Work, Step, Prepared], Outcome]] = {
-    Action.DERIVE: derived.carry_out,
+    Action.DERIVE: _derive,
     Action.REBUCKET: rebucketed.carry_out,
     Action.EVOLVE: renamed_columns.carry_out,
 }
@@ -148,6 +156,8 @@ class SparkEngine:
         with self.work("") as work:
             if step.action is Action.REFOLD:
                 return sessions_build.refolds_exactly(work, step)
+            if self.project[step.model].model.kind is Kind.SESSIONS:
+                return derived_sessions.derives_exactly(work, step)
             return derived.derives_exactly(work, step)
 
     def concurrent(self, number: int) -> SparkEngine:

@@ -163,7 +163,7 @@ def test_how_changes_are_carried_out() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "how"),
     [
-        ("sum(amount) AS revenue, first(url) AS entry_url", "first(url) AS entry_url, sum(amount) AS revenue", How.REBUILD),
+        ("sum(amount) AS revenue, first(url) AS entry_url", "first(url) AS entry_url, sum(amount) AS revenue", How.DERIVE),
         ("sum(amount) AS revenue, first(url)", "(sum(c.amount)) AS revenue, FIRST(url)", How.RESTAMP),
         ("FROM clicks", "FROM clicks WHERE TRUE", How.RESTAMP),
     ],

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from infold.analysis.definitions.canonical import Canon
 from infold.analysis.definitions.clauses import Doubt
 from infold.analysis.definitions.derive import derivation
+from infold.analysis.definitions.derived_sessions import sessions_derivation
 from infold.analysis.definitions.keys import key_differences, sql_words
 from infold.analysis.definitions.losses import losses as losses_of
 from infold.analysis.definitions.meanings import Meaning, Meanings, given
@@ -104,6 +105,8 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
             renamed=renamed,
         )
     derived = derivation(before, after, proven) if open_ else None
+    if derived is None and open_ and not keys.content:
+        derived = sessions_derivation(before, after)
     how = how if stored else How.NOTHING
     if derived is not None:
         how = How.DERIVE

@@ -19,9 +19,11 @@ from infold.analysis.names.relation import Block, Relation, Table
 from infold.core.project import Node
 
 
-def input_form(meaning: Meaning, canon: Canon, *, unique: bool) -> str:
+def input_form(
+    meaning: Meaning, canon: Canon, *, unique: bool, also: frozenset[int] = frozenset()
+) -> str:
     """
-    The form of a sessions model's input in the columns that it reads.
+    The form of a sessions model's input in the columns that it reads, and in those ``also``.
 
     If events are not ``unique`` by their key, all columns decide about their order. Raises Doubt.
     """
@@ -31,7 +33,7 @@ def input_form(meaning: Meaning, canon: Canon, *, unique: bool) -> str:
     places = read_places(meaning.node, relation) if unique else everything(relation)
     columns = relation.columns or ()
     forms = sorted((columns[at].lower(), canon.column(relation, at)) for at in places)
-    return digest((canon.form(relation, places)[0], forms))
+    return digest((canon.form(relation, places | also)[0], forms))
 
 
 def input_of(meaning: Meaning) -> Relation:

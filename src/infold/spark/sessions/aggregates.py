@@ -67,7 +67,7 @@ def compile_aggregates(
 
     ``keys`` are the columns of prepared events that decide among events of equal time.
     """
-    shown = _shown_columns(aggregates, outputs)
+    shown = shown_columns(aggregates, outputs)
     arguments: dict[str, str] = {}
     found: list[Compiled] = []
     for at, aggregate in enumerate(aggregates):
@@ -84,7 +84,7 @@ def compile_aggregates(
     )
 
 
-def _shown_columns(aggregates: Sequence[Aggregate], outputs: Sequence[Output]) -> dict[str, str]:
+def shown_columns(aggregates: Sequence[Aggregate], outputs: Sequence[Output]) -> dict[str, str]:
     """The column that is just the value of an aggregate, or of another one like it."""
     own = {output.sql.strip().strip("`"): output.name for output in outputs}
     like = {_call_key(one): own[one.name] for one in aggregates if one.name in own}

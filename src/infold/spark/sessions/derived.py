@@ -1,0 +1,307 @@
+"""
+Sessions of a changed definition, made from the stored sessions and their states.
+
+Each part of a state is SQL over events. Two definitions of the same sessions have a part in common
+if its SQL, with the arguments of its aggregate written out, is the same words: the analysis has put
+the old definition into the words of the new one wherever they mean the same, and left out the rest.
+From these parts rows are made as a build makes them, so outputs and stored states are a build's.
+An output that was stored before is taken as it is.
+
+The types are those of a build over the events that the stored sessions were made from. If a stored
+value may not be what the query gave, nothing is derived.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from infold.core.definition import Derivation
+from infold.core.interval import Granularity
+from infold.core.plan import Step
+from infold.core.ports import Prepared
+from infold.core.project import Node
+from infold.core.queries import Output, SessionsQuery
+from infold.core.quoting import quoted
+from infold.core.record import Outcome, Receipt
+from infold.core.session_columns import FIRST, LAST, STATE
+from infold.core.trace import CellState, changes_of_rewrite
+from infold.spark.content import cell_of, cell_stats, column, content, micros, type_of
+from infold.spark.sessions.aggregate_state import StateColumn
+from infold.spark.sessions.aggregates import CompiledAggregates, shown_columns
+from infold.spark.sessions.build import build
+from infold.spark.sessions.components import query_of
+from infold.spark.sessions.cuts import cuts_of
+from infold.spark.sessions.frames import END, OWNER, START
+from infold.spark.sessions.islands import compiled_aggregates, islands_of, prepared_events
+from infold.spark.sessions.refold import events_as_folded
+from infold.spark.sessions.session_numbers import with_session_numbers
+from infold.spark.sessions.stored import stored_owner, stored_part, table_rows
+from infold.spark.step_context import Work
+from infold.spark.tables.port import Layout
+from infold.spark.time_range.types import contains_type, same_type, stored_type
+
+_STORED = "__stored_"
+"""Before the name of a stored output that is kept."""
+_TEXT = "__owner_text"
+"""An owner as the quarantine writes it."""
+_KEYS = T.StructType([T.StructField(_TEXT, T.StringType()), T.StructField(START, T.LongType())])
+_NOBODY = (None, None)
+"""The owner of events that belong to nobody."""
+
+
+def derives_exactly(work: Work, step: Step) -> bool:
+    """Whether the derived sessions are those of a build."""
+    try:
+        found = _derived_sessions(work, step)
+        return found is not None and found.is_exact()
+    except PySparkException:
+        return False
+
+
+def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
+    """Replace the sessions by those that follow from them, in one commit."""
+    found = _derived_sessions(work, step)
+    assert found is not None, "a derivation is checked before it is carried out"
+    assert step.trace is not None, "a planned step has a trace"
+    rows, before = found.rows(), work.cells(step.model)
+    changes = changes_of_rewrite(before, _cells(rows, work.project[step.model]))
+    stored, now = (sum(state.rows for state in before), sum(c.added for c in changes))
+    gone, left_out = _entries_and_left_out(work, step, found)
+    receipt = Receipt(
+        scanned=stored,
+        written=now,
+        removed=stored,
+        cells_built=len(changes),
+        cells_cut_off=sum(not change.changes_rows for change in changes),
+        sessions_removed=stored - now,
+        commits=1,
+    )
+    outcome = Outcome(
+        step.model,
+        step.version,
+        step.trace,
+        changes,
+        whole=True,
+        receipt=receipt,
+        released=gone,
+        left_out=left_out,
+    )
+    outcome = prepared(outcome)
+    layout = Layout(FIRST, Granularity.MONTH)
+    snapshot = work.tables.create(step.model, rows, layout, work.stamp(step))
+    return replace(outcome, snapshot=snapshot)
+
+
+def _derived_sessions(work: Work, step: Step) -> DerivedSessions | None:
+    """The stored sessions of a step that derives; None where their events are not there."""
+    events, found = events_as_folded(work, step), step.derivation
+    if events is None or found is None or found.sessions is None:
+        return None
+    stored = work.frame(step.model, step.version - 1)
+    return DerivedSessions(
+        stored, events, found, found.sessions, query_of(work, step), step.version
+    )
+
+
+def _cells(rows: DataFrame, node: Node) -> list[CellState]:
+    """The states of the cells of derived sessions."""
+    granularity = node.model.granularity
+    found = cell_stats(rows, F.col(FIRST), granularity, last=micros(F.col(LAST)))
+    return [
+        CellState(
+            cell_of(row["cell"], granularity),
+            row["rows"],
+            content(row["hi"], row["lo"]),
+            row["last"],
+        )
+        for row in found.collect()
+    ]
+
+
+def _entries_and_left_out(
+    work: Work, step: Step, found: DerivedSessions
+) -> tuple[tuple[tuple[str, int], ...], int | None]:
+    """
+    The entries of the quarantine whose owners are gone, and how many events have no owner now.
+
+    Events without an owner are all alike to a condition about the owner.
+    """
+    left_out = work.ledger.left_out().get(step.model)
+    if not found.where:
+        return (), left_out
+    entries = [one.key for one in work.ledger.quarantined(step.model)]
+    kept = found.kept_owners([*entries, _NOBODY])
+    gone = tuple(key for key in entries if key not in kept)
+    return gone, left_out if left_out is None or _NOBODY in kept else 0
+
+
+@dataclass(frozen=True)
+class DerivedSessions:
+    """
+    Stored sessions of the definition ``old``, as those of the definition ``new``.
+
+    ``events`` are those that they were made from; nothing but their types is looked at.
+    """
+
+    stored: DataFrame
+    events: DataFrame
+    found: Derivation
+    old: SessionsQuery
+    new: SessionsQuery
+    version: int
+
+    @property
+    def where(self) -> Sequence[str]:
+        """What is said of the owners of sessions that stay."""
+        return self.found.where
+
+    @cached_property
+    def _compiled(self) -> tuple[CompiledAggregates, CompiledAggregates]:
+        """The aggregates of both definitions."""
+        before, now = (compiled_aggregates(self.events, query) for query in (self.old, self.new))
+        return before, now
+
+    @cached_property
+    def _built(self) -> T.StructType:
+        """The columns of a table that is built."""
+        return build(self.events, self.new).schema
+
+    @cached_property
+    def _types(self) -> T.StructType:
+        """The columns of its islands."""
+        compiled = self._compiled[1]
+        ready = prepared_events(self.events, self.new, compiled)
+        return islands_of(ready, self.new, compiled).schema
+
+    @cached_property
+    def _parts(self) -> Mapping[str, Column]:
+        """The parts of new states that follow, by name, as the table stores them."""
+        before, now = self._compiled
+        shown = shown_columns(self.old.aggregates, self.old.outputs)
+        there: dict[str, Column] = {}
+        for part in before.parts:
+            if part.merge is not None:
+                there[_meaning(before, part)] = stored_part(part)
+            elif part.name in shown:
+                there[_meaning(before, part)] = column(shown[part.name])
+        every = ((part.name, there.get(_meaning(now, part))) for part in now.parts)
+        return {name: sql for name, sql in every if sql is not None}
+
+    @cached_property
+    def _kept(self) -> Mapping[str, str]:
+        """The outputs that are stored, with the names that they have now and had before."""
+        names = {output.name for output in self.new.outputs}
+        return {name: old for name, old in self.found.plain if name in names}
+
+    def is_exact(self) -> bool:
+        """Whether rows and states are those that a build would store."""
+        if self.where and not _is_told_by_value(self._types[OWNER].dataType):
+            return False
+        now = self._compiled[1]
+        lacking = {part.name for part in now.parts} - self._parts.keys()
+        if lacking & {part.name for part in now.stored} or self._needs(lacking):
+            return False
+        return self._is_stored_as_given() and _columns(self.rows()) == [
+            (field.name, field.dataType.simpleString()) for field in self._built
+        ]
+
+    def _needs(self, parts: Collection[str]) -> bool:
+        """Whether an output that is computed needs one of some parts."""
+        computed = [out.sql for out in self.new.outputs if out.name not in self._kept]
+        named = {word for sql in computed for word in _words(sql)}
+        values = (sql for name, sql in self._compiled[1].values if name in named)
+        return any(not _words(sql).isdisjoint(parts) for sql in values)
+
+    def _is_stored_as_given(self) -> bool:
+        """Whether stored values are of the types that the query gives, as far as these are kept."""
+        stored = self.stored.select(
+            stored_owner(self.old).alias(OWNER),
+            *(sql.alias(name) for name, sql in self._parts.items()),
+        ).schema
+        pairs = [(field.dataType, self._types[field.name].dataType) for field in stored]
+        same = {**self._kept, FIRST: FIRST, LAST: LAST}
+        types = self.stored.schema, self._built
+        pairs += [(types[0][old].dataType, types[1][name].dataType) for name, old in same.items()]
+        return all(stored_type(one, same_type) == stored_type(two) for one, two in pairs)
+
+    def rows(self) -> DataFrame:
+        """The sessions as a build stores them."""
+        query, compiled = self.new, self._compiled[1]
+        outputs = tuple(
+            Output(out.name, quoted(_STORED + out.name)) if out.name in self._kept else out
+            for out in query.outputs
+        )
+        keep = [_STORED + name for name in self._kept]
+        time = type_of(self.events, query.time_column)
+        rows = table_rows(
+            self._sessions(), replace(query, outputs=outputs), compiled, time, self.version, keep
+        ).drop(*keep)
+        return with_session_numbers(rows, query) if query.numbered else rows
+
+    def _sessions(self) -> DataFrame:
+        """The sessions that stay, with the parts of their states, and the outputs that are kept."""
+        types = self._types
+        nothing = F.lit(None)
+        found = self.stored.select(
+            stored_owner(self.old).cast(types[OWNER].dataType).alias(OWNER),
+            micros(column(FIRST)).alias(START),
+            micros(column(LAST)).alias(END),
+            *(
+                F.col(f"{STATE}.{stored}").alias(name)
+                for cut in cuts_of(self.new).inner
+                for name, stored in cut.state.items()
+            ),
+            *(
+                self._parts.get(part.name, nothing).cast(types[part.name].dataType).alias(part.name)
+                for part in self._compiled[1].parts
+            ),
+            *(
+                column(old).cast(self._built[name].dataType).alias(_STORED + name)
+                for name, old in self._kept.items()
+            ),
+        )
+        return self._with_owners_that_stay(found)
+
+    def kept_owners(self, sessions: Sequence[tuple[str | None, int | None]]) -> set[object]:
+        """Those of some pairs of an owner and a start whose owner stays."""
+        frame = self.stored.sparkSession.createDataFrame(sessions, _KEYS)
+        typed = frame.withColumn(OWNER, F.col(_TEXT).cast(self._types[OWNER].dataType))
+        rows = self._with_owners_that_stay(typed).select(_TEXT, START).collect()
+        return {(row[_TEXT], row[START]) for row in rows}
+
+    def _with_owners_that_stay(self, rows: DataFrame) -> DataFrame:
+        """The rows with an owner that fulfils all conditions, which name it as the table does."""
+        if not self.where:
+            return rows
+        test = reduce(Column.__and__, map(F.expr, self.where))
+        names = rows.columns
+        return rows.withColumn(self.new.user, F.col(OWNER)).where(test).select(*map(column, names))
+
+
+def _meaning(compiled: CompiledAggregates, part: StateColumn) -> str:
+    """What a part is of events, in the words of the query."""
+    arguments = dict(compiled.arguments)
+    sql = compiled.events_sql(part)
+    return re.sub(r"\b__[xf]\d+\b", lambda name: f"({arguments[name[0]]})", sql)
+
+
+def _is_told_by_value(type_: T.DataType) -> bool:
+    """Whether two equal owners are the same to every condition."""
+    floating = contains_type(type_, T.FloatType, T.DoubleType)
+    return not floating and "collate" not in type_.simpleString()
+
+
+def _columns(rows: DataFrame) -> list[tuple[str, str]]:
+    return [(field.name, field.dataType.simpleString()) for field in rows.schema]
+
+
+def _words(sql: str) -> set[str]:
+    return {*re.findall(r"\w+", sql)}
