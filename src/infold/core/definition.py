@@ -146,6 +146,12 @@ class Derivation:
     """All columns of the old definition."""
     added: frozenset[str] = frozenset()
     """New columns that are NULL in the stored rows, as these are of an earlier definition."""
+    from_files: tuple[str, ...] = ()
+    """Of events: new columns that the files have to be read for; they have no expression."""
+    other_source_columns: bool = False
+    """
+    Of events: whether the source has other columns than it had, so that other rows may be unusable.
+    """
 
     @property
     def plain(self) -> tuple[tuple[str, str], ...]:

@@ -22,6 +22,7 @@ from infold.spark.analyser import DefinitionAnalyser, as_stored
 from infold.spark.cumulative import fold
 from infold.spark.damaged_tables import damaged_table
 from infold.spark.events import build as events_build
+from infold.spark.events import derived as events_derived
 from infold.spark.inputs import changed_keys
 from infold.spark.maintenance import Maintenance
 from infold.spark.retyped_inputs import has_retyped_inputs, without_trace
@@ -41,8 +42,16 @@ _KINDS: dict[Kind, Callable[[Work, Step, Prepared], Outcome]] = {
     Kind.INCREMENTAL_TABLE: recompute.carry_out,
 }
 
+
+def _derive(work: Work, step: Step, prepared: Prepared) -> Outcome:
+    """The rows of a table follow from its stored rows."""
+    if work.project[step.model].model.kind is Kind.EVENTS:
+        return events_derived.carry_out(work, step, prepared)
+    return derived.carry_out(work, step, prepared)
+
+
 _ACTIONS: dict[Action, Callable[[Work, Step, Prepared], Outcome]] = {
-    Action.DERIVE: derived.carry_out,
+    Action.DERIVE: _derive,
     Action.REBUCKET: rebucketed.carry_out,
     Action.EVOLVE: renamed_columns.carry_out,
 }
@@ -148,6 +157,8 @@ class SparkEngine:
         with self.work("") as work:
             if step.action is Action.REFOLD:
                 return sessions_build.refolds_exactly(work, step)
+            if self.project[step.model].model.kind is Kind.EVENTS:
+                return events_derived.derives_exactly(work, step)
             return derived.derives_exactly(work, step)
 
     def concurrent(self, number: int) -> SparkEngine:

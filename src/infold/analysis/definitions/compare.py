@@ -103,6 +103,8 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
             destroys=destroys,
             renamed=renamed,
         )
+    if how is How.REBUILD and not open_:
+        open_ = after.node.model.kind is Kind.EVENTS and all(map(_comes_or_goes, keys.content))
     derived = derivation(before, after, proven) if open_ else None
     how = how if stored else How.NOTHING
     if derived is not None:
@@ -113,6 +115,11 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
     return Redefinition(
         node.name, category, differences, how, *nodes, kept, losses, derived, destroys
     )
+
+
+def _comes_or_goes(one: Difference) -> bool:
+    """Whether a difference is that a source has a column more, or one less."""
+    return one.part == "source column" and "" in (one.before, one.after)
 
 
 def _renamed(old: str, new: str) -> Difference:
