@@ -218,6 +218,19 @@ class TestRun:
     @pytest.mark.parametrize(
         "words", ["restate daily", "backbuild daily --start 2024-03-04 --end 2024-03-06"]
     )
+    def test_restate_and_backbuild_take_allow_destructive(
+        self, fake: FakeApi, infold: Infold, words: str
+    ) -> None:
+        """`--allow-destructive` counts for the plan that is shown and for the run, as in apply."""
+        infold(*words.split())
+        assert fake.asked["run"]["asked"].allow_destructive == frozenset()
+
+        infold(*words.split(), "--allow-destructive", "daily", "--allow-destructive", "users")
+        assert fake.asked["run"]["asked"].allow_destructive == {"daily", "users"}
+
+    @pytest.mark.parametrize(
+        "words", ["restate daily", "backbuild daily --start 2024-03-04 --end 2024-03-06"]
+    )
     def test_nothing_to_build_again_is_an_empty_plan(
         self, fake: FakeApi, infold: Infold, words: str
     ) -> None:

@@ -15,6 +15,7 @@ from infold.core.plan import Action, Plan, Reason, Step
 from infold.core.trace import Cause
 from infold.messages import apply_errors
 from infold.messages.errors import Spot
+from infold.planning.derivations import FOLLOWS
 from infold.planning.rebuckets import ADDED_UP
 from infold.render.definitions import definitions_json, definitions_part
 
@@ -109,13 +110,18 @@ def test_rows_that_follow_from_stored_rows() -> None:
     files = {**ALL, "models/daily.sql": f"{head}FROM{query.rstrip()} HAVING count(*) > 1\n"}
     before, after = project(ALL), project(files)
     (change,) = compare_projects(before.nodes, before.sources, after.nodes, after.sources)
-    derive = replace(build("daily", 0), action=Action.DERIVE)
+    reason = Reason(Cause.DEFINITION, FOLLOWS)
+    derive = replace(build("daily", 0), action=Action.DERIVE, reasons=(reason,))
 
     lines = definitions_part(project(ALL), plan_of(change, steps=(derive,))).splitlines()
     assert lines[2].strip() == "follows from stored rows: 0 input rows read"
     rebuilt = definitions_part(project(ALL), plan_of(change, steps=(build("daily", 9),)))
     assert "rebuild: about 9 rows to read" in rebuilt
     assert "not built by this plan" in definitions_part(project(ALL), plan_of(change))
+    reread = replace(derive, reasons=(replace(reason, detail="column url: 1 file read"),))
+    assert "column url: 1 file read" in definitions_part(
+        project(ALL), plan_of(change, steps=(reread,))
+    )
     (found,) = definitions_json(plan_of(change, steps=(derive,)))
     assert found["how"] == "derive"
     assert found["derived"] == {

@@ -15,6 +15,7 @@ from infold import api
 from infold.core.project import Project
 
 DROP = ("models/daily.sql", ", sum(revenue) AS revenue", "")
+WINDOW = ("--start", "2024-03-04", "--end", "2024-03-06")
 FOR_GOOD = ("models/daily.sql", "incremental: {}", "incremental: {on_destructive_change: allow}")
 
 
@@ -139,6 +140,9 @@ def test_an_unknown_model_is_an_error(shop: Project) -> None:
     change(shop, DROP)
     for command in ("plan", "apply", "run"):
         code, printed = infold(shop, command, "--allow-destructive", "dayly")
+        assert (code, "unknown-model" in printed) == (2, True), printed
+    for words in (("restate", "daily"), ("backbuild", "daily", *WINDOW)):
+        code, printed = infold(shop, *words, "--allow-destructive", "dayly")
         assert (code, "unknown-model" in printed) == (2, True), printed
 
 

@@ -25,7 +25,8 @@ def build_again(command: str, project: Project, again: RestateRequest, options: 
     from infold.render.run import summary_screen
 
     size = cells_at_once(options.batch_size, per_partition=options.per_partition)
-    asked = replace(again.options, batch_size=size)
+    allowed = frozenset(options.allow_destructive)
+    asked = replace(again.options, batch_size=size, allow_destructive=allowed)
     clock = requested_window.parse_as_of(options.as_of)
     observed = api.observe_all(project, as_of=clock, asked=asked)
     plan = api.make_plan(project, observed, asked)

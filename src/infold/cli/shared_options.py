@@ -270,6 +270,7 @@ class Rebuild:
     dry_run: bool
     allow_refresh: bool
     allow_removals: bool
+    allow_destructive: tuple[str, ...]
     fail_fast: bool
     as_of: str | None
     wait: float
@@ -334,6 +335,7 @@ def rebuild(command: Command) -> Command:
         click.option("--dry-run", is_flag=True, help="Show what would be built, and stop."),
         allow_refresh,
         allow_removals,
+        allow_destructive,
         fail_fast,
         as_of,
         wait,

@@ -152,6 +152,12 @@ class Derivation:
     Of sessions: the old definition, with the aggregates alone that are over arguments of the new
     one, in the new one's words. ``columns`` that are not stored are SQL over aggregates then.
     """
+    from_files: tuple[str, ...] = ()
+    """Of events: new columns that the files have to be read for; they have no expression."""
+    other_source_columns: bool = False
+    """
+    Of events: whether the source has other columns than it had, so that other rows may be unusable.
+    """
 
     @property
     def plain(self) -> tuple[tuple[str, str], ...]:

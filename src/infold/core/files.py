@@ -92,3 +92,5 @@ class FilesOutcome:
     removed: tuple[int, ...] = ()
     cells: tuple[FileCell, ...] = ()
     dropped: tuple[FileCell, ...] = ()
+    recounted: bool = False
+    """Whether the rows had arrived before, and are only counted by another definition."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from infold.core.definition import Derivation, Loss, Redefinition
-from infold.core.files import IngestedFile, ListedFile
+from infold.core.files import FileCell, IngestedFile, ListedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.model import OnLoss
 from infold.core.project import Stretch
@@ -51,6 +51,10 @@ class FileDiff:
     """How many rows new files have at most, by path, as far as that is known."""
     removals_allowed: bool = False
     """Whether this run may remove any part of the source."""
+    new_columns_of: tuple[IngestedFile, ...] = ()
+    """Those of ``ingested`` that are read for columns that a changed definition has."""
+    cells: tuple[FileCell, ...] = ()
+    """The rows of the ingested files by cell, where stored rows may follow another definition."""
 
     def __bool__(self) -> bool:
         return bool(self.new or self.removed or self.come_due)
@@ -260,6 +264,11 @@ class Step:
     """The event time at which this run's backfill of the model ends; None without a limit."""
     derivation: Derivation | None = None
     """How the new rows follow from the stored ones, where they do."""
+    contested: Ranges = Ranges()
+    """
+    Of a step that derives events: the cells where copies were left out, so that another one may be
+    kept now. Their rows are read again, from the files to be ingested again.
+    """
     renamed: tuple[tuple[str, str], ...] = ()
     """Of a step that evolves: stored columns and their new names."""
     stored_by: SessionsQuery | None = None

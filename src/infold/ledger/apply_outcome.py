@@ -39,7 +39,7 @@ def apply_outcome(
         )
         add_changes(query, outcome.model, outcome.version, changes)
         add_unchanged(query, outcome.model, outcome.version, outcome.unchanged)
-        if outcome.files is not None:
+        if outcome.files is not None and not outcome.files.recounted:
             _add_arrivals(query, outcome, received=Interval(started, max(started, now) + 1))
     if outcome.cells is not None:
         query.run("drop_cells", table_name=outcome.model)

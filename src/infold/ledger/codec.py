@@ -179,6 +179,7 @@ def _files(outcome: FilesOutcome) -> dict[str, Any]:
         "removed": list(outcome.removed),
         "cells": [_file_cell(cell) for cell in outcome.cells],
         "dropped": [_file_cell(cell) for cell in outcome.dropped],
+        "recounted": outcome.recounted,
     }
 
 
@@ -189,6 +190,7 @@ def _load_files(raw: Mapping[str, Any]) -> FilesOutcome:
         removed=tuple(raw["removed"]),
         cells=_load_file_cells(raw["cells"]),
         dropped=_load_file_cells(raw["dropped"]),
+        recounted=raw.get("recounted", False),
     )
 
 

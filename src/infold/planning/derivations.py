@@ -86,7 +86,7 @@ def derive_table(
             earlier=() if since is None else trace.redefined_from(since, ""),
         ),
         expected=any(
-            _may_have_other_types(draft, entry.name)
+            may_have_other_types(draft, entry.name)
             or (since is not None and _may_have_other_columns(draft, entry.name))
             for entry in node.stored_inputs
         ),
@@ -140,7 +140,7 @@ def in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
     return (*reversed(first), *(step for step in every if step not in first))
 
 
-def _may_have_other_types(draft: PlanDraft, name: str) -> bool:
+def may_have_other_types(draft: PlanDraft, name: str) -> bool:
     """Whether an input is built in this plan, so that its columns may have other types then."""
     step = draft.steps.get(name)
     if step is None or step.derivation is None:

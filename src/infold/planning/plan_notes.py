@@ -8,6 +8,7 @@ from infold.core.model import Override
 from infold.core.plan import Action, ModelObservation, Step
 from infold.core.project import Node
 from infold.core.trace import Cause
+from infold.planning.staleness import other_files
 
 
 def plan_notes(node: Node, model: ModelObservation, steps: Mapping[str, Step]) -> Iterator[str]:
@@ -77,6 +78,11 @@ def _after_derivation(
     if step.action not in _DONE or step.trace is None:
         return
     behind = any(diff.newest_version > diff.read_version for diff in model.inputs)
+    if model.files is not None and other_files(model.files):
+        yield (
+            f"{node.name}: files that came, changed or went since are ingested in a step after "
+            f"that, by the new definition; it is planned once the {_DONE[step.action]}"
+        )
     if behind or step.trace.pending or any(entry.name in steps for entry in node.stored_inputs):
         yield (
             f"{node.name}: cells that are missing, or that its inputs have changed since, are "

@@ -30,6 +30,7 @@ from infold.core.plan import (
 from infold.core.project import Node, Project
 from infold.core.trace import Cause
 from infold.planning.derivations import evolvable, evolve_table, in_order
+from infold.planning.derived_events import derive_events
 from infold.planning.file_reasons import file_reasons, files_to_reingest
 from infold.planning.incremental_tables import incremental_table
 from infold.planning.plan_draft import PlanDraft, changes_rows
@@ -110,7 +111,8 @@ class _Planner(PlanDraft):
         first = next(iter(self.restate_reasons(node)), None) or whole_table_reason(node, model)
         if first is not None:
             rows = sum(cell.rows for cell in files.estimate or ())
-            return self.make_step(node, Action.BUILD, [replace(first, rows=rows)])
+            build = self.make_step(node, Action.BUILD, [replace(first, rows=rows)])
+            return derive_events(self, node, model, files) or build
         # Where rows of files with changed keys are, as they were and as they will be, is not known.
         looked_up = [
             replace(reason, cells=Ranges()) for reason in self.stale_reasons(node, model, 0)

@@ -67,10 +67,10 @@ def only_redefined(step: Step, model: ModelObservation) -> bool:
         return False
     return not any(
         newest_version(model, name) != version for name, version in model.trace.inputs.items()
-    ) and not (model.files and _other_files(model.files))
+    ) and not (model.files and other_files(model.files))
 
 
-def _other_files(files: FileDiff) -> bool:
+def other_files(files: FileDiff) -> bool:
     """Whether files came, went, or have rows that came due, since those that were ingested."""
     known = {(file.path, file.fingerprint) for file in files.ingested}
     due = any(file.next_due is not None and file.next_due <= files.as_of for file in files.ingested)

@@ -10,7 +10,7 @@ from infold.core.model import Kind, OnLoss
 from infold.core.plan import Action, Plan, Step
 from infold.core.project import Project
 from infold.messages.errors import Spot
-from infold.planning.derivations import EVOLVES, FOLLOWS, FORWARD
+from infold.planning.derivations import EVOLVES, FORWARD
 from infold.planning.refolds import REFOLDS, STATES
 from infold.render import formatting
 
@@ -79,7 +79,7 @@ def _rows(change: Redefinition, step: Step | None) -> Iterator[list[str]]:
 
 
 _OF_OWN_ROWS = {
-    How.DERIVE: (Action.DERIVE, FOLLOWS),
+    How.DERIVE: (Action.DERIVE, ""),
     How.EVOLVE: (Action.EVOLVE, EVOLVES),
     How.REBUCKET: (Action.REBUCKET, ""),
     How.REFOLD: (Action.REFOLD, REFOLDS),
@@ -220,7 +220,8 @@ def _instant(at: int | None) -> str | None:
 
 def _derived(found: Derivation) -> dict[str, object]:
     columns = [{"name": name, "sql": sql} for name, sql in found.columns]
-    return {"columns": columns, "where": list(found.where)}
+    files = {"from_files": list(found.from_files)} if found.from_files else {}
+    return {"columns": columns, "where": list(found.where), **files}
 
 
 def _difference(difference: Difference) -> dict[str, object]:

@@ -228,6 +228,8 @@ class Observer:
         files = None
         if node.model.kind is Kind.EVENTS and node.name not in self.project.shared:
             files = self._file_diff(node, fresh=again)
+            if change is not None and change.how is How.DERIVE:
+                files = replace(files, cells=tuple(self.ledger.file_cells(node.name)))
         earlier = () if fresh or trace is None else self._stretches_of(trace)
         # What follows from stored sessions is up to date with versions read before, so it matters
         # what changed since.

@@ -22,6 +22,7 @@ from infold.spark.analyser import DefinitionAnalyser, as_stored
 from infold.spark.cumulative import fold
 from infold.spark.damaged_tables import damaged_table
 from infold.spark.events import build as events_build
+from infold.spark.events import derived as events_derived
 from infold.spark.inputs import changed_keys
 from infold.spark.maintenance import Maintenance
 from infold.spark.retyped_inputs import has_retyped_inputs, without_trace
@@ -44,10 +45,21 @@ _KINDS: dict[Kind, Callable[[Work, Step, Prepared], Outcome]] = {
 
 
 def _derive(work: Work, step: Step, prepared: Prepared) -> Outcome:
-    if work.project[step.model].model.kind is Kind.SESSIONS:
-        return derived_sessions.carry_out(work, step, prepared)
-    return derived.carry_out(work, step, prepared)
+    """The rows of a table follow from its stored rows."""
+    kind = work.project[step.model].model.kind
+    return _DERIVED.get(kind, derived.carry_out)(work, step, prepared)
 
+
+_DERIVED: dict[Kind, Callable[[Work, Step, Prepared], Outcome]] = {
+    Kind.EVENTS: events_derived.carry_out,
+    Kind.SESSIONS: derived_sessions.carry_out,
+}
+"""How rows follow from stored ones, of tables that are not built cell by cell."""
+
+_DERIVES_EXACTLY: dict[Kind, Callable[[Work, Step], bool]] = {
+    Kind.EVENTS: events_derived.derives_exactly,
+    Kind.SESSIONS: derived_sessions.derives_exactly,
+}
 
 _ACTIONS: dict[Action, Callable[[Work, Step, Prepared], Outcome]] = {
     Action.DERIVE: _derive,
@@ -156,9 +168,8 @@ class SparkEngine:
         with self.work("") as work:
             if step.action is Action.REFOLD:
                 return sessions_build.refolds_exactly(work, step)
-            if self.project[step.model].model.kind is Kind.SESSIONS:
-                return derived_sessions.derives_exactly(work, step)
-            return derived.derives_exactly(work, step)
+            kind = self.project[step.model].model.kind
+            return _DERIVES_EXACTLY.get(kind, derived.derives_exactly)(work, step)
 
     def concurrent(self, number: int) -> SparkEngine:
         """An engine with a session of its own, made once for each number."""

@@ -9,6 +9,7 @@ compares with the rows of the new one. Pairs that look alike must not be claimed
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -27,10 +28,10 @@ from infold.messages.errors import InfoldError
 SEEDS = st.integers(0, 2**32)
 
 
-def derived(before: str, after: str) -> Derivation | None:
+def derived(before: str, after: str, *, files: bool = False) -> Derivation | None:
     """How the rows of one query follow from those of another, if they do."""
     try:
-        return over_stored_rows(meaning(before), meaning(after))
+        return over_stored_rows(meaning(before), meaning(after), files=files)
     except (Doubt, RecursionError):
         return None
 
@@ -168,6 +169,33 @@ def test_what_follows_from_stored_rows(before: str, after: str, expected: str) -
         assert check(before, after, found) != "apart"
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "columns", "files"),
+    [
+        ("SELECT a, b FROM t", "SELECT b, c, a + c AS e, a * 2 AS f FROM t", "b, c, e, a * 2 f", ("c", "e")),
+        ("SELECT a FROM t WHERE c > 0", "SELECT a, b FROM t WHERE c > 0 AND a > 1", "a, b WHERE a > 1", ("b",)),
+        ("SELECT a FROM t", "SELECT my_function(a) AS e, a FROM t", "e, a", ("e",)),
+        ("SELECT a FROM t WHERE c > 0", "SELECT a, b FROM t WHERE c > 0 AND b > 1", "", ()),
+        ("SELECT a FROM t WHERE c > 0", "SELECT a, b FROM t", "", ()),
+        ("SELECT a FROM t", "SELECT a, x.b FROM t AS x", "a, b", ("b",)),
+        ("SELECT a FROM t", "SELECT a, explode(array(b, c)) AS e FROM t", "", ()),
+        ("SELECT a FROM t", "SELECT DISTINCT a, b FROM t", "", ()),
+    ],
+)  # fmt: skip
+def test_what_is_read_from_files(
+    before: str, after: str, columns: str, files: tuple[str, ...]
+) -> None:
+    """Columns that stored ones do not tell; conditions on such are no part of it."""
+    found = derived(before, after, files=True)
+
+    if found is None:
+        assert not columns
+        return
+    named = replace(found, columns=tuple((name, sql or f"`{name}`") for name, sql in found.columns))
+    assert (shown(named), found.from_files) == (columns, files)
+    assert attempt(before, after).startswith("of files: ")
+
+
 def test_what_the_types_of_stored_columns_have_to_be() -> None:
     """A condition before GROUP BY is safe unless its key is a floating-point number; a value that
     is no column of a table is safe if it is stored with its own type.
@@ -216,6 +244,11 @@ def attempt(before: str, after: str) -> str:
         meaning(before), meaning(after)
     except (InfoldError, AssertionError):
         return "refused"
+    found = derived(before, after, files=True)
+    if found is not None and found.from_files:
+        told = tuple(pair for pair in found.columns if pair[0] not in found.from_files)
+        kind = check(before, after, replace(found, columns=told)) if told else "nothing told"
+        return f"of files: {kind}"
     return check(before, after, derived(before, after))
 
 
@@ -250,6 +283,7 @@ def test_pairs() -> None:
     )
 
     assert counts["columns"] > 80
+    assert counts["of files: columns"] > 15
 
 
 @settings(max_examples=25, deadline=None)

@@ -122,3 +122,66 @@ def test_built_again(before: str, after: str) -> None:
 
     assert found.how is How.REBUILD
     assert found.derivation is None
+
+
+EVENTS = SHOP["models/clicks.sql"]
+SOURCE = SHOP["infold.yml"]
+OPTIONAL = SOURCE.replace("url: string", "url: {type: string, optional: true}")
+WIDER = SOURCE.replace("decimal(18,2)", "decimal(20,2)")
+PLAIN = EVENTS.replace(", url", "")
+LATER = "event_ts + INTERVAL 1 DAY AS event_ts"
+
+
+def events(before: str, after: str, old: str = SOURCE, new: str = SOURCE) -> Redefinition:
+    """The change of the events, and of the project's file."""
+    one = project({"infold.yml": old, "models/clicks.sql": before})
+    two = project({"infold.yml": new, "models/clicks.sql": after})
+    found = compare_projects(one.nodes, one.sources, two.nodes, two.sources)
+    return next(change for change in found if change.model == "clicks")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "files", "other"),
+    [
+        (EVENTS, PLAIN, (), False),
+        (EVENTS, EVENTS.replace("url, amount", "amount, upper(url) AS u"), (), False),
+        (EVENTS, EVENTS + " AND amount > 1", (), False),
+        (PLAIN, EVENTS, ("url",), False),
+        (PLAIN, PLAIN.replace("amount", "concat(url, user_id) AS u"), ("u",), False),
+    ],
+    ids=["dropped", "computed", "narrowed", "added", "expression"],
+)
+def test_events(before: str, after: str, files: tuple[str, ...], other: bool) -> None:
+    """Events follow from stored rows too, and from what the files have in other columns."""
+    found = events(before, after)
+
+    assert (found.category, found.how) == (Category.BREAKING, How.DERIVE)
+    assert found.derivation is not None
+    assert (found.derivation.from_files, found.derivation.other_source_columns) == (files, other)
+
+
+def test_optional_columns_of_events() -> None:
+    """A column that is read for the first time, or no longer, decides which rows can be used."""
+    for before, after, files in ((PLAIN, EVENTS, ("url",)), (EVENTS, PLAIN, ())):
+        found = events(before, after, OPTIONAL, OPTIONAL).derivation
+        assert found is not None
+        assert (found.from_files, found.other_source_columns) == (files, True)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "old", "new"),
+    [
+        (EVENTS, EVENTS.replace(" WHERE user_id IS NOT NULL", ""), SOURCE, SOURCE),
+        (EVENTS, EVENTS.replace("event_id,", "upper(event_id) AS event_id,"), SOURCE, SOURCE),
+        (EVENTS, EVENTS.replace("event_ts, url", f"{LATER}, url"), SOURCE, SOURCE),
+        (EVENTS, EVENTS.replace("[event_id]", "[user_id]"), SOURCE, SOURCE),
+        (EVENTS, EVENTS + " AND seen_at > event_ts", SOURCE, SOURCE),
+        (EVENTS, PLAIN, SOURCE, WIDER),
+        (EVENTS, EVENTS, SOURCE, SOURCE.replace("2024-01-01", "2024-01-02")),
+        (EVENTS, EVENTS, SOURCE, SOURCE.replace("url: string", "url: string\n      more: int")),
+    ],
+    ids=["widened", "key", "time", "other key", "not stored", "type", "start", "unread"],
+)  # fmt: skip
+def test_events_that_are_ingested_again(before: str, after: str, old: str, new: str) -> None:
+    """What other rows may be stored by is read from all files."""
+    assert events(before, after, old, new).how is How.REBUILD

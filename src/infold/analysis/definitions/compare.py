@@ -104,6 +104,8 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
             destroys=destroys,
             renamed=renamed,
         )
+    if how is How.REBUILD and not open_:
+        open_ = after.node.model.kind is Kind.EVENTS and all(map(_comes_or_goes, keys.content))
     derived = derivation(before, after, proven) if open_ else None
     if derived is None and open_ and not keys.content:
         derived = sessions_derivation(before, after)
@@ -116,6 +118,11 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
     return Redefinition(
         node.name, category, differences, how, *nodes, kept, losses, derived, destroys
     )
+
+
+def _comes_or_goes(one: Difference) -> bool:
+    """Whether a difference is that a source has a column more, or one less."""
+    return one.part == "source column" and "" in (one.before, one.after)
 
 
 def _renamed(old: str, new: str) -> Difference:

@@ -12,7 +12,7 @@ one value of one row. Everything else raises Doubt, and the table is built again
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot.tokenizer_core import TokenType
 
@@ -43,7 +43,8 @@ def derivation(before: Meaning, after: Meaning, kept: Collection[str]) -> Deriva
     definitions are equal in everything but the query, and where the table starts.
     """
     old, new = before.node, after.node
-    if {old.model.kind, new.model.kind} != {Kind.INCREMENTAL_TABLE}:
+    kinds = {old.model.kind, new.model.kind}
+    if kinds not in ({Kind.INCREMENTAL_TABLE}, {Kind.EVENTS}) or old.landed or new.landed:
         return None
     if any(of.overrides_used or of.bounds_declared or of.downgraded for of in (old, new)):
         return None
@@ -53,6 +54,8 @@ def derivation(before: Meaning, after: Meaning, kept: Collection[str]) -> Deriva
     names = [name.lower() for name in new.columns]
     if len(stored) < len(old.columns) or len(set(names)) < len(names):
         return None
+    if kinds == {Kind.EVENTS}:
+        return _of_events(before, after)
     if set(names) <= set(kept):
         columns = tuple((name, quoted(stored[name.lower()])) for name in new.columns)
         return Derivation(columns, stored=old.columns)
@@ -61,6 +64,34 @@ def derivation(before: Meaning, after: Meaning, kept: Collection[str]) -> Deriva
     except (Doubt, RecursionError):
         return None
     return found if _in_same_cells(new, found) else None
+
+
+def _of_events(before: Meaning, after: Meaning) -> Derivation | None:
+    """
+    The same for events: what the stored rows do not tell is read from the files.
+
+    A stored row is found again by its key and its time, so these have to stay. Which copy of an
+    event is kept may depend on all columns; whether there were copies, the ledger says.
+    """
+    new = after.node
+    if before.node.start != new.start:
+        return None  # rows before the start are counted as they are read
+    try:
+        found = over_stored_rows(before, after, files=True)
+    except (Doubt, RecursionError):
+        return None
+    series = new.model.timeseries
+    identity = {name.lower() for name in new.model.unique_key}
+    identity |= {series.event_time_column.lower()} if series is not None else set()
+    if identity - {name.lower() for name, was in found.plain if name.lower() == was.lower()}:
+        return None
+    read = [
+        {column.name for column in of.source.columns} if of.source is not None else set()
+        for of in (before, after)
+    ]
+    if read[1] - read[0] and not found.from_files:
+        return None  # no file was ever checked for these
+    return replace(found, other_source_columns=read[0] != read[1])
 
 
 def _in_same_cells(node: Node, found: Derivation) -> bool:
@@ -73,31 +104,37 @@ def _in_same_cells(node: Node, found: Derivation) -> bool:
     return not ({name.lower() for name in (*node.columns, *found.stored)} & places) - same
 
 
-def over_stored_rows(before: Meaning, after: Meaning) -> Derivation:
-    """What the new SELECT says about outputs of the old one; raises Doubt."""
+def over_stored_rows(before: Meaning, after: Meaning, *, files: bool = False) -> Derivation:
+    """
+    What the new SELECT says about outputs of the old one; raises Doubt.
+
+    With ``files`` a column that it does not say is one to read from the files.
+    """
     letters = before.structs or after.structs
     old, new = (
         _select(meaning, Canon(meaning.prints, letters=letters, renamed=meaning.renamed))
         for meaning in (before, after)
     )
     stored = _Stored(old, new, before.node.columns)
-    columns = tuple((name, stored.output(at)) for at, name in enumerate(after.node.columns))
+    columns = [(name, stored.known(at, files=files)) for at, name in enumerate(after.node.columns)]
+    unknown = tuple(name for name, sql in columns if not sql)
     added = {key: _added(old.conditions(key), new.conditions(key)) for key in _CONDITIONS}
     if any(added.values()) and _has_window(new):
         raise Doubt
     where = [stored.condition(key, span) for key in _CONDITIONS for span in added[key].values()]
     old_needs = {need for at in stored.used for need in old.output(at)[1]}
     new_needs: set[Need] = set()
-    for at in range(len(after.node.columns)):
-        new_needs |= new.output(at)[1]
+    for at, (_, sql) in enumerate(columns):
+        new_needs |= new.output(at)[1] if sql else set()
     if old.source_rows(old_needs, {}) != new.source_rows(new_needs, added):
         raise Doubt
     return Derivation(
-        columns,
+        tuple(columns),
         tuple(where),
         frozenset(stored.grouped),
         frozenset(stored.read_by_value),
         before.node.columns,
+        from_files=unknown,
     )
 
 
@@ -160,6 +197,17 @@ class _Stored:
         if span is None:
             raise Doubt
         return self._widened(span) or self._rewritten(span, "", None)
+
+    def known(self, at: int, *, files: bool) -> str:
+        """The same; empty for one that is read from ``files``."""
+        before = set(self.used), set(self.read_by_value)
+        try:
+            return self.output(at)
+        except Doubt:
+            if not files:
+                raise
+            self.used, self.read_by_value = before
+            return ""
 
     def _widened(self, span: Range) -> str:
         """A CAST of a stored value to a wider type than it was cast to; empty if it is none."""

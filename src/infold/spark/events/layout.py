@@ -32,7 +32,7 @@ ROWS_OF_A_TASK = 1_000_000
 _MONTH = 30 * DAY
 _PERIOD = 8 * DAY
 _ROWS_OF_A_MONTH = 20_000
-_DICTIONARY = 128 * 1024
+DICTIONARY = 128 * 1024
 """Dictionaries up to this size let a column's values be read without its rows."""
 _PERIOD_COLUMN = "_period"
 
@@ -55,7 +55,7 @@ def load_plan(node: Node, rows: DataFrame, counted: Iterable[RowCount]) -> LoadP
     admitted = [count for count in counted if count.state is RowState.ADMITTED]
     total = sum(count.rows for count in admitted)
     tasks = -(-total // ROWS_OF_A_TASK) or 1
-    layout = Layout(dictionary=_DICTIONARY)
+    layout = Layout(dictionary=DICTIONARY)
     if node.model.timeseries is None or not admitted:
         return LoadPlan(layout, tasks, None)
     name = node.model.timeseries.event_time_column

@@ -40,7 +40,7 @@ from infold.spark.time_range.types import contains_type, same_type, stored_type
 
 _FLOATING = (T.FloatType, T.DoubleType)
 _ROW = "_infold_row"
-_FEW_ROWS = 200_000
+FEW_ROWS = 200_000
 """Up to so many rows, a shuffle costs more time than a second processor saves."""
 
 
@@ -69,7 +69,7 @@ def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
     outcome = Outcome(step.model, step.version, step.trace, committed=False)
     if found.changes_nothing and not beyond:
         return prepared(outcome)
-    with settings_for_few_rows(work.spark) if stored <= _FEW_ROWS else nullcontext():
+    with settings_for_few_rows(work.spark) if stored <= FEW_ROWS else nullcontext():
         after = states_of_cells(rows, node)
         changes = changes_of_rewrite(before, after.cells.values())
         if is_folded(work.project, step.model):
@@ -105,10 +105,24 @@ def _schema_of_query(work: Work, node: Node) -> T.StructType:
 
 def _derived_rows(work: Work, step: Step, schema: T.StructType) -> DataFrame | None:
     """The rows that follow from the stored ones; None where they may differ from those built."""
-    node, found, stored = work.project[step.model], step.derivation, _stored_rows(work, step)
-    if found is None or len(schema) != len(found.columns):
+    if step.derivation is None:
         return None
-    types = {field.name.lower(): field.dataType for field in stored.schema}
+    rows = rows_over_stored(_stored_rows(work, step), step.derivation, schema)
+    return None if rows is None else clamped(work.project[step.model], step.cells, rows)
+
+
+def rows_over_stored(
+    stored: DataFrame, found: Derivation, schema: T.StructType, carried: Sequence[str] = ()
+) -> DataFrame | None:
+    """
+    The rows that follow from stored ones; None where they may differ from those of the query.
+
+    ``schema`` has the types of the query's columns. Columns that are ``carried`` are kept beside.
+    """
+    if len(schema) != len(found.columns):
+        return None
+    own = [field for field in stored.schema if field.name not in carried]
+    types = {field.name.lower(): field.dataType for field in own}
     if not _as_given(found, types) or {name.lower() for name in found.stored} != types.keys():
         return None
     given = dict(types)
@@ -124,8 +138,9 @@ def _derived_rows(work: Work, step: Step, schema: T.StructType) -> DataFrame | N
             column(field.name)
             if given[field.name.lower()] == field.dataType
             else column(field.name).cast(given[field.name.lower()]).alias(field.name)
-            for field in stored.schema
-        )
+            for field in own
+        ),
+        *carried,
     )
     rows = _where(rows, found.where)
     pairs = zip(found.columns, schema, strict=True)
@@ -135,12 +150,13 @@ def _derived_rows(work: Work, step: Step, schema: T.StructType) -> DataFrame | N
                 field.name
             )
             for (name, sql), field in pairs
-        )
+        ),
+        *carried,
     )
-    for made, field in zip(rows.schema, schema, strict=True):
+    for made, field in zip(rows.schema, schema, strict=False):
         if stored_type(made.dataType, same_type) != stored_type(field.dataType, same_type):
             return None
-    return clamped(node, step.cells, rows)
+    return rows
 
 
 def _where(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:

@@ -1,0 +1,228 @@
+"""Changed events follow from stored rows where the ledger shows that no copy decided anything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.planning.strips import EVENTS, SESSIONS, USERS, built, day, project
+
+from infold.core.definition import Category, Derivation, How, Redefinition
+from infold.core.files import FileCell, IngestedFile, ListedFile
+from infold.core.interval import Ranges
+from infold.core.model import Deduplicate
+from infold.core.plan import (
+    Action,
+    FileDiff,
+    InputDiff,
+    ModelObservation,
+    Observations,
+    Plan,
+    PlanOptions,
+)
+from infold.core.project import Input, Node
+from infold.core.trace import Cause
+from infold.messages.errors import InfoldError
+from infold.planning.derivations import FOLLOWS
+from infold.planning.planner import plan
+from infold.planning.removals import refuse_removals
+
+OLD = replace(EVENTS, fingerprint="old")
+SAME = (("id", "`id`"), ("ts", "`ts`"))
+DROPPED = Derivation(SAME, stored=("id", "ts", "v"))
+NARROWED = Derivation(SAME, where=("v > 1",), stored=("id", "ts", "v"))
+ADDED = Derivation((*SAME, ("url", "")), stored=("id", "ts"), from_files=("url",))
+OTHER = replace(DROPPED, other_source_columns=True)
+
+
+def file(number: int, rows: int = 10, **counts: int) -> IngestedFile:
+    """An ingested file."""
+    return IngestedFile(number, f"{number}.csv", 100, f"v{number}", 0, rows=rows, **counts)
+
+
+def seen(
+    derivation: Derivation,
+    *files: IngestedFile,
+    cells: tuple[FileCell, ...] = (),
+    gone: tuple[int, ...] = (),
+) -> ModelObservation:
+    """An events table of another definition, and its files; some of them are gone."""
+    trace = built(OLD).trace
+    change = Redefinition(
+        "events", Category.BREAKING, (), How.DERIVE, OLD, EVENTS, derivation=derivation
+    )
+    there = tuple(
+        ListedFile(one.path, one.size, 0, one.fingerprint) for one in files if one.id not in gone
+    )
+    lost = tuple(one for one in files if one.id in gone)
+    cells = cells or tuple(FileCell(one.id, day(one.id), one.rows, one.dropped) for one in files)
+    diff = FileDiff("raw.clicks", there, lost, ingested=files, cells=cells, lost=lost)
+    return replace(built(OLD), trace=trace, files=diff, redefined=change)
+
+
+def made(model: ModelObservation, node: Node = EVENTS, **asked: frozenset[str]) -> Plan:
+    """The plan for the events."""
+    return plan(project(node), Observations(0, {"events": model}), PlanOptions(**asked))  # type: ignore[arg-type]
+
+
+def detail(model: ModelObservation, node: Node = EVENTS) -> str:
+    """What the plan says of the step; empty where all files are ingested again."""
+    [step] = made(model, node).steps
+    return step.reasons[0].detail if step.action is Action.DERIVE else ""
+
+
+def test_the_step() -> None:
+    """It reads nothing, has the new fingerprint, and leaves what the ledger knows of files."""
+    [step] = made(seen(DROPPED, file(1), file(2))).steps
+
+    assert (step.action, step.derivation) == (Action.DERIVE, DROPPED)
+    assert [(one.cause, one.detail, one.rows) for one in step.reasons] == [
+        (Cause.DEFINITION, FOLLOWS, 0)
+    ]
+    assert step.trace is not None
+    assert (step.trace.fingerprint, step.trace.pending) == (EVENTS.fingerprint, ())
+    assert step.files is not None
+    assert (step.files.new, step.files.reingest, step.files.new_columns_of) == ((), (), ())
+    assert (step.contested, step.expected) == (Ranges(), False)
+
+
+@pytest.mark.parametrize(
+    ("derivation", "counts", "derived"),
+    [
+        (DROPPED, {"set_aside": 1, "waiting": 1}, True),
+        (ADDED, {"set_aside": 1, "waiting": 1}, True),
+        (NARROWED, {}, True),
+        (NARROWED, {"set_aside": 1}, False),
+        (NARROWED, {"waiting": 1}, False),
+        (OTHER, {}, True),
+        (OTHER, {"waiting": 1}, True),
+        (OTHER, {"set_aside": 1}, False),
+    ],
+)
+def test_rows_beside_the_table(
+    derivation: Derivation, counts: dict[str, int], derived: bool
+) -> None:
+    """A condition may leave out rows that are set aside or wait, and other columns other rows."""
+    assert bool(detail(seen(derivation, file(1, **counts), file(2)))) is derived
+
+
+def test_copies() -> None:
+    """Cells with copies are read from the files that have rows there, unless most files do."""
+    files = file(1, dropped=1), file(2), file(3), file(4), file(5)
+    cells = (
+        FileCell(1, day(1), 10, 1),
+        FileCell(2, day(1), 5),
+        FileCell(2, day(2), 5),
+        *(FileCell(number, day(number), 10) for number in (3, 4, 5)),
+    )
+    [step] = made(seen(DROPPED, *files, cells=cells)).steps
+
+    assert step.contested == Ranges((day(1),))
+    assert step.files is not None
+    assert [one.id for one in step.files.reingest] == [1, 2]
+    assert step.rows_to_read == 20
+    assert step.reasons[0].detail == "2 files read again where copies of events were left out"
+    assert not detail(seen(DROPPED, *files[:3], cells=cells[:4]))
+    everywhere = replace(EVENTS, model=replace(EVENTS.model, deduplicate=Deduplicate.EVERYWHERE))
+    assert not detail(seen(DROPPED, *files, cells=cells), everywhere)
+    assert detail(seen(DROPPED, file(1), file(2)), everywhere) == FOLLOWS
+
+
+def test_a_column_of_the_files() -> None:
+    """Files with stored rows are read for it; all of them if the source did not have it."""
+    files = file(1), file(2), file(3, rows=0), file(4, rows=2, dropped=2)
+    cells = FileCell(1, day(1), 10), FileCell(2, day(2), 10), FileCell(4, day(4), 2, 2)
+
+    assert detail(seen(ADDED, *files[:3])) == "column url: 2 files read again for it"
+    two = replace(ADDED, columns=(*ADDED.columns, ("n", "")), from_files=("url", "n"))
+    assert detail(seen(two, *files[:3])) == "columns url, n: 2 files read again for them"
+    other = replace(ADDED, other_source_columns=True)
+    assert detail(seen(other, *files[:3])) == "column url: 3 files read again for it"
+    assert detail(seen(ADDED, *files, cells=cells)) == (
+        "column url: 2 files read again for it; "
+        "1 file read again where copies of events were left out"
+    )
+
+
+def test_files_that_are_not_what_they_were() -> None:
+    """What has to be read and is gone or changed is built again; what is not read may be gone."""
+    files = file(1), file(2)
+    other = replace(file(2), fingerprint="other")
+
+    assert detail(seen(DROPPED, *files, gone=(2,))) == FOLLOWS
+    assert not detail(seen(ADDED, *files, gone=(2,)))
+    changed = seen(ADDED, *files)
+    assert changed.files is not None
+    listed = (changed.files.new[0], ListedFile("2.csv", 9, 0, other.fingerprint))
+    assert not detail(replace(changed, files=replace(changed.files, new=listed)))
+
+
+@pytest.mark.parametrize(
+    ("derivation", "action"), [(DROPPED, Action.DERIVE), (ADDED, Action.BUILD)]
+)
+def test_lookups(derivation: Derivation, action: Action) -> None:
+    """Rows follow from those of a join; files are not read again, as the lookup may be another."""
+    joined = replace(EVENTS, inputs=(*EVENTS.inputs, Input("users")))
+    model = seen(derivation, file(1))
+    assert model.trace is not None
+    model = replace(
+        model,
+        trace=replace(model.trace, inputs={"users": 1}),
+        inputs=(InputDiff("users", 1, 2),),
+    )
+    observed = Observations(0, {"events": model, "users": built(USERS)})
+    [step] = plan(project(USERS, joined), observed).steps
+
+    assert step.action is action
+    if action is Action.DERIVE:
+        assert step.inputs == {"users": (1, 1)}
+        assert step.trace is not None
+        assert step.trace.inputs == {"users": 1}
+
+
+def test_what_is_asked_for() -> None:
+    """Restated events, and those with other types, are ingested again."""
+    model = seen(DROPPED, file(1))
+
+    assert [step.action for step in made(model, not_derived=frozenset({"events"})).steps] == [
+        Action.BUILD
+    ]
+    again = plan(
+        project(EVENTS),
+        Observations(0, {"events": model}),
+        PlanOptions(restated={"events": Ranges.ever()}),
+    )
+    assert [step.action for step in again.steps] == [Action.BUILD]
+
+
+def test_a_source_that_lost_its_files_is_refused_first() -> None:
+    """Although only the step after it takes their rows out."""
+    found = made(seen(DROPPED, file(1), file(2), gone=(1, 2)))
+
+    assert [step.action for step in found.steps] == [Action.DERIVE]
+    with pytest.raises(InfoldError, match="source-shrank"):
+        refuse_removals(project(EVENTS), found, allowed=False)
+
+
+def test_what_comes_after_it() -> None:
+    """A note says that other files are ingested next, if there are any."""
+    model = seen(DROPPED, file(1))
+    assert model.files is not None
+    late = ListedFile("late.csv", 1, 0, "v")
+    more = replace(model, files=replace(model.files, new=(*model.files.new, late)))
+
+    assert not made(model).notes
+    assert "files that came, changed or went since are ingested" in made(more).notes[0]
+
+
+def test_its_readers_follow() -> None:
+    """Sessions wait for the events, and read at most their rows."""
+    sessions = built(SESSIONS)
+    found = plan(
+        project(EVENTS, SESSIONS),
+        Observations(0, {"events": seen(DROPPED, file(1)), "sessions": sessions}),
+    )
+    assert [(step.model, step.expected) for step in found.steps] == [
+        ("events", False),
+        ("sessions", True),
+    ]

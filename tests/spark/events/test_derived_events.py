@@ -1,0 +1,280 @@
+"""
+Changed definitions of events that follow from the stored rows, and from as few files as will do.
+
+Each table is compared with one of another project, which has the same files and never had the
+earlier definition, and with plain Spark over all files (`verify`).
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import pytest
+from tests.crash.scenario import living
+from tests.spark.events.clicks_project import NOW, ClicksProject
+
+from infold import api
+from infold.core import interval
+from infold.core.model import table_name
+
+pytestmark = pytest.mark.spark
+
+SOURCE = """    event_time_column: at
+    on_drift: set_aside
+    columns:
+      id: string
+      at: timestamp
+      v: int
+      url: string
+      real: double
+      extra: {type: int, optional: true}
+"""
+HEAD = """---
+materialization: events
+unique_key: [id]
+{}timeseries: {{event_time_column: at, granularity: day}}
+---
+"""
+FROM = "FROM raw.clicks"
+
+
+@dataclass(frozen=True)
+class Change:
+    """A changed query, and how it is carried out: over files without copies, and with some."""
+
+    old: str
+    new: str
+    clean: str = "derive"
+    copies: str = "derive"
+    head: str = ""
+
+
+CHANGES = {
+    "computed": Change(f"id, at, v, url {FROM}", f"upper(url) AS u, at, id, v + 1L AS w, v {FROM}"),
+    "narrowed": Change(
+        f"id, at, v {FROM} WHERE v > 0", f"id, at, v {FROM} WHERE v > 0 AND v < 7", copies="build"
+    ),
+    "mixed": Change(f"id, at, v {FROM}", f"concat(url, '!') AS x, v * 2 AS w, v, id, at {FROM}"),
+    "optional": Change(f"id, at, v {FROM}", f"id, at, v, extra {FROM}", copies="build"),
+    "preferred": Change(
+        f"id, at, v {FROM}",
+        f"id, at, v, real {FROM}",
+        head="prefer: [v desc]\n",
+    ),
+    "everywhere": Change(
+        f"id, at, v, url {FROM}",
+        f"id, at, v {FROM}",
+        copies="build",
+        head="deduplicate: everywhere\n",
+    ),
+}
+
+
+def query(one: Change, sql: str) -> str:
+    """A model's file."""
+    return HEAD.format(one.head) + f"SELECT {sql}"
+
+
+def lines(rng: Random, ids: Iterable[int], *, days: Iterable[int], odd: bool) -> list[str]:
+    """Rows with these ids on drawn days; ``odd`` ones cannot be used, or wait for their time."""
+    found = []
+    for id_ in ids:
+        at = f"2024-03-{rng.choice([*days]):02}T{rng.randint(10, 12)}:00:00Z"
+        key = str(id_)
+        if odd and rng.random() < 0.2:
+            key, at = rng.choice([("", at), (key, ""), (key, "no time"), (key, "2024-03-11")])
+        v = rng.choice(["", *range(9)])
+        found.append(f"{key},{at},{v},{rng.choice(['/a', '/pay', ''])},{rng.random():.3}")
+    return found
+
+
+HEADER = "id,at,v,url,real"
+
+
+def put(shop: ClicksProject, name: str, rows: list[str], extra: str = "") -> None:
+    """A file of rows, with the optional column or without it."""
+    rows = [f"{row},{at % 3}" for at, row in enumerate(rows)] if extra else rows
+    text = "\n".join([HEADER + (",extra" if extra else ""), *rows])
+    (shop.root / "landing" / name).write_text(text + "\n")
+
+
+def project(root: Path, warehouse: Path, definitions: dict[str, str]) -> ClicksProject:
+    """A project of these models."""
+    shop = ClicksProject(root, warehouse, "", SOURCE)
+    (root / "models" / "clicks.sql").unlink()
+    for name, text in definitions.items():
+        shop.model(name, text)
+    return shop
+
+
+def run(shop: ClicksProject, now: str = NOW) -> dict[str, list[str]]:
+    """The actions of a run, by model."""
+    result = api.run(
+        api.open_project(shop.root), as_of=interval.parse_instant_text(now), allow_removals=True
+    )
+    assert not result.failures
+    found: dict[str, list[str]] = {}
+    for step, _ in result.steps:
+        found.setdefault(step.model, []).append(str(step.action))
+    return found
+
+
+def state(shop: ClicksProject) -> dict[str, object]:
+    """All that is known of each model: columns, rows, what the ledger counts, rows set aside."""
+    opened = api.open_project(shop.root)
+    book, found = api.ledger(opened), {}
+    for name in CHANGES:
+        rows = api.lake(opened).rows(table_name(name))
+        files = {
+            (file.path, file.rows, file.dropped, file.waiting, file.set_aside, file.next_due)
+            for file in book.files(name)
+        }
+        cells = sorted((c.cell, c.rows, c.content, c.last) for c in book.cells(name))
+        paths = {file.id: file.path for file in book.files(name)}
+        parts = sorted(
+            (paths[one.file_id], one.cell, one.rows) for one in book.file_cells(name) if one.rows
+        )
+        found[name] = (
+            [(field.name, str(field.type)) for field in rows.schema],
+            sorted(repr(tuple(row.values())) for row in rows.to_pylist()),
+            sorted((p, r, w, a, n or 0) for p, r, _, w, a, n in files),
+            sum(dropped for _, _, dropped, *_ in files),
+            cells,
+            parts,
+        )
+    return {**found, "aside": shop.aside()}
+
+
+def same_as_afresh(shop: ClicksProject, folder: Path, warehouse: Path) -> None:
+    """The tables, and what the ledger says of them, are those of a project that is new."""
+    new = {name: query(one, one.new) for name, one in CHANGES.items()}
+    fresh = project(folder, warehouse, new)
+    shutil.copytree(shop.root / "landing", fresh.root / "landing", dirs_exist_ok=True)
+    run(fresh)
+    mine, other = state(shop), state(fresh)
+    for name in mine:
+        assert mine[name] == other[name], name
+
+
+@pytest.mark.parametrize("copies", [False, True], ids=["clean", "copies"])
+def test_derived_events_are_those_ingested_afresh(
+    tmp_path: Path, warehouse: Path, copies: bool
+) -> None:
+    """
+    Whatever follows from stored rows is what a first ingest gives, with late, replaced and deleted
+    files, copies within and across files, and rows that cannot be used before and after the change.
+    """
+    rng = Random(int(copies))
+    old = {name: query(one, one.old) for name, one in CHANGES.items()}
+    shop = project(tmp_path / "shop", warehouse, old)
+    for at in range(5):
+        ids = range(20 * at, 20 * at + 20)
+        put(shop, f"{at}.csv", lines(rng, ids, days=range(1, 6), odd=copies), "x" if at % 2 else "")
+    if copies:  # of events of one day, in two files
+        twice = lines(rng, range(200, 206), days=[7], odd=False)
+        others = [row.replace("/", "/b") for row in twice[:4]]
+        put(shop, "5.csv", [*twice, twice[0]])
+        put(shop, "6.csv", [*others, *lines(rng, range(300, 304), days=[7, 8], odd=False)])
+    run(shop)
+    put(shop, "late.csv", lines(rng, range(400, 408), days=range(1, 9), odd=copies))
+    for name, one in CHANGES.items():
+        shop.model(name, query(one, one.new))
+
+    done = run(shop)
+
+    expected = {n: one.copies if copies else one.clean for n, one in CHANGES.items()}
+    assert {name: actions[0] for name, actions in done.items()} == expected
+    assert {a for name, (_, *more) in done.items() for a in more} == {"ingest"}
+    assert shop.proven()
+
+    put(shop, "1.csv", lines(rng, range(20, 50), days=range(1, 9), odd=copies))
+    shop.drop("2.csv")
+    assert {action for (action,) in run(shop).values()} == {"ingest"}
+    same_as_afresh(shop, tmp_path / "fresh", warehouse)
+    if copies:
+        assert {action for (action,) in run(shop, "2024-03-12").values()} == {"ingest"}
+        assert shop.proven()
+
+
+class Only:
+    """All write points but one count as met."""
+
+    def __init__(self, point: tuple[str, str]) -> None:
+        self.point = point
+
+    def __contains__(self, point: object) -> bool:
+        return point != self.point
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def test_a_run_that_dies_anywhere(tmp_path: Path, warehouse: Path) -> None:
+    """The table is as before or as after, also if the file to read is gone when it goes on."""
+    one = CHANGES["mixed"]
+    shop = project(tmp_path / "shop", warehouse, {"clicks": query(one, one.old)})
+    put(shop, "a.csv", ["1,2024-03-01,1,/a,0.5", "2,2024-03-02,2,/b,0.5", "3,2024-03-03,3,/c,0.5"])
+    put(shop, "b.csv", ["1,2024-03-01,2,/z,0.5"])
+    put(shop, "c.csv", [f"{at},2024-03-0{at},{at},/{at},0.5" for at in range(4, 10)])
+    assert run(shop) == {"clicks": ["build"]}
+    before = shop.rows()
+    shop.model("clicks", query(one, one.new))
+    for name in (
+        "ledger begin_step: after commit",
+        "ledger prepare_step: after commit",
+        "table clicks: before commit",
+        "table clicks: after commit",
+    ):
+        with living(met=Only(("clicks", name))) as life:
+            api.run(
+                api.open_project(shop.root),
+                as_of=interval.parse_instant_text(NOW),
+                progress=life,
+            )
+        assert life.dead
+        assert (shop.rows() == before) is (not name.endswith("after commit") or "table" not in name)
+    shop.drop("c.csv")
+
+    assert run(shop) == {"clicks": ["ingest"]}  # what the dead run had committed is finished first
+    assert shop.proven()
+    runs = api.ledger(api.open_project(shop.root)).runs(100)
+    done = [step.action for one in runs for step in one.steps if step.state == "done"]
+    assert done.count("derive") == 1
+    assert done.count("build") == 1  # the first
+
+
+def test_what_has_to_be_ingested_again(tmp_path: Path, warehouse: Path) -> None:
+    """A value of the new column that cannot be used, found only while it is read; a file that is
+    gone. Readers that name other columns are built in neither case.
+    """
+    one = CHANGES["optional"]
+    shop = project(tmp_path / "shop", warehouse, {"clicks": query(one, one.old)})
+    count = "---\nmaterialization: cumulative_aggregate\n---\nSELECT v, count(*) AS n FROM clicks"
+    shop.model("counts", f"{count} GROUP BY v")
+    put(shop, "a.csv", ["1,2024-03-01,1,/a,0.5", "2,2024-03-02,2,/b,0.5"])
+    (shop.root / "landing" / "b.csv").write_text(f"{HEADER},extra\n3,2024-03-03,3,/c,0.5,4\n")
+    run(shop)
+    shop.model("clicks", query(one, one.new))
+    assert run(shop) == {"clicks": ["derive"]}
+    assert [row[3] for row in shop.rows()] == [None, None, 4]
+
+    shop.model("clicks", query(one, one.old))
+    assert run(shop) == {"clicks": ["derive"]}
+    (shop.root / "landing" / "c.csv").write_text(f"{HEADER},extra\n4,2024-03-04,4,/d,0.5,x\n")
+    assert run(shop) == {"clicks": ["ingest"], "counts": ["fold"]}
+    shop.model("clicks", query(one, one.new))
+    assert run(shop) == {"clicks": ["derive", "build"], "counts": ["fold"]}
+    assert shop.aside() == [("c.csv", "extra: x")] or len(shop.aside()) == 1
+    assert shop.proven()
+
+    shop.model("clicks", query(one, f"id, at, v, url, extra {FROM}"))
+    shop.drop("a.csv")
+    assert run(shop)["clicks"] == ["build"]
+    assert shop.proven()
