@@ -48,6 +48,9 @@ _ACTIONS: dict[Action, Callable[[Work, Step, Prepared], Outcome]] = {
 }
 """What a step of any kind of table does by itself."""
 
+_BY_CELLS = (Action.RECOMPUTE, Action.INGEST)
+"""The actions that compute each cell by the definition in force there."""
+
 
 @dataclass(frozen=True)
 class SparkEngine:
@@ -102,7 +105,7 @@ class SparkEngine:
 
     def _earlier(self, step: Step) -> tuple[Stretch, ...]:
         """The cells that are computed by earlier definitions, with these compiled."""
-        if step.trace is None or not step.trace.earlier or step.action is not Action.RECOMPUTE:
+        if step.trace is None or not step.trace.earlier or step.action not in _BY_CELLS:
             return ()
         return Stretches(self.project, self.ledger, declared=True)(step.trace)
 

@@ -25,14 +25,17 @@ from pyspark.sql import types as T
 
 from infold.core.definition import Derivation
 from infold.core.interval import Ranges
+from infold.core.own_columns import FILE, VERSION
 from infold.core.plan import Step
 from infold.core.ports import Prepared
 from infold.core.project import Node
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import changes_of_rewrite
+from infold.spark.analyser import empty_frame
 from infold.spark.content import column, user_columns
 from infold.spark.inputs.difference import count_row_changes, is_folded
 from infold.spark.jvm.spark_session import settings_for_few_rows
+from infold.spark.reading import source_rows
 from infold.spark.step_context import Work
 from infold.spark.time_range.cell_states import partition_column, states_of_cells
 from infold.spark.time_range.recompute import clamped
@@ -99,13 +102,20 @@ def _stored_rows(work: Work, step: Step) -> DataFrame:
 
 def _schema_of_query(work: Work, node: Node) -> T.StructType:
     """The types of the new columns, by the query; no row is read."""
-    inputs = {entry.name: user_columns(work.tables.read(entry.name)) for entry in node.inputs}
+    tables = (entry.name for entry in node.stored_inputs)
+    inputs = {name: user_columns(work.tables.read(name)) for name in tables}
+    if node.source is not None:
+        source = work.project.sources[node.source].without_columns(node.unread_columns)
+        columns = source_rows.column_types(work.spark, work.project, source)
+        inputs[source.name] = empty_frame(work.spark, columns)
     return work.sql(node, inputs).schema
 
 
 def _derived_rows(work: Work, step: Step, schema: T.StructType) -> DataFrame | None:
     """The rows that follow from the stored ones; None where they may differ from those built."""
-    node, found, stored = work.project[step.model], step.derivation, _stored_rows(work, step)
+    node, found = work.project[step.model], step.derivation
+    table = work.frame(step.model, step.version - 1)
+    stored, beside = user_columns(table), [name for name in table.columns if name == FILE]
     if found is None or len(schema) != len(found.columns):
         return None
     types = {field.name.lower(): field.dataType for field in stored.schema}
@@ -119,13 +129,14 @@ def _derived_rows(work: Work, step: Step, schema: T.StructType) -> DataFrame | N
             if stored_type(field.dataType) != stored_type(types[old], same_type):
                 return None
             given[old] = field.dataType
-    rows = stored.select(
+    rows = table.select(
         *(
             column(field.name)
             if given[field.name.lower()] == field.dataType
             else column(field.name).cast(given[field.name.lower()]).alias(field.name)
             for field in stored.schema
-        )
+        ),
+        *beside,
     )
     rows = _where(rows, found.where)
     pairs = zip(found.columns, schema, strict=True)
@@ -135,9 +146,12 @@ def _derived_rows(work: Work, step: Step, schema: T.StructType) -> DataFrame | N
                 field.name
             )
             for (name, sql), field in pairs
-        )
+        ),
+        *beside,
     )
-    for made, field in zip(rows.schema, schema, strict=True):
+    if VERSION in table.columns:
+        rows = rows.withColumn(VERSION, F.lit(step.version).cast("bigint"))
+    for made, field in zip(user_columns(rows).schema, schema, strict=True):
         if stored_type(made.dataType, same_type) != stored_type(field.dataType, same_type):
             return None
     return clamped(node, step.cells, rows)
