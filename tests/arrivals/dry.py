@@ -166,10 +166,10 @@ class DryEngine:
         stored = memory.tables.get(table)
         before = self._known(step.model)
         files, column = None, _time_column(node)
-        if node.model.kind is Kind.EVENTS:
-            after, files = self._ingested(node, step)
-        elif step.action is Action.DERIVE and step.trace and step.trace.earlier:
+        if step.action is Action.DERIVE and step.trace and step.trace.earlier:
             after = [dict.fromkeys(node.columns) | row for row in before]
+        elif node.model.kind is Kind.EVENTS:
+            after, files = self._ingested(node, step)
         else:
             after = self._evaluated(step, step.model)
         build = step.action in (Action.BUILD, Action.DERIVE) or stored is None
@@ -463,10 +463,13 @@ class DryPlay(Play):
                 redefinitions=ChangedDefinitions(project, ledger, forward_only),
                 stretches=Stretches(project, ledger, declared=True),
             ),
-            lambda run, plan: DryEngine(self, project, ledger),
+            lambda run, plan: self._engine(project, ledger),
             self.progress or api.SilentProgress(),
             lambda: definitions_of(project),
         )
+
+    def _engine(self, project: Project, ledger: SqlLedger) -> DryEngine:
+        return DryEngine(self, project, ledger)
 
     def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
         project, ledger, asked = self.project, self.ledger, self.options()

@@ -8,22 +8,27 @@ all rows, and takes of each the cells that it holds for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
 from typing import Any
 
-from tests.arrivals.dry import DryPlay
-from tests.arrivals.play import Play
+from tests.arrivals.dry import DryEngine, DryPlay
+from tests.arrivals.play import DRY, Play, Tally, usable_rows
 from tests.arrivals.programs import START, Round
 from tests.arrivals.shape import Rows, Shape, TableSpec, cell_start, day_of, model_file
-from tests.arrivals.shapes import FOLD
+from tests.arrivals.shapes import CLICK, FOLD
+from tests.reference.tables import Deduplicated, events
+from tests.reference.world import Broken, Record, Row, Usable
 
 from infold import api
 from infold.core.definition_text import digest_of
+from infold.core.files import FileCell, FilesOutcome, IngestedFile
 from infold.core.interval import DAY, MAX, MIN, Granularity, Interval, Ranges
-from infold.core.plan import PlanOptions
+from infold.core.plan import Action, FileDiff, PlanOptions, Step
+from infold.core.project import Node, Project
 from infold.core.trace import Trace
 from infold.declare.definitions import definitions_of
 from infold.ledger.store import SqlLedger
@@ -181,12 +186,108 @@ FORWARD = Shape(
 )
 
 
+_STARRED = ", ".join(CLICK)
+
+
+def _clicks(columns: Mapping[str, Callable[[Row], Any]], sql: str, *, health: bool) -> TableSpec:
+    """Events with further columns, with those that look after the health or without."""
+    where = "" if health else "\nWHERE url IS NULL OR url <> '/health'"
+
+    def output(row: Row) -> Row:
+        return dict(row) | {name: of(row) for name, of in columns.items()}
+
+    return TableSpec(
+        "clicks",
+        model_file(
+            "materialization: events\nunique_key: [event_id]\nprefer: [revision desc]\n"
+            "forward_only: true\n"
+            "timeseries: {event_time_column: event_ts, granularity: day}",
+            f"SELECT {sql}\nFROM raw.clicks{where}",
+        ),
+        reads=(),
+        source="raw.clicks",
+        best=lambda rows: events(
+            rows, key=["event_id"], time="event_ts", prefer=["revision desc"], query=output
+        ),
+        key=("event_id",),
+        keeps=lambda row: health or row["url"] is None or row["url"] != "/health",
+        granularity=Granularity.DAY,
+    )
+
+
+def _page(row: Row) -> Any:
+    return None if row["url"] is None else row["url"] + "!"
+
+
+_PAGE = "concat(url, '!') AS page"
+_LISTED = ", ".join(name for name in CLICK if name != "url")
+
+FORWARD_EVENTS = Shape(
+    "forward_events",
+    sources=FOLD.sources,
+    tables={
+        "clicks": (
+            _clicks({}, _STARRED, health=True),
+            _clicks({"page": _page}, f"{_PAGE}, {_STARRED}", health=False),
+            _clicks(
+                {"page": lambda row: "one", "url": lambda row: row["url"] or "?"},
+                f"{_LISTED}, coalesce(url, '?') AS url, 'one' AS page",
+                health=False,
+            ),
+            _clicks(
+                {"page": _page, "more": lambda row: row["n"]},
+                f"{_STARRED}, n AS more, {_PAGE}",
+                health=True,
+            ),
+            _clicks(
+                {"page": lambda row: "two", "more": lambda row: row["n"]},
+                f"n AS more, {_STARRED}, 'two' AS page",
+                health=False,
+            ),
+            _clicks(
+                {"page": _page, "more": lambda row: row["revision"]},
+                f"{_PAGE}, cast(revision AS bigint) AS more, {_STARRED}",
+                health=False,
+            ),
+        ),
+        "sessions": FOLD.tables["sessions"][:1],
+        "daily": (_daily({"n": "n", "amount": "amount"}, where=" WHERE url <> '/'"),),
+    },
+    windows=True,
+)
+
+
+def instant_of(spec: TableSpec, row: Row) -> int:
+    """The instant that decides about a row's cell."""
+    return cell_start(row[spec.cell or spec.time])
+
+
+def own_records(records: Iterable[Record], part: Ranges) -> list[Record]:
+    """The records at some times; those without a time are the newest definition's, at the end."""
+    return [
+        record
+        for record in records
+        if (MAX - 1 if (at := _time_of(record)) is None else at) in part
+    ]
+
+
+def _time_of(record: Record) -> int | None:
+    return None if isinstance(record, Broken) else record["event_ts"]
+
+
+def _first(best: Deduplicated) -> list[Row]:
+    """A row of the definition, which has its columns."""
+    return [copies[0] for copies in list(best.groups.values())[:1]]
+
+
 @dataclass
 class ForwardPlay(Play):
     """A play in which changed queries hold from some cell on."""
 
     held: dict[str, list[tuple[int, TableSpec]]] = field(default_factory=dict)
     """Of each table the instants from which a version of its query holds."""
+    asked: str = "daily"
+    """The table that is changed by an option."""
 
     def round(self, each: Round) -> None:
         """A round in which more queries change than in others."""
@@ -212,23 +313,47 @@ class ForwardPlay(Play):
         terms, names = super()._select(random)
         while terms[0].endswith("raw.pages+"):
             terms, names = super()._select(random)
-        reads = "daily" in names and "raw.pages" in self.spec("daily").reads
+        reads = (
+            "daily" in self.shape.changeable()
+            and "daily" in names
+            and "raw.pages" in self.spec("daily").reads
+        )
         return terms, names | ({"raw.pages"} if reads else set())
 
     def options(self) -> PlanOptions:
-        """The daily table is changed by an option, until a run has recorded it."""
-        applied = self._book().applied().get("daily")
-        if applied is None or applied.digest == digest_of(definitions_of(self.project)["daily"]):
+        """One table is changed by an option, until a run has recorded it."""
+        applied, name = self._book().applied().get(self.asked), self.asked
+        if applied is None or applied.digest == digest_of(definitions_of(self.project)[name]):
             return PlanOptions()
-        return PlanOptions(forward_only={"daily": self._asked_from()})
+        return PlanOptions(forward_only={name: self._asked_from()})
 
     def _asked_from(self) -> int | None:
-        """From when the present version of the daily table is in force; None: not said."""
-        version = self.versions["daily"]
+        """From when the present version of that table is in force; None: not said."""
+        version = self.versions[self.asked]
         return Granularity.DAY.floor(START) + version * 2 * DAY if version % 2 else None
 
     def _book(self) -> SqlLedger:
         return api.ledger(self.project)
+
+    def _ingested(self, spec: TableSpec, actual: Rows) -> Rows:
+        if spec.name not in self.shape.changeable():
+            return super()._ingested(spec, actual)
+        if self._book().traces()[spec.name].fingerprint == self.project[spec.name].fingerprint:
+            self._carry_out(spec)
+        source = self.shape.source(spec.source or "")
+        rows, aside, waiting = Rows(), 0, 0
+        for by, part in self._parts(spec.name):
+            records = own_records(self.world.under(source.folder), part)
+            found = usable_rows(by, records, source.rules, self.world.as_of)
+            assert by.best is not None
+            best = by.best(found.rows)
+            of = tuple(self.project[spec.name].columns)
+            plain = [{name: row[name] for name in copy} for row in actual for copy in _first(best)]
+            chosen = best.rows(plain)
+            rows += [{name: row.get(name) for name in of} for row in chosen]
+            aside, waiting = aside + found.aside.total(), waiting + len(found.waiting)
+        self._check_counts(spec.name, aside, waiting)
+        return rows
 
     def _evaluate(self, spec: TableSpec) -> Rows:
         if spec.name not in self.shape.changeable():
@@ -251,11 +376,12 @@ class ForwardPlay(Play):
         held = self.held.setdefault(spec.name, [(MIN, spec)])
         if held[-1][1] == spec:
             return
-        asked = self._asked_from() if spec.name == "daily" else None
+        asked = self._asked_from() if spec.name == self.asked else None
         rows = self.state.get(spec.name, [])
         for row in rows:
             row |= {name: row.get(name) for name in self.project[spec.name].columns}
-        at = Granularity.DAY.next(max(cell_start(row["day"]) for row in rows)) if rows else MIN
+        last = max((Granularity.DAY.floor(instant_of(spec, row)) for row in rows), default=None)
+        at = MIN if last is None else Granularity.DAY.next(last)
         at = asked if rows and asked is not None else at
         held[:] = [*(one for one in held if one[0] < at), (at, spec)]
 
@@ -277,8 +403,107 @@ class ForwardPlay(Play):
 
 
 @dataclass
+class EventsPlay(ForwardPlay):
+    """The same of events."""
+
+    asked: str = "clicks"
+
+    def _check_aside(self, spec: TableSpec) -> None:
+        """Each is listed by the definition in force when its file was read."""
+
+
+@dataclass
 class DryForward(ForwardPlay, DryPlay):
     """The same without Spark."""
 
     def _book(self) -> SqlLedger:
         return self.ledger
+
+
+class EventsEngine(DryEngine):
+    """
+    Ingests by the definitions in force, and remembers what each file gave when it was read.
+
+    So a file that the planner forgets to read again keeps rows of another definition.
+    """
+
+    def _ingested(self, node: Node, step: Step) -> tuple[Rows, FilesOutcome]:
+        play = self.play
+        if not isinstance(play, DryEvents) or step.model not in play.shape.changeable():
+            return super()._ingested(node, step)
+        diff = step.files if step.files is not None else FileDiff("")
+        ids = self.ledger.register_files(diff.source, diff.new)
+        held = {file.path: file for file in self.ledger.files(step.model)}
+        gone = {file.path for file in diff.removed}
+        if step.action is Action.BUILD:
+            gone |= set(held)
+        taken = {**ids, **{file.path: file.id for file in (*diff.come_due, *diff.reingest)}}
+        parts = self._parts_of(node, step)
+        files, cells = [], []
+        for path, id_ in taken.items():
+            given = play.evaluate(parts, play.world.files[path], diff.as_of)
+            if path not in ids and path not in {file.path for file in diff.reingest}:
+                late = [row for row in given.rows if row["event_ts"] > held[path].horizon]
+                given.rows[:] = play.given[path, play.prints[path]] + late
+            play.given[path, play.prints[path]] = given.rows
+            waits = [row["event_ts"] for row in given.waiting]
+            count = Counter(Granularity.DAY.cell(row["event_ts"]) for row in given.rows)
+            cells += [FileCell(id_, cell, rows) for cell, rows in count.items()]
+            files.append(
+                IngestedFile(
+                    id=id_,
+                    path=path,
+                    size=1,
+                    fingerprint=play.prints[path],
+                    horizon=diff.as_of,
+                    next_due=min(waits, default=None),
+                    rows=len(given.rows),
+                    waiting=len(waits),
+                    set_aside=given.aside.total(),
+                )
+            )
+        stay = [path for path in held if path not in gone]
+        rows = [
+            dict.fromkeys(node.columns) | row
+            for path in dict.fromkeys((*stay, *ids))
+            for row in play.given[path, play.prints[path]]
+        ]
+        best = events(rows, key=["event_id"], time="event_ts", prefer=["revision desc"])
+        removed = tuple(held[path].id for path in gone if path in held)
+        return best.rows(), FilesOutcome(diff.source, tuple(files), removed, tuple(cells))
+
+    def _parts_of(self, node: Node, step: Step) -> list[tuple[TableSpec, Ranges]]:
+        """The definitions in force, as the step says."""
+        trace, play = step.trace, self.play
+        assert trace is not None
+        found = [(play.spec(node.name), Ranges.ever() - trace.earlier_ranges)]
+        for one in trace.earlier:
+            [kept] = self.ledger.definitions([one.definition]).values()
+            found.append((play.shape.by_query(node.name, kept.sql), one.cells))
+        return found
+
+
+@dataclass
+class DryEvents(EventsPlay, DryForward):
+    """Events whose definitions change forward-only, without Spark."""
+
+    tally: Tally = field(default_factory=lambda: DRY)
+    given: dict[tuple[str, str], Rows] = field(default_factory=dict)
+    """The rows that each version of a file gave when it was read last."""
+
+    def _engine(self, project: Project, ledger: SqlLedger) -> DryEngine:
+        return EventsEngine(self, project, ledger)
+
+    def evaluate(
+        self, parts: Sequence[tuple[TableSpec, Ranges]], records: Sequence[Record], as_of: int
+    ) -> Usable:
+        """What the definitions in force make of some records."""
+        every = Usable()
+        for by, part in parts:
+            rules = self.shape.source(by.source or "").rules
+            found = usable_rows(by, own_records(records, part), rules, as_of)
+            assert by.best is not None
+            every.rows += [row for one in found.rows for row in by.best([one]).rows()]
+            every.waiting += found.waiting
+            every.aside += found.aside
+        return every

@@ -324,19 +324,7 @@ class Play:
             if name not in names:
                 expected = before or []
             elif spec.source is not None:
-                found = self._usable(spec)
-                expected = found.rows
-                if spec.best is not None:
-                    best = spec.best(found.rows)
-                    expected = best.rows(actual)
-                    self._check_choices(name, best, expected)
-                counts = self._counts(name)
-                if counts != (found.aside.total(), len(found.waiting)):
-                    self._fail(
-                        f"{name}: (set aside, waiting) is {counts}, "
-                        f"expected {(found.aside.total(), len(found.waiting))}"
-                    )
-                self._check_aside(spec)
+                expected = self._ingested(spec, actual)
             else:
                 expected = self._evaluate(spec)
                 anew = any(
@@ -378,6 +366,23 @@ class Play:
     def _usable(self, spec: TableSpec) -> Usable:
         source = self.shape.source(spec.source or "")
         return usable_rows(spec, self.world.under(source.folder), source.rules, self.world.as_of)
+
+    def _ingested(self, spec: TableSpec, actual: Rows) -> Rows:
+        """The rows of a table of files; what it sets aside and what waits is compared at once."""
+        found = self._usable(spec)
+        expected = found.rows
+        if spec.best is not None:
+            best = spec.best(found.rows)
+            expected = best.rows(actual)
+            self._check_choices(spec.name, best, expected)
+        self._check_counts(spec.name, found.aside.total(), len(found.waiting))
+        self._check_aside(spec)
+        return expected
+
+    def _check_counts(self, name: str, aside: int, waiting: int) -> None:
+        counts = self._counts(name)
+        if counts != (aside, waiting):
+            self._fail(f"{name}: (set aside, waiting) is {counts}, expected {(aside, waiting)}")
 
     def _compare(self, name: str, expected: Rows, actual: Rows) -> None:
         self.tally.tables += 1

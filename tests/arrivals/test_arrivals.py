@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
-from tests.arrivals.forward import FORWARD, ForwardPlay
+from tests.arrivals.forward import FORWARD, FORWARD_EVENTS, EventsPlay, ForwardPlay
 from tests.arrivals.play import Play
 from tests.arrivals.programs import programs
+from tests.arrivals.shape import Shape
 from tests.arrivals.shapes import SHAPES
 
 from infold.spark.jvm.java import find_java
@@ -67,14 +68,17 @@ def test_tables_equal_the_reference_after_every_run(
     play.play(program)
 
 
+@pytest.mark.parametrize(("kind", "shape"), [(ForwardPlay, FORWARD), (EventsPlay, FORWARD_EVENTS)])
 @few
 @given(data=st.data())
-def test_cells_keep_the_definition_in_force_there(folders: Path, data: st.DataObject) -> None:
+def test_cells_keep_the_definition_in_force_there(
+    folders: Path, kind: type[ForwardPlay], shape: Shape, data: st.DataObject
+) -> None:
     """After forward-only changes each cell equals the definition in force there."""
     program = data.draw(programs(USERS // 2, rounds=(3, 3), ops=(2, 4)), label="program")
     assume(sum(each.run.seed % 3 for each in program.rounds) >= 4)  # so many queries change
     assume("select" not in program.kinds)
-    name = "forward"
-    play = ForwardPlay(FORWARD, folders / name, name, folders / "warehouse", program.users)
+    name = shape.name
+    play = kind(shape, folders / name, name, folders / "warehouse", program.users)
     play.play(program)
     assert max(len(held) for held in play.held.values()) > 1

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.arrivals.cut import cut
 from tests.arrivals.dry import DryPlay
-from tests.arrivals.forward import FORWARD, DryForward
+from tests.arrivals.forward import FORWARD, FORWARD_EVENTS, DryEvents, DryForward
 from tests.arrivals.programs import Program, programs
 from tests.arrivals.shapes import SHAPES
 from tests.crash.scenario import living
@@ -129,20 +129,21 @@ def test_a_start_inside_a_cell_cuts_it(
         DryPlay(shape, folder, shape.name, folder, program.users).play(program)
 
 
+@pytest.mark.parametrize("kind", [DryForward, DryEvents])
 @settings(max_examples=EXAMPLES * 2)
 @given(
     program=programs(users=4, rounds=(3, 6)),
     deaths=st.lists(st.lists(st.integers(1, 40), max_size=1), max_size=6),
 )
 def test_cells_keep_the_definition_in_force_there(
-    program: Program, deaths: list[list[int]]
+    kind: type[DryForward], program: Program, deaths: list[list[int]]
 ) -> None:
     """Whatever arrives, and wherever runs die, each cell is computed by the definition that a
     forward-only change left in force there.
     """
     rest = iter(deaths)
 
-    class Dying(DryForward):
+    class Dying(kind):  # type: ignore[valid-type, misc]
         """Dies before each run as often as drawn, at the points that were drawn."""
 
         def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
@@ -150,8 +151,10 @@ def test_cells_keep_the_definition_in_force_there(
                 with living(at):
                     super()._run(window, terms)
                 self._complete = False
-            return super()._run(window, terms)
+            found: RunResult = super()._run(window, terms)
+            return found
 
     with tempfile.TemporaryDirectory(prefix="infold-dry-") as name:
         folder = Path(name)
-        Dying(FORWARD, folder, FORWARD.name, folder, program.users).play(program)
+        shape = FORWARD_EVENTS if kind is DryEvents else FORWARD
+        Dying(shape, folder, shape.name, folder, program.users).play(program)

@@ -102,7 +102,7 @@ class TestWhichChanges:
         found = ChangedDefinitions(project(gap), ledger, {"sessions": None})(ledger.traces())
         refused = found["sessions"].refused
         assert refused is not None
-        assert "only a table that is built cell by cell" in str(refused)
+        assert "only events, and tables that are built cell by cell" in str(refused)
 
 
 def stretched(files: Mapping[str, str], now: Mapping[str, str]) -> tuple[Project, MemoryLedger]:

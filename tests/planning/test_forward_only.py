@@ -106,10 +106,10 @@ class TestTheChange:
             (
                 change(
                     new=replace(
-                        NEW, model=replace(NEW.model, materialization=Materialization.EVENTS)
+                        NEW, model=replace(NEW.model, materialization=Materialization.SESSIONS)
                     )
                 ),
-                "only a table that is built cell by cell",
+                "only events, and tables that are built cell by cell",
             ),
             (change(new=with_incremental(NEW), old=replace(OLD, fingerprint="x")), "is not known"),
             (replace(change(), before=None), "is not known"),

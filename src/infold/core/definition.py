@@ -173,6 +173,20 @@ class Derivation:
 
 
 @dataclass(frozen=True, slots=True)
+class SameEvents:
+    """
+    What two definitions of an events model are proven to have in common.
+
+    ``other`` is why an event of one may be none of the other, or be at another time; empty where
+    each row of a file has the same key and event time by both. With ``rows`` both also keep the
+    same rows.
+    """
+
+    other: str = ""
+    rows: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Redefinition:
     """
     A changed definition of a model.
@@ -200,6 +214,8 @@ class Redefinition:
     """Of a change that is forward-only: cells before this instant keep their rows."""
     refused: InfoldError | None = None
     """Why it cannot be forward-only, though that is asked for."""
+    events: SameEvents | None = None
+    """Of an events model that was one before."""
 
 
 class Decides(StrEnum):
@@ -228,6 +244,7 @@ KEYS: Mapping[str, Decides] = {
     "Model.start": Decides.ELSEWHERE,  # Node.start has the one in force
     "Model.overrides": Decides.ELSEWHERE,  # Node.overrides_used has those that count
     "Model.on_destructive_change": Decides.METADATA,
+    "Model.forward_only": Decides.METADATA,  # of the change that comes next
     "Model.renamed_from": Decides.METADATA,
     "Model.tags": Decides.METADATA,
     "Model.description": Decides.METADATA,

@@ -45,6 +45,8 @@ class FileDiff:
     """All files that were ingested before."""
     reingest: tuple[IngestedFile, ...] = ()
     """Those of them that may give other rows now, as a lookup changed."""
+    redefined: tuple[IngestedFile, ...] = ()
+    """Those of them with rows in cells that a changed definition is in force in."""
     lost: tuple[IngestedFile, ...] = ()
     """Those of ``removed`` that are missing or empty now, and that no other file replaces."""
     row_counts: Mapping[str, int] = field(default_factory=dict)

@@ -60,13 +60,12 @@ class ChangedDefinitions:
         from infold.planning.forward_only import forward_only
 
         node = self._project[change.model]
-        incremental = node.model.incremental
         recorded = self._ledger.forward_only().get(node.name)
         if node.name in self._forward_only:
             since = self._forward_only[node.name]
         elif recorded is not None and recorded.digest == self._digests.get(node.name):
             since = recorded.effective_from
-        elif incremental is not None and incremental.forward_only:
+        elif node.model.changes_forward_only:
             since = None
         else:
             return change
@@ -127,6 +126,7 @@ class ChangedDefinitions:
     def _compared(self, node: Node, digest: str) -> Redefinition | None:
         from infold.analysis.definitions.compare import redefinition
         from infold.analysis.definitions.meanings import Meanings
+        from infold.analysis.definitions.same_events import same_events
 
         definition = self._kept.definition(digest) if digest else None
         built = None if definition is None else self._kept.project_of(definition)
@@ -137,6 +137,8 @@ class ChangedDefinitions:
         if renamed := self._renamed_inputs(node):
             after = after.with_renamed(renamed)
         found = redefinition(before[node.name], after)
+        if found is not None and node.model.kind is Kind.EVENTS:
+            found = replace(found, events=same_events(before[node.name], after))
         if found is None or node.model.kind is not Kind.SESSIONS or definition is None:
             return found
         # An earlier infold may have stored other states with sessions.

@@ -71,12 +71,15 @@ def derive_table(
     if since is not None:
         why = FORWARD.format(show_instant(since))
         later = Ranges((Interval(since, MAX),)) & retained
+        if change.events is not None and change.events.rows:
+            later &= _cells_of_files(node, model, since)
         pending.append(Pending(Cause.DEFINITION, later - trace.pending_ranges))
     step = draft.make_step(node, Action.DERIVE, [Reason(Cause.DEFINITION, why, retained)])
     assert step.trace is not None, "a planned step has a trace"
     return replace(
         step,
         inputs={name: (version, version) for name, version in trace.inputs.items()},
+        files=None,
         trace=replace(
             step.trace,
             # What only the new definition reads is read where cells are pending, and nowhere else.
@@ -94,6 +97,18 @@ def derive_table(
         changed_key_rows=(),
         derivation=change.derivation,
     )
+
+
+def _cells_of_files(node: Node, model: ModelObservation, since: int) -> Ranges:
+    """
+    Cells that ingested files have rows in, by both definitions of an events model.
+
+    Where files have rows that wait, the first cell from ``since`` on is one of them.
+    """
+    granularity, files = node.model.granularity, model.files
+    waits = files is not None and any(file.waiting for file in files.ingested)
+    first = [granularity.cell(since)] if waits and granularity is not None else []
+    return Ranges.of((*(state.cell for state in model.cells), *first))
 
 
 def evolvable(draft: PlanDraft, node: Node, model: ModelObservation) -> Redefinition | None:

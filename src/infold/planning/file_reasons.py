@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
 from infold.core.files import IngestedFile
 from infold.core.interval import Ranges
 from infold.core.plan import FileDiff, ModelObservation, Reason
@@ -36,13 +39,36 @@ def file_reasons(files: FileDiff, model: ModelObservation) -> list[Reason]:
     return reasons
 
 
-def files_to_reingest(files: FileDiff, model: ModelObservation) -> tuple[IngestedFile, ...]:
-    """The files to ingest again: those with rows of keys that changed in a lookup."""
+def files_to_reingest(
+    files: FileDiff, model: ModelObservation, *, every: bool = False
+) -> tuple[IngestedFile, ...]:
+    """
+    The files to ingest again: those with rows of keys that changed in a lookup, and those with rows
+    that a changed definition is in force for.
+
+    Where the changed keys are is known for the newest definition only; others read every file.
+    """
     changed = [diff for diff in model.inputs if diff.changes]
-    every = any(diff.changed_keys is None or diff.changed_keys.everywhere for diff in changed)
+    names = {entry.name for one in model.earlier for entry in one.node.stored_inputs}
+    every = every or any(
+        diff.changed_keys is None or diff.changed_keys.everywhere or diff.name in names
+        for diff in changed
+    )
     some = {id_ for diff in changed if diff.changed_keys for id_ in diff.changed_keys.files}
+    some |= {file.id for file in files.redefined}
     out = {file.id for file in files.removed}
     return tuple(f for f in files.ingested if f.id not in out and (every or f.id in some))
+
+
+def read_again(stale: Iterable[Reason], files: Sequence[IngestedFile]) -> Iterator[Reason]:
+    """Reasons to ingest files again; of a changed definition, with how much that reads."""
+    for one in stale:
+        if one.cause is Cause.DEFINITION:
+            rows = sum(file.rows + file.waiting + file.set_aside for file in files)
+            detail = f"{count_of(len(files), 'file')} read again: {one.detail}"
+            yield replace(one, detail=detail, rows=rows)
+        else:
+            yield one
 
 
 def count_of(number: int, noun: str) -> str:

@@ -23,6 +23,9 @@ from infold.core.quoting import quoted
 from infold.core.trace import UNKNOWN, CellState, Trace
 from infold.messages import apply_errors
 
+_KINDS = (Kind.INCREMENTAL_TABLE, Kind.EVENTS)
+"""The kinds of tables with cells that each follow one definition."""
+
 _NO_CHANGE = (How.NOTHING, How.RESTAMP)
 """Changes that leave every row as it is anyway."""
 
@@ -67,14 +70,16 @@ def forward_only(
 def _obstacles(change: Redefinition, trace: Trace, at: int) -> Iterator[str]:
     """Why the earlier cells cannot stay as they are."""
     before, after = change.before, change.after
-    if after is None or after.model.kind is not Kind.INCREMENTAL_TABLE:
-        yield "only a table that is built cell by cell has cells to keep"
+    if after is None or after.model.kind not in _KINDS:
+        yield "only events, and tables that are built cell by cell, have cells to keep"
         return
     known = before is not None and before.fingerprint == trace.fingerprint and trace.definition
     if before is None or not known or trace.mixed:
         yield "the definition that built its rows is not known"
         return
     yield from _other_cells(before, after)
+    if change.events is not None and change.events.other:
+        yield change.events.other
     names = {column.lower() for column in after.columns}
     gone = [column for column in before.columns if column.lower() not in names]
     if gone:

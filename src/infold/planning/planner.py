@@ -29,9 +29,9 @@ from infold.core.plan import (
 )
 from infold.core.project import Node, Project
 from infold.core.trace import Cause
-from infold.planning.derivations import evolvable, evolve_table, in_order
+from infold.planning.derivations import derive_table, evolvable, evolve_table, in_order
 from infold.planning.derived_events import derive_events
-from infold.planning.file_reasons import file_reasons, files_to_reingest
+from infold.planning.file_reasons import file_reasons, files_to_reingest, read_again
 from infold.planning.incremental_tables import incremental_table
 from infold.planning.plan_draft import PlanDraft, changes_rows
 from infold.planning.plan_notes import plan_notes
@@ -42,6 +42,7 @@ from infold.planning.staleness import (
     newest_version,
     whole_table_reason,
 )
+from infold.planning.stretches import earlier_after
 
 _EVERYTHING = PlanOptions()
 
@@ -108,20 +109,29 @@ class _Planner(PlanDraft):
         definition.
         """
         files = model.files if model.files is not None else FileDiff(node.source or "")
-        first = next(iter(self.restate_reasons(node)), None) or whole_table_reason(node, model)
+        redefined = whole_table_reason(node, model)
+        change = model.redefined
+        if redefined is not None and change is not None and change.effective_from is not None:
+            return derive_table(self, node, model, change)
+        asked = self.restate_reasons(node)
+        first = redefined or (None if model.earlier else next(iter(asked), None))
         if first is not None:
             rows = sum(cell.rows for cell in files.estimate or ())
             build = self.make_step(node, Action.BUILD, [replace(first, rows=rows)])
             return derive_events(self, node, model, files) or build
+        again = files_to_reingest(files, model, every=bool(asked))
         # Where rows of files with changed keys are, as they were and as they will be, is not known.
-        looked_up = [
-            replace(reason, cells=Ranges()) for reason in self.stale_reasons(node, model, 0)
+        stale = [
+            replace(reason, cells=Ranges())
+            for reason in (*self.stale_reasons(node, model, 0), *asked)
         ]
-        reasons = [*file_reasons(files, model), *looked_up]
+        reasons = [*file_reasons(files, model), *read_again(stale, again)]
         if not reasons:
             return None
         step = self.make_step(node, Action.INGEST, reasons)
-        return replace(step, files=replace(files, reingest=files_to_reingest(files, model)))
+        assert step.trace is not None, "a planned step has a trace"
+        trace = replace(step.trace, earlier=earlier_after(node, model, Ranges()))
+        return replace(step, files=replace(files, reingest=again), trace=trace)
 
     def fold(self, node: Node, model: ModelObservation) -> Step | None:
         """A fold of what changed; a build where most of the input is new to the table."""

@@ -7,16 +7,14 @@ even while files keep arriving: files that arrive meanwhile are ingested by the 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from hashlib import sha256
 
 from infold.core.definition import How, Redefinition
-from infold.core.files import IngestedFile, ListedFile, with_file_policy
+from infold.core.files import ListedFile, with_file_policy
 from infold.core.interval import Granularity
-from infold.core.model import Drift, Kind, Source, table_name
+from infold.core.model import Kind, Source, table_name
 from infold.core.plan import FileDiff, InputDiff, ModelObservation, Observations
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project, Stretch
@@ -24,6 +22,12 @@ from infold.core.record import FILES
 from infold.core.trace import CellChange, CellState, Trace, Version, was_dropped
 from infold.messages import errors, mismatches
 from infold.planning.stretches import inputs_in_force
+from infold.running.file_changes import (
+    file_policy_fingerprint,
+    is_gone,
+    lost_files,
+    redefined_files,
+)
 from infold.running.ledger_consistency import foreign_tables, refuse_other_project
 from infold.running.read_columns import InputChanges
 from infold.system import failures
@@ -224,12 +228,15 @@ class Observer:
     ) -> ModelObservation:
         head = heads.get(node.name)
         fresh = trace is None or trace.fingerprint != node.fingerprint
-        again = fresh or node.name in self.restated  # then all files are ingested again
+        # Files are ingested again, unless rows of earlier definitions stay, or are to stay.
+        stays = change.effective_from is not None if change else bool(trace and trace.earlier)
+        again = (fresh or node.name in self.restated) and not stays
         files = None
         if node.model.kind is Kind.EVENTS and node.name not in self.project.shared:
             files = self._file_diff(node, fresh=again)
             if change is not None and change.how is How.DERIVE:
                 files = replace(files, cells=tuple(self.ledger.file_cells(node.name)))
+            files = replace(files, redefined=redefined_files(self.ledger, trace, files))
         earlier = () if fresh or trace is None else self._stretches_of(trace)
         # What follows from stored sessions is up to date with versions read before, so it matters
         # what changed since.
@@ -329,7 +336,7 @@ class Observer:
         removed = [
             file
             for path, file in known.items()
-            if path not in steady and _is_gone(file, by_path.get(path))
+            if path not in steady and is_gone(file, by_path.get(path))
         ]
         same = [file for file in known.values() if file not in removed]
         due = [file for file in same if file.next_due is not None and file.next_due <= self.as_of]
@@ -344,7 +351,7 @@ class Observer:
                 estimate[1],
             )
         replaced = [file for file in changed if file.path in known]
-        lost = _lost_files(source, known, removed, present)
+        lost = lost_files(source, known, removed, present)
         count = self.count_rows if replaced and not self.removals_allowed else None
         return FileDiff(
             source=source.name,
@@ -366,36 +373,3 @@ class Observer:
         if source.name not in self._listings:
             self._listings[source.name] = self.listing(source)
         return self._listings[source.name]
-
-
-def file_policy_fingerprint(source: Source) -> str:
-    """What decides which files are set aside as a whole; empty where no file is."""
-    says = [source.on_drift.value, source.new_columns.value, source.on_unreadable.value]
-    if Drift.SET_ASIDE.value not in says:
-        return ""
-    declared = [[column.name, column.type, column.optional] for column in source.columns]
-    return sha256(json.dumps([says, declared]).encode()).hexdigest()[:12]
-
-
-def _lost_files(
-    source: Source,
-    known: Mapping[str, IngestedFile],
-    removed: Sequence[IngestedFile],
-    present: Sequence[ListedFile],
-) -> tuple[IngestedFile, ...]:
-    """
-    The files that were removed without others in their place.
-
-    New files count as replacements of removed ones, one for one: they were renamed, or are the next
-    full copy. Of an Iceberg table any number counts, since compaction replaces many files with few.
-    """
-    sizes = {file.path: file.size for file in present}
-    lost = tuple(file for file in removed if not sizes.get(file.path) and (file.size or not sizes))
-    added = sum(1 for path, size in sizes.items() if size and path not in known)
-    enough = 1 if source.is_table else len(lost)
-    return () if added >= enough else lost
-
-
-def _is_gone(known: IngestedFile, observed: ListedFile | None) -> bool:
-    """Whether a version of a file is no longer there."""
-    return observed is None or observed.fingerprint != known.fingerprint

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -46,20 +47,28 @@ _KINDS: dict[Kind, Callable[[Work, Step, Prepared], Outcome]] = {
 
 def _derive(work: Work, step: Step, prepared: Prepared) -> Outcome:
     """The rows of a table follow from its stored rows."""
-    kind = work.project[step.model].model.kind
-    return _DERIVED.get(kind, derived.carry_out)(work, step, prepared)
+    return _derived(work.project, step).carry_out(work, step, prepared)
 
 
-_DERIVED: dict[Kind, Callable[[Work, Step, Prepared], Outcome]] = {
-    Kind.EVENTS: events_derived.carry_out,
-    Kind.SESSIONS: derived_sessions.carry_out,
-}
-"""How rows follow from stored ones, of tables that are not built cell by cell."""
+class _Derived(Protocol):
+    """A module that makes rows of a changed definition from stored ones."""
 
-_DERIVES_EXACTLY: dict[Kind, Callable[[Work, Step], bool]] = {
-    Kind.EVENTS: events_derived.derives_exactly,
-    Kind.SESSIONS: derived_sessions.derives_exactly,
-}
+    def derives_exactly(self, work: Work, step: Step) -> bool:
+        """As ``ports.Engine.derives_exactly``."""
+
+    def carry_out(self, work: Work, step: Step, prepared: Prepared) -> Outcome:
+        """Replace the table by these rows, in one commit."""
+
+
+def _derived(project: Project, step: Step) -> _Derived:
+    """The module that carries out a step whose rows follow from stored ones."""
+    kind = project[step.model].model.kind
+    if kind is Kind.SESSIONS:
+        return derived_sessions
+    # After a forward-only change, stored events stay as they are.
+    forward = step.trace is not None and bool(step.trace.earlier)
+    return events_derived if kind is Kind.EVENTS and not forward else derived
+
 
 _ACTIONS: dict[Action, Callable[[Work, Step, Prepared], Outcome]] = {
     Action.DERIVE: _derive,
@@ -67,6 +76,9 @@ _ACTIONS: dict[Action, Callable[[Work, Step, Prepared], Outcome]] = {
     Action.EVOLVE: renamed_columns.carry_out,
 }
 """What a step of any kind of table does by itself."""
+
+_BY_CELLS = (Action.RECOMPUTE, Action.INGEST)
+"""The actions that compute each cell by the definition in force there."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +134,7 @@ class SparkEngine:
 
     def _earlier(self, step: Step) -> tuple[Stretch, ...]:
         """The cells that are computed by earlier definitions, with these compiled."""
-        if step.trace is None or not step.trace.earlier or step.action is not Action.RECOMPUTE:
+        if step.trace is None or not step.trace.earlier or step.action not in _BY_CELLS:
             return ()
         return Stretches(self.project, self.ledger, declared=True)(step.trace)
 
@@ -168,8 +180,7 @@ class SparkEngine:
         with self.work("") as work:
             if step.action is Action.REFOLD:
                 return sessions_build.refolds_exactly(work, step)
-            kind = self.project[step.model].model.kind
-            return _DERIVES_EXACTLY.get(kind, derived.derives_exactly)(work, step)
+            return _derived(self.project, step).derives_exactly(work, step)
 
     def concurrent(self, number: int) -> SparkEngine:
         """An engine with a session of its own, made once for each number."""

@@ -15,19 +15,21 @@ The frames are those of ``arrivals`` (rows on their way in) and ``fold`` (rows a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from infold.core.interval import Interval
+from infold.core.model import Source
 from infold.core.own_columns import FILE, VERSION
 from infold.core.plan import Action, Step
 from infold.core.ports import Prepared
 from infold.core.project import Node
 from infold.core.record import Outcome
-from infold.spark.content import cell_stats, column
+from infold.spark.content import cell_stats, column, user_columns
 from infold.spark.events import copies
 from infold.spark.events.arrivals import (
     STATE,
@@ -37,12 +39,22 @@ from infold.spark.events.arrivals import (
     count_rows,
     judged_arrivals,
 )
-from infold.spark.events.ingest import ROWS, Ingest, content_of, lookups, model_columns
+from infold.spark.events.copies import row_order
+from infold.spark.events.ingest import (
+    ROWS,
+    Ingest,
+    content_of,
+    lookups,
+    model_columns,
+    source_of_stretch,
+)
 from infold.spark.events.ingest_counts import IngestCounts
 from infold.spark.events.layout import load_plan, rows_to_load
 from infold.spark.events.table_change import TableChange, apply_without_key, deduplicate
 from infold.spark.reading import failures, source_rows
 from infold.spark.step_context import Work
+from infold.spark.time_range.recompute import clamped
+from infold.spark.time_range.stretches import as_stored, steps_in_force
 
 IN_MEMORY = 16 * 1024 * 1024
 """Up to about so many bytes of files, a first load keeps its rows in memory too."""
@@ -64,10 +76,28 @@ def definition(work: Work, node: Node, step: Step) -> DataFrame:
     """
     The model's rows from scratch: its query over all ingested files, one copy of each event.
 
-    ``step`` names the versions of the lookups that it joins.
+    In each cell by the definition in force there. ``step`` names the versions of the lookups.
     """
     source = work.project.sources[node.source or node.name].without_columns(node.unread_columns)
-    known = [file for file in work.ledger.files(node.name) if file.rows]
+    if not work.earlier:
+        return _defined_rows(work, node, step, source)
+    stored = user_columns(work.tables.read(step.model)).schema
+    parts = []
+    for own, part in steps_in_force(work, step):
+        by = own.project[step.model]
+        [read] = [
+            *(source_of_stretch(source, one) for one in work.earlier if one.project is own.project)
+        ] or [source]
+        rows = clamped(by, part.cells, _defined_rows(own, by, part, read, every=True))
+        parts.append(as_stored(stored, step.model, rows))
+    return reduce(DataFrame.unionByName, parts)
+
+
+def _defined_rows(
+    work: Work, node: Node, step: Step, source: Source, *, every: bool = False
+) -> DataFrame:
+    """The rows of one definition from scratch; of ``every`` file, or those with rows."""
+    known = [file for file in work.ledger.files(node.name) if every or file.rows]
     source_rows.refuse_changed(work.project, source, known)
     rows = source_rows.read(work.spark, work.project, source, [(file.id, file) for file in known])
     bounds = {file.id: AdmittedTimes(file.horizon) for file in known}
@@ -94,7 +124,7 @@ def _build(ingest: Ingest) -> Outcome:
     ingest.refuse_losses(tally, observed if isinstance(observed, Mapping) else None)
     ingest.refuse_changed(ingest.new.values())
     before = work.ledger.files(step.model)
-    commits = ingest.write_set_aside(arriving, tally)
+    commits = ingest.write_set_aside([arriving], tally)
     admitted = arriving.where(F.col(STATE) == int(RowState.ADMITTED))
     how = load_plan(ingest.node, admitted, found)
     rows, left_out = rows_to_load(ingest.node, admitted, how)
@@ -141,19 +171,27 @@ def _fold(ingest: Ingest, prepared: Prepared) -> Outcome:
     bounds |= {
         id_: AdmittedTimes(file_diff.as_of, low=file.horizon) for id_, file in ingest.due.items()
     }
-    tally, arriving, found, reread = IngestCounts(), None, [], 0
+    tally, found, reread = IngestCounts(), list[RowCount](), 0
+    parts = ingest.parts()
+    arrivals: list[DataFrame] = []
     if taken:
-        arriving, observed = ingest.read(taken, bounds)
-        arriving = _in_memory(arriving, observed)
-        found = count_rows(arriving, ingest.node)
+        seen = [part.read(taken, bounds) for part in parts]
+        observed = seen[0][1]
+        arrivals = [_in_memory(rows, counted) for rows, counted in seen]
+        found = [
+            count
+            for part, rows in zip(parts, arrivals, strict=True)
+            for count in count_rows(rows, part.node)
+        ]
         tally.arrive(found, ingest.new, _rows_read(observed, found, ingest.new), ingest.again)
         ingest.refuse_losses(tally, observed if isinstance(observed, Mapping) else None)
         reread = _rows_read(observed, found, ingest.again) or 0 if ingest.again else 0
         ingest.refuse_changed(taken.values())
-    commits = ingest.write_set_aside(arriving, tally)
+    commits = ingest.write_set_aside(arrivals, tally)
     if ingest.node.model.unique_key:
-        change = deduplicate(ingest, arriving, tally)
+        change = _deduplicated(parts, arrivals, tally)
     else:
+        arriving = arrivals[0] if arrivals else None
         change = apply_without_key(ingest, arriving, found, tally)
     outcome = ingest.outcome(
         tally,
@@ -168,6 +206,21 @@ def _fold(ingest: Ingest, prepared: Prepared) -> Outcome:
     if change:
         outcome = replace(outcome, snapshot=_commit(ingest, change, tally))
     return ingest.tidy_set_aside(outcome, tally)
+
+
+def _deduplicated(
+    parts: Sequence[Ingest], arrivals: Sequence[DataFrame], tally: IngestCounts
+) -> TableChange:
+    """What copies of events change, by each definition in its own cells."""
+    newest, table = parts[0], parts[0].work.tables.read(parts[0].step.model)
+    if len(parts) > 1 and arrivals:  # those of earlier ones are compared with the table as well
+        rows = arrivals[0].select(*map(column, model_columns(arrivals[0])))
+        as_stored(user_columns(table).schema, newest.step.model, rows)
+    changes = [
+        deduplicate(part, arrivals[at] if arrivals else None, tally)
+        for at, part in enumerate(parts)
+    ]
+    return TableChange.together(changes, table, row_order(newest.node))
 
 
 def _in_memory(arriving: DataFrame, observed: Observation | Mapping[int, int] | None) -> DataFrame:

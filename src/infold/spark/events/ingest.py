@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation
@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 from infold.core.files import FileCell, IngestedFile
 from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.model import Source
-from infold.core.own_columns import FILE
+from infold.core.own_columns import FILE, VERSION
 from infold.core.plan import FileDiff, Step
-from infold.core.project import Node
+from infold.core.project import Node, Stretch
 from infold.core.record import Outcome, Receipt
 from infold.planning.removals import refuse_lost_rows
 from infold.spark.content import (
@@ -30,7 +30,7 @@ from infold.spark.content import (
     user_columns,
 )
 from infold.spark.events import set_aside
-from infold.spark.events.arrivals import HASH, OWN, AdmittedTimes, has_filter, judged_arrivals
+from infold.spark.events.arrivals import AT, HASH, OWN, AdmittedTimes, has_filter, judged_arrivals
 from infold.spark.events.ingest_counts import IngestCounts
 from infold.spark.reading import source_rows
 from infold.spark.step_context import Work
@@ -48,6 +48,10 @@ class Ingest:
     source: Source
     file_diff: FileDiff
     new: Mapping[int, source_rows.File]
+    held: Ranges | None = None
+    """The cells that its definition is in force in; None for all."""
+    newest: bool = True
+    """Whether its definition is the newest one, which rows without a time follow too."""
 
     @staticmethod
     def of(work: Work, step: Step) -> Ingest:
@@ -58,6 +62,27 @@ class Ingest:
         ids = work.ledger.register_files(source.name, file_diff.new) if file_diff.new else {}
         return Ingest(
             work, step, node, source, file_diff, {ids[file.path]: file for file in file_diff.new}
+        )
+
+    def parts(self) -> tuple[Ingest, ...]:
+        """The ingest by each definition in force, for the cells of each; by the newest first."""
+        earlier = self.work.earlier
+        if not earlier:
+            return (self,)
+        held = Ranges.of(part for one in earlier for part in one.cells)
+        return (
+            replace(self, held=Ranges.ever() - held),
+            *(
+                replace(
+                    self,
+                    work=replace(self.work, project=one.project, earlier=()),
+                    node=one.node,
+                    source=source_of_stretch(self.source, one),
+                    held=one.cells,
+                    newest=False,
+                )
+                for one in earlier
+            ),
         )
 
     @cached_property
@@ -105,18 +130,44 @@ class Ingest:
             rows = rows.localCheckpoint(eager=False)
             counted = {row[FILE]: row["count"] for row in rows.groupBy(FILE).count().collect()}
             beside = lookups(work, self.node, self.step)
-            return judged_arrivals(work, self.node, self.source, rows, bounds, beside), counted
+            judged = judged_arrivals(work, self.node, self.source, rows, bounds, beside)
+            return self.own_rows(judged), counted
         observed = None
-        if has_filter(self.node) and not rows.isLocal():
+        if self._leaves_rows_out and not rows.isLocal():
             observed = Observation(f"infold {self.node.name}")
             new = F.col(FILE).isin(list(self.new))
             rows = rows.observe(observed, F.count_if(new).alias(ROWS))
-        return judged_arrivals(work, self.node, self.source, rows, bounds), observed
+        judged = judged_arrivals(work, self.node, self.source, rows, bounds)
+        return self.own_rows(judged), observed
+
+    @property
+    def _leaves_rows_out(self) -> bool:
+        """Whether not all rows of a file are among its judged rows, and it is to count them."""
+        nodes = (self.node, *(one.node for one in self.work.earlier))
+        return self.newest and any(map(has_filter, nodes))
+
+    def own_rows(self, judged: DataFrame) -> DataFrame:
+        """The judged arrivals that its definition is in force for."""
+        if self.held is None:
+            return judged
+        tests = [
+            (F.col(AT) >= F.lit(part.start)) & (F.col(AT) < F.lit(part.end)) for part in self.held
+        ]
+        inside = reduce(Column.__or__, tests, F.lit(False))
+        return judged.where(F.col(AT).isNull() | inside if self.newest else inside)
+
+    def own(self, cells: Ranges) -> Ranges:
+        """Those of some cells that its definition is in force in."""
+        return cells if self.held is None else cells & self.held
 
     def stored(self, cells: Ranges) -> DataFrame:
-        """The stored rows in some cells."""
+        """The stored rows in some cells, with the columns that its definition gives them."""
         rows = self.work.tables.read(self.step.model)
-        return rows if self.time is None else rows.where(self.cells_predicate(rows, cells))
+        if not self.newest:
+            rows = rows.select(*map(column, (*self.node.columns, FILE, VERSION)))
+        return (
+            rows if self.time is None else rows.where(self.cells_predicate(rows, self.own(cells)))
+        )
 
     def cells_predicate(self, rows: DataFrame, cells: Ranges) -> str:
         """The predicate that a row is in some cells; a superset when there are many."""
@@ -124,9 +175,9 @@ class Ingest:
             return "true"
         return time_predicate(rows, self.time, cells)
 
-    def write_set_aside(self, arriving: DataFrame | None, tally: IngestCounts) -> int:
+    def write_set_aside(self, arriving: Sequence[DataFrame], tally: IngestCounts) -> int:
         """Store the rows set aside, before the step's own commit; the number of commits."""
-        if arriving is None or not any(tally.aside.values()):
+        if not arriving or not any(tally.aside.values()):
             return 0
         paths = {id_: file.path for id_, file in {**self.new, **self.again}.items()}
         return set_aside.write(self.work, self.step, arriving, paths)
@@ -226,6 +277,16 @@ class Ingest:
         return cell_of(start, self.granularity)
 
 
+def source_of_stretch(newest: Source, one: Stretch) -> Source:
+    """The source as an earlier definition reads it: with its columns, and else as it is now."""
+    read = one.project.sources[one.node.source or one.node.name]
+    read = read.without_columns(one.node.unread_columns)
+    names = {entry.name for entry in read.columns}
+    declared = (*(entry.name for entry in newest.columns), *newest.unread_columns)
+    others = tuple(name for name in declared if name not in names)
+    return replace(newest, columns=read.columns, unread_columns=others)
+
+
 def lookups(work: Work, node: Node, step: Step) -> Mapping[str, DataFrame]:
     """The stored tables that an events model joins, at the versions that a step reads."""
     return {
@@ -244,9 +305,9 @@ def with_hash(rows: DataFrame) -> DataFrame:
     return rows.withColumn(HASH, row_hash(rows.schema))
 
 
-def rows_and_content() -> tuple[Column, ...]:
+def rows_and_content(hashed: str = HASH) -> tuple[Column, ...]:
     """Rows and the two halves of their content, for an aggregation of rows that carry a hash."""
-    return (F.count(F.lit(1)).alias(ROWS), *content_sums(F.col(HASH)))
+    return (F.count(F.lit(1)).alias(ROWS), *content_sums(F.col(hashed)))
 
 
 def content_of(row: Any) -> int:

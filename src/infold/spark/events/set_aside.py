@@ -9,7 +9,8 @@ to have no rows set aside: the next step of the model removes them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -38,13 +39,14 @@ SET_ASIDE_ROWS = FrameSchema(
 )
 
 
-def write(work: Work, step: Step, arriving: DataFrame, paths: Mapping[int, str]) -> int:
+def write(work: Work, step: Step, arriving: Sequence[DataFrame], paths: Mapping[int, str]) -> int:
     """
     Write the rows set aside of the files in ``paths``; the number of commits it took.
 
     It is called before the step's commit. Rows that an earlier step wrote of these files go.
     """
-    fresh = _rows(work, step, arriving, paths)
+    every = [_rows(work, step, rows, paths) for rows in arriving]
+    fresh = reduce(DataFrame.unionAll, every)
     if not work.tables.exists(work.project.set_aside):
         work.tables.create(work.project.set_aside, fresh, Layout(), work.stamp(step))
     elif old := set(paths).intersection(_files(work, step)):

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from infold.core.files import IngestedFile
 from infold.core.interval import Interval, Ranges
 from infold.core.own_columns import FILE, VERSION
-from infold.spark.content import cell_start, cell_stats, column
+from infold.spark.content import cell_start, cell_stats, column, row_hash, user_columns
 from infold.spark.events import copies
 from infold.spark.events.arrivals import HASH, STATE, AdmittedTimes, RowCount, RowState
 from infold.spark.events.copies import (
@@ -46,6 +46,9 @@ from infold.spark.events.ingest_counts import IngestCounts
 from infold.spark.events.reingest import ReingestDiff, reingest_diff
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.reading import source_rows
+from infold.spark.time_range.stretches import as_stored
+
+_STORED_HASH = "_stored_hash"
 
 TWO_PHASES = 1_000_000
 """Above so many stored rows in the touched cells, times are compared before keys."""
@@ -80,6 +83,28 @@ class TableChange:
 
     def __bool__(self) -> bool:
         return self.insert is not None or self.delete is not None
+
+    @staticmethod
+    def together(
+        changes: Sequence[TableChange], table: DataFrame, on: Sequence[str]
+    ) -> TableChange:
+        """What several definitions change, each in its own cells, as one."""
+        if len(changes) == 1:
+            return changes[0]
+        insert = [change.added_rows(table) for change in changes if change.insert is not None]
+        delete = [
+            change.delete.select(*(column(name).alias(name) for name in on))
+            for change in changes
+            if change.delete is not None
+        ]
+        return TableChange(
+            reduce(DataFrame.unionByName, insert) if insert else None,
+            reduce(DataFrame.unionByName, delete) if delete else None,
+            tuple(on),
+            Ranges.of(part for change in changes for part in change.cells),
+            sum(change.read for change in changes),
+            sum(change.scanned for change in changes),
+        )
 
     @returns(ADDED_ROWS)
     def added_rows(self, table: DataFrame) -> DataFrame:
@@ -118,7 +143,7 @@ def deduplicate(ingest: Ingest, arriving: DataFrame | None, tally: IngestCounts)
     """Rows with a key: new, stored and returning copies of one event compete."""
     identity = Identity.of(ingest.node)
     new = None
-    if arriving is not None and tally.rows:
+    if arriving is not None and ingest.own(Ranges.of(cell for _, cell in tally.rows)):
         new = arriving.where(F.col(STATE) == int(RowState.ADMITTED))
     diff = ingest.file_diff
     ids = [f.id for f in (*diff.removed, *diff.reingest) if f.rows > f.dropped]
@@ -142,8 +167,9 @@ def deduplicate(ingest: Ingest, arriving: DataFrame | None, tally: IngestCounts)
     if VERSION not in every.columns:
         every = every.withColumn(VERSION, F.lit(None).cast("bigint"))
     judged = copies.copy_fates(every, identity, ingest.step.version)
+    judged, hashed = _as_in_table(ingest, judged)
     judged = judged.localCheckpoint(eager=False)
-    leaving, read = _count_copies(ingest, judged, tally)
+    leaving, read = _count_copies(ingest, judged, tally, hashed)
     insert = delete = None
     if tally.written:
         insert = judged.where(F.col(FATE).isin([fate.value for fate in copies.INSERTED]))
@@ -152,12 +178,30 @@ def deduplicate(ingest: Ingest, arriving: DataFrame | None, tally: IngestCounts)
     return TableChange(insert, delete, row_order(ingest.node), leaving, read, scanned)
 
 
-def _count_copies(ingest: Ingest, judged: DataFrame, tally: IngestCounts) -> tuple[Ranges, int]:
+def _as_in_table(ingest: Ingest, judged: DataFrame) -> tuple[DataFrame, str]:
+    """
+    Judged copies with the columns of the table, and the name of the hash of these.
+
+    Which copy is kept follows from the hash by their definition; the content of a cell is made of
+    the hashes of the rows as they are stored. They differ where the definition is an earlier one.
+    """
+    if ingest.newest:
+        return judged, HASH
+    stored = user_columns(ingest.work.tables.read(ingest.step.model)).schema
+    own = {name.lower() for name in ingest.node.columns}
+    beside = [name for name in judged.columns if name.lower() not in own]
+    rows = as_stored(stored, ingest.step.model, judged, beside)
+    return rows.withColumn(_STORED_HASH, row_hash(stored)), _STORED_HASH
+
+
+def _count_copies(
+    ingest: Ingest, judged: DataFrame, tally: IngestCounts, hashed: str
+) -> tuple[Ranges, int]:
     """Count the fates of all copies; the cells that rows leave, and how many were stored."""
     stats = judged.groupBy(
         cell_start(ingest.time_or_null(), ingest.granularity).alias("cell"),
         *(FILE, FATE, ORIGIN, DIFFERS, ELSEWHERE),
-    ).agg(*rows_and_content(), F.max(ingest.micros()).alias("last"))
+    ).agg(*rows_and_content(hashed), F.max(ingest.micros()).alias("last"))
     leaving: list[Interval] = []
     read = 0
     for row in stats.collect():
@@ -205,7 +249,7 @@ def _stored_copies(
     other. That mostly leaves nothing, or a few ranges of time to read the other columns from.
     """
     everywhere = identity.time is not None
-    touched = None if everywhere else Ranges.of(cell for _, cell in tally.rows)
+    touched = None if everywhere else ingest.own(Ranges.of(cell for _, cell in tally.rows))
     known = ingest.work.cells(ingest.step.model, touched)
     looked = sum(state.rows for state in known)
     if not looked:
@@ -260,6 +304,8 @@ def _leaving_files(
     if not ids:
         return ReingestDiff(new), 0
     lost, cells, looked = _stored_rows_of(ingest, ids)
+    if not cells:
+        return ReingestDiff(new), looked
     if new is None or not ingest.again:
         return ReingestDiff(new, None, lost, cells), looked
     return reingest_diff(ingest, new, lost), looked
@@ -268,7 +314,7 @@ def _leaving_files(
 def _stored_rows_of(ingest: Ingest, gone: Sequence[int]) -> tuple[DataFrame, Ranges, int]:
     """The stored rows of files that are gone, their cells, and how many rows were scanned."""
     spots = ingest.work.ledger.file_cells(ingest.step.model, gone)
-    cells = Ranges.of(spot.cell for spot in spots if spot.rows > spot.dropped)
+    cells = ingest.own(Ranges.of(spot.cell for spot in spots if spot.rows > spot.dropped))
     looked = sum(state.rows for state in ingest.work.cells(ingest.step.model, cells))
     rows = ingest.stored(cells).where(F.col(FILE).isin(list(gone)))
     return with_hash(rows).localCheckpoint(eager=False), cells, looked

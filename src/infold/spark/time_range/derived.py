@@ -25,14 +25,17 @@ from pyspark.sql import types as T
 
 from infold.core.definition import Derivation
 from infold.core.interval import Ranges
+from infold.core.own_columns import FILE, VERSION
 from infold.core.plan import Step
 from infold.core.ports import Prepared
 from infold.core.project import Node
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import changes_of_rewrite
+from infold.spark.analyser import empty_frame
 from infold.spark.content import column, user_columns
 from infold.spark.inputs.difference import count_row_changes, is_folded
 from infold.spark.jvm.spark_session import settings_for_few_rows
+from infold.spark.reading import source_rows
 from infold.spark.step_context import Work
 from infold.spark.time_range.cell_states import partition_column, states_of_cells
 from infold.spark.time_range.recompute import clamped
@@ -99,7 +102,12 @@ def _stored_rows(work: Work, step: Step) -> DataFrame:
 
 def _schema_of_query(work: Work, node: Node) -> T.StructType:
     """The types of the new columns, by the query; no row is read."""
-    inputs = {entry.name: user_columns(work.tables.read(entry.name)) for entry in node.inputs}
+    tables = (entry.name for entry in node.stored_inputs)
+    inputs = {name: user_columns(work.tables.read(name)) for name in tables}
+    if node.source is not None:
+        source = work.project.sources[node.source].without_columns(node.unread_columns)
+        columns = source_rows.column_types(work.spark, work.project, source)
+        inputs[source.name] = empty_frame(work.spark, columns)
     return work.sql(node, inputs).schema
 
 
@@ -107,8 +115,15 @@ def _derived_rows(work: Work, step: Step, schema: T.StructType) -> DataFrame | N
     """The rows that follow from the stored ones; None where they may differ from those built."""
     if step.derivation is None:
         return None
-    rows = rows_over_stored(_stored_rows(work, step), step.derivation, schema)
-    return None if rows is None else clamped(work.project[step.model], step.cells, rows)
+    table = work.frame(step.model, step.version - 1)
+    files = [name for name in table.columns if name == FILE]  # of events, the one of each
+    stored = table.select(*map(column, user_columns(table).columns), *files)
+    rows = rows_over_stored(stored, step.derivation, schema, files)
+    if rows is None:
+        return None
+    if VERSION in table.columns:
+        rows = rows.withColumn(VERSION, F.lit(step.version).cast("bigint"))
+    return clamped(work.project[step.model], step.cells, rows)
 
 
 def rows_over_stored(

@@ -8,7 +8,7 @@ refused: the table keeps cells that nobody computes again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -34,7 +34,7 @@ def rows_in_force(work: Work, step: Step, compute: Compute) -> DataFrame:
     """The rows of the step's cells, each by the definition in force; rows without a cell stay."""
     stored = user_columns(work.tables.read(step.model)).schema
     parts = [
-        _as_stored(stored, step.model, _rows_of(own, own.project[step.model], some, compute))
+        as_stored(stored, step.model, _rows_of(own, own.project[step.model], some, compute))
         for own, some in steps_in_force(work, step)
     ]
     return reduce(DataFrame.unionByName, parts)
@@ -60,9 +60,15 @@ def _rows_of(work: Work, node: Node, step: Step, compute: Compute) -> DataFrame:
     return rows.where(f"{quoted(name)} IS NULL OR {inside}")
 
 
-def _as_stored(stored: T.StructType, model: str, rows: DataFrame) -> DataFrame:
-    """Rows with exactly the columns of the table, NULL where they have none of that name."""
-    given = {field.name.lower(): field for field in rows.schema}
+def as_stored(
+    stored: T.StructType, model: str, rows: DataFrame, beside: Sequence[str] = ()
+) -> DataFrame:
+    """
+    Rows with exactly the columns of the table, NULL where they have none of that name.
+
+    Columns ``beside`` these stay. Raises ``other_type_forward_only`` for a column of another type.
+    """
+    given = {field.name.lower(): field for field in rows.schema if field.name not in beside}
     found = []
     for field in stored:
         own = given.get(field.name.lower())
@@ -77,4 +83,4 @@ def _as_stored(stored: T.StructType, model: str, rows: DataFrame) -> DataFrame:
                 given=own.dataType.simpleString(),
             )
         found.append(column(own.name).alias(field.name))
-    return rows.select(*found)
+    return rows.select(*found, *map(column, beside))
