@@ -255,7 +255,9 @@ class ForwardPlay(Play):
         rows = self.state.get(spec.name, [])
         for row in rows:
             row |= {name: row.get(name) for name in self.project[spec.name].columns}
-        at = Granularity.DAY.next(max(cell_start(row["day"]) for row in rows)) if rows else MIN
+        cell = spec.cell or "session_start"
+        starts = [Granularity.DAY.floor(cell_start(row[cell])) for row in rows]
+        at = Granularity.DAY.next(max(starts)) if rows else MIN
         at = asked if rows and asked is not None else at
         held[:] = [*(one for one in held if one[0] < at), (at, spec)]
 

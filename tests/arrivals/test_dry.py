@@ -8,6 +8,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +16,9 @@ from hypothesis import strategies as st
 from tests.arrivals.cut import cut
 from tests.arrivals.dry import DryPlay
 from tests.arrivals.forward import FORWARD, DryForward
+from tests.arrivals.forward_sessions import FORWARD_SESSIONS, DryForwardSessions
 from tests.arrivals.programs import Program, programs
+from tests.arrivals.shape import Shape
 from tests.arrivals.shapes import SHAPES
 from tests.crash.scenario import living
 
@@ -129,20 +132,25 @@ def test_a_start_inside_a_cell_cuts_it(
         DryPlay(shape, folder, shape.name, folder, program.users).play(program)
 
 
+@pytest.mark.parametrize(
+    ("kind", "shape"),
+    [(DryForward, FORWARD), (DryForwardSessions, FORWARD_SESSIONS)],
+    ids=["tables", "sessions"],
+)
 @settings(max_examples=EXAMPLES * 2)
 @given(
     program=programs(users=4, rounds=(3, 6)),
     deaths=st.lists(st.lists(st.integers(1, 40), max_size=1), max_size=6),
 )
 def test_cells_keep_the_definition_in_force_there(
-    program: Program, deaths: list[list[int]]
+    kind: type[DryPlay], shape: Shape, program: Program, deaths: list[list[int]]
 ) -> None:
     """Whatever arrives, and wherever runs die, each cell is computed by the definition that a
     forward-only change left in force there.
     """
     rest = iter(deaths)
 
-    class Dying(DryForward):
+    class Dying(kind):  # type: ignore[valid-type,misc]
         """Dies before each run as often as drawn, at the points that were drawn."""
 
         def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
@@ -150,8 +158,8 @@ def test_cells_keep_the_definition_in_force_there(
                 with living(at):
                     super()._run(window, terms)
                 self._complete = False
-            return super()._run(window, terms)
+            return cast("RunResult", super()._run(window, terms))
 
     with tempfile.TemporaryDirectory(prefix="infold-dry-") as name:
         folder = Path(name)
-        Dying(FORWARD, folder, FORWARD.name, folder, program.users).play(program)
+        Dying(shape, folder, shape.name, folder, program.users).play(program)

@@ -216,6 +216,7 @@ KEYS: Mapping[str, Decides] = {
     "Model.start": Decides.ELSEWHERE,  # Node.start has the one in force
     "Model.overrides": Decides.ELSEWHERE,  # Node.overrides_used has those that count
     "Model.on_destructive_change": Decides.METADATA,
+    "Model.forward_only": Decides.METADATA,  # of the change that comes next
     "Model.renamed_from": Decides.METADATA,
     "Model.tags": Decides.METADATA,
     "Model.description": Decides.METADATA,

@@ -282,6 +282,8 @@ class Model:
     """None: as the target decides."""
     renamed_from: tuple[tuple[str, str], ...] = ()
     """Columns that had another name before: the new name and that."""
+    forward_only: bool = False
+    """Whether its changed definitions hold from some cell on; of tables ``incremental`` says it."""
     tags: tuple[str, ...] = ()
     description: str = ""
     sql_line: int = 1
@@ -293,6 +295,12 @@ class Model:
         if self.materialization is Materialization.TABLE:
             return Kind.INCREMENTAL_TABLE if self.incremental else Kind.TABLE
         return _KINDS[self.materialization]
+
+    @property
+    def changes_forward_only(self) -> bool:
+        """Whether a changed definition leaves the cells before it as they are."""
+        incremental = self.incremental is not None and self.incremental.forward_only
+        return self.forward_only or incremental
 
     @property
     def granularity(self) -> Granularity | None:

@@ -86,7 +86,7 @@ _MEANT_FOR = {
         "deduplicate",
         "start",
     ),
-    Materialization.SESSIONS: (*_STORED, "timeseries", "sessions", "start"),
+    Materialization.SESSIONS: (*_STORED, "timeseries", "sessions", "start", "forward_only"),
     Materialization.CUMULATIVE_AGGREGATE: _STORED,
 }
 
@@ -131,7 +131,7 @@ def read_model(
                 )
             )
     for key, misplaced in ONLY_INCREMENTAL.items():
-        if key in own.entries:
+        if key in own.entries and key not in _MEANT_FOR[kind]:
             errors.append(misplaced(own.keys[key], kind))
     meant = {key: value for key, value in keys.entries.items() if key in _MEANT_FOR[kind]}
     keys.value = replace(keys.value, entries=meant)
@@ -153,6 +153,7 @@ def read_model(
         start=keys.instant("start"),
         on_destructive_change=_on_loss(keys, section),
         renamed_from=_renamed_from(keys),
+        forward_only=keys.flag("forward_only", default=False),
         tags=keys.texts("tags"),
         description=keys.text("description") or "",
         place=Place(file),

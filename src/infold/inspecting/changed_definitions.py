@@ -60,13 +60,12 @@ class ChangedDefinitions:
         from infold.planning.forward_only import forward_only
 
         node = self._project[change.model]
-        incremental = node.model.incremental
         recorded = self._ledger.forward_only().get(node.name)
         if node.name in self._forward_only:
             since = self._forward_only[node.name]
         elif recorded is not None and recorded.digest == self._digests.get(node.name):
             since = recorded.effective_from
-        elif incremental is not None and incremental.forward_only:
+        elif node.model.changes_forward_only:
             since = None
         else:
             return change

@@ -31,6 +31,7 @@ from infold.core.project import Node, Project
 from infold.core.trace import Cause
 from infold.planning.derivations import evolvable, evolve_table, in_order
 from infold.planning.file_reasons import file_reasons, files_to_reingest
+from infold.planning.forward_sessions import forward_sessions
 from infold.planning.incremental_tables import incremental_table
 from infold.planning.plan_draft import PlanDraft, changes_rows
 from infold.planning.plan_notes import plan_notes
@@ -41,6 +42,7 @@ from infold.planning.staleness import (
     newest_version,
     whole_table_reason,
 )
+from infold.planning.stretches import earlier_after
 
 _EVERYTHING = PlanOptions()
 
@@ -127,14 +129,26 @@ class _Planner(PlanDraft):
         rows = sum(cell.rows for diff in fed for cell in diff.cells)
         first = whole_table_reason(node, model) or next(iter(self.restate_reasons(node)), None)
         mostly_new = self._mostly_new(model, fed, rows)
-        if first is not None:
-            refold = None if mostly_new else refold_step(self, node, model)
-            return refold or self.make_step(node, Action.BUILD, [replace(first, rows=rows)])
         gap = (node.query.gap or 0) if node.query else 0
         reasons = [*self.stale_reasons(node, model, gap), *entry_reasons(model)]
+        if first is not None:
+            again = mostly_new or node.name in self.options.restated
+            forward = forward_sessions(self, node, model, reasons, build=again)
+            refold = None if mostly_new or forward else refold_step(self, node, model)
+            build = forward or refold
+            build = build or self.make_step(node, Action.BUILD, [replace(first, rows=rows)])
+            return self._by_definitions_in_force(node, model, build)
         if not reasons:
             return None
-        return self.make_step(node, Action.BUILD if mostly_new else Action.FOLD, reasons)
+        step = self.make_step(node, Action.BUILD if mostly_new else Action.FOLD, reasons)
+        return self._by_definitions_in_force(node, model, step)
+
+    @staticmethod
+    def _by_definitions_in_force(node: Node, model: ModelObservation, step: Step) -> Step:
+        """The step, which leaves cells of earlier definitions to them."""
+        assert step.trace is not None, "a planned step has a trace"
+        earlier = step.trace.earlier or earlier_after(node, model, Ranges())
+        return replace(step, trace=replace(step.trace, earlier=earlier))
 
     def _mostly_new(self, model: ModelObservation, fed: Sequence[InputDiff], rows: int) -> bool:
         """Whether most of the ``rows`` that feed a model are to be read since its trace."""

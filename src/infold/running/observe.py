@@ -23,7 +23,7 @@ from infold.core.project import Node, Project, Stretch
 from infold.core.record import FILES
 from infold.core.trace import CellChange, CellState, Trace, Version, was_dropped
 from infold.messages import errors, mismatches
-from infold.planning.stretches import inputs_in_force
+from infold.planning.stretches import by_definitions_in_force, inputs_in_force
 from infold.running.ledger_consistency import foreign_tables, refuse_other_project
 from infold.running.read_columns import InputChanges
 from infold.system import failures
@@ -228,7 +228,7 @@ class Observer:
         files = None
         if node.model.kind is Kind.EVENTS and node.name not in self.project.shared:
             files = self._file_diff(node, fresh=again)
-        earlier = () if fresh or trace is None else self._stretches_of(trace)
+        earlier = self._stretches_of(node, trace, change)
         # What is folded again has its old rows still, so it matters what changed since.
         rebuilt = fresh and (change is None or change.how is not How.REFOLD)
         inputs = tuple(
@@ -257,9 +257,12 @@ class Observer:
             redefined=change,
         )
 
-    def _stretches_of(self, trace: Trace) -> tuple[Stretch, ...]:
+    def _stretches_of(
+        self, node: Node, trace: Trace | None, change: Redefinition | None
+    ) -> tuple[Stretch, ...]:
         """The stretches of a table; it is refused where one is not understood any more."""
-        if not trace.earlier:
+        trace = trace and by_definitions_in_force(node, trace, change)
+        if trace is None:
             return ()
         try:
             return self.stretches(trace)
