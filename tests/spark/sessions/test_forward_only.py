@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+from tests.crash.scenario import living
 from tests.reference import aggregates as agg
 from tests.reference.compare import stored
 from tests.reference.tables import Ends, Entry, numbered, sessions
@@ -25,8 +26,10 @@ from infold.core.interval import (
     datetime_of,
     parse_instant_text,
 )
-from infold.core.plan import PlanOptions
+from infold.core.manual_entry import ManualEntry
+from infold.core.plan import Action, PlanOptions
 from infold.core.project import Project
+from infold.core.report import RunFailed
 
 pytestmark = pytest.mark.spark
 
@@ -126,6 +129,28 @@ THIRD = Version(
 )
 
 
+DROPPED = replace(
+    THIRD, sql="SELECT count(n) AS events, first(url) AS entry, sum(n) AS ns FROM clicks"
+)
+RETYPED = replace(THIRD, sql=THIRD.sql.replace("count(n)", "cast(count(n) AS string)"))
+
+
+class EveryPointBut(Collection[tuple[str, str]]):
+    """All write points but the one that a run is to die at."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __contains__(self, point: object) -> bool:
+        return isinstance(point, tuple) and point[1] != self.name
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+
 @dataclass
 class Shop:
     """The project in a folder, and the rows that its sessions should have."""
@@ -185,11 +210,16 @@ class Shop:
         (self.root / "landing" / name).unlink()
         del self.files[name]
 
-    def run(self, **asked: Any) -> Any:
+    def say(self, held: str, released: str) -> None:
+        """Entries by hand: some sessions of one user go into quarantine, another's come out."""
+        words = [(held, True, day(2), day(7)), (released, False, None, None)]
+        entries = [ManualEntry(0, *one) for one in words]
+        api.ledger(self.project).add_entries("sessions", entries)
+        self.entries += [Entry(*one) for one in words]
+
+    def run(self) -> Any:
         """Run, and compare with the reference."""
-        since = asked.pop("since", None)
-        options = PlanOptions(forward_only={"sessions": since} if since is not None else {})
-        result = api.run(self.project, asked=options, allow_removals=True, **asked)
+        result = api.run(self.project, allow_removals=True)
         self.check()
         return result
 
@@ -208,7 +238,7 @@ class Shop:
                 gap=version.gap,
                 aggregates=version.columns,
                 where=version.where,
-                ends=Ends(**{**vars_of(version.ends), "entries": tuple(self.entries)}),
+                ends=replace(version.ends, entries=tuple(self.entries)),
             )
             found += [dict.fromkeys(columns) | row for row in made]
         if self.held[-1][1].numbered:
@@ -228,11 +258,6 @@ class Shop:
         assert not wrong, wrong
 
 
-def vars_of(ends: Ends) -> dict[str, Any]:
-    """The fields of where sessions end."""
-    return {name: getattr(ends, name) for name in ends.__dataclass_fields__}
-
-
 def test_each_side_of_a_border_has_its_definition(tmp_path: Path) -> None:
     """Definitions change twice, from the first day that is not built and from a built one. Late,
     replaced and removed events on all sides are in the sessions of the definition in force there,
@@ -248,6 +273,36 @@ def test_each_side_of_a_border_has_its_definition(tmp_path: Path) -> None:
     shop.define(SECOND, day(6))
     shop.run()
     assert not api.run(shop.project).steps
+    shop.land(1, 4)
+    shop.put("01.json", shop.files["01.json"][::2])
+    shop.remove("00.json")
+    shop.say("ann", "bob")
+    done = shop.run()
+    assert [step.action for step, _ in done.steps if step.model == "sessions"] == [Action.FOLD]
+
+    # The third from a day that is built. Runs die over it; the next one goes on, as was asked.
+    shop.define(THIRD, day(4))
     shop.land(1, 9)
+    asked = PlanOptions(forward_only={"sessions": day(4)})
+    for point in ("table sessions: before commit", "table sessions: after commit"):
+        with living(met=EveryPointBut(point)) as life:
+            api.run(shop.project, asked=asked if point.endswith("before commit") else None)
+        assert life.dead
     shop.run()
     shop.verify()
+    before = shop.expected()
+
+    # Built again, each side is as it was; what would change the earlier side is refused.
+    api.restate(shop.project, ["sessions"])
+    shop.check()
+    for wrong, slug in ((DROPPED, "not-forward-only"), (RETYPED, "forward-only-types")):
+        shop.model("sessions", wrong.text)
+        with pytest.raises(RunFailed) as caught:
+            api.run(shop.project)
+        assert [one.error.slug for one in caught.value.result.failures] == [slug]
+        assert shop.expected() == before
+        shop.check()
+
+    shop.define(replace(THIRD, keys=""))  # not forward-only: all is built by the newest one
+    shop.run()
+    assert not api.ledger(shop.project).traces()["sessions"].earlier

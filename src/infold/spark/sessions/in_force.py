@@ -19,6 +19,7 @@ from functools import reduce
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.own_columns import VERSION
@@ -57,7 +58,7 @@ def carry_out(work: Work, step: Step, announce: Prepared) -> Outcome:
     if step.trace is None or not step.trace.earlier:
         return build.carry_out(work, step, announce)
     parts = parts_in_force(work, step)
-    done = [_folded(part) if part.kept else _built(part) for part in parts]
+    done = [_done(part) for part in parts]
     if all(part.kept for part in parts) and same_columns(
         work.tables.read(step.model).schema, parts[-1].schema
     ):
@@ -121,10 +122,20 @@ def _begins_with(stretch: Interval, times: Interval) -> bool:
 
 def _with_schema(work: Work, step: Step, parts: Sequence[Part]) -> list[Part]:
     """The parts, with the columns of their definitions and those that the table is to have."""
-    known = [replace(one, rows=build.build(one.feed.now, one.query).schema) for one in parts]
     stored = work.tables.read(step.model).schema if any(one.kept for one in parts) else None
+    before, after = step.previous_trace, step.trace
+    same = before is not None and after is not None and before.fingerprint == after.fingerprint
+    if stored is not None and same and all(one.kept for one in parts):
+        parts = [replace(one, schema=stored) for one in parts]
+        return [replace(one, rows=_own_rows(one)) if one.changes else one for one in parts]
+    known = [replace(one, rows=_own_rows(one)) for one in parts]
     schema = table_schema(step.model, known[-1].rows, [one.rows for one in known], stored)
     return [replace(one, schema=schema) for one in known]
+
+
+def _own_rows(part: Part) -> T.StructType:
+    """The columns that the definition of a part gives its sessions; no row is read."""
+    return build.build(part.feed.now, part.query).schema
 
 
 @dataclass(frozen=True)
@@ -138,6 +149,13 @@ class _Done:
     entered: tuple[QuarantinedSession, ...] = ()
     released: tuple[tuple[str, int], ...] = ()
     scanned: int = 0
+
+
+def _done(part: Part) -> _Done:
+    """What becomes of a part: nothing where nothing of it has changed."""
+    if not part.kept:
+        return _built(part)
+    return _folded(part) if part.changes else _Done(part, Totals())
 
 
 def _folded(part: Part) -> _Done:

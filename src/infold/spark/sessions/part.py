@@ -65,6 +65,13 @@ class Part:
         """The instant before which its sessions end; None for the last part."""
         return self.times.end if self.times.end < MAX else None
 
+    @property
+    def changes(self) -> bool:
+        """Whether a session of it may change: by events, entries, or its new end."""
+        applied = self.step.previous_trace.applied_entry if self.step.previous_trace else 0
+        spoken = any(entry.number > applied for entry in self.query.entries)
+        return self.cut or spoken or self.feed.times.overlaps(self.times)
+
     def stored(self) -> DataFrame:
         """Its rows as the table has them, before the step."""
         table = self.work.tables.read(self.step.model)
