@@ -111,7 +111,9 @@ class SessionsQuery:
         tests = [f"{time} {sign} {_timestamp(at)}" for sign, at in _ends_of(times)]
 
         def within(condition: str | None) -> str | None:
-            every = tests if condition is None else [f"({condition})", *tests]
+            every = (
+                tests if condition is None else [f"({condition}\n)", *tests]
+            )  # it may end in a comment
             return " AND ".join(every) or None
 
         before = self.before_start and within(self.before_start)

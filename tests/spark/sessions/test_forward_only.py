@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from hashlib import md5
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -87,6 +88,10 @@ class Version:
 
 def _campaign(row: Row) -> Any:
     return row["url"]
+
+
+def _start(row: Row) -> Any:
+    return row["session_start"]
 
 
 COUNT = agg.count()
@@ -223,6 +228,16 @@ class Shop:
         self.check()
         return result
 
+    @staticmethod
+    def id_of(row: Row) -> str:
+        """The id of a session."""
+        return md5(f"{row['who']}|{row['session_start']}".encode()).hexdigest()
+
+    def events(self) -> Iterator[tuple[Version, Row]]:
+        """All events, each with the definition in force at its time."""
+        for row in (row for rows in self.files.values() for row in rows):
+            yield next(one for at, one in reversed(self.held) if at <= row["ts"]), row
+
     def expected(self) -> list[Row]:
         """The sessions by brute force: each version over the events of its stretch."""
         events = [row for rows in self.files.values() for row in rows]
@@ -291,6 +306,12 @@ def test_each_side_of_a_border_has_its_definition(tmp_path: Path) -> None:
     shop.run()
     shop.verify()
     before = shop.expected()
+
+    last = max((row for row in before if row["session_start"] < day(4)), key=_start)
+    [told] = api.session_history(shop.project, shop.id_of(last)).histories
+    assert "Its definition is in force before 2024-03-04: sessions end there." in told.notes
+    nobody = sum(row["who"] is None and bool(by.where(row)) for by, row in shop.events())
+    assert api.show(shop.project, "set_aside").num_rows == nobody
 
     # Built again, each side is as it was; what would change the earlier side is refused.
     api.restate(shop.project, ["sessions"])
