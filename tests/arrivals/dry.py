@@ -24,6 +24,7 @@ from tests.arrivals.shape import (
     SourceSpec,
     TableSpec,
     cell_start,
+    during,
     entries_key,
     project_file,
 )
@@ -217,6 +218,8 @@ class DryEngine:
         spec = self.play.spec(name)
         earlier = step.trace.earlier if step.trace and name == step.model else ()
         held = Ranges.of(part for one in earlier for part in one.cells)
+        if spec.sessions and earlier:
+            return self._sessions_in_force(step, spec)
         found = self._rows_by(step, spec)
         if not earlier:
             return found
@@ -229,11 +232,28 @@ class DryEngine:
         columns = self.project[name].columns
         return [{column: row.get(column) for column in columns} for row in found]
 
-    def _rows_by(self, step: Step, spec: TableSpec) -> Rows:
-        """A table's rows by one of its definitions."""
+    def _sessions_in_force(self, step: Step, spec: TableSpec) -> Rows:
+        """Sessions by their definitions in force: each over the events of its stretch alone."""
+        assert step.trace is not None
+        parts = [(spec, part) for part in Ranges.ever() - step.trace.earlier_ranges]
+        for one in step.trace.earlier:
+            [kept] = self.ledger.definitions([one.definition]).values()
+            by = self.play.shape.by_query(spec.name, kept.sql)
+            parts += [(by, part) for part in one.cells]
+        columns = [name for name in self.project[spec.name].columns if name != "session_id"]
+        return [
+            {column: row.get(column) for column in columns}
+            for by, part in parts
+            for row in self._rows_by(step, by, part)
+        ]
+
+    def _rows_by(self, step: Step, spec: TableSpec, times: Interval = EVER) -> Rows:
+        """A table's rows by one of its definitions, over the events of some time."""
         name = spec.name
         assert spec.rows is not None
         given = {read: self._input(step, read) for read in spec.reads}
+        if times != EVER:
+            given = dict(during(given, spec.reads[0], times))
         applied = step.trace.applied_entry if step.trace else 0
         given[entries_key(name)] = [
             {"of": one.owner, "held": one.in_quarantine, "start": one.start, "end": one.end}

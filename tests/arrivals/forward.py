@@ -259,7 +259,7 @@ FORWARD_EVENTS = Shape(
 
 def instant_of(spec: TableSpec, row: Row) -> int:
     """The instant that decides about a row's cell."""
-    return cell_start(row[spec.cell or spec.time])
+    return cell_start(row[spec.cell or ("session_start" if spec.sessions else spec.time)])
 
 
 def own_records(records: Iterable[Record], part: Ranges) -> list[Record]:
@@ -380,8 +380,8 @@ class ForwardPlay(Play):
         rows = self.state.get(spec.name, [])
         for row in rows:
             row |= {name: row.get(name) for name in self.project[spec.name].columns}
-        last = max((Granularity.DAY.floor(instant_of(spec, row)) for row in rows), default=None)
-        at = MIN if last is None else Granularity.DAY.next(last)
+        starts = [Granularity.DAY.floor(instant_of(spec, row)) for row in rows]
+        at = Granularity.DAY.next(max(starts)) if rows else MIN
         at = asked if rows and asked is not None else at
         held[:] = [*(one for one in held if one[0] < at), (at, spec)]
 

@@ -16,7 +16,7 @@ from tests.reference.tables import Deduplicated, Ends, Entry
 from tests.reference.world import Row, Rules
 
 from infold.core import interval
-from infold.core.interval import Granularity
+from infold.core.interval import Granularity, Interval
 
 Rows = list[Row]
 
@@ -136,6 +136,12 @@ class Shape:
 def entries_key(name: str) -> str:
     """The name of a table's manual entries among the rows of tables."""
     return f"entries of {name}"
+
+
+def during(given: Mapping[str, Rows], name: str, times: Interval) -> Mapping[str, Rows]:
+    """What tables hold, of one of them the events of a stretch of time alone."""
+    rows = [row for row in given[name] if row["event_ts"] in times]
+    return {**given, name: rows}
 
 
 def with_entries(name: str, given: Mapping[str, Rows], ends: Ends | None = None) -> Ends:

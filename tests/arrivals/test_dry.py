@@ -8,6 +8,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +16,9 @@ from hypothesis import strategies as st
 from tests.arrivals.cut import cut
 from tests.arrivals.dry import DryPlay
 from tests.arrivals.forward import FORWARD, FORWARD_EVENTS, DryEvents, DryForward
+from tests.arrivals.forward_sessions import FORWARD_SESSIONS, DryForwardSessions
 from tests.arrivals.programs import Program, programs
+from tests.arrivals.shape import Shape
 from tests.arrivals.shapes import SHAPES
 from tests.crash.scenario import living
 
@@ -129,21 +132,29 @@ def test_a_start_inside_a_cell_cuts_it(
         DryPlay(shape, folder, shape.name, folder, program.users).play(program)
 
 
-@pytest.mark.parametrize("kind", [DryForward, DryEvents])
+@pytest.mark.parametrize(
+    ("kind", "shape"),
+    [
+        (DryForward, FORWARD),
+        (DryEvents, FORWARD_EVENTS),
+        (DryForwardSessions, FORWARD_SESSIONS),
+    ],
+    ids=["tables", "events", "sessions"],
+)
 @settings(max_examples=EXAMPLES * 2)
 @given(
     program=programs(users=4, rounds=(3, 6)),
     deaths=st.lists(st.lists(st.integers(1, 40), max_size=1), max_size=6),
 )
 def test_cells_keep_the_definition_in_force_there(
-    kind: type[DryForward], program: Program, deaths: list[list[int]]
+    kind: type[DryPlay], shape: Shape, program: Program, deaths: list[list[int]]
 ) -> None:
     """Whatever arrives, and wherever runs die, each cell is computed by the definition that a
     forward-only change left in force there.
     """
     rest = iter(deaths)
 
-    class Dying(kind):  # type: ignore[valid-type, misc]
+    class Dying(kind):  # type: ignore[valid-type,misc]
         """Dies before each run as often as drawn, at the points that were drawn."""
 
         def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
@@ -151,10 +162,8 @@ def test_cells_keep_the_definition_in_force_there(
                 with living(at):
                     super()._run(window, terms)
                 self._complete = False
-            found: RunResult = super()._run(window, terms)
-            return found
+            return cast("RunResult", super()._run(window, terms))
 
     with tempfile.TemporaryDirectory(prefix="infold-dry-") as name:
         folder = Path(name)
-        shape = FORWARD_EVENTS if kind is DryEvents else FORWARD
         Dying(shape, folder, shape.name, folder, program.users).play(program)

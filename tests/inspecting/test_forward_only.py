@@ -93,16 +93,30 @@ class TestWhichChanges:
         keep_definitions(now, ledger, definitions_of(now), forward_only={"daily": None})
         assert ledger.forward_only() == {}
 
-    def test_of_another_kind_it_is_refused(self) -> None:
-        """Sessions have no cells that could stay."""
+    def test_sessions(self) -> None:
+        """Sessions are folded by their definitions in force; the file says it by a key of its own,
+        and one that numbers sessions from some instant on is refused.
+        """
         gap = spoilt("models/sessions.sql", "gap: 30 minutes", "gap: 20 minutes")
         ledger = with_a_day(project())
         trace = ledger.traces()["sessions"]
         do(ledger, Outcome("sessions", 2, trace, (CellChange(DAY, 3, 0, 0, 3, 0, 1),), snapshot=2))
-        found = ChangedDefinitions(project(gap), ledger, {"sessions": None})(ledger.traces())
-        refused = found["sessions"].refused
-        assert refused is not None
-        assert "only events, and tables that are built cell by cell" in str(refused)
+        declared = spoilt(
+            "models/sessions.sql", "gap: 30 minutes}", "gap: 20 minutes}\nforward_only: true"
+        )
+        for files, asked in ((gap, {"sessions": None}), (declared, {})):
+            found = ChangedDefinitions(project(files), ledger, asked)(ledger.traces())["sessions"]
+            assert (found.how, found.effective_from) == (How.REFOLD, DAY.end)
+            assert found.derivation is None
+
+        counted = spoilt(
+            "models/sessions.sql", "gap: 30 minutes", "gap: 20 minutes, session_number: true"
+        )
+        found = ChangedDefinitions(project(counted), ledger, {"sessions": None})(ledger.traces())[
+            "sessions"
+        ]
+        assert found.refused is not None
+        assert "session_number" in str(found.refused)
 
 
 def stretched(files: Mapping[str, str], now: Mapping[str, str]) -> tuple[Project, MemoryLedger]:

@@ -21,6 +21,7 @@ from infold.core.ports import Lake, Ledger
 from infold.core.project import Input, Node, Project
 from infold.core.queries import left_out_reason
 from infold.core.session_rules import IDENTIFIER, Sessions
+from infold.core.trace import Trace
 from infold.inspecting.left_out import BY, rows_left_out
 
 
@@ -40,7 +41,7 @@ class StoredRows:
 
     def traces(self) -> dict[str, Any]:
         """All were built."""
-        return {"sessions": None, "others": None}
+        return {name: Trace(name, "f") for name in ("sessions", "others")}
 
     def files(self, model: str) -> Sequence[Any]:
         """None is known."""

@@ -48,7 +48,7 @@ def show(
     def by_spark(table: str, nodes: Sequence[Node], most: int | None) -> pa.Table:
         from infold.spark.left_out import left_out
 
-        who = ", ".join(node.name for node in nodes)
+        who = ", ".join(dict.fromkeys(node.name for node in nodes))
         note(f"Starting Spark to tell which rows of {table} are in no session of {who}.")
         with spark_work(project) as work:
             return left_out(work, table, nodes, most)

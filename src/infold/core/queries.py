@@ -6,9 +6,10 @@ The parts of the queries that infold folds: of sessions and of cumulative aggreg
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from infold.core.interval import datetime_of
+from infold.core.interval import MAX, MIN, Interval, datetime_of
 from infold.core.manual_entry import ManualEntry
 from infold.core.quoting import quoted
 from infold.core.session_cuts import DeclaredCut
@@ -98,11 +99,25 @@ class SessionsQuery:
     def from_start(self, start: int) -> SessionsQuery:
         """The same for events from an instant on."""
         time = quoted(self.time_column)
-        at = f"TIMESTAMP '{datetime_of(start).isoformat(sep=' ')}'"
+        at = _timestamp(start)
         condition = "" if self.where is None else f"({self.where}) AND "
         return replace(
             self, where=f"{condition}{time} >= {at}", before_start=f"{condition}{time} < {at}"
         )
+
+    def during(self, times: Interval) -> SessionsQuery:
+        """The same for the events of a stretch of time alone; sessions end with it."""
+        time = quoted(self.time_column)
+        tests = [f"{time} {sign} {_timestamp(at)}" for sign, at in _ends_of(times)]
+
+        def within(condition: str | None) -> str | None:
+            every = (
+                tests if condition is None else [f"({condition}\n)", *tests]
+            )  # it may end in a comment
+            return " AND ".join(every) or None
+
+        before = self.before_start and within(self.before_start)
+        return replace(self, where=within(self.where), before_start=before)
 
     @property
     def may_quarantine(self) -> bool:
@@ -125,6 +140,19 @@ class SessionsQuery:
     def owner_column(self) -> str:
         """The column of the table with a session's user or identifier."""
         return self.chosen_user.name if self.chosen_user else self.user
+
+
+def _timestamp(at: int) -> str:
+    """An instant as a literal of Spark SQL."""
+    return f"TIMESTAMP '{datetime_of(at).isoformat(sep=' ')}'"
+
+
+def _ends_of(times: Interval) -> Iterator[tuple[str, int]]:
+    """The ends that a stretch has, each with how times compare with it."""
+    if times.start > MIN:
+        yield ">=", times.start
+    if times.end < MAX:
+        yield "<", times.end
 
 
 def left_out_reason(query: SessionsQuery) -> str:

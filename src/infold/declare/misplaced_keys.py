@@ -44,7 +44,8 @@ ONLY_INCREMENTAL = {"backfill_limit": _no_backfill_limit, "forward_only": _no_fo
 """Keys of ``incremental`` that people look for elsewhere, and what they are told."""
 
 NO_CELLS = (
-    "Only events, and a table that is built cell by cell, can keep earlier cells as they are. "
+    "Only events, sessions, and a table that is built cell by cell, can keep earlier cells as they "
+    "are. "
     "Leave the key out: a changed definition builds the table again."
 )
 """Why another kind of model is never changed forward-only."""

@@ -87,7 +87,7 @@ _MEANT_FOR = {
         "start",
         "forward_only",
     ),
-    Materialization.SESSIONS: (*_STORED, "timeseries", "sessions", "start"),
+    Materialization.SESSIONS: (*_STORED, "timeseries", "sessions", "start", "forward_only"),
     Materialization.CUMULATIVE_AGGREGATE: _STORED,
 }
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 
 from infold.core.definition import Definition
 from infold.core.environment import PRODUCTION
-from infold.core.interval import datetime_of
+from infold.core.interval import Interval, Ranges, datetime_of
 from infold.core.ports import Ledger
 from infold.core.project import Project, Stretch
 from infold.core.trace import EarlierCells, Trace
 from infold.messages import apply_errors
+from infold.messages.errors import InfoldError
 
 
 def project_as_built(project: Project, ledger: Ledger, trace: Trace) -> Project:
@@ -116,6 +118,28 @@ class Stretches:
         if definition is None:
             return None
         return self._kept.project_of(definition, declared=self._declared)
+
+
+def in_force_at(
+    project: Project, ledger: Ledger, trace: Trace, at: int
+) -> tuple[Project, Interval]:
+    """
+    The project by the definition in force at an instant, after forward-only changes; and since
+    when it is in force there, and until when.
+
+    It is ``project`` where that definition is not understood any more.
+    """
+    newest = Ranges.ever() - trace.earlier_ranges
+    parts = (*newest, *(part for one in trace.earlier for part in one.cells))
+    times = next(part for part in parts if at in part)
+    earlier = tuple(one for one in trace.earlier if at in one.cells)
+    if not earlier:
+        return project, times
+    try:
+        [stretch] = Stretches(project, ledger, declared=False)(replace(trace, earlier=earlier))
+    except InfoldError:
+        return project, times
+    return stretch.project, times
 
 
 def earlier_definition_note(ledger: Ledger, trace: Trace) -> str:

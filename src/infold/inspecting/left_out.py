@@ -10,15 +10,19 @@ JVM; expressions and views need Spark.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from infold.core import json_text
+from infold.core.interval import Ranges
 from infold.core.model import Kind, table_name
 from infold.core.own_columns import FILE
 from infold.core.ports import Lake, Ledger
-from infold.core.project import Node, Project
+from infold.core.project import Node, Project, Stretch
 from infold.core.queries import left_out_reason
+from infold.core.trace import Trace
+from infold.inspecting.as_built import Stretches
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,14 +39,32 @@ By Spark: a table, models, and at most how many rows. Its rows that they leave o
 
 
 def models_leaving_out(project: Project, ledger: Ledger) -> Mapping[str, tuple[Node, ...]]:
-    """The tables with rows that sessions models leave out, and these models, as far as counted."""
+    """
+    The tables with rows that sessions models leave out, and these models, as far as counted.
+
+    A model is there once for each stretch of time with a definition of its own.
+    """
     counted, built = ledger.left_out(), ledger.traces()
     found: dict[str, tuple[Node, ...]] = {}
     for node in project:
         if node.model.kind is Kind.SESSIONS and node.name in built and counted.get(node.name, 1):
-            for entry in node.folded_inputs:
-                found[entry.name] = (*found.get(entry.name, ()), node)
+            for one in _by_stretch(project, ledger, node, built[node.name]):
+                for entry in one.folded_inputs:
+                    found[entry.name] = (*found.get(entry.name, ()), one)
     return found
+
+
+def _by_stretch(project: Project, ledger: Ledger, node: Node, trace: Trace) -> Iterator[Node]:
+    """A model by each of its definitions in force, over the events of its stretch of time."""
+    if not trace.earlier:
+        yield node
+        return
+    earlier = Stretches(project, ledger, declared=False)(trace)
+    newest = Stretch(Ranges.ever() - trace.earlier_ranges, node.name, project)
+    for one in (newest, *earlier):
+        for times in one.cells:
+            assert one.node.query is not None, "a sessions model has a compiled query"
+            yield replace(one.node, query=one.node.query.during(times))
 
 
 def rows_left_out(
@@ -67,10 +89,16 @@ def _read_without_spark(
     lake: Lake, table: str, nodes: Sequence[Node], limit: int | None
 ) -> pa.Table | None:
     """The rows of a table that models leave out; None where only Spark can tell."""
-    tests = {node.name: _filter_of(node, table) for node in nodes}
-    known_tests = {name: test for name, test in tests.items() if test is not None}
-    if len(known_tests) < len(tests):
-        return None
+    tests: dict[str, list[str]] = {}
+    for node in nodes:
+        test = _filter_of(node, table)
+        if test is None:
+            return None
+        tests.setdefault(node.name, []).append(test)
+    known_tests = {
+        name: every[0] if len(every) == 1 else " OR ".join(f"({one}\n)" for one in every)
+        for name, every in tests.items()
+    }
     try:
         return lake.rows_matching(
             table_name(table), known_tests, by=BY, beside=(FILE,), limit=limit

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from infold.core.interval import DAY, Interval, instants_of
+from infold.core.interval import DAY, EVER, MAX, MIN, Interval, instants_of, show_instant
 from infold.core.model import Kind, table_name
 from infold.core.own_columns import VERSION
 from infold.core.ports import Ledger
@@ -22,6 +22,7 @@ from infold.core.session_columns import FIRST, ID, LAST
 from infold.core.session_rules import IDENTIFIER
 from infold.core.snapshot_reader import SnapshotReader, TimeSpan
 from infold.core.trace import Version
+from infold.inspecting.as_built import in_force_at
 from infold.inspecting.event_batches import Event, EventBatch, event_batches
 from infold.inspecting.manifest import names_of_quarantined, quarantine_reasons
 from infold.inspecting.session_events import UserEvents, events_of, snapshot_read
@@ -87,7 +88,7 @@ def read_session_histories(
         reader = _HistoryReader(project, ledger, snapshots, node, by_spark)
         found = reader.find(id_)
         room = MOST_SHOWN - len(histories)
-        histories.extend(reader.history(one) for one in found[:room])
+        histories.extend(reader.in_force_at(one.start).history(one) for one in found[:room])
         more += max(0, len(found) - room)
     if not histories:
         raise command_errors.session_nowhere(id_, [node.name for node in built])
@@ -118,6 +119,8 @@ class _HistoryReader:
     snapshots: SnapshotReader
     node: Node
     by_spark: SparkEventReader | None = None
+    times: Interval = EVER
+    """Since when its definition is in force, and until when: its sessions end there."""
     snapshots_read: int = 0
     kept_snapshots: frozenset[int] = frozenset()
     versions: Sequence[Version] = ()
@@ -197,6 +200,15 @@ class _HistoryReader:
         return next((out.name for out in self.query.outputs if out.sql.strip() in every), None)
 
     # -- its history
+
+    def in_force_at(self, at: int) -> _HistoryReader:
+        """The reader by the definition in force at an instant."""
+        trace = self.ledger.traces()[self.node.name]
+        if not trace.earlier:
+            return self
+        project, times = in_force_at(self.project, self.ledger, trace, at)
+        of = project, self.ledger, self.snapshots, project[self.node.name], self.by_spark
+        return _HistoryReader(*of, times)
 
     def history(self, one: _FoundSession) -> SessionHistory:
         """One session: as it is now, its events by arrival, what each run did to it."""
@@ -349,6 +361,11 @@ class _HistoryReader:
 
     def _notes(self, one: _FoundSession, events: UserEvents, found: int) -> Iterator[str]:
         """What one has to know to read the history right; ``found`` is how many events it has."""
+        if self.times != EVER:
+            since, until = self.times.start > MIN, self.times.end < MAX
+            ends = [f"from {show_instant(self.times.start)} on"] if since else []
+            ends += [f"before {show_instant(self.times.end)}"] if until else []
+            yield f"Its definition is in force {', '.join(ends)}: sessions end there."
         counted = one.quarantined.events if one.quarantined else one.row.events if one.row else None
         # With as many events as there have to be, none is among them that should not be.
         if events.unapplied_where and counted != found:

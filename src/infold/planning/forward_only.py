@@ -4,7 +4,8 @@ Changed definitions that leave the cells before an instant as they are: forward-
 The new definition holds from the first cell that is not built, or from an instant that somebody
 named. The cells before it keep their rows, and what arrives late for them is computed by the
 definition in force there. So the change itself reads no input: the table gets its new columns, NULL
-in every stored row, and the cells from the instant on are stale.
+in every stored row, and the cells from the instant on are stale. Sessions end at the instant: those
+that reach over it, and what comes after it, are made from their events again by the same step.
 
 What would need rows of the earlier cells to change is refused, never guessed: a column that goes, a
 key or a cell of another kind.
@@ -23,7 +24,7 @@ from infold.core.quoting import quoted
 from infold.core.trace import UNKNOWN, CellState, Trace
 from infold.messages import apply_errors
 
-_KINDS = (Kind.INCREMENTAL_TABLE, Kind.EVENTS)
+_KINDS = (Kind.INCREMENTAL_TABLE, Kind.EVENTS, Kind.SESSIONS)
 """The kinds of tables with cells that each follow one definition."""
 
 _NO_CHANGE = (How.NOTHING, How.RESTAMP)
@@ -54,15 +55,16 @@ def forward_only(
     if why is not None:
         refused = apply_errors.not_forward_only(model=change.model, why=why)
         return replace(change, category=Category.FORWARD_ONLY, refused=refused)
+    folds = change.after is not None and change.after.model.kind is Kind.SESSIONS
     return replace(
         change,
         category=Category.FORWARD_ONLY,
-        how=How.DERIVE,
+        how=How.REFOLD if folds else How.DERIVE,
         columns_kept=frozenset(),
         losses=(),
         destroys=(),
         renamed=(),
-        derivation=_with_new_columns(change),
+        derivation=None if folds else _with_new_columns(change),
         effective_from=at,
     )
 
@@ -71,7 +73,7 @@ def _obstacles(change: Redefinition, trace: Trace, at: int) -> Iterator[str]:
     """Why the earlier cells cannot stay as they are."""
     before, after = change.before, change.after
     if after is None or after.model.kind not in _KINDS:
-        yield "only events, and tables that are built cell by cell, have cells to keep"
+        yield "only events, sessions, and tables that are built cell by cell, have cells to keep"
         return
     known = before is not None and before.fingerprint == trace.fingerprint and trace.definition
     if before is None or not known or trace.mixed:
@@ -80,6 +82,7 @@ def _obstacles(change: Redefinition, trace: Trace, at: int) -> Iterator[str]:
     yield from _other_cells(before, after)
     if change.events is not None and change.events.other:
         yield change.events.other
+    yield from _other_sessions(before, after)
     names = {column.lower() for column in after.columns}
     gone = [column for column in before.columns if column.lower() not in names]
     if gone:
@@ -101,6 +104,19 @@ def _other_cells(before: Node, after: Node) -> Iterator[str]:
         yield "its start changed"
     elif after.downgraded:
         yield "this run builds it whole"
+
+
+def _other_sessions(before: Node, after: Node) -> Iterator[str]:
+    """What makes sessions of something else, or counts them in another way."""
+    old, new = before.query, after.query
+    if old is None or new is None:
+        return
+    if old.user != new.user or (old.fallback is None) != (new.fallback is None):
+        yield "its sessions are of other owners"
+    elif new.numbered and not old.numbered:
+        yield "the earlier sessions have no session_number, which counts all of a user"
+    elif new.numbered and old.owner_column != new.owner_column:
+        yield "session_number counts the sessions of another user"
 
 
 def _with_new_columns(change: Redefinition) -> Derivation:

@@ -32,6 +32,7 @@ from infold.core.trace import Cause
 from infold.planning.derivations import derive_table, evolvable, evolve_table, in_order
 from infold.planning.derived_events import derive_events
 from infold.planning.file_reasons import file_reasons, files_to_reingest, read_again
+from infold.planning.forward_sessions import forward_sessions
 from infold.planning.incremental_tables import incremental_table
 from infold.planning.plan_draft import PlanDraft, changes_rows
 from infold.planning.plan_notes import plan_notes
@@ -139,14 +140,26 @@ class _Planner(PlanDraft):
         rows = sum(cell.rows for diff in fed for cell in diff.cells)
         first = whole_table_reason(node, model) or next(iter(self.restate_reasons(node)), None)
         mostly_new = self._mostly_new(model, fed, rows)
-        if first is not None:
-            stored = None if mostly_new else step_from_stored(self, node, model)
-            return stored or self.make_step(node, Action.BUILD, [replace(first, rows=rows)])
         gap = (node.query.gap or 0) if node.query else 0
         reasons = [*self.stale_reasons(node, model, gap), *entry_reasons(model)]
+        if first is not None:
+            again = mostly_new or node.name in self.options.restated
+            forward = forward_sessions(self, node, model, reasons, build=again)
+            stored = None if mostly_new or forward else step_from_stored(self, node, model)
+            step = forward or stored
+            step = step or self.make_step(node, Action.BUILD, [replace(first, rows=rows)])
+            return self._by_definitions_in_force(node, model, step)
         if not reasons:
             return None
-        return self.make_step(node, Action.BUILD if mostly_new else Action.FOLD, reasons)
+        step = self.make_step(node, Action.BUILD if mostly_new else Action.FOLD, reasons)
+        return self._by_definitions_in_force(node, model, step)
+
+    @staticmethod
+    def _by_definitions_in_force(node: Node, model: ModelObservation, step: Step) -> Step:
+        """The step, which leaves cells of earlier definitions to them."""
+        assert step.trace is not None, "a planned step has a trace"
+        earlier = step.trace.earlier or earlier_after(node, model, Ranges())
+        return replace(step, trace=replace(step.trace, earlier=earlier))
 
     def _mostly_new(self, model: ModelObservation, fed: Sequence[InputDiff], rows: int) -> bool:
         """Whether most of the ``rows`` that feed a model are to be read since its trace."""

@@ -10,12 +10,14 @@ its own cells.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
+from infold.core.definition import Redefinition
 from infold.core.interval import Interval, Ranges
-from infold.core.model import Late
+from infold.core.model import Kind, Late
 from infold.core.plan import ModelObservation
 from infold.core.project import Batches, Input, Node, Stretch
-from infold.core.trace import EarlierCells
+from infold.core.trace import EarlierCells, Trace
 
 
 def definitions_in_force(node: Node, model: ModelObservation) -> tuple[tuple[Ranges, Node], ...]:
@@ -25,6 +27,18 @@ def definitions_in_force(node: Node, model: ModelObservation) -> tuple[tuple[Ran
     earlier = tuple((one.cells, one.node) for one in model.earlier)
     held = Ranges.of(part for cells, _ in earlier for part in cells)
     return (*earlier, (Ranges.ever() - held, node))
+
+
+def by_definitions_in_force(node: Node, trace: Trace, change: Redefinition | None) -> Trace | None:
+    """
+    The trace of a table, with the earlier definitions that its next step goes by; None: by none.
+
+    Sessions that change forward-only are folded by those that are in force after the change.
+    """
+    since = change.effective_from if change is not None else None
+    if since is not None and node.model.kind is Kind.SESSIONS:
+        return replace(trace, earlier=trace.redefined_from(since, ""))
+    return trace if trace.earlier and trace.fingerprint == node.fingerprint else None
 
 
 def input_of(node: Node, name: str) -> Input | None:

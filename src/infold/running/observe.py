@@ -21,7 +21,7 @@ from infold.core.project import Node, Project, Stretch
 from infold.core.record import FILES
 from infold.core.trace import CellChange, CellState, Trace, Version, was_dropped
 from infold.messages import errors, mismatches
-from infold.planning.stretches import inputs_in_force
+from infold.planning.stretches import by_definitions_in_force, inputs_in_force
 from infold.running.file_changes import (
     file_policy_fingerprint,
     is_gone,
@@ -237,7 +237,7 @@ class Observer:
             if change is not None and change.how is How.DERIVE:
                 files = replace(files, cells=tuple(self.ledger.file_cells(node.name)))
             files = replace(files, redefined=redefined_files(self.ledger, trace, files))
-        earlier = () if fresh or trace is None else self._stretches_of(trace)
+        earlier = self._stretches_of(node, trace, change)
         # What follows from stored sessions is up to date with versions read before, so it matters
         # what changed since.
         stored = (How.REFOLD, How.DERIVE) if node.model.kind is Kind.SESSIONS else ()
@@ -268,9 +268,12 @@ class Observer:
             redefined=change,
         )
 
-    def _stretches_of(self, trace: Trace) -> tuple[Stretch, ...]:
+    def _stretches_of(
+        self, node: Node, trace: Trace | None, change: Redefinition | None
+    ) -> tuple[Stretch, ...]:
         """The stretches of a table; it is refused where one is not understood any more."""
-        if not trace.earlier:
+        trace = trace and by_definitions_in_force(node, trace, change)
+        if trace is None:
             return ()
         try:
             return self.stretches(trace)

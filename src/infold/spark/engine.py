@@ -29,6 +29,7 @@ from infold.spark.maintenance import Maintenance
 from infold.spark.retyped_inputs import has_retyped_inputs, without_trace
 from infold.spark.sessions import build as sessions_build
 from infold.spark.sessions import derived as derived_sessions
+from infold.spark.sessions import in_force as sessions_in_force
 from infold.spark.step_context import Work
 from infold.spark.storages import storage_of
 from infold.spark.tables.port import MaintainedTables
@@ -38,7 +39,7 @@ from infold.system import failures
 
 _KINDS: dict[Kind, Callable[[Work, Step, Prepared], Outcome]] = {
     Kind.EVENTS: events_build.carry_out,
-    Kind.SESSIONS: sessions_build.carry_out,
+    Kind.SESSIONS: sessions_in_force.carry_out,
     Kind.CUMULATIVE_AGGREGATE: fold.carry_out,
     Kind.TABLE: recompute.carry_out,
     Kind.INCREMENTAL_TABLE: recompute.carry_out,
@@ -134,7 +135,10 @@ class SparkEngine:
 
     def _earlier(self, step: Step) -> tuple[Stretch, ...]:
         """The cells that are computed by earlier definitions, with these compiled."""
-        if step.trace is None or not step.trace.earlier or step.action not in _BY_CELLS:
+        if step.trace is None or not step.trace.earlier:
+            return ()
+        folds = self.project[step.model].model.kind is Kind.SESSIONS
+        if not folds and step.action not in _BY_CELLS:
             return ()
         return Stretches(self.project, self.ledger, declared=True)(step.trace)
 

@@ -96,18 +96,19 @@ def build(
     ``borders`` of time slices decide about speed alone.
     """
     compiled = compiled_aggregates(events, query)
-    found = _all_sessions(events, query, compiled, size, values, borders)
-    return _table_rows(found, events, query, compiled, version)
+    found = all_sessions(events, query, compiled, size, values, borders)
+    return rows_of_table(found, events, query, compiled, version)
 
 
 @returns(TABLE_ROWS)
-def _table_rows(
+def rows_of_table(
     sessions: DataFrame,
     events: DataFrame,
     query: SessionsQuery,
     compiled: CompiledAggregates,
     version: int,
 ) -> DataFrame:
+    """Sessions as the table stores them, without those in quarantine."""
     if query.may_quarantine:
         sessions = sessions.where(~F.col(quarantine.LEAVES_TABLE))
     made = table_rows(sessions, query, compiled, type_of(events, query.time_column), version)
@@ -115,13 +116,13 @@ def _table_rows(
 
 
 @returns(ISLANDS)
-def _all_sessions(
+def all_sessions(
     events: DataFrame,
     query: SessionsQuery,
     compiled: CompiledAggregates,
-    size: int,
-    values: ColumnValues,
-    borders: Sequence[int],
+    size: int = 0,
+    values: ColumnValues = no_column_values,
+    borders: Sequence[int] = (),
 ) -> DataFrame:
     """The sessions of events; most of a large table's are whole islands."""
     ready = prepared_events(events, query, compiled)
@@ -170,7 +171,7 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
     read = sum(state.rows for state in cells)
     compiled = compiled_aggregates(events, query)
     values, at = _column_values(work, node, step, read), _borders(work, node, query, cells)
-    found = _all_sessions(events, query, compiled, read, values, at)
+    found = all_sessions(events, query, compiled, read, values, at)
     entries: tuple[QuarantinedSession, ...] = ()
     known = {one.key for one in work.ledger.quarantined(step.model)}
     if query.may_quarantine:  # looked at twice: for the ledger, for the table
@@ -178,7 +179,7 @@ def _build(work: Work, node: Node, step: Step) -> Outcome:
         entries = quarantine.all_entries(found)
     snapshot = work.tables.create(
         step.model,
-        _table_rows(found, events, query, compiled, step.version),
+        rows_of_table(found, events, query, compiled, step.version),
         Layout(FIRST, Granularity.MONTH),
         work.stamp(step),
     )

@@ -16,6 +16,7 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
 
 from infold.core.interval import EVER, MAX, Interval, Ranges
 from infold.core.plan import Step
@@ -48,6 +49,7 @@ from infold.spark.sessions.frames import (
 )
 from infold.spark.sessions.input_changes import INPUT_CHANGES, REMOVED, InputChanges, can_merge
 from infold.spark.sessions.islands import are_parted, compiled_aggregates, quiet_before
+from infold.spark.sessions.part import Part
 from infold.spark.sessions.stored import restored_columns, stored_owner
 from infold.spark.step_context import Work
 
@@ -91,9 +93,9 @@ _REACHES_BACK = "__reaches_back"
 class Components:
     """The components of one step, and what was read to find them."""
 
-    def __init__(self, work: Work, node: Node, step: Step) -> None:
-        self.work, self.node, self.step = work, node, step
-        self.query = query = query_of(work, step)
+    def __init__(self, work: Work, node: Node, step: Step, part: Part | None = None) -> None:
+        self.work, self.node, self.step, self.part = work, node, step, part
+        self.query = query = query_of(work, step) if part is None else part.query
         self.cuts = cuts_of(query)
         self.feed = feed = Feed(work, node, step, query.input)
         self.time = type_of(feed.now, query.time_column)
@@ -106,10 +108,13 @@ class Components:
         self.new_manual = [entry for entry in query.entries if entry.number > applied]
         near = self._times_to_look_at()
         entries = work.ledger.quarantined(step.model) if self.may_quarantine else ()
+        if part is not None:
+            entries = [entry for entry in entries if entry.start in part.ranges]
         self.entries = [e for e in entries if near.overlaps(Interval(e.start, e.end + 1))]
         # What stays of a session in quarantine may lie far from where that goes on.
         heads = Ranges.of(Interval(e.start, e.start + 1) for e in self.entries)
-        self.candidates = _cells_reaching(work.cells(step.model), near | heads)
+        cells = work.cells(step.model, None if part is None else part.ranges)
+        self.candidates = _cells_reaching(cells, near | heads)
         self.scanned = feed.rows_to_scan
         self.scanned += sum(state.rows for state in self.candidates)
 
@@ -124,6 +129,8 @@ class Components:
             else Interval(entry.start, entry.end + 1)
             for entry in self.new_manual
         )
+        if self.part is not None and self.part.cut:
+            near |= Ranges((Interval(self.part.times.end, self.part.times.end + 1),))
         if self.query.cuts_within_islands and near.span:  # all later sessions may end elsewhere
             return Ranges((Interval(near.span.start, MAX),))
         return near
@@ -140,6 +147,10 @@ class Components:
     def _changed_spans(self) -> DataFrame:
         """What a change of the input, of manual entries, or of the definition is about."""
         found = self._changed_and_manual_spans()
+        if self.part is not None and self.part.cut:
+            return found.unionByName(
+                self._spans_over_border(found.schema[OWNER].dataType), allowMissingColumns=True
+            )
         if self.step.stored_by is None:
             return found
         table, owner = self.work.tables.read(self.step.model), found.schema[OWNER].dataType
@@ -149,16 +160,29 @@ class Components:
         rows = spans.withColumn(EVENTS, F.lit(0).cast("bigint"))
         return found.unionByName(rows, allowMissingColumns=True)
 
+    def _spans_over_border(self, owner_type: DataType) -> DataFrame:
+        """Stored sessions, and entries, that reach over the new end of their part."""
+        assert self.part is not None, "only a part has an end"
+        border = self.part.times.end
+        table = self._stored()
+        over = table.where(micros(column(LAST)) >= border).select(
+            stored_owner(self.query).cast(owner_type).alias(OWNER),
+            micros(column(FIRST)).alias(START),
+            micros(column(LAST)).alias(END),
+        )
+        entered = [entry for entry in self.entries if entry.end >= border]
+        if entered:
+            over = over.unionByName(quarantine.entry_spans(table, entered, owner_type))
+        return over.withColumns({EVENTS: F.lit(0).cast("bigint"), REMOVED: F.lit(True)})
+
     @returns(CHANGE_SPANS)
     def _changed_and_manual_spans(self) -> DataFrame:
         """Islands of changed events, and spans of sessions that new manual entries are about."""
         found = self.input_changes.islands()
         if not self.new_manual:
             return found
-        cells = Ranges.of(state.cell for state in self.candidates)
-        table = self.work.tables.read(self.step.model)
         spans = quarantine.manual_entry_spans(
-            table.where(time_predicate(table, FIRST, cells)),
+            self._stored(),
             self.query,
             self.new_manual,
             self.entries,
@@ -172,12 +196,12 @@ class Components:
     @returns(PARTICIPANTS)
     def _participants(self, changes: DataFrame) -> DataFrame:
         """What takes part in the fold: the changes, the sessions that they touch, and entries."""
-        stored = self._touched_sessions(changes)
+        stored = self._with_keys(self._touched_sessions(changes))
         old = stored.select(
             *restored_columns(self.query, self.input_changes.compiled, changes.schema),
             F.lit(0).cast("bigint").alias(EVENTS),
             F.lit(False).alias(REMOVED),
-            key_of(stored, self.node.model.granularity).alias(OLD),
+            OLD,
         )
         found = changes.unionByName(old, allowMissingColumns=True)
         if self.may_quarantine:
@@ -216,6 +240,8 @@ class Components:
         for cut in inner:
             if (divides := cut.may_divide()) is not None:
                 found = found.withColumn(AGAIN, F.col(AGAIN) | divides)
+        if self.part is not None and self.part.border is not None:
+            found = found.withColumn(END, F.least(END, F.lit(self.part.border - 1)))
         if self.may_quarantine:
             found = quarantine.with_judgement(
                 found,
@@ -285,8 +311,7 @@ class Components:
 
         Where cuts end sessions within islands, all later ones of the same owner too.
         """
-        table, query = self.work.tables.read(self.step.model), self.query
-        cells = Ranges.of(state.cell for state in self.candidates)
+        query = self.query
         far = longest_silence(query)
         if query.keep is Keep.HEAD:
             changes = quarantine.changed_or_entered(changes, self.entries)
@@ -298,11 +323,24 @@ class Components:
             near = changes.select(owner, START, END)
             touched = touched & (micros(column(FIRST)) <= F.col(END) + far)
         near = near.withColumn(_REACHES_BACK, F.col(START) - far).drop(START)
-        return table.where(time_predicate(table, FIRST, cells)).join(
+        return self._stored().join(
             self.broadcast_if_small(near),
             (stored_owner(query) == F.col(SPAN_OWNER)) & touched,
             "left_semi",
         )
+
+    def _stored(self) -> DataFrame:
+        """The stored rows among which those are that the step may change."""
+        part = self.part
+        table = self.work.tables.read(self.step.model) if part is None else part.stored()
+        cells = Ranges.of(state.cell for state in self.candidates)
+        return table.where(time_predicate(table, FIRST, cells))
+
+    def _with_keys(self, stored: DataFrame) -> DataFrame:
+        """Stored rows, each with its key, with the states of the query."""
+        if self.part is not None:
+            return self.part.keyed(stored)
+        return stored.withColumn(OLD, key_of(stored, self.node.model.granularity))
 
     def broadcast_if_small(self, frame: DataFrame) -> DataFrame:
         """A frame as large as the changes: sent to every task, if they are few."""

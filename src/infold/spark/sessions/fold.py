@@ -15,17 +15,18 @@ After a change of the definition the same is done with the sessions that it chan
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
-from infold.core.interval import Ranges
+from infold.core.interval import Granularity, Ranges
 from infold.core.plan import Step
 from infold.core.ports import Prepared
 from infold.core.project import Node
+from infold.core.queries import SessionsQuery
 from infold.core.record import Outcome, Receipt
 from infold.core.session_columns import FIRST, ID
 from infold.core.trace import CellChange
@@ -50,6 +51,7 @@ from infold.spark.sessions.fold_changes import (
 )
 from infold.spark.sessions.frames import AGAIN, EVENTS, OWNER, START
 from infold.spark.sessions.islands import events_within, prepared_events, spans_of
+from infold.spark.sessions.part import Part
 from infold.spark.sessions.session_numbers import renumbered_sessions
 from infold.spark.sessions.stored import table_rows
 from infold.spark.step_context import Work
@@ -83,15 +85,15 @@ READ_COMPONENTS = FrameSchema(
 
 def fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
     """Carry the input's changes since the step's trace into the table."""
-    return _SessionsFold(work, node, step).carry_out(announce)
+    return SessionsFold(work, node, step).carry_out(announce)
 
 
-class _SessionsFold:
-    """One fold: its components, and the frames on the way to its commit."""
+class SessionsFold:
+    """One fold, of a table or of a part of it: its components, and the way to its commit."""
 
-    def __init__(self, work: Work, node: Node, step: Step) -> None:
-        self.work, self.node, self.step = work, node, step
-        self.components = found = Components(work, node, step)
+    def __init__(self, work: Work, node: Node, step: Step, part: Part | None = None) -> None:
+        self.work, self.node, self.step, self.part = work, node, step, part
+        self.components = found = Components(work, node, step, part)
         self.query, self.feed, self.time, self.compiled = (
             found.query,
             found.feed,
@@ -106,6 +108,13 @@ class _SessionsFold:
 
     def carry_out(self, announce: Prepared) -> Outcome:
         """Find what changes, announce the outcome, commit."""
+        changed, found, entries = self.changes()
+        if self.query.numbered and changed is not None:
+            changed, found = self._renumbered(changed, found)
+        return self._commit(changed, found, entries, announce)
+
+    def changes(self) -> tuple[DataFrame | None, Totals, quarantine.MovedEntries]:
+        """The changed components, what they add up to, and entries; without numbers."""
         components = self.components.find()
         again, clear = components.where(AGAIN), components.where(~F.col(AGAIN))
         changed = self._changed_without_reading(clear)
@@ -119,9 +128,7 @@ class _SessionsFold:
         entries: quarantine.MovedEntries = ((), ())
         if self.may_quarantine and changed is not None:
             entries = quarantine.moved_entries(changed)
-        if self.query.numbered and changed is not None:
-            changed, found = self._renumbered(changed, found)
-        return self._commit(changed, found, entries, announce)
+        return changed, found, entries
 
     def _changed_without_reading(self, components: DataFrame) -> DataFrame | None:
         """
@@ -147,7 +154,8 @@ class _SessionsFold:
     @returns(CHANGED_COMPONENTS)
     def _in_quarantine(self, components: DataFrame) -> DataFrame:
         """Components that are sessions in quarantine, known by their entries."""
-        row = self.work.tables.read(self.step.model).schema
+        table = self.work.tables.read(self.step.model).schema
+        row = table if self.part is None else self.part.schema
         new = self._unchanged_head(row).alias(NEW)
         return components.select(OLD, new, _rows_looked_at(), *self._entry_columns)
 
@@ -215,6 +223,8 @@ class _SessionsFold:
     def _keyed(self, sessions: DataFrame, keep: Sequence[str]) -> DataFrame:
         """Sessions as rows of the table, each a struct beside its key."""
         made = table_rows(sessions, self.query, self.compiled, self.time, self.step.version, keep)
+        if self.part is not None:
+            made = self.part.as_stored(made, *keep)
         own = made.drop(*keep)
         key = key_of(own, self.node.model.granularity)
         return made.select(key.alias(KEY), F.struct(*map(column, own.columns)).alias(ROW), *keep)
@@ -248,47 +258,54 @@ class _SessionsFold:
             trace=step.trace,
             changes=changes,
             committed=bool(changes),
-            receipt=self._receipt(found, changes, entered),
+            receipt=fold_receipt(self.query, found, changes, len(entered), self.scanned),
             left_out=unassigned.count_after_fold(work, step, self.feed, self.query, found.counts),
             quarantined=new_entries,
             released=old_entries,
         )
-        rows = self._row_changes(changed, found) if changed is not None and changes else None
+        rows = None
+        if changed is not None and changes:
+            rows = row_changes(work, step, changed, found, self.node.model.granularity)
         return announce_and_commit(work, step, outcome, rows, announce)
-
-    def _row_changes(self, changed: DataFrame, found: Totals) -> RowChanges:
-        """The rows that changed components add, and those that they remove."""
-        losing = found.losing_cells(self.node.model.granularity)
-        insert = rows_to_insert(changed)
-        if not losing:
-            return RowChanges(insert, None, (ID, FIRST))
-        table = self.work.tables.read(self.step.model)
-        losing_cells = time_predicate(table, FIRST, losing)
-        return RowChanges(insert, keys_to_delete(changed), (ID, FIRST), losing_cells)
-
-    def _receipt(
-        self, found: Totals, changes: Sequence[CellChange], entered: Collection[object]
-    ) -> Receipt:
-        counts = found.counts
-        return Receipt(
-            read=counts["read"],
-            scanned=self.scanned,
-            written=sum(change.added for change in changes),
-            removed=sum(change.removed for change in changes),
-            **unassigned.receipt_counts(self.query, unassigned.arrived_counts(counts)),
-            before_start=counts[unassigned.BEFORE_START],
-            cells_built=len(changes),
-            cells_cut_off=sum(not change.changes_rows for change in changes),
-            sessions_new=counts["new"],
-            sessions_extended=counts["extended"],
-            sessions_merged=counts["merged"],
-            sessions_split=counts["split"],
-            sessions_removed=counts["removed"],
-            sessions_quarantined=len(entered),
-            commits=1 if changes else 0,
-        )
 
 
 def _rows_looked_at() -> Column:
     """How many rows a merged component was made from: new events, and stored sessions."""
     return (F.col(EVENTS) + F.size(OLD)).alias(EVENTS)
+
+
+def row_changes(
+    work: Work, step: Step, changed: DataFrame, found: Totals, granularity: Granularity | None
+) -> RowChanges:
+    """The rows that changed components add, and those that they remove."""
+    losing = found.losing_cells(granularity)
+    insert = rows_to_insert(changed)
+    if not losing:
+        return RowChanges(insert, None, (ID, FIRST))
+    table = work.tables.read(step.model)
+    losing_cells = time_predicate(table, FIRST, losing)
+    return RowChanges(insert, keys_to_delete(changed), (ID, FIRST), losing_cells)
+
+
+def fold_receipt(
+    query: SessionsQuery, found: Totals, changes: Sequence[CellChange], entered: int, scanned: int
+) -> Receipt:
+    """What a fold read and wrote, and what became of sessions; ``entered`` the quarantine."""
+    counts = found.counts
+    return Receipt(
+        read=counts["read"],
+        scanned=scanned,
+        written=sum(change.added for change in changes),
+        removed=sum(change.removed for change in changes),
+        **unassigned.receipt_counts(query, unassigned.arrived_counts(counts)),
+        before_start=counts[unassigned.BEFORE_START],
+        cells_built=len(changes),
+        cells_cut_off=sum(not change.changes_rows for change in changes),
+        sessions_new=counts["new"],
+        sessions_extended=counts["extended"],
+        sessions_merged=counts["merged"],
+        sessions_split=counts["split"],
+        sessions_removed=counts["removed"],
+        sessions_quarantined=entered,
+        commits=1 if changes else 0,
+    )

@@ -79,8 +79,13 @@ def count_after_fold(
     before = work.ledger.left_out().get(step.model)
     if before is None:
         return unassigned_events(feed.now, query).count()
+    return before + more_after_fold(feed, counts)
+
+
+def more_after_fold(feed: Feed, counts: Counter[str]) -> int:
+    """By how many the events left out have grown with a fold."""
     more = counts[ADDED] if feed.lookups else arrived_counts(counts).total()
-    return before + more - counts[REMOVED]
+    return more - counts[REMOVED]
 
 
 def receipt_counts(query: SessionsQuery, found: Counter[str]) -> dict[str, Any]:

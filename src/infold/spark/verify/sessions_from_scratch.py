@@ -102,14 +102,14 @@ def sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
     if query.chosen_user:
         named = named.withColumn(query.chosen_user.name, F.expr(query.chosen_user.sql))
     if query.numbered:
-        named = _with_session_numbers(named, column(query.owner_column))
+        named = with_session_numbers(named, column(query.owner_column))
     return named.select(
         *map(column, query.fixed_columns),
         *(F.expr(output.sql).alias(output.name) for output in query.outputs),
     )
 
 
-def _with_session_numbers(rows: DataFrame, user: Column) -> DataFrame:
+def with_session_numbers(rows: DataFrame, user: Column) -> DataFrame:
     """Sessions with their number among their user's sessions, by start."""
     first, number = "is_first_session", "session_number"
     earlier = Window.partitionBy(user).orderBy("session_start", "session_id")

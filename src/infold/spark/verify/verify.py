@@ -40,11 +40,10 @@ from infold.running.read_columns import InputChanges
 from infold.spark.content import column, time_predicate, user_columns
 from infold.spark.damaged_tables import damaged_table
 from infold.spark.events import build
-from infold.spark.sessions.components import query_of
 from infold.spark.step_context import Work
 from infold.spark.storages import storage_of
 from infold.spark.time_range import recompute
-from infold.spark.verify import sessions_from_scratch
+from infold.spark.verify import sessions_by_stretch
 from infold.spark.verify.compare import Comparison, compare
 from infold.system import failures
 
@@ -213,8 +212,7 @@ class Verifier:
         if node.model.kind is Kind.EVENTS:
             return build.definition(work, node, step)
         if node.model.kind is Kind.SESSIONS and node.query is not None:
-            query = query_of(work, step)
-            return sessions_from_scratch.sessions(self._input(work, query, step), query)
+            return sessions_by_stretch.sessions(work, step, self._input)
         # Rows beyond declared bounds are no part of the definition.
         return recompute.definition(work, node, step, narrow=node.bounds_declared)
 
@@ -234,11 +232,7 @@ class Verifier:
         """How many sessions only the rebuild or only the ledger has in quarantine."""
         if node.query is None:
             return 0
-        query = query_of(work, step)
-        if not query.may_quarantine:
-            return 0
-        rows = sessions_from_scratch.quarantined(self._input(work, query, step), query).collect()
-        expected = {(row["of"], row["start"], row["end"], row["events"]) for row in rows}
+        expected = sessions_by_stretch.quarantined(work, step, self._input)
         known = self.ledger.quarantined(node.name)
         return len(expected ^ {(one.owner, one.start, one.end, one.events) for one in known})
 

@@ -1,0 +1,302 @@
+"""
+Sessions by several definitions, after forward-only changes: each folded or built in its stretch.
+
+The table is the union of its parts (see ``part``). One part never needs anything of another, but
+for the numbers of sessions, which count all of a user. A part with the sessions of its definition
+is folded; where a change has just cut it, what reaches over the new border is read again. Any other
+part is built from its events. If all are folded, one commit changes their rows. Else one commit
+replaces the table: by the rows that stay, what was folded, and what was built. Either is announced
+before, so a run that dies over it is finished by the next one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from infold.core.interval import Granularity, Interval, Ranges
+from infold.core.own_columns import VERSION
+from infold.core.plan import Action, Step
+from infold.core.ports import Prepared
+from infold.core.project import Project
+from infold.core.record import Outcome, QuarantinedSession
+from infold.core.session_columns import FIRST, ID, LAST
+from infold.core.trace import CellState, changes_of_rewrite
+from infold.spark.content import cell_of, cell_stats, column, content, micros
+from infold.spark.fold_commit import announce_and_commit
+from infold.spark.inputs.feed import foldable
+from infold.spark.sessions import build, quarantine, unassigned
+from infold.spark.sessions.components import query_of
+from infold.spark.sessions.fold import SessionsFold, fold_receipt, row_changes
+from infold.spark.sessions.fold_changes import (
+    NEW,
+    OLD,
+    Totals,
+    collect_totals,
+    keys_to_delete,
+    rows_to_insert,
+)
+from infold.spark.sessions.frames import EVENTS
+from infold.spark.sessions.islands import compiled_aggregates
+from infold.spark.sessions.part import Part
+from infold.spark.sessions.rebuilt_counts import with_session_counts
+from infold.spark.sessions.session_numbers import renumbered_sessions, with_session_numbers
+from infold.spark.sessions.stored_rows import same_columns, table_schema
+from infold.spark.step_context import Work
+from infold.spark.tables.port import Layout
+
+
+def carry_out(work: Work, step: Step, announce: Prepared) -> Outcome:
+    """Build the table or fold into it, by the definitions in force."""
+    if step.trace is None or not step.trace.earlier:
+        return build.carry_out(work, step, announce)
+    parts = parts_in_force(work, step)
+    done = [_done(part) for part in parts]
+    if all(part.kept for part in parts) and same_columns(
+        work.tables.read(step.model).schema, parts[-1].schema
+    ):
+        return _merge(work, step, done, announce)
+    return _replace(work, step, done, announce)
+
+
+def parts_in_force(work: Work, step: Step) -> list[Part]:
+    """The parts of a table after a step, in order."""
+    held = _kept_stretches(step) if work.tables.exists(step.model) else {}
+    found = []
+    for times, digest, project in _stretches(work, step):
+        own = replace(work, project=project, earlier=())
+        node = project[step.model]
+        newest = project is work.project
+        mine = replace(
+            step,
+            inputs={entry.name: step.inputs[entry.name] for entry in node.stored_inputs},
+            changed_key_rows=step.changed_key_rows if newest else (),
+        )
+        # Which rows of an earlier definition have a changed key is not known.
+        same = newest or all(
+            since == upto for name, (since, upto) in mine.inputs.items() if node.is_lookup(name)
+        )
+        stretch = next((s for s in held.get(digest, ()) if _begins_with(s, times)), None)
+        kept = stretch is not None and same and foldable(own, node, mine)
+        cut = stretch is not None and stretch.end > times.end
+        found.append(Part(times, own, mine, query_of(own, mine).during(times), kept, cut))
+    found.sort(key=lambda part: part.times)
+    return _with_schema(work, step, found)
+
+
+def _stretches(work: Work, step: Step) -> Iterator[tuple[Interval, str, Project]]:
+    """Stretches of time, with the definition in force in each: its digest, and it compiled."""
+    assert step.trace is not None, "a planned step has its trace"
+    for one, compiled in zip(step.trace.earlier, work.earlier, strict=True):
+        for times in one.cells:
+            yield times, one.definition, compiled.project
+    for times in Ranges.ever() - step.trace.earlier_ranges:
+        yield times, step.trace.definition, work.project
+
+
+def _kept_stretches(step: Step) -> Mapping[str, Sequence[Interval]]:
+    """The stretches that the stored sessions were made over, by the digest of their definition."""
+    before, after = step.previous_trace, step.trace
+    if before is None or after is None or step.action is Action.BUILD:
+        return {}
+    same = before.fingerprint == after.fingerprint
+    newest = after.definition if same else before.definition
+    found: dict[str, list[Interval]] = {}
+    for one in before.earlier:
+        found.setdefault(one.definition, []).extend(one.cells)
+    found.setdefault(newest, []).extend(Ranges.ever() - before.earlier_ranges)
+    return found
+
+
+def _begins_with(stretch: Interval, times: Interval) -> bool:
+    """Whether a stretch has these times, and begins with them."""
+    return stretch.start == times.start and times.end <= stretch.end
+
+
+def _with_schema(work: Work, step: Step, parts: Sequence[Part]) -> list[Part]:
+    """The parts, with the columns of their definitions and those that the table is to have."""
+    stored = work.tables.read(step.model).schema if any(one.kept for one in parts) else None
+    before, after = step.previous_trace, step.trace
+    same = before is not None and after is not None and before.fingerprint == after.fingerprint
+    if stored is not None and same and all(one.kept for one in parts):
+        parts = [replace(one, schema=stored) for one in parts]
+        return [replace(one, rows=_own_rows(one)) if one.changes else one for one in parts]
+    known = [replace(one, rows=_own_rows(one)) for one in parts]
+    schema = table_schema(step.model, known[-1].rows, [one.rows for one in known], stored)
+    return [replace(one, schema=schema) for one in known]
+
+
+def _own_rows(part: Part) -> T.StructType:
+    """The columns that the definition of a part gives its sessions; no row is read."""
+    return build.build(part.feed.now, part.query).schema
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What became of a part: what a fold changes in its stored rows, or all rows as they are."""
+
+    part: Part
+    found: Totals
+    changed: DataFrame | None = None
+    rows: DataFrame | None = None
+    entered: tuple[QuarantinedSession, ...] = ()
+    released: tuple[tuple[str, int], ...] = ()
+    scanned: int = 0
+
+
+def _done(part: Part) -> _Done:
+    """What becomes of a part: nothing where nothing of it has changed."""
+    if not part.kept:
+        return _built(part)
+    return _folded(part) if part.changes else _Done(part, Totals())
+
+
+def _folded(part: Part) -> _Done:
+    fold = SessionsFold(part.work, part.node, part.step, part)
+    changed, found, (entered, released) = fold.changes()
+    changed = None if changed is None else changed.select(OLD, NEW, EVENTS)
+    return _Done(part, found, changed, None, entered, released, fold.scanned)
+
+
+def _built(part: Part) -> _Done:
+    """A part that is built from its events, which are looked at as in any first build."""
+    feed, query = part.feed, part.query
+    events = feed.now
+    read = sum(state.rows for state in feed.cells if part.ranges.overlaps(state.cell))
+    compiled = compiled_aggregates(events, query)
+    sessions = build.all_sessions(events, query, compiled, read)
+    entered: tuple[QuarantinedSession, ...] = ()
+    if query.may_quarantine:  # looked at twice: for the ledger, for the table
+        sessions = sessions.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
+        entered = quarantine.all_entries(sessions)
+    rows = build.rows_of_table(sessions, events, query, compiled, part.step.version)
+    names = unassigned.names_of_others(part.work, part.step)
+    counts = Counter({"read": read})
+    for others, number in unassigned.count_by_others(events, query, names).items():
+        counts[unassigned.ARRIVED + others] = number
+    counts[unassigned.BEFORE_START] = unassigned.count_before_start(events, query)
+    return _Done(part, Totals({}, counts), None, part.as_stored(rows), entered, (), read)
+
+
+def _merge(work: Work, step: Step, done: Sequence[_Done], announce: Prepared) -> Outcome:
+    """Change the rows of the table, as all parts were folded."""
+    assert step.trace is not None, "a planned step has its trace"
+    newest = done[-1].part
+    query, granularity = newest.query, newest.node.model.granularity
+    found, scanned = _totals(done), sum(one.scanned for one in done)
+    folded = [one.changed for one in done if one.changed is not None]
+    changed = reduce(DataFrame.unionAll, folded) if folded else None
+    if query.numbered and changed is not None:
+        scanned += sum(state.rows for state in work.cells(step.model))
+        table = work.tables.read(step.model)
+        changed = renumbered_sessions(changed, table, query, granularity, step.version)
+        changed = changed.localCheckpoint()
+        found = replace(collect_totals(changed), counts=found.counts)
+    changes = found.cell_changes(work.cells(step.model), granularity)
+    before = work.ledger.left_out().get(step.model)
+    entered = _newly_entered(work, step, done)
+    outcome = Outcome(
+        model=step.model,
+        version=step.version,
+        trace=step.trace,
+        changes=changes,
+        committed=bool(changes),
+        receipt=fold_receipt(query, found, changes, entered, scanned),
+        left_out=_left_out(done) if before is None else before + _more_left_out(done),
+        quarantined=tuple(entry for one in done for entry in one.entered),
+        released=tuple(key for one in done for key in one.released),
+    )
+    rows = None
+    if changed is not None and changes:
+        rows = row_changes(work, step, changed, found, granularity)
+    return announce_and_commit(work, step, outcome, rows, announce)
+
+
+def _replace(work: Work, step: Step, done: Sequence[_Done], announce: Prepared) -> Outcome:
+    """Put the rows of all parts in the place of the table, in one commit."""
+    assert step.trace is not None, "a planned step has its trace"
+    newest = done[-1].part
+    query, granularity = newest.query, newest.node.model.granularity
+    rows = reduce(DataFrame.unionByName, map(_rows_after, done))
+    rows = rows.withColumn(VERSION, F.lit(step.version).cast("bigint"))
+    if query.numbered:
+        rows = with_session_numbers(rows, query)
+    rows = rows.select(*map(column, newest.schema.names))
+    rows = rows.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)  # looked at twice
+    changes = changes_of_rewrite(work.cells(step.model), _states(rows, granularity))
+    found, scanned = _totals(done), sum(one.scanned for one in done)
+    outcome = Outcome(
+        model=step.model,
+        version=step.version,
+        trace=step.trace,
+        changes=changes,
+        whole=True,
+        receipt=fold_receipt(query, found, changes, _newly_entered(work, step, done), scanned),
+        left_out=_left_out(done),
+        quarantined=tuple(entry for one in done for entry in _entries_after(work, one)),
+    )
+    outcome = announce(outcome)
+    layout = Layout(FIRST, Granularity.MONTH)
+    snapshot = work.tables.create(step.model, rows, layout, work.stamp(step))
+    table = work.tables.read(step.model, snapshot)
+    assert outcome.receipt is not None, "its receipt is made above"
+    receipt = with_session_counts(work, step, table, replace(outcome.receipt, commits=1))
+    return replace(outcome, snapshot=snapshot, receipt=receipt)
+
+
+def _rows_after(one: _Done) -> DataFrame:
+    """All rows of a part after the step."""
+    if one.rows is not None:
+        return one.rows
+    stored = one.part.as_stored(one.part.restored(one.part.stored()))
+    if one.changed is None:
+        return stored
+    stay = stored.join(keys_to_delete(one.changed), [ID, FIRST], "left_anti")
+    return stay.unionByName(rows_to_insert(one.changed))
+
+
+def _entries_after(work: Work, one: _Done) -> Iterator[QuarantinedSession]:
+    """The sessions of a part that are in quarantine after the step."""
+    yield from one.entered
+    if one.part.kept:
+        gone = {*one.released, *(entry.key for entry in one.entered)}
+        for entry in work.ledger.quarantined(one.part.step.model):
+            if entry.start in one.part.ranges and entry.key not in gone:
+                yield entry
+
+
+def _totals(done: Sequence[_Done]) -> Totals:
+    return reduce(Totals.__add__, (one.found for one in done), Totals())
+
+
+def _newly_entered(work: Work, step: Step, done: Sequence[_Done]) -> int:
+    """How many sessions entered the quarantine."""
+    known = {entry.key for entry in work.ledger.quarantined(step.model)}
+    return len({entry.key for one in done for entry in one.entered} - known)
+
+
+def _left_out(done: Sequence[_Done]) -> int:
+    """How many events are in no session."""
+    return sum(
+        unassigned.unassigned_events(one.part.feed.now, one.part.query).count() for one in done
+    )
+
+
+def _more_left_out(done: Sequence[_Done]) -> int:
+    """By how many these have grown with the folds."""
+    return sum(unassigned.more_after_fold(one.part.feed, one.found.counts) for one in done)
+
+
+def _states(rows: DataFrame, granularity: Granularity | None) -> Iterator[CellState]:
+    """The states of a table's cells."""
+    stats = cell_stats(rows, F.col(FIRST), granularity, last=micros(F.col(LAST)))
+    for row in stats.collect():
+        cell = cell_of(row["cell"], granularity)
+        yield CellState(cell, row["rows"], content(row["hi"], row["lo"]), row["last"])

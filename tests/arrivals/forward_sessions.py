@@ -1,0 +1,188 @@
+"""
+Sessions whose definitions change forward-only: a shape, and plays that know the borders.
+
+The reference evaluates each version of the query over the events of its stretch alone, so that a
+border ends sessions, and puts the stretches together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tests.arrivals.dry import DryPlay
+from tests.arrivals.forward import ForwardPlay
+from tests.arrivals.shape import (
+    Rows,
+    Shape,
+    TableSpec,
+    day_of,
+    during,
+    model_file,
+    with_entries,
+)
+from tests.arrivals.shapes import FOLD
+from tests.reference import aggregates as agg
+from tests.reference.aggregates import Aggregate
+from tests.reference.tables import Ends, sessions
+from tests.reference.world import Row
+
+from infold.core.interval import HOUR, MINUTE, Granularity
+from infold.ledger.store import SqlLedger
+
+
+def _campaign(row: Row) -> Any:
+    return None if row["url"] in (None, "/") else row["url"]
+
+
+def _url_is_known(row: Row) -> bool:
+    return row["url"] is not None
+
+
+def _sessions(
+    front: str,
+    gap: int,
+    columns: Mapping[str, Aggregate],
+    ends: Ends | None = None,
+    where: str = "",
+) -> TableSpec:
+    listed = ", ".join(f"{one.sql} AS {name}" for name, one in columns.items())
+    keeps = _url_is_known if where else (lambda row: True)
+
+    def rows(given: Mapping[str, Rows]) -> Rows:
+        return sessions(
+            given["clicks"],
+            user="user_id",
+            time="event_ts",
+            key=("event_id",),
+            gap=gap,
+            aggregates=columns,
+            where=keeps,
+            ends=with_entries("sessions", given, ends),
+        )
+
+    text = model_file(
+        f"materialization: sessions\nforward_only: true\nsessions: {{user: user_id, {front}}}",
+        f"SELECT {listed} FROM clicks{where}",
+    )
+    COLUMNS[text] = tuple(columns)
+    return TableSpec(
+        "sessions",
+        text,
+        reads=("clicks",),
+        rows=rows,
+        sessions=True,
+        keeps=keeps,
+    )
+
+
+COLUMNS: dict[str, tuple[str, ...]] = {}
+"""The columns of the SELECT, by the text of a version."""
+
+_COUNT = {"events": agg.count()}
+_VERSIONS = (
+    _sessions("gap: 30 minutes", 30 * MINUTE, _COUNT),
+    _sessions(
+        "gap: 2 hours, cuts: {campaign: {columns: url, direct: [/]}}, max_length: 5 hours",
+        2 * HOUR,
+        {"entry": agg.first("url"), **_COUNT},
+        Ends(campaign=_campaign, most=5 * HOUR),
+    ),
+    _sessions(
+        "gap: 1 day, quarantine_after: 3 hours, keep: head",
+        24 * HOUR,
+        {"events": agg.count(), "entry": agg.last("url"), "amount": agg.total("amount")},
+        Ends(limit=3 * HOUR, head=True),
+        where=" WHERE url IS NOT NULL",
+    ),
+    _sessions(
+        "gap: 30 minutes, cuts: {midnight: Asia/Kolkata}",
+        30 * MINUTE,
+        {**_COUNT, "amount": agg.total("amount"), "entry": agg.least("url")},
+        Ends(zone="Asia/Kolkata"),
+    ),
+)
+
+
+def _by_day(given: Mapping[str, Rows]) -> Rows:
+    days = Counter(day_of(row["session_start"]) for row in given["sessions"])
+    return [{"day": day, "n": number} for day, number in days.items()]
+
+
+FORWARD_SESSIONS = Shape(
+    "forward_sessions",
+    sources=(FOLD.source("raw.clicks"),),
+    tables={
+        "clicks": FOLD.tables["clicks"][:1],
+        "sessions": _VERSIONS,
+        "by_day": (
+            TableSpec(
+                "by_day",
+                model_file(
+                    "materialization: table\ntimeseries: {event_time_column: session_start, "
+                    "partition_column: day, granularity: day}\nincremental: {}",
+                    "SELECT cast(session_start AS date) AS day, count(*) AS n FROM sessions "
+                    "GROUP BY 1",
+                ),
+                reads=("sessions",),
+                rows=_by_day,
+                cell="day",
+                granularity=Granularity.DAY,
+            ),
+        ),
+    },
+    windows=True,
+)
+
+
+@dataclass
+class ForwardSessionsPlay(ForwardPlay):
+    """A play in which a border ends sessions."""
+
+    def _by_parts(self, spec: TableSpec) -> Rows:
+        return [
+            row
+            for by, part in self._parts(spec.name)
+            if by.rows is not None
+            for row in by.rows(during(self.state, "clicks", part.parts[0]))
+        ]
+
+    def _evaluate(self, spec: TableSpec) -> Rows:
+        if spec.name != "sessions":
+            return super()._evaluate(spec)
+        trace = self._book().traces()[spec.name]
+        if trace.fingerprint == self.project[spec.name].fingerprint:
+            self._carry_out(spec)
+        columns = ("user_id", "session_start", "session_end", *self._columns())
+        return [{name: row.get(name) for name in columns} for row in self._by_parts(spec)]
+
+    def _columns(self) -> list[str]:
+        """The columns of the newest definition that is carried out."""
+        fixed = {"session_id", "user_id", "session_start", "session_end"}
+        newest = self.held["sessions"][-1][1]
+        return [name for name in COLUMNS[newest.text] if name not in fixed]
+
+    def _check_left_out(self, spec: TableSpec) -> None:
+        """The events that name nobody are counted by the definition in force at their time."""
+        expected = sum(
+            by.keeps(row) and row["user_id"] is None
+            for by, part in self._parts(spec.name)
+            for row in self.state["clicks"]
+            if row["event_ts"] in part
+        )
+        actual, _ = self._counts(spec.name)
+        if actual != expected:
+            self._fail(f"{spec.name}: {actual} rows are left out, expected {expected}")
+
+
+@dataclass
+class DryForwardSessions(ForwardSessionsPlay, DryPlay):
+    """The same without Spark."""
+
+    def _book(self) -> SqlLedger:
+        return self.ledger
+
+    def _check_left_out(self, spec: TableSpec) -> None:
+        """The engine here counts none."""
