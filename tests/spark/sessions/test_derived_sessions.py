@@ -89,7 +89,7 @@ AGGREGATES = (
 SUMS = {"avg(amount)": "sum(amount) / nullif(count(amount), 0)", "sum(page)": "avg(page)"}
 """What else follows from the same states."""
 MORE = (
-    "{0} IS NULL",
+    "isnull({0})",
     "concat('-', cast({0} AS string))",
     "coalesce(cast({0} AS string), '?')",
     "timestampdiff(SECOND, session_start, session_end)",
