@@ -1,4 +1,4 @@
-"""Sessions of a changed definition are changed where they may end elsewhere, in one step."""
+"""Stored sessions of a changed definition are changed in one step, by states or read again."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 from tests.planning.strips import EVENTS, SESSIONS, built, changed, project
 
-from infold.core.definition import Category, How, Redefinition
+from infold.core.definition import Category, Derivation, How, Redefinition
 from infold.core.interval import Ranges
 from infold.core.plan import Action, ModelObservation, Observations, Plan, PlanOptions
 from infold.core.trace import Cause, Pending, Trace
 from infold.planning.model_states import reads_nothing
 from infold.planning.planner import plan
-from infold.planning.refolds import REFOLDS
+from infold.planning.refolds import REFOLDS, STATES
 
 OLD = replace(SESSIONS, fingerprint="old")
 
@@ -60,6 +60,30 @@ def test_the_step() -> None:
     assert not reads_nothing(step)
 
 
+def derived() -> ModelObservation:
+    """The same, with a change that follows from stored states."""
+    found = Derivation((("session_id", "`session_id`"),), sessions=OLD.query)
+    return replace(observed(), redefined=replace(redefined(How.DERIVE), derivation=found))
+
+
+def test_the_step_by_states() -> None:
+    """It is like one that makes sessions again, and says that it reads no event."""
+    [step] = made(derived()).steps
+    [other] = made(observed()).steps
+
+    assert [(reason.cause, reason.detail) for reason in step.reasons] == [
+        (Cause.DEFINITION, STATES)
+    ]
+    assert step.derivation is not None
+    assert step == replace(
+        other,
+        action=Action.DERIVE,
+        reasons=step.reasons,
+        derivation=step.derivation,
+        stored_by=None,
+    )
+
+
 def test_what_comes_after_it() -> None:
     """A note says that what arrived since is built next."""
     [note] = made(observed()).notes
@@ -75,6 +99,8 @@ LEFT = (Pending(Cause.DEFINITION, Ranges.ever()),)
     [
         (replace(observed(), redefined=redefined(How.REBUILD)), PlanOptions()),
         (replace(observed(), redefined=None), PlanOptions()),
+        (derived(), PlanOptions(not_derived=frozenset({"sessions"}))),
+        (replace(observed(), redefined=redefined(How.DERIVE)), PlanOptions()),
         (observed(pending=LEFT), PlanOptions()),
         (mostly_new(), PlanOptions()),
         (observed(), PlanOptions(not_derived=frozenset({"sessions"}))),
@@ -87,7 +113,17 @@ LEFT = (Pending(Cause.DEFINITION, Ranges.ever()),)
             PlanOptions(),
         ),
     ],
-    ids=["no proof", "unknown", "mixed", "mostly new", "not exact", "restated", "dropped"],
+    ids=[
+        "no proof",
+        "unknown",
+        "other types",
+        "not told",
+        "mixed",
+        "mostly new",
+        "not exact",
+        "restated",
+        "dropped",
+    ],
 )
 def test_what_is_built(seen: ModelObservation, asked: PlanOptions) -> None:
     """Without a proof, or where most events are new anyway, all sessions are built."""
@@ -97,10 +133,11 @@ def test_what_is_built(seen: ModelObservation, asked: PlanOptions) -> None:
 
 
 @pytest.mark.parametrize("how", [How.REBUILD, How.DERIVE])
-def test_events_of_another_definition(how: How) -> None:
+@pytest.mark.parametrize("visits", [observed(), derived()], ids=["ends", "states"])
+def test_events_of_another_definition(how: How, visits: ModelObservation) -> None:
     """If the events are redefined too, the sessions are built."""
     change = Redefinition("events", Category.BREAKING, (), how, EVENTS, EVENTS)
-    seen = {"sessions": observed(), "events": replace(built(EVENTS), redefined=change)}
+    seen = {"sessions": visits, "events": replace(built(EVENTS), redefined=change)}
     made = plan(project(EVENTS, SESSIONS), Observations(0, seen))
     steps = {step.model: step for step in made.steps}
 

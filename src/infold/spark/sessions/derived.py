@@ -30,7 +30,7 @@ from infold.core.ports import Prepared
 from infold.core.project import Node
 from infold.core.queries import Output, SessionsQuery
 from infold.core.quoting import quoted
-from infold.core.record import Outcome, Receipt
+from infold.core.record import Outcome, QuarantinedSession, Receipt
 from infold.core.session_columns import FIRST, LAST, STATE
 from infold.core.trace import CellState, changes_of_rewrite
 from infold.spark.content import cell_of, cell_stats, column, content, micros, type_of
@@ -74,7 +74,7 @@ def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
     rows, before = found.rows(), work.cells(step.model)
     changes = changes_of_rewrite(before, _cells(rows, work.project[step.model]))
     stored, now = (sum(state.rows for state in before), sum(c.added for c in changes))
-    gone, left_out = _entries_and_left_out(work, step, found)
+    entries, left_out = _entries_and_left_out(work, step, found)
     receipt = Receipt(
         scanned=stored,
         written=now,
@@ -91,7 +91,7 @@ def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
         changes,
         whole=True,
         receipt=receipt,
-        released=gone,
+        quarantined=entries,
         left_out=left_out,
     )
     outcome = prepared(outcome)
@@ -128,19 +128,19 @@ def _cells(rows: DataFrame, node: Node) -> list[CellState]:
 
 def _entries_and_left_out(
     work: Work, step: Step, found: DerivedSessions
-) -> tuple[tuple[tuple[str, int], ...], int | None]:
+) -> tuple[tuple[QuarantinedSession, ...], int | None]:
     """
-    The entries of the quarantine whose owners are gone, and how many events have no owner now.
+    The entries of the quarantine whose owners stay, and how many events have no owner now.
 
     Events without an owner are all alike to a condition about the owner.
     """
+    entries = tuple(work.ledger.quarantined(step.model))
     left_out = work.ledger.left_out().get(step.model)
     if not found.where:
-        return (), left_out
-    entries = [one.key for one in work.ledger.quarantined(step.model)]
-    kept = found.kept_owners([*entries, _NOBODY])
-    gone = tuple(key for key in entries if key not in kept)
-    return gone, left_out if left_out is None or _NOBODY in kept else 0
+        return entries, left_out
+    kept = found.kept_owners([*(one.key for one in entries), _NOBODY])
+    stay = tuple(one for one in entries if one.key in kept)
+    return stay, left_out if left_out is None or _NOBODY in kept else 0
 
 
 @dataclass(frozen=True)
@@ -290,7 +290,7 @@ def _meaning(compiled: CompiledAggregates, part: StateColumn) -> str:
     """What a part is of events, in the words of the query."""
     arguments = dict(compiled.arguments)
     sql = compiled.events_sql(part)
-    return re.sub(r"\b__[xf]\d+\b", lambda name: f"({arguments[name[0]]})", sql)
+    return re.sub(r"\b__[xf]\d+\b", lambda name: f"({arguments.get(name[0], name[0])})", sql)
 
 
 def _is_told_by_value(type_: T.DataType) -> bool:
