@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from infold.core.model import Model, OnLoss, Source
+from infold.core.model import Kind, Model, OnLoss, Source
 from infold.core.project import Node
 from infold.core.quoting import quoted
 from infold.messages.errors import InfoldError, Spot
@@ -194,6 +194,16 @@ class Redefinition:
     """Of a change that is forward-only: cells before this instant keep their rows."""
     refused: InfoldError | None = None
     """Why it cannot be forward-only, though that is asked for."""
+
+    @property
+    def kept_if_derived(self) -> frozenset[str]:
+        """Of events: the columns that stay as they are, if the stored rows are those that stay."""
+        found = self.derivation
+        if found is None or found.where or self.after is None:
+            return frozenset()
+        if self.after.model.kind is not Kind.EVENTS:
+            return frozenset()
+        return frozenset(new.lower() for new, old in found.plain if new.lower() == old.lower())
 
 
 class Decides(StrEnum):
