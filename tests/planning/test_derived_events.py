@@ -215,6 +215,24 @@ def test_what_comes_after_it() -> None:
     assert "files that came, changed or went since are ingested" in made(more).notes[0]
 
 
+@pytest.mark.parametrize(
+    ("files", "models"),
+    [
+        ((file(1), file(2)), ["events"]),
+        ((file(1, dropped=1), file(2), file(3)), ["events", "sessions"]),
+        ((file(1, rows=90, dropped=1), file(2)), ["events", "sessions"]),
+    ],
+    ids=["derived", "copies", "built"],
+)
+def test_readers_of_columns_that_stay(files: tuple[IngestedFile, ...], models: list[str]) -> None:
+    """They are left alone, unless another copy of an event may have other values there."""
+    sessions = replace(built(SESSIONS), inputs_kept=frozenset({"events"}))
+    observed = Observations(0, {"events": seen(DROPPED, *files), "sessions": sessions})
+
+    found = plan(project(EVENTS, SESSIONS), observed)
+    assert [step.model for step in found.steps] == models
+
+
 def test_its_readers_follow() -> None:
     """Sessions wait for the events, and read at most their rows."""
     sessions = built(SESSIONS)

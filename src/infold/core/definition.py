@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from infold.core.model import Model, OnLoss, Source
+from infold.core.model import Kind, Model, OnLoss, Source
 from infold.core.project import Node
 from infold.core.queries import SessionsQuery
 from infold.core.quoting import quoted
@@ -216,6 +216,16 @@ class Redefinition:
     """Why it cannot be forward-only, though that is asked for."""
     events: SameEvents | None = None
     """Of an events model that was one before."""
+
+    @property
+    def kept_if_derived(self) -> frozenset[str]:
+        """Of events: the columns that stay as they are, if the stored rows are those that stay."""
+        found = self.derivation
+        if found is None or found.where or self.after is None:
+            return frozenset()
+        if self.after.model.kind is not Kind.EVENTS:
+            return frozenset()
+        return frozenset(new.lower() for new, old in found.plain if new.lower() == old.lower())
 
 
 class Decides(StrEnum):

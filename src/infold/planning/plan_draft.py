@@ -93,6 +93,9 @@ class PlanDraft:
         built = self.observed.models[step.model]
         before = [self.steps[diff.name] for diff in built.inputs if diff.name in self.steps]
         kept = step.model in model.inputs_kept and only_redefined(step, built)
+        change = built.redefined
+        if kept and change is not None and not change.columns_kept:  # see ``kept_if_derived``
+            kept = step.action is Action.DERIVE and not step.contested
         return kept and all(self.kept(built, one) for one in before)
 
     def make_step(

@@ -43,10 +43,11 @@ class InputChanges:
 
     def keeps(self, node: Node, name: str, change: Redefinition) -> bool:
         """Whether a changed definition is proven to keep all that a model reads of an input."""
-        if not change.columns_kept:
+        kept = change.columns_kept or change.kept_if_derived
+        if not kept:
             return False
         columns = self.columns(node.name, name)
-        return columns is not None and columns <= change.columns_kept
+        return columns is not None and columns <= kept
 
     def since(
         self,
