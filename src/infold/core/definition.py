@@ -142,7 +142,8 @@ class Derivation:
     """The names and expressions of the new columns, in their order."""
     where: tuple[str, ...] = ()
     grouped: frozenset[str] = frozenset()
-    read_by_value: frozenset[str] = frozenset()
+    read_by_value: frozenset[tuple[str, ...]] = frozenset()
+    """Columns, and fields of structs by the names of the column and of the fields."""
     stored: tuple[str, ...] = ()
     """All columns of the old definition."""
     added: frozenset[str] = frozenset()

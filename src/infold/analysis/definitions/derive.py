@@ -12,7 +12,7 @@ one value of one row. Everything else raises Doubt, and the table is built again
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from sqlglot.tokenizer_core import TokenType
 
@@ -21,12 +21,9 @@ from infold.analysis.definitions.clauses import Doubt, Range
 from infold.analysis.definitions.expressions import Terms
 from infold.analysis.definitions.meanings import Meaning
 from infold.analysis.definitions.places import Need
-from infold.analysis.definitions.row_words import FUNCTIONS, is_known_word
 from infold.analysis.definitions.selects import Select
-from infold.analysis.definitions.widened import cast_of, is_widened
-from infold.analysis.names.relation import Block, Table
-from infold.analysis.sql.functions import BUILT_IN
-from infold.analysis.sql.token_calls import closing_bracket
+from infold.analysis.definitions.stored_values import StoredValues
+from infold.analysis.names.relation import Block
 from infold.core.definition import Derivation
 from infold.core.model import Kind
 from infold.core.project import Node
@@ -115,18 +112,17 @@ def over_stored_rows(before: Meaning, after: Meaning, *, files: bool = False) ->
         _select(meaning, Canon(meaning.prints, letters=letters, renamed=meaning.renamed))
         for meaning in (before, after)
     )
-    stored = _Stored(old, new, before.node.columns)
+    stored = StoredValues(old, new, before.node.columns)
     columns = [(name, stored.known(at, files=files)) for at, name in enumerate(after.node.columns)]
     unknown = tuple(name for name, sql in columns if not sql)
     added = {key: _added(old.conditions(key), new.conditions(key)) for key in _CONDITIONS}
     if any(added.values()) and _has_window(new):
         raise Doubt
     where = [stored.condition(key, span) for key in _CONDITIONS for span in added[key].values()]
-    old_needs = {need for at in stored.used for need in old.output(at)[1]}
     new_needs: set[Need] = set()
     for at, (_, sql) in enumerate(columns):
         new_needs |= new.output(at)[1] if sql else set()
-    if old.source_rows(old_needs, {}) != new.source_rows(new_needs, added):
+    if old.source_rows(set(stored.needs), {}) != new.source_rows(new_needs, added):
         raise Doubt
     return Derivation(
         tuple(columns),
@@ -161,133 +157,3 @@ def _has_window(select: Select) -> bool:
         for start, stop in select.parts.items
         for at in range(start, stop)
     )
-
-
-@dataclass(slots=True)
-class _Stored:
-    """The outputs of the ``old`` SELECT as columns of its table, for what the ``new`` one says."""
-
-    old: Select
-    new: Select
-    names: tuple[str, ...]
-    used: set[int] = field(default_factory=set)
-    """The outputs that the new rows are made of."""
-    grouped: set[str] = field(default_factory=set)
-    read_by_value: set[str] = field(default_factory=set)
-    _places: dict[str, int] = field(init=False)
-    """The outputs by their forms."""
-    _casts: dict[str, list[tuple[str, int]]] = field(init=False)
-    """The outputs that are a CAST, with its type, by the forms of what they cast."""
-
-    def __post_init__(self) -> None:
-        every = range(len(self.names))
-        self._places = {self.old.output(at)[0]: at for at in reversed(every)}
-        self._casts = {}
-        for at in every:
-            if (span := self.old.written(at)) and (found := cast_of(self.old, span)):
-                form = self.old.expression(found[0], set())
-                self._casts.setdefault(form, []).append((found[1], at))
-
-    def output(self, at: int) -> str:
-        """An output of the new SELECT over stored columns."""
-        same = self._stored(self.new.output(at)[0])
-        if same is not None:
-            return quoted(same)
-        span = self.new.written(at)
-        if span is None:
-            raise Doubt
-        return self._widened(span) or self._rewritten(span, "", None)
-
-    def known(self, at: int, *, files: bool) -> str:
-        """The same; empty for one that is read from ``files``."""
-        before = set(self.used), set(self.read_by_value)
-        try:
-            return self.output(at)
-        except Doubt:
-            if not files:
-                raise
-            self.used, self.read_by_value = before
-            return ""
-
-    def _widened(self, span: Range) -> str:
-        """A CAST of a stored value to a wider type than it was cast to; empty if it is none."""
-        found = cast_of(self.new, span)
-        if found is None:
-            return ""
-        for type_, at in self._casts.get(self.new.expression(found[0], set()), ()):
-            if is_widened(type_, found[1]):
-                self.used.add(at)
-                return f"cast({quoted(self.names[at])} AS {found[1]})"
-        return ""
-
-    def condition(self, clause: str, span: Range) -> str:
-        """
-        A condition over stored columns.
-
-        One that chooses rows before they are grouped has to be about what they are grouped by: then
-        it chooses whole groups.
-        """
-        keys = self.new.grouped() if clause == "where" else None
-        if keys is not None and not isinstance(keys, list):
-            raise Doubt
-        return self._rewritten(span, clause, keys)
-
-    def _stored(self, form: str) -> str | None:
-        at = self._places.get(form)
-        if at is None:
-            return None
-        self.used.add(at)
-        return self.names[at]
-
-    def _rewritten(self, span: Range, clause: str, keys: Collection[str] | None) -> str:
-        """The text of an expression with stored columns in place of their values."""
-        start, stop = span
-        tokens, sql = self.new.block.text.tokens, self.new.block.text.sql
-        parts, behind, at = list[str](), tokens[start].start, start
-        while at < stop:
-            end = self._value(at, stop)
-            form = None if end is None else self.new.expression((at, end), set(), clause)
-            name = None if form is None else self._stored(form)
-            if end is not None and form is not None and name is not None:
-                if keys is not None:
-                    if form not in keys:
-                        raise Doubt
-                    self.grouped.add(name)
-                if not self._is_plain_column(at):
-                    self.read_by_value.add(name)
-                parts += [sql[behind : tokens[at].start], quoted(name)]
-                behind, at = tokens[end - 1].end + 1, end
-            elif self.new.column_at(at) is not None or not self._is_known(at):
-                raise Doubt
-            else:
-                at += 1
-        return "".join([*parts, sql[behind : tokens[stop - 1].end + 1]])
-
-    def _value(self, at: int, stop: int) -> int | None:
-        """The index behind a column or a call that begins at a token."""
-        tokens = self.new.block.text.tokens
-        column = self.new.column_at(at)
-        if column is not None:
-            return self.new.behind(column, at, stop)
-        if self.new.calls(at) not in BUILT_IN or is_known_word(tokens, at):
-            return None
-        if tokens[at - 1].token_type is TokenType.DOT:
-            return None
-        end = closing_bracket(tokens, at + 1) + 1
-        return end if end <= stop else None
-
-    def _is_known(self, at: int) -> bool:
-        """Whether a token computes one value of one row."""
-        function = self.new.calls(at)
-        if function and not is_known_word(self.new.block.text.tokens, at):
-            return function in FUNCTIONS and self.new.kind(at - 1) is not TokenType.DOT
-        return is_known_word(self.new.block.text.tokens, at)
-
-    def _is_plain_column(self, at: int) -> bool:
-        """Whether a column is one of a stored table: then it has the type that is stored."""
-        column = self.new.column_at(at)
-        origin = None if column is None else self.new.block.origins.get(column)
-        if origin is None or origin.fields:
-            return False
-        relation = origin.entry.relation
-        return isinstance(relation, Table) and relation.view is None

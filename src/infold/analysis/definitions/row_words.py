@@ -1,9 +1,9 @@
 """
 The words of expressions that compute one value of one row, by its values and their types alone.
 
-Aggregates, windows, generators, subqueries, lambdas, chance and clocks are none. Neither are
-functions that name fields by their arguments (``struct``) or whose last digits may differ between
-two processors (``sin``). What is not listed is not understood.
+Aggregates, windows, generators, subqueries, chance and clocks are none. Neither are functions whose
+last digits may differ between two processors (``sin``). ``struct_calls.py`` has lambdas, and the
+functions that name fields by their arguments (``struct``). What is not listed is not understood.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -111,6 +112,20 @@ class Select(Expressions):
     def column_at(self, at: int) -> exp.Column | None:
         """The column that a token begins."""
         return self._columns.get(self.block.text.tokens[at].start)
+
+    def column_of_field(self, at: int, clause: str) -> tuple[str, tuple[str, ...]] | None:
+        """The form of the column that a field at a token is of, and the fields; None if none."""
+        column = self.column_at(at)
+        origin = None if column is None else self.block.origins.get(column)
+        if column is None or origin is None or not origin.fields or clause not in ("", "where"):
+            return None
+        if self.block.aliases.get(column) is not None:
+            return None
+        names = [part.name for part in column.parts]
+        before = names[: len(names) - len(origin.fields)]
+        whole = replace(origin, fields=())
+        word = self._origin(whole, len(before) > 1, before, set())
+        return digest((word,)), tuple(names[len(before) :])
 
     def _generates(self) -> bool:
         """Whether an output makes several rows of one."""

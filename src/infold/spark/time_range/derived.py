@@ -198,5 +198,16 @@ def _as_given(found: Derivation, types: dict[str, T.DataType]) -> bool:
     return not any(
         contains_type(types[name.lower()], *_FLOATING) for name in found.grouped
     ) and not any(
-        contains_type(types[name.lower()], T.IntegerType) for name in found.read_by_value - kept
+        contains_type(_type_at(types, path), T.IntegerType)
+        for path in found.read_by_value
+        if path[0] not in kept
     )
+
+
+def _type_at(types: dict[str, T.DataType], path: tuple[str, ...]) -> T.DataType:
+    """The type of a column, or of a field within it."""
+    found = types[path[0].lower()]
+    for name in path[1:]:
+        assert isinstance(found, T.StructType), "only structs have fields"
+        found = found[name].dataType
+    return found
