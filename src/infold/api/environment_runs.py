@@ -15,7 +15,7 @@ from infold.api.recovering import finish_steps
 from infold.api.rows import coverage
 from infold.api.spark_sessions import engine
 from infold.core.definition_text import digest_of
-from infold.core.environment import checked_name
+from infold.core.environment import checked_name, command_of_run
 from infold.core.interval import Ranges
 from infold.core.model_names import with_model_names
 from infold.core.plan import Observations, Plan, PlanOptions
@@ -129,7 +129,7 @@ def run_environment(
     :func:`infold.api.run`; no table of an environment needs ``allow_refresh``.
     """
     del allow_refresh
-    command = f"run --env {checked_name(name)}"
+    command = command_of_run(checked_name(name))
     asked = replace(asked or PlanOptions(), jobs=jobs)
     request = Request(
         asked,
