@@ -12,8 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.arrivals.branches import BRANCHES
+from tests.arrivals.dry import Stored
 from tests.arrivals.environments import NAMES, Act, BranchPlay, acts
+from tests.arrivals.play import DifferenceError
 from tests.arrivals.programs import Op
+
+from infold.api import promoting
+from infold.messages.errors import InfoldError
 
 EXAMPLES = settings().max_examples
 
@@ -81,3 +86,21 @@ def test_an_environment_that_is_recorded_in_part_is_not_promoted(at: int) -> Non
         assert play.log[-1] == "  refused: environment-unfinished"
         play.act([Act(Op("env_run", IN_A)), Act(Op("promote", IN_A)), Act(Op("run", 0))])
         assert play.done["promote"] == 1
+
+
+def test_a_new_model_does_not_take_the_table_of_somebody_else() -> None:
+    """Where a table of another engine has a new model's name, nothing is promoted or built."""
+    with playing(manual=True) as play:
+        play.change_of("a", {"tops": 0})
+        play.act([Act(Op("env_run", IN_A))])
+        theirs = Stored({7: []})
+        play.memory.tables["tops"] = theirs
+
+        with pytest.raises(InfoldError) as refused:
+            promoting.find_promotion(play.project, "a")
+        assert refused.value.slug == "table-name-taken"
+        play.change_of("", {"tops": 0})
+        with pytest.raises(DifferenceError, match="table-name-taken"):
+            play.act([Act(Op("apply", 2))])
+        assert play.memory.tables["tops"] is theirs
+        assert theirs.snapshots == {7: []}
