@@ -28,6 +28,7 @@ from tests.arrivals.shape import (
     entries_key,
     project_file,
 )
+from tests.reference.tables import Deduplicated
 from tests.reference.world import Record, Row, frozen
 
 from infold import api
@@ -43,7 +44,7 @@ from infold.core.project import Node, Project
 from infold.core.record import Outcome, Receipt
 from infold.core.report import RunResult
 from infold.core.stored_table import TableMetadata
-from infold.core.trace import UNKNOWN, CellChange, signed
+from infold.core.trace import UNKNOWN, CellChange, CellState, signed
 from infold.core.type_changes import Type
 from infold.declare.definitions import definitions_of
 from infold.inspecting.as_built import Stretches, project_as_built
@@ -62,6 +63,7 @@ class Stored:
 
     snapshots: dict[int, Rows] = field(default_factory=dict)
     steps: dict[str, int] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
 
 
 @dataclass
@@ -69,6 +71,8 @@ class Memory:
     """Tables in memory, as the runner sees stored ones (``ports.Lake``)."""
 
     tables: dict[str, Stored] = field(default_factory=lambda: defaultdict(Stored))
+    commits: int = 0
+    """Snapshots are numbered through all tables, as tables may exchange their names."""
 
     def moved_tables(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
         """Tables that have another newest snapshot than known."""
@@ -99,13 +103,15 @@ class Memory:
             table, self._location(table) or "", max(found.snapshots), dict(found.steps)
         )
 
-    def commit(self, table: str, step: str, rows: Rows) -> int:
+    def commit(self, table: str, step: str, rows: Rows, columns: Sequence[str]) -> int:
         """Another snapshot."""
         write_points.point(f"table {table}: before commit")
         found = self.tables[table]
-        number = len(found.snapshots) + 1
+        self.commits += 1
+        number = self.commits
         found.snapshots[number] = rows
         found.steps[step] = number
+        found.columns = tuple(columns)
         write_points.point(f"table {table}: after commit")
         return number
 
@@ -162,6 +168,8 @@ class DryEngine:
     def carry_out(self, step: Step, step_id: str, prepared: Prepared) -> Outcome:
         """The step's rows, compared cell by cell with those before, and one commit."""
         node = self.project[step.model]
+        if step.action is Action.REBUCKET:
+            return prepared(self._rebucketed(node, step))
         table = table_name(step.model)
         memory = self.play.memory
         stored = memory.tables.get(table)
@@ -203,8 +211,28 @@ class DryEngine:
         assert counted == len(now), "the ledger lost count"
         if node.model.kind is Kind.INCREMENTAL_TABLE and column is not None and not build:
             after = _clamped(column, step, now, after)
-        snapshot = memory.commit(table, step_id, after) if outcome.committed else None
+        snapshot = None
+        if outcome.committed:
+            snapshot = memory.commit(table, step_id, after, node.columns)
         return replace(outcome, snapshot=snapshot)
+
+    def _rebucketed(self, node: Node, step: Step) -> Outcome:
+        """The states of the new cells; no row is written, and there is no version."""
+        assert step.trace is not None
+        states = tuple(
+            CellState(cell, len(rows), signed(sum(map(_hash, rows))))
+            for cell, rows in sorted(_cells(node, self._known(step.model)).items())
+        )
+        return Outcome(step.model, step.version, step.trace, committed=False, cells=states)
+
+    def spec(self, name: str) -> TableSpec:
+        """The definition of one of the project's models."""
+        return self.play.spec(name)
+
+    def read_as(self, name: str, read: str) -> str:
+        """The project's name for what a model of it reads."""
+        del name
+        return read
 
     def _known(self, model: str) -> Rows:
         """A table as the ledger knows it: without a commit that a dead run did not record."""
@@ -215,24 +243,24 @@ class DryEngine:
 
     def _evaluated(self, step: Step, name: str) -> Rows:
         """A table's rows by its definitions in force, over the versions that the step reads."""
-        spec = self.play.spec(name)
+        spec = self.spec(name)
         earlier = step.trace.earlier if step.trace and name == step.model else ()
         held = Ranges.of(part for one in earlier for part in one.cells)
         if spec.sessions and earlier:
-            return self._sessions_in_force(step, spec)
-        found = self._rows_by(step, spec)
+            return self._sessions_in_force(step, name, spec)
+        found = self._rows_by(step, name, spec)
         if not earlier:
             return found
         assert spec.cell is not None
         found = [row for row in found if cell_start(row[spec.cell]) not in held]
         for one in earlier:
             [kept] = self.ledger.definitions([one.definition]).values()
-            rows = self._rows_by(step, self.play.shape.by_query(name, kept.sql))
+            rows = self._rows_by(step, name, self.play.shape.by_query(spec.name, kept.sql))
             found += [row for row in rows if cell_start(row[spec.cell]) in one.cells]
         columns = self.project[name].columns
         return [{column: row.get(column) for column in columns} for row in found]
 
-    def _sessions_in_force(self, step: Step, spec: TableSpec) -> Rows:
+    def _sessions_in_force(self, step: Step, name: str, spec: TableSpec) -> Rows:
         """Sessions by their definitions in force: each over the events of its stretch alone."""
         assert step.trace is not None
         parts = [(spec, part) for part in Ranges.ever() - step.trace.earlier_ranges]
@@ -240,22 +268,21 @@ class DryEngine:
             [kept] = self.ledger.definitions([one.definition]).values()
             by = self.play.shape.by_query(spec.name, kept.sql)
             parts += [(by, part) for part in one.cells]
-        columns = [name for name in self.project[spec.name].columns if name != "session_id"]
+        columns = [one for one in self.project[name].columns if one != "session_id"]
         return [
             {column: row.get(column) for column in columns}
             for by, part in parts
-            for row in self._rows_by(step, by, part)
+            for row in self._rows_by(step, name, by, part)
         ]
 
-    def _rows_by(self, step: Step, spec: TableSpec, times: Interval = EVER) -> Rows:
+    def _rows_by(self, step: Step, name: str, spec: TableSpec, times: Interval = EVER) -> Rows:
         """A table's rows by one of its definitions, over the events of some time."""
-        name = spec.name
         assert spec.rows is not None
-        given = {read: self._input(step, read) for read in spec.reads}
+        given = {read: self._input(step, self.read_as(name, read)) for read in spec.reads}
         if times != EVER:
             given = dict(during(given, spec.reads[0], times))
         applied = step.trace.applied_entry if step.trace else 0
-        given[entries_key(name)] = [
+        given[entries_key(spec.name)] = [
             {"of": one.owner, "held": one.in_quarantine, "start": one.start, "end": one.end}
             for one in self.ledger.entries(name)
             if one.number <= applied
@@ -263,7 +290,7 @@ class DryEngine:
         return spec.rows(given)
 
     def _input(self, step: Step, name: str) -> Rows:
-        if self.play.spec(name).view:
+        if self.spec(name).view:
             return self._evaluated(step, name)
         return self._at(name, step.inputs[name][1])
 
@@ -276,7 +303,7 @@ class DryEngine:
     def _ingested(self, node: Node, step: Step) -> tuple[Rows, FilesOutcome]:
         """All rows of the files that are taken in afterwards, and what the ledger keeps of them."""
         diff = step.files if step.files is not None else FileDiff("")
-        spec = self.play.spec(step.model)
+        spec = self.spec(step.model)
         ids = self.ledger.register_files(diff.source, diff.new)
         gone = {file.path for file in diff.removed}
         due = {file.path for file in diff.come_due}
@@ -297,7 +324,7 @@ class DryEngine:
         rows = usable_rows(spec, records, source.rules, diff.as_of).rows
         removed = tuple(held[path].id for path in gone if path in held)
         outcome = FilesOutcome(diff.source, tuple(taken), removed)
-        return (spec.best(rows).rows() if spec.best else rows), outcome
+        return (chosen_rows(spec.best(rows)) if spec.best else rows), outcome
 
     def _taken(self, spec: TableSpec, path: str, id_: int, as_of: int) -> IngestedFile:
         source = self.play.shape.source(spec.source or "")
@@ -347,6 +374,11 @@ class DryEngine:
                     change = _added_only(change)
                 changes.append(change)
         return tuple(changes)
+
+
+def chosen_rows(found: Deduplicated) -> Rows:
+    """One row for each event; which of equally preferred copies follows from their content."""
+    return found.rows(min(copies, key=_hash) for copies in found.groups.values())
 
 
 def _clamped(column: str, step: Step, before: Rows, after: Rows) -> Rows:

@@ -190,7 +190,11 @@ class MemoryLedger:
         return tuple(sorted(found, key=lambda step: (order[step.run], step.seq)))
 
     def runs(
-        self, limit: int = 10, model: str | None = None, run: str | None = None
+        self,
+        limit: int = 10,
+        model: str | None = None,
+        run: str | None = None,
+        command: str | None = None,
     ) -> Sequence[RunRecord]:
         """Past runs with their steps, newest first."""
         found = []
@@ -202,6 +206,8 @@ class MemoryLedger:
                 )
             )
             if run is not None and entry.id != run:
+                continue
+            if command is not None and entry.command != command:
                 continue
             if model is not None and all(step.model != model for step in steps):
                 continue

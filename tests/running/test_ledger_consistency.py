@@ -4,6 +4,7 @@ ledger.
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -206,3 +207,27 @@ class TestOtherProject:
         assert code == 3
         assert "this ledger is of the project shop, and this project is store" in text
         assert set(api.ledger(wrong).traces()) == set(NAMES)
+
+
+@pytest.mark.parametrize(
+    "snapshots", [[], [{"snapshot-id": 7, "summary": {"operation": "append"}}]]
+)
+def test_a_table_of_somebody_else_has_the_name(
+    tmp_path: Path, snapshots: list[dict[str, object]]
+) -> None:
+    """A table that infold never committed to, empty or not, is neither replaced nor dropped."""
+    shop = stand_up(tmp_path / "shop")
+    write(shop.root, {**SHOP, "infold.yml": INFOLD, "models/extra.sql": SHOP["models/daily.sql"]})
+    shop = api.open_project(shop.root)
+    put(shop, "extra", "mine", 7)
+    metadata = shop.warehouse / shop.name / "extra" / "metadata" / "1.metadata.json"
+    theirs = json.dumps({"snapshots": snapshots, "current-snapshot-id": 7 if snapshots else -1})
+    metadata.write_text(theirs, encoding="utf-8")
+
+    code, printed = infold(shop, "plan")
+
+    assert (code, "table-name-taken: extra was never built" in printed) == (1, True), printed
+    assert "extra" in api.observe_all(shop).refused
+    assert api.forgettable(shop, ["extra"]) == ((), ("extra",))
+    assert "extra" not in api.teardown(shop).models
+    assert metadata.read_text(encoding="utf-8") == theirs

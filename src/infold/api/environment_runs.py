@@ -11,10 +11,11 @@ from functools import partial
 from infold.api.asked import with_chosen
 from infold.api.environments import ShownByName, observer_of
 from infold.api.opening import lake, ledger, now
+from infold.api.recovering import finish_steps
 from infold.api.rows import coverage
 from infold.api.spark_sessions import engine
 from infold.core.definition_text import digest_of
-from infold.core.environment import checked_name
+from infold.core.environment import checked_name, command_of_run
 from infold.core.interval import Ranges
 from infold.core.model_names import with_model_names
 from infold.core.plan import Observations, Plan, PlanOptions
@@ -128,7 +129,7 @@ def run_environment(
     :func:`infold.api.run`; no table of an environment needs ``allow_refresh``.
     """
     del allow_refresh
-    command = f"run --env {checked_name(name)}"
+    command = command_of_run(checked_name(name))
     asked = replace(asked or PlanOptions(), jobs=jobs)
     request = Request(
         asked,
@@ -139,6 +140,8 @@ def run_environment(
         fail_fast=fail_fast,
         allow_removals=allow_removals,
     )
+    refuse_other_project(declared, ledger(declared))
+    finish_steps(declared, wait)
     results: list[RunResult] = []
     shown = progress or SilentProgress()
     level = _Level(declared, name, request, shown, select, exclude, as_of)
@@ -227,10 +230,11 @@ def _record(found: Variant, book: Ledger) -> Mapping[str, str]:
     name, at = found.project.environment, now()
     digests = {model: digest_of(one) for model, one in found.definitions.items()}
     by_digest = {digests[model]: one for model, one in found.definitions.items()}
-    book.keep_definitions(by_digest, digests, {}, environment=name)
     lifetime = found.declared.target.environment_ttl
     known = book.environments().get(name)
+    # First of all that it is not built: nobody may promote it by definitions that nothing is of.
     book.put_environment(recorded(found, known, _user(), at, lifetime))
+    book.keep_definitions(by_digest, digests, {}, environment=name)
     for model, key in found.own.items():  # entries made by hand hold in the environment too
         have = len(book.entries(key))
         if missing := book.entries(model)[have:]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from infold.api.dropping import dropper
@@ -11,23 +11,35 @@ from infold.api.opening import lake, ledger, now, observer
 from infold.api.rows import show
 from infold.api.states import states
 from infold.api.verifying import verify_models
-from infold.core.environment import Environment, EnvironmentSize, checked_name, set_aside_of
+from infold.core.environment import (
+    Environment,
+    EnvironmentSize,
+    checked_name,
+    command_of_run,
+    model_of_key,
+    set_aside_of,
+)
+from infold.core.interval import Interval
 from infold.core.model import table_name
 from infold.core.model_names import with_model_names
 from infold.core.plan import PlanOptions
 from infold.core.progress import Progress, SilentProgress
 from infold.core.project import Project
-from infold.core.record import Receipt
-from infold.core.report import ModelStatus, VerificationReport
+from infold.core.record import Receipt, RunRecord
+from infold.core.report import Explanation, ModelStatus, VerificationReport
 from infold.core.table_diff import EnvironmentDiff, TableDiff
 from infold.inspecting.environments import Variant, stored_variant
-from infold.messages import environment_errors
+from infold.messages import command_errors, environment_errors
 from infold.planning.selection import select_models
 from infold.running.ledger_consistency import refuse_other_project
 from infold.running.observe import Observer
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+_MOST_RUNS = 1_000
+"""In how many runs of an environment those of one model are looked for."""
 
 
 def observer_of(
@@ -149,6 +161,52 @@ def environment_status(
     known = states(found.project, looking, PlanOptions(selected=frozenset(found.own.values())))
     own = tuple(entry for entry in known if entry.model in found.models)
     return with_model_names((found.project, own), found.models)
+
+
+def explain_environment(
+    declared: Project,
+    name: str,
+    model: str,
+    cell: Interval | None = None,
+    as_of: int | None = None,
+) -> Explanation:
+    """
+    Everything that is known about a model in an environment, or about one cell of it.
+
+    Of a table of its own it is what the environment's next run would do, and why. A table that it
+    has not is production's, and is explained as that.
+    """
+    from infold.inspecting.explain import explain
+
+    found = stored(declared, name)
+    project, key = project_of(found, model)
+    if key not in project:
+        raise command_errors.unknown_model(model, [*found.own, *(n.name for n in project)])
+    if project is not found.project:
+        shared = (("table", f"production's: {name} has none of its own"),)
+        explained = explain(observer(project, as_of, estimate=True), key, cell)
+        return replace(explained, applied=None, notes=(*shared, *explained.notes))
+    explained = explain(observer_of(found, as_of, estimate=True), key, cell)
+    shown = with_model_names(explained, found.models)
+    return replace(shown, sql=found.declared[model].model.sql)
+
+
+def environment_history(
+    declared: Project, name: str, limit: int = 10, model: str | None = None
+) -> Sequence[RunRecord]:
+    """The runs of an environment, newest first; with ``model`` those that built its table of it."""
+    find_environment(declared, name)
+    most = limit if model is None else _MOST_RUNS
+    runs = ledger(declared).runs(most, command=command_of_run(name))
+    named = [
+        replace(
+            run, steps=tuple(replace(step, model=model_of_key(step.model)) for step in run.steps)
+        )
+        for run in runs
+    ]
+    return [run for run in named if model is None or any(s.model == model for s in run.steps)][
+        :limit
+    ]
 
 
 def list_environments(project: Project) -> tuple[EnvironmentSize, ...]:

@@ -8,6 +8,7 @@ from infold.api.asked import refuse_unknown_allowed
 from infold.api.dropping import dropper
 from infold.api.environments import stored
 from infold.api.opening import ledger
+from infold.api.recovering import finish_exchange
 from infold.core.plan import PlanOptions
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
@@ -23,7 +24,7 @@ def find_promotion(
     project: Project, name: str, *, allow_destructive: Collection[str] = ()
 ) -> Exchange:
     """
-    What :func:`promote` would do; nothing is written.
+    What :func:`promote` would do; nothing is written, but what a dead exchange left is finished.
 
     Raises ``destructive_change`` where readers of a table would lose something, but for those of
     the models that are allowed to.
@@ -48,7 +49,7 @@ def promote(
 
 
 def find_rollback(project: Project) -> Exchange:
-    """What :func:`rollback` would do; nothing is written."""
+    """What :func:`rollback` would do; nothing is written, but a dead exchange is finished."""
     return _found(project, _rollback(project))
 
 
@@ -74,11 +75,14 @@ def _rollback(project: Project) -> Find:
 
 def _found(project: Project, find: Find) -> Exchange:
     refuse_other_project(project, ledger(project))
+    finish_exchange(project)
     outside = dropper(project)
     return find(outside.ledger, outside.lake)
 
 
 def _carry_out(project: Project, shown: Exchange, find: Find, wait: float) -> None:
+    if not shown.changes:
+        return  # a swap of nothing would hide the one before it from a rollback
     by = dropper(project)
 
     def swap() -> Swap:

@@ -1,4 +1,4 @@
-"""Finishes an exchange of tables that a dead command began, before a run reads its definitions."""
+"""Finishes what a dead command began, before another one decides what there is to do."""
 
 from __future__ import annotations
 
@@ -18,7 +18,20 @@ def after_exchange(project: Project, wait: float) -> Project:
     """
     if project.target.apply is not Apply.MANUAL or project.applies:
         return project
-    if not any(is_swap(step) for step in ledger(project).unfinished()):
+    if not finish_exchange(project, wait):
         return project
-    dropper(project).recover(wait)
     return open_project(project.root, project.target.name)
+
+
+def finish_exchange(project: Project, wait: float = 0.0) -> bool:
+    """Finish or forget an exchange of tables that a dead command began; whether there was one."""
+    found = any(is_swap(step) for step in ledger(project).unfinished())
+    if found:
+        dropper(project).recover(wait)
+    return found
+
+
+def finish_steps(project: Project, wait: float = 0.0) -> None:
+    """Finish or forget whatever a dead command left: what an environment shares follows from it."""
+    if ledger(project).unfinished():
+        dropper(project).recover(wait)

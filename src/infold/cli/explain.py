@@ -25,8 +25,16 @@ SESSION = "session"
     help="List a session's events with Spark where nothing else can; it starts Spark.",
 )
 @shared_options.as_of
+@shared_options.env
 @shared_options.as_json
-def command(model: str, cell: str | None, deep: bool, as_of: str | None, as_json: bool) -> None:
+def command(
+    model: str,
+    cell: str | None,
+    deep: bool,
+    as_of: str | None,
+    env: str | None,
+    as_json: bool,
+) -> None:
     """
     Explain MODEL, the CELL of it with a date or time, or the session ID.
 
@@ -35,6 +43,8 @@ def command(model: str, cell: str | None, deep: bool, as_of: str | None, as_json
 
     `infold explain session ID` shows a session's history: what brought its events, and which run
     created, extended, merged or split it. A sessions model in place of `session` looks only there.
+
+    With --env, a model is explained as that environment has it: its own table, or production's.
     """
     from infold import api
     from infold.messages import command_errors
@@ -42,9 +52,16 @@ def command(model: str, cell: str | None, deep: bool, as_of: str | None, as_json
     from infold.render import json_shapes
     from infold.render.explain import explain_screen
 
-    project = shared_options.opened()
+    name = shared_options.existing_environment(env)
+    project = shared_options.opened(declared=name is not None)
+    if name is not None:
+        from infold.api.environments import explain_environment, stored
+
+        project = stored(project, name).declared
     id_, only = _session_asked_for(project, model, cell)
     if id_ is not None:
+        if name is not None:
+            raise click.UsageError("--env is for models and their cells, not for sessions.")
         _print_history(project, id_, only, deep, as_json)
         return
     if deep:
@@ -56,7 +73,11 @@ def command(model: str, cell: str | None, deep: bool, as_of: str | None, as_json
     chosen = granularity.cell(at) if granularity is not None and at is not None else None
     if cell is not None and chosen is None:
         raise command_errors.not_a_cell(model=model, text=cell)
-    explained = api.explain(project, model, chosen, requested_window.parse_as_of(as_of))
+    instant = requested_window.parse_as_of(as_of)
+    if name is None:
+        explained = api.explain(project, model, chosen, instant)
+    else:
+        explained = explain_environment(project, name, model, chosen, instant)
     if as_json:
         print_json(json_shapes.explanation(explained))
     else:

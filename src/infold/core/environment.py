@@ -19,6 +19,7 @@ PRODUCTION = ""
 """The environment of the tables that everybody reads."""
 
 
+_KEY = re.compile(r"(?P<model>.+)__[0-9a-f]{8,64}\Z")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}\Z")
 
 
@@ -27,6 +28,17 @@ def checked_name(name: str) -> str:
     if not _NAME.match(name):
         raise environment_errors.bad_environment_name(name=repr(name))
     return name
+
+
+def command_of_run(environment: str) -> str:
+    """The command of an environment's runs, as the history of runs has it."""
+    return f"run --env {environment}"
+
+
+def model_of_key(key: str) -> str:
+    """The model of the table of an environment; any other name as it is."""
+    found = _KEY.match(key)
+    return found.group("model") if found else key
 
 
 def set_aside_of(environment: str) -> str:

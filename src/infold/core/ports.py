@@ -119,7 +119,11 @@ class Ledger(SwapRecords, Protocol):
         """What arrived when and for which cells, newest first."""
 
     def runs(
-        self, limit: int = 10, model: str | None = None, run: str | None = None
+        self,
+        limit: int = 10,
+        model: str | None = None,
+        run: str | None = None,
+        command: str | None = None,
     ) -> Sequence[RunRecord]:
         """Past runs with their steps, newest first; failed and died ones too."""
 

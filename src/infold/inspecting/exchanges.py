@@ -13,7 +13,7 @@ from infold.core.record import FILES
 from infold.core.swap import SwappedTable
 from infold.core.trace import CellChange, CellState, changes_of_rewrite
 from infold.core.unchanged import changes_of_columns
-from infold.messages import promote_errors
+from infold.messages import mismatches, promote_errors
 from infold.messages.errors import InfoldErrors
 from infold.running.read_columns import ReadColumns
 from infold.running.table_keys import table_keys
@@ -68,6 +68,13 @@ def lost_file(ledger: Ledger, lake: Lake, table: str) -> str:
     if lake.file_list_id(table) == ledger.locations().get(FILES.format(table)):
         return ""
     return next(iter(lake.lost_files(table)), "")
+
+
+def refuse_taken(ledger: Ledger, lake: Lake, model: str) -> None:
+    """Raise ``table_name_taken`` where a new model's name is that of somebody else's table."""
+    found = lake.metadata(table_name(model))
+    if found is not None and not found.steps and model not in ledger.newest_versions():
+        raise mismatches.table_name_taken(model=model, table=found.table, location=found.location)
 
 
 def _differences(ledger: Ledger, one: SwappedTable) -> Sequence[CellChange]:

@@ -25,6 +25,7 @@ from infold.inspecting.exchanges import (
     lost_file,
     readers_that_follow,
     refuse_misfits,
+    refuse_taken,
 )
 from infold.inspecting.own_models import changed_models
 from infold.inspecting.unchanged_by_proof import UnchangedColumns
@@ -39,9 +40,9 @@ def promotion(
     """
     What promoting an environment would exchange; ``found`` is what it was run by.
 
-    Raises ``environment_unfinished``, ``production_moved``, ``promote_incomplete``, or
-    ``destructive_change`` where tables of production that are not ``allowed`` to would lose
-    something.
+    Raises ``environment_unfinished``, ``production_moved``, ``promote_incomplete``,
+    ``table_name_taken``, or ``destructive_change`` where tables of production that are not
+    ``allowed`` to would lose something.
     """
     environment = ledger.environments()[name]
     if unfinished := [*_unfinished(found, environment, ledger, lake)]:
@@ -136,6 +137,7 @@ def _behind(trace: Trace, ledger: Ledger, among: Container[str]) -> Iterator[str
 def _swapped(
     model: str, key: str, ledger: Ledger, lake: Lake, kept: UnchangedColumns
 ) -> SwappedTable:
+    refuse_taken(ledger, lake, model)
     there = lake.location(table_name(model))
     known = there is not None or model in ledger.traces()
     return SwappedTable(

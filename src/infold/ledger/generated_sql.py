@@ -553,6 +553,11 @@ SQL: dict[str, str] = {
         "runs.finished_at, runs.detail, runs.receipt, runs.error FROM runs ORDER BY runs.number "
         "DESC LIMIT :limit OFFSET 0"
     ),
+    "runs_of_command": (
+        "SELECT runs.id, runs.number, runs.command, runs.state, runs.as_of, runs.started_at, "
+        "runs.finished_at, runs.detail, runs.receipt, runs.error FROM runs WHERE runs.command = "
+        ":command ORDER BY runs.number DESC LIMIT :limit OFFSET 0"
+    ),
     "runs_of_model": (
         "SELECT runs.id, runs.number, runs.command, runs.state, runs.as_of, runs.started_at, "
         "runs.finished_at, runs.detail, runs.receipt, runs.error FROM runs WHERE EXISTS (SELECT "

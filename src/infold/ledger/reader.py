@@ -71,16 +71,23 @@ class SqlLedgerReader:
             return tuple(_step_of(row) for row in query.all("unfinished", run=self._run))
 
     def runs(
-        self, limit: int = 10, model: str | None = None, run: str | None = None
+        self,
+        limit: int = 10,
+        model: str | None = None,
+        run: str | None = None,
+        command: str | None = None,
     ) -> Sequence[RunRecord]:
         """
-        Past runs with their steps, newest first; those with a step of ``model``, or one ``run``.
+        Past runs with their steps, newest first: those with a step of ``model``, one ``run``, or
+        those of a ``command``.
 
         The outcome of a step that is done comes without changes and files: ask ``changes``.
         """
         with self._database.read() as query:
             if run is not None:
                 rows = query.all("run", id=run)
+            elif command is not None:
+                rows = query.all("runs_of_command", command=command, limit=limit)
             elif model is not None:
                 rows = query.all("runs_of_model", model=model, limit=limit)
             else:

@@ -119,6 +119,7 @@ def _runs() -> dict[str, ClauseElement]:
         "run": _where(s.runs, "id"),
         "runs": newest,
         "runs_of_model": newest.where(with_model),
+        "runs_of_command": newest.where(s.runs.c.command == bindparam("command")),
     }
 
 

@@ -52,6 +52,16 @@ def tables_behind(ledger: str, tables: Sequence[tuple[str, str]]) -> InfoldError
     )
 
 
+# Nobody may overwrite it: infold has not one commit in it.
+table_name_taken = Message(
+    "table-name-taken",
+    "{model} was never built, and the name of its table is taken by one that infold did not make",
+    {"table": "{table}", "metadata": "{location}"},
+    "That table was left alone, and so is what reads {model}. Rename or drop it with what made it, "
+    "or call the model something else.",
+    exit_code=ExitCode.REFUSED,
+)
+
 other_warehouse = Message(
     "other-warehouse",
     "this ledger tells of tables in the warehouse {found}, and the target {target} has {warehouse}",

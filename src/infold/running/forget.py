@@ -144,7 +144,9 @@ class Dropper:
             raise run_errors.protected(self.project.target.name, what, found)
 
     def _has_table(self, name: str) -> bool:
-        return self.lake.metadata(table_name(name)) is not None
+        """Whether there is a table that infold made: others with the name of a model stay."""
+        found = self.lake.metadata(table_name(name))
+        return found is not None and bool(found.steps)
 
     @contextmanager
     def _locked_run(self, command: str, wait: float, *, last: bool = False) -> Iterator[str]:

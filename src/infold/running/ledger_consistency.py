@@ -57,7 +57,7 @@ def foreign_tables(
     Check the tables that moved since the ledger last saw them, and those it never saw.
 
     Raises ``mismatches.ledger_behind`` or ``mismatches.tables_behind``. Returns the models with a
-    table that somebody else wrote, or that cannot be checked, each with the error.
+    table that somebody else made or wrote, or that cannot be checked, each with the error.
     """
     found, refused = _tables_to_check(project, ledger, lake, heads, moved)
     known = ledger.step_models(step for head in found.values() for step in head.steps)
@@ -67,7 +67,11 @@ def foreign_tables(
         raise mismatches.ledger_behind(_ledger_url(project), newer, empty=not heads)
     older = []
     for name, head in found.items():
-        if head.foreign is not None:
+        if name not in heads and not head.steps:
+            refused[name] = mismatches.table_name_taken(
+                model=name, table=head.table, location=head.location
+            )
+        elif head.foreign is not None:
             refused[name] = run_errors.foreign_write(head.table, head.foreign)
         elif name in heads and _lacks_version(heads[name], head):
             last = [*head.steps][-1]

@@ -1,0 +1,822 @@
+"""
+Environments, promotes and rollbacks between arrivals, without Spark: the program's own commands.
+
+Everything above the engine and the storage is real (``infold.api``); these two are as in ``dry``,
+and tables can change their names. After each operation two oracles are asked. What a trace claims
+is evaluated: the rows of the definition that it names, over the versions and files that it names.
+So nothing is believed that a command left behind, whoever died. And after a complete run, of
+production or of an environment, each table equals its definition over all that is in the files.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+from hypothesis import strategies as st
+from tests.arrivals.branches import ABSENT, BRANCHES, FIRST, OPTIONAL
+from tests.arrivals.dry import DryEngine, DryPlay, Memory, Stored, chosen_rows
+from tests.arrivals.play import usable_rows
+from tests.arrivals.programs import ARRIVALS, Op
+from tests.arrivals.shape import (
+    Rows,
+    SourceSpec,
+    TableSpec,
+    cell_start,
+    entries_key,
+    project_file,
+)
+from tests.crash.scenario import living
+from tests.reference.compare import difference
+from tests.reference.world import Record
+
+from infold import api
+from infold.api import environment_runs, environments, promoting
+from infold.core import write_points
+from infold.core.definition import Definition
+from infold.core.interval import HOUR
+from infold.core.manual_entry import ManualEntry
+from infold.core.model import table_name
+from infold.core.plan import Plan, PlanOptions
+from infold.core.project import Node, Project
+from infold.core.report import RunFailed, RunResult
+from infold.core.swap import Renaming
+from infold.core.trace import UNKNOWN, Trace
+from infold.ledger.store import SqlLedger
+from infold.messages.errors import InfoldError, InfoldErrors
+from infold.running.observe import Observer
+
+Branch = dict[str, int]
+"""The version of each model; ``ABSENT`` for none."""
+
+NAMES = ("a", "b")
+"""The environments."""
+
+CHANGES = ("change", "change", "change", "merge")
+COMMANDS = (
+    "run",
+    "run",
+    "apply",
+    "apply",
+    "env_run",
+    "env_run",
+    "env_run",
+    "env_some",
+    "run_some",
+    "ship",
+    "promote",
+    "promote",
+    "promote",
+    "rollback",
+    "rollback",
+    "drop",
+    "tidy",
+)
+DIES = ("run", "apply", "env_run", "env_some", "promote", "rollback", "drop", "tidy", "ship")
+
+
+@dataclass(frozen=True)
+class Act:
+    """An operation, which dies at its ``dies``-th write point if it comes so far; 0: it lives."""
+
+    op: Op
+    dies: int = 0
+
+
+def acts(most: int, *, deaths: bool) -> st.SearchStrategy[list[Act]]:
+    """Programs of operations; the first is always an arrival."""
+    seeds = st.integers(0, 2**20)
+    others = ("lookup", "advance", "speak")
+    kinds = st.sampled_from((*ARRIVALS[:6], *others, *CHANGES, *COMMANDS, *COMMANDS))
+    dies = st.one_of(st.just(0), st.just(0), st.integers(1, 60)) if deaths else st.just(0)
+    some = st.builds(Act, st.builds(Op, kinds, seeds), dies)
+    return st.lists(some, min_size=4, max_size=most)
+
+
+@dataclass
+class Catalog(Memory):
+    """Tables in memory that can change their names; where one lies stays with it."""
+
+    rows_of: dict[int, Rows] = field(default_factory=dict)
+    """All snapshots that there ever were, also of tables that were dropped."""
+    made: int = 0
+    folders: dict[int, str] = field(default_factory=dict)
+
+    def commit(self, table: str, step: str, rows: Rows, columns: Sequence[str]) -> int:
+        """Another snapshot."""
+        self._folder(self.tables[table])
+        self.rows_of[self.commits + 1] = rows
+        try:
+            return super().commit(table, step, rows, columns)
+        finally:
+            if not self.tables[table].snapshots:
+                del self.tables[table]
+
+    def location(self, table: str) -> str | None:
+        """Where the newest metadata is."""
+        if table not in self.tables:
+            return None
+        found = self.tables[table]
+        return f"{self._folder(found)}/{max(found.snapshots)}"
+
+    def _location(self, table: str) -> str | None:
+        return self.location(table)
+
+    def _folder(self, found: Stored) -> str:
+        if id(found) not in self.folders:
+            self.made += 1
+            self.folders[id(found)] = f"t{self.made}"
+        return self.folders[id(found)]
+
+    def is_free(self, table: str) -> bool:
+        """Whether no table has this name."""
+        return table not in self.tables
+
+    def drop(self, table: str) -> bool:
+        """Take a table away."""
+        write_points.point(f"drop {table}: before")
+        found = self.tables.pop(table, None)
+        write_points.point(f"drop {table}: after")
+        return found is not None
+
+    def delete_folder(self, location: str) -> None:
+        """Nothing lies in folders."""
+        write_points.point(f"delete {location}: after")
+
+    def rename(self, renamings: Sequence[Renaming]) -> bool:
+        """All at once, or none."""
+        moved = {one.table for one in renamings}
+        if any(self.location(one.table) != one.location for one in renamings):
+            return False
+        if any(one.to in self.tables and one.to not in moved for one in renamings):
+            return False
+        write_points.point("rename: before commit")
+        found = {one.to: self.tables[one.table] for one in renamings}
+        for name in moved:
+            del self.tables[name]
+        self.tables.update(found)
+        write_points.point("rename: after commit")
+        return True
+
+    def lost_files(self, table: str) -> Sequence[str]:
+        """None."""
+        del table
+        return ()
+
+    def hold_back(self, tables: Collection[str]) -> None:
+        """Every commit is seen at once."""
+        del tables
+
+    def rows(self, table: str, *, limit: int | None = None) -> pa.Table:
+        """The columns alone."""
+        assert limit == 0
+        return pa.schema([(name, pa.string()) for name in self.tables[table].columns]).empty_table()
+
+
+@dataclass
+class BranchEngine(DryEngine):
+    """Of a project in which models may have other names, and any version."""
+
+    play: BranchPlay
+
+    def spec(self, name: str) -> TableSpec:
+        """The version by the fingerprint."""
+        return self.play.spec_of(self.project[name])
+
+    def read_as(self, name: str, read: str) -> str:
+        """An environment's own models read one another."""
+        if name in self.project.shared:
+            return read
+        own = {model_of(node.name): node.name for node in self.project}
+        return own[read] if own[read] not in self.project.shared else read
+
+
+def model_of(name: str) -> str:
+    """The model of a table, by its key."""
+    return name if name in BRANCHES.tables else name.rpartition("__")[0]
+
+
+_SPECS: dict[tuple[str, str], TableSpec] = {}
+"""The versions by model and fingerprint."""
+
+_OPENED: dict[tuple[bool, tuple[tuple[str, int], ...]], Project | None] = {}
+"""Projects by their branch; None for a branch with mistakes."""
+
+
+def opened(branch: Branch, *, manual: bool) -> Project | None:
+    """The project of a branch, as its files declare it; None where they have a mistake."""
+    key = (manual, tuple(sorted(branch.items())))
+    if key not in _OPENED:
+        folder = Path(tempfile.mkdtemp(prefix="infold-branch-"))
+        (folder / "models").mkdir()
+        text = project_file("dry", "warehouse", BRANCHES)
+        text += "    apply: manual\n" if manual else ""
+        (folder / "infold.yml").write_text(text, encoding="utf-8")
+        specs = {n: BRANCHES.tables[n][at] for n, at in branch.items() if at != ABSENT}
+        for name, spec in specs.items():
+            if spec.text:
+                (folder / "models" / f"{name}.sql").write_text(spec.text, encoding="utf-8")
+        try:
+            found: Project | None = api.open_project(folder, declared=True)
+        except InfoldErrors:
+            found = None
+        shutil.rmtree(folder)
+        _OPENED[key] = found
+        for node in found or ():
+            _SPECS.setdefault((node.name, node.fingerprint), specs[node.name])
+    return _OPENED[key]
+
+
+@dataclass
+class BranchPlay(DryPlay):
+    """Production and two environments, each with a branch of its own."""
+
+    memory: Catalog = field(default_factory=Catalog)
+    manual: bool = False
+    branches: dict[str, Branch] = field(
+        default_factory=lambda: {name: dict(FIRST) for name in ("", *NAMES)}
+    )
+    """What the files have when a command of production, or of an environment, is given."""
+    applied: Branch = field(default_factory=dict)
+    """The versions that production's runs go by."""
+    ran: dict[str, Branch] = field(default_factory=dict)
+    """The versions by which each environment was run last."""
+    promoted: list[tuple[Branch, Branch]] = field(default_factory=list)
+    """What was applied before and after the last promotes."""
+    whole: set[str] = field(default_factory=set)
+    """Production ("") and environments that were run completely, with nothing new since."""
+    done: dict[str, int] = field(default_factory=dict)
+    """How often each command came to its end, or was refused with which slug."""
+    contents: dict[tuple[str, str], Sequence[Record]] = field(default_factory=dict)
+    keep_old: int | None = None
+    ttl: int | None = None
+
+    # -- the outside
+
+    def _put(self, path: str, source: SourceSpec, records: Sequence[Record]) -> None:
+        super()._put(path, source, records)
+        self.contents[path, self.prints[path]] = records
+
+    @property
+    def ledger(self) -> SqlLedger:
+        """The real ledger; another connection each time."""
+        return SqlLedger(self.folder / ".infold" / "ledger.db")
+
+    def declared(self, name: str = "") -> Project:
+        """The project of a branch."""
+        found = opened(self.branches[name], manual=self.manual)
+        assert found is not None
+        target = replace(found.target, keep_old=self.keep_old, environment_ttl=self.ttl)
+        return replace(found, root=self.folder, target=target)
+
+    @property
+    def project(self) -> Project:
+        """Production's, by what is applied."""
+        return api.by_applied(self.declared())
+
+    @contextmanager
+    def outside(self) -> Iterator[None]:
+        """The storage, the engine and the files are the play's."""
+
+        def engine(project: Project, looking: Observer, run: str, first: Plan) -> BranchEngine:
+            del run, first
+            return BranchEngine(self, project, cast("SqlLedger", looking.ledger))
+
+        listing = SimpleNamespace(
+            list_files=lambda project, source, now: self._listing(source),
+            row_counts=lambda root, files: {},
+        )
+        adapters = SimpleNamespace(
+            lake=lambda project: self.memory, published_lake=lambda project: self.memory
+        )
+        formats = dict.fromkeys(_formats(), listing)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("infold.spark.storages.storage_of", lambda project: adapters)
+            patch.setattr("infold.lake.reading.formats.FORMAT_FILES", formats)
+            patch.setattr("infold.spark.jvm.class_archive.make_later", lambda: False)
+            patch.setattr("infold.api.recovering.open_project", lambda *_: self.project)
+            patch.setattr(api, "engine", engine)
+            patch.setattr(environment_runs, "engine", engine)
+            yield
+
+    # -- playing
+
+    def act(self, program: Sequence[Act]) -> None:
+        """All operations, each with all checks after it."""
+        self.tally.programs += 1
+        for each in program:
+            self._operate(each)
+
+    def _operate(self, act: Act) -> None:
+        op = act.op
+        self.log.append(f"{op.kind}({op.seed})" + (f" dies at {act.dies}" if act.dies else ""))
+        random = Random(op.seed)
+        if op.kind not in COMMANDS:
+            if op.kind not in CHANGES:
+                self.whole.clear()
+            getattr(self, op.kind)(random)
+            return
+        self.tally.runs += 1
+        died = False
+        if act.dies and op.kind in DIES:
+            with living(act.dies) as life:
+                self._command(op.kind, random)
+            if died := life.dead:
+                self.log.append(f"  died: {life.passed[-1][1]}")
+                self._after_death()
+        else:
+            self._command(op.kind, random)
+        if not died:
+            self.check_all()
+
+    def _command(self, kind: str, random: Random) -> None:
+        try:
+            getattr(self, kind)(random)
+        except RunFailed as failed:
+            self._fail(f"{kind} failed: " + "; ".join(str(f.error) for f in failed.result.failures))
+        except InfoldError as error:
+            self.log.append(f"  refused: {error.slug}")
+            self.done[error.slug] = self.done.get(error.slug, 0) + 1
+            if error.slug not in REFUSALS.get(kind, ()):
+                raise
+        else:
+            self.done[kind] = self.done.get(kind, 0) + 1
+
+    def _after_death(self) -> None:
+        """Nobody knows how far it came: what is applied is what the ledger says."""
+        self.whole.clear()
+        book = self.ledger
+        found = book.definitions({one.digest for one in book.applied().values()})
+        self.applied = self._versions(found.values())
+        for name in NAMES:
+            if name in book.environments():
+                digests = {one.digest for one in book.applied(name).values()}
+                self.ran[name] = self._versions(book.definitions(digests).values())
+        self.promoted = []
+        book.close()
+
+    def _versions(self, definitions: Collection[Definition]) -> Branch:
+        """The versions of definitions, by their fingerprints."""
+        found = {one.name: _SPECS[one.name, one.fingerprint] for one in definitions}
+        return {
+            name: BRANCHES.tables[name].index(found[name]) if name in found else ABSENT
+            for name in BRANCHES.tables
+        }
+
+    # -- changes
+
+    def change(self, random: Random) -> None:
+        """A model of a branch gets another version, goes, or comes."""
+        name = random.choice(("", *NAMES, *NAMES))
+        model = random.choice(BRANCHES.changeable())
+        least = ABSENT if model in OPTIONAL else 0
+        at = random.randint(least, len(BRANCHES.tables[model]) - 1)
+        self.change_of(name, {model: at})
+
+    def change_of(self, name: str, versions: Branch) -> None:
+        """Models of a branch get other versions, unless these do not fit together."""
+        self._set(name, {**self.branches[name], **versions})
+
+    def merge(self, random: Random) -> None:
+        """A branch becomes what another one is."""
+        name, other = random.sample(("", *NAMES), 2)
+        self._set(name, dict(self.branches[other]))
+
+    def _set(self, name: str, branch: Branch) -> None:
+        if opened(branch, manual=self.manual) is not None:
+            changed = {model for model in branch if branch[model] != self.branches[name][model]}
+            self.log.append(f"  {name or 'production'}: { {m: branch[m] for m in changed} }")
+            self.branches[name] = branch
+            self.whole.discard(name)
+            if name == "" and not self.manual:
+                self.whole.clear()
+
+    def speak(self, random: Random) -> None:
+        """Sessions of production are put into quarantine by hand, or released."""
+        book = self.ledger
+        if "stays" in book.traces():
+            entries = []
+            for row in self._stored(book, "clicks") or ():
+                if row["user_id"] is not None and random.random() < 0.1:
+                    at = row["event_ts"]
+                    held = random.choice((True, False))
+                    entries.append(ManualEntry(0, row["user_id"], held, at - HOUR, at))
+            book.add_entries("stays", entries)
+        book.close()
+
+    # -- commands
+
+    def _asked(self, project: Project) -> PlanOptions:
+        book = self.ledger
+        names = {node.name for node in project} | book.applied().keys()
+        book.close()
+        return PlanOptions(allow_destructive=frozenset(names))
+
+    def _run(self, project: Project, **more: Any) -> RunResult:  # type: ignore[override]
+        return api.run(
+            project,
+            as_of=self.world.as_of,
+            asked=self._asked(project),
+            allow_removals=True,
+            allow_refresh=True,
+            **more,
+        )
+
+    def run(self, random: Random) -> None:  # type: ignore[override]
+        """A run of production."""
+        before = "" in self.whole
+        result = self._run(self.project)
+        if not self.manual:
+            self.applied = self._as_files_say()
+        self._check_nothing_done(result, wanted=before)
+        if result.steps:
+            self.whole.clear()
+        self._complete_production()
+
+    def run_some(self, random: Random) -> None:
+        """A run of production, of some models."""
+        project = self.project
+        name = random.choice([node.name for node in project])
+        form = random.choice(("{}", "+{}", "{}+"))
+        self._run(project, select=(form.format(name),))
+        if not self.manual:
+            self.applied = self._as_files_say()
+        self.whole.clear()
+
+    def apply(self, random: Random) -> None:
+        """The definitions of production's branch are applied; or some of them."""
+        some: tuple[str, ...] = ()
+        if self.manual and self.applied and random.random() < 0.2:
+            some = (random.choice([node.name for node in self.declared()]),)
+        project = api.to_apply(self.declared(), some)
+        self.whole.clear()
+        self._run(project, command="apply", **({"select": some} if some else {}))
+        if some:
+            book = self.ledger
+            found = book.definitions({one.digest for one in book.applied().values()})
+            self.applied = self._versions(found.values())
+            book.close()
+            return
+        self.applied = self._as_files_say()
+        self._complete_production()
+
+    def env_run(self, random: Random) -> None:
+        """A run of an environment."""
+        name = random.choice(NAMES)
+        before, held = name in self.whole, self._production()
+        result = environment_runs.run_environment(
+            self.declared(name), name, as_of=self.world.as_of, allow_removals=True
+        )
+        self._check_production_kept(held)
+        self.ran[name] = dict(self.branches[name])
+        self._check_nothing_done(result, wanted=before)
+        self._complete_environment(name)
+
+    def env_some(self, random: Random) -> None:
+        """A run of some models of an environment."""
+        name, held = random.choice(NAMES), self._production()
+        self.whole.discard(name)
+        project = self.declared(name)
+        term = random.choice([node.name for node in project])
+        environment_runs.run_environment(
+            project, name, as_of=self.world.as_of, allow_removals=True, select=(term,)
+        )
+        self._check_production_kept(held)
+        self.ran[name] = dict(self.branches[name])
+
+    def ship(self, random: Random) -> None:
+        """Production and an environment catch up; then the environment is promoted."""
+        seed = random.random()
+        self.run(random)
+        self.env_run(Random(seed))
+        self.promote(Random(seed))
+
+    def promote(self, random: Random) -> None:
+        """The tables of an environment become production's."""
+        name = random.choice(NAMES)
+        before = self.project
+        may_be_refused = not {"", name} <= self.whole
+        allowed = self._asked(before).allow_destructive
+        try:
+            shown = promoting.find_promotion(before, name, allow_destructive=allowed)
+        except InfoldError as error:
+            if not may_be_refused and error.slug != "promote-incomplete":
+                self._fail(f"an environment that is up to date is not promoted: {error}")
+            raise
+        book = self.ledger
+        own = book.environments()[name].own
+        there = {model: self.memory.tables.get(table_name(key)) for model, key in own.items()}
+        book.close()
+        self._check_promotable(name)
+        if not shown.changes:
+            return
+        promoting.promote(before, shown, allow_destructive=allowed)
+        for model, table in there.items():
+            if self.memory.tables.get(table_name(model)) is not table:
+                self._fail(f"{model} is not the environment's table")
+        was, now = dict(self.applied), dict(self.applied)
+        there_too = dict(self._specs(self.ran[name]))
+        now |= {model: at for model, at in self.ran[name].items() if model in there_too}
+        self.promoted.append((was, now))
+        self.applied = now
+        self.whole.clear()
+        if random.random() < 0.8 and opened(now, manual=self.manual) is not None:
+            self.branches[""] = dict(now)
+
+    def rollback(self, random: Random) -> None:
+        """The last promote is taken back."""
+        shown = promoting.find_rollback(self.project)
+        promoting.rollback(self.project, shown)
+        self.whole.clear()
+        book = self.ledger
+        found = book.definitions({one.digest for one in book.applied().values()})
+        now = self._versions(found.values())
+        book.close()
+        if self.promoted:
+            was, then = self.promoted.pop()
+            expected = {m: was[m] if was[m] != then[m] else self.applied[m] for m in was}
+            if self._specs_of(now) != self._specs_of(expected):
+                self._fail(f"after the rollback {now} is applied, not {expected}")
+        self.applied = now
+        if random.random() < 0.8 and opened(now, manual=self.manual) is not None:
+            self.branches[""] = dict(now)
+
+    def drop(self, random: Random) -> None:
+        """An environment is dropped."""
+        name, held = random.choice(NAMES), self._production()
+        environments.drop_environment(self.project, name)
+        self._check_production_kept(held)
+        self.whole.discard(name)
+        self.ran.pop(name, None)
+
+    def tidy(self, random: Random) -> None:
+        """A run of production that drops replaced tables, or an environment that is over."""
+        name = random.choice(NAMES)
+        if random.random() < 0.5:
+            self.keep_old = 0
+        else:
+            self.ttl = 0
+            environment_runs.run_environment(
+                self.declared(name), name, as_of=self.world.as_of, allow_removals=True
+            )
+            self.ran[name] = dict(self.branches[name])
+            self.ttl = None
+        try:
+            self.run(random)
+        finally:
+            self.keep_old, self.ttl = None, None
+        book = self.ledger
+        self.whole &= {"", *book.environments()}
+        book.close()
+
+    # -- checks
+
+    def _as_files_say(self) -> Branch:
+        """Production's branch; a landed source that no model reads is not in it."""
+        there = dict(self._specs(self.branches[""]))
+        return {name: at if name in there else ABSENT for name, at in self.branches[""].items()}
+
+    def _check_nothing_done(self, result: RunResult, *, wanted: bool) -> None:
+        if wanted and result.steps:
+            self._fail(f"a run with nothing new had steps: {result.steps}")
+
+    def _production(self) -> object:
+        """All that production has, unless a dead run left something to be finished."""
+        book = self.ledger
+        if book.unfinished():
+            return None
+        own = {one.key for each in book.environments().values() for one in each.tables}
+        traces = {name: trace for name, trace in book.traces().items() if name not in own}
+        heads = {name: head for name, head in book.newest_versions().items() if name not in own}
+        applied = {name: entry.digest for name, entry in book.applied().items()}
+        tables = {name: self.memory.location(table_name(name)) for name in heads}
+        swaps = book.swaps()
+        kept = {
+            key: self.memory.location(table_name(key))
+            for s in swaps
+            for key in s.kept.values()
+            if key
+        }
+        book.close()
+        return traces, heads, applied, tables, swaps, kept
+
+    def _check_production_kept(self, before: object) -> None:
+        if before is not None and before != (now := self._production()):
+            self._fail(f"production was changed:\n{before}\n{now}")
+
+    def _complete_production(self) -> None:
+        """Every table of production equals its definition over all that there is."""
+        self.whole.add("")
+        book, given = self.ledger, dict[str, Rows]()
+        for name, spec in self._specs(self.applied):
+            given[name] = self._expected(book, name, spec, given)
+            if not spec.view:
+                self._compare(name, given[name], self._stored(book, name) or [])
+        book.close()
+
+    def _complete_environment(self, name: str) -> None:
+        """
+        Every table of an environment equals its definition over what the environment reads.
+
+        Tables that it shares are production's; they equal its definitions where production is
+        complete.
+        """
+        self.whole.add(name)
+        book, given = self.ledger, dict[str, Rows]()
+        own = book.environments()[name].own
+        for model, spec in self._specs(self.ran[name]):
+            expected = self._expected(book, own.get(model, model), spec, given)
+            if not spec.view:
+                rows = self._stored(book, own.get(model, model))
+                if rows is None:
+                    self._fail(f"{name}: {model} is nowhere")
+                if model in own or "" in self.whole:
+                    self._compare(f"{model} of {name}", expected, rows or [])
+                expected = rows or []
+            given[model] = expected
+        book.close()
+
+    def _specs(self, branch: Branch) -> Iterator[tuple[str, TableSpec]]:
+        project = opened(branch, manual=self.manual)
+        assert project is not None
+        for name, at in branch.items():
+            if at != ABSENT and name in project:
+                yield name, BRANCHES.tables[name][at]
+
+    def _specs_of(self, branch: Branch) -> Mapping[str, TableSpec]:
+        """The versions of a branch; those that differ in words only count as one."""
+        project = opened(branch, manual=self.manual)
+        assert project is not None
+        return {node.name: _SPECS[node.name, node.fingerprint] for node in project}
+
+    def _check_promotable(self, name: str) -> None:
+        """
+        All that an environment shows is by its definitions, over what it shows itself.
+
+        What is shared counts as far as production's own table has read all there is.
+        """
+        book, given = self.ledger, dict[str, Rows]()
+        own, traces = book.environments()[name].own, book.traces()
+        digests = {one.digest for one in book.applied(name).values()}
+        branch = self._versions(book.definitions(digests).values())
+        for model, spec in self._specs(branch):
+            key = own.get(model, model)
+            if spec.view:
+                given[model] = self._expected(book, key, spec, given)
+                continue
+            given[model] = self._stored(book, key) or []
+            if spec.source is None and key in traces and self._has_read_all(book, traces[key]):
+                expected = self._expected(book, key, spec, given)
+                self._compare(f"{model} of {name}, which is promoted,", expected, given[model])
+        book.close()
+
+    def _has_read_all(self, book: SqlLedger, trace: Trace) -> bool:
+        """Whether a table has read the rows that its inputs have now, and all entries."""
+        newest = book.newest_entries().get(trace.model, 0)
+        return (not trace.pending and trace.applied_entry == newest) and not any(
+            difference(self._at_version(book, key, at), self._stored(book, key) or [])
+            for key, at in trace.inputs.items()
+        )
+
+    def _expected(
+        self, book: SqlLedger, key: str, spec: TableSpec, given: Mapping[str, Rows]
+    ) -> Rows:
+        """The rows of a table over all that is in the files."""
+        if spec.source is not None:
+            found = self._usable(spec).rows
+            return chosen_rows(spec.best(found)) if spec.best else found
+        assert spec.rows is not None
+        held = [_entry(one) for one in book.entries(key)]
+        return spec.rows({**given, entries_key(spec.name): held})
+
+    def check_all(self) -> None:
+        """Every trace tells the truth, and no table is left that nobody knows of."""
+        book = self.ledger
+        if book.unfinished():
+            book.close()
+            return  # the command was refused before it recovered what a dead one left
+        for name, trace in book.traces().items():
+            if trace.fingerprint != UNKNOWN:
+                self._check_trace(book, name, trace)
+        known = {*book.traces(), *book.newest_versions(), *BRANCHES.tables}
+        known |= {one.key for each in book.environments().values() for one in each.tables}
+        known |= {key for swap in book.swaps() for key in swap.kept.values() if key is not None}
+        left = self.memory.tables.keys() - {table_name(name) for name in known}
+        if left:
+            self._fail(f"nobody knows of {left}")
+        book.close()
+
+    def _check_trace(self, book: SqlLedger, name: str, trace: Trace) -> None:
+        """A table has the rows of the definition in its trace, over what the trace says it read."""
+        model = model_of(name)
+        spec = _SPECS[model, trace.fingerprint]
+        actual = self._stored(book, name) or []
+        if spec.source is not None:
+            expected = self._of_files(book, name, spec)
+        else:
+            [definition] = book.definitions([trace.definition]).values()
+            expected = self._by_definition(book, name, trace, definition)
+        stale = trace.pending_ranges
+        if stale:
+            column = "session_start" if spec.sessions else spec.cell or spec.time
+            if spec.cell is None and not spec.sessions and spec.source is None:
+                return
+            expected, actual = (
+                [row for row in rows if cell_start(row[column]) not in stale]
+                for rows in (expected, actual)
+            )
+        found = difference(expected, actual)
+        self.tally.tables += 1
+        if found:
+            self._fail(f"{name} is not what its trace {trace} says: {found}")
+
+    def _by_definition(
+        self, book: SqlLedger, name: str, trace: Trace, definition: Definition
+    ) -> Rows:
+        """The rows of a definition over the inputs of a trace."""
+        inputs = {model_of(key): (key, at) for key, at in trace.inputs.items()}
+
+        def rows(of: Definition) -> Rows:
+            spec = _SPECS[of.name, of.fingerprint]
+            views = book.definitions(of.views.values())
+            given = {}
+            for read in spec.reads:
+                if read in of.views:
+                    given[read] = rows(views[of.views[read]])
+                else:
+                    given[read] = self._at_version(book, *inputs[read])
+            held = [one for one in book.entries(name) if one.number <= trace.applied_entry]
+            given[entries_key(spec.name)] = [_entry(one) for one in held]
+            assert spec.rows is not None
+            return spec.rows(given)
+
+        return rows(definition)
+
+    def _of_files(self, book: SqlLedger, name: str, spec: TableSpec) -> Rows:
+        """The rows of the files that a table has taken in."""
+        source = BRANCHES.source(spec.source or "")
+        rows: Rows = []
+        for file in book.files(name):
+            records = self.contents[file.path, file.fingerprint]
+            rows += usable_rows(spec, records, source.rules, file.horizon).rows
+        return chosen_rows(spec.best(rows)) if spec.best else rows
+
+    def _at_version(self, book: SqlLedger, name: str, number: int) -> Rows:
+        if number == 0:
+            return []
+        [found] = [one for one in book.versions(name) if one.number == number]
+        return [] if found.snapshot is None else self.memory.rows_of[found.snapshot]
+
+    def _stored(self, book: SqlLedger, name: str) -> Rows | None:
+        """The rows of a table, as the ledger has it; they are the newest in the storage."""
+        head = book.newest_versions().get(name)
+        if head is None:
+            return None
+        table = self.memory.tables.get(table_name(name))
+        if head.snapshot is None:
+            return []
+        if table is None or max(table.snapshots) != head.snapshot:
+            self._fail(f"{name}: the storage has not the version that the ledger has")
+        assert table is not None
+        return table.snapshots[head.snapshot]
+
+    def spec_of(self, node: Node) -> TableSpec:
+        """The version of a model's definition."""
+        return _SPECS[model_of(node.name), node.fingerprint]
+
+
+REFUSALS: Mapping[str, Collection[str]] = {
+    "run": ("nothing-applied",),
+    "run_some": ("nothing-applied",),
+    "apply": ("apply-incomplete",),
+    "promote": (
+        "unknown-environment",
+        "environment-unfinished",
+        "production-moved",
+        "promote-incomplete",
+    ),
+    "ship": ("nothing-applied", "promote-incomplete"),
+    "rollback": ("nothing-to-roll-back", "rollback-outdated", "promote-incomplete"),
+    "drop": ("unknown-environment",),
+    "tidy": ("nothing-applied",),
+}
+"""What each command may be refused with."""
+
+
+def _formats() -> Collection[Any]:
+    from infold.core.formats import Format
+
+    return tuple(Format)
+
+
+def _entry(one: ManualEntry) -> dict[str, Any]:
+    return {"of": one.owner, "held": one.in_quarantine, "start": one.start, "end": one.end}

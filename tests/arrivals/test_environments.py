@@ -1,0 +1,106 @@
+"""Environments in random programs: see ``environments``."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.arrivals.branches import BRANCHES
+from tests.arrivals.dry import Stored
+from tests.arrivals.environments import NAMES, Act, BranchPlay, acts
+from tests.arrivals.play import DifferenceError
+from tests.arrivals.programs import Op
+
+from infold.api import promoting
+from infold.messages.errors import InfoldError
+
+EXAMPLES = settings().max_examples
+
+IN_A = next(seed for seed in range(99) if Random(seed).choice(NAMES) == "a")
+"""A seed with which a command is about the environment a."""
+
+
+@contextmanager
+def playing(*, manual: bool) -> Iterator[BranchPlay]:
+    """Production with its first files, in a folder of its own."""
+    with tempfile.TemporaryDirectory(prefix="infold-branches-") as name:
+        folder = Path(name)
+        play = BranchPlay(BRANCHES, folder, BRANCHES.name, folder, 4, manual=manual)
+        with play.outside():
+            play.act([Act(Op("arrive", 542987)), Act(Op("apply", 1))])
+            yield play
+
+
+def complete(program: list[Act], *, manual: bool) -> None:
+    """All of a program; at the end everything is run."""
+    with playing(manual=manual) as play:
+        play.act([*program, Act(Op("run", 0)), Act(Op("env_run", 0))])
+
+
+FEW = {
+    True: ("arrive", "change", "env_run", "ship", "arrive", "run", "rollback", "run"),
+    False: ("change", "apply", "merge", "change", "env_run", "promote", "arrive", "env_run"),
+}
+
+
+@pytest.mark.parametrize("manual", FEW)
+def test_some_programs(manual: bool) -> None:
+    """A program for each way to apply definitions, so that something is tried at once."""
+    kinds = FEW[manual]
+    complete([Act(Op(kind, 3 + at)) for at, kind in enumerate(kinds)], manual=manual)
+
+
+@pytest.mark.deep
+@settings(max_examples=EXAMPLES)
+@given(program=acts(14, deaths=True), manual=st.booleans())
+def test_every_table_is_what_its_definition_says(program: list[Act], manual: bool) -> None:
+    """Whatever is changed, run, promoted and taken back, and whoever dies of it, production and
+    environments equal their own definitions.
+    """
+    complete(program, manual=manual)
+
+
+@pytest.mark.deep
+@settings(max_examples=EXAMPLES // 3)
+@given(program=acts(20, deaths=False), manual=st.booleans())
+def test_programs_of_those_who_live(program: list[Act], manual: bool) -> None:
+    """The same without deaths, for longer."""
+    complete(program, manual=manual)
+
+
+@pytest.mark.parametrize("at", [6, 8])
+def test_an_environment_that_is_recorded_in_part_is_not_promoted(at: int) -> None:
+    """Whoever dies while it is recorded what an environment is leaves one that is not built."""
+    with playing(manual=True) as play:
+        play.act([Act(Op("env_run", IN_A))])
+        play.change_of("a", {"daily": 3})
+        play.act([Act(Op("env_run", IN_A), at), Act(Op("promote", IN_A))])
+
+        assert "promote" not in play.done
+        assert play.log[-1] == "  refused: environment-unfinished"
+        play.act([Act(Op("env_run", IN_A)), Act(Op("promote", IN_A)), Act(Op("run", 0))])
+        assert play.done["promote"] == 1
+
+
+def test_a_new_model_does_not_take_the_table_of_somebody_else() -> None:
+    """Where a table of another engine has a new model's name, nothing is promoted or built."""
+    with playing(manual=True) as play:
+        play.change_of("a", {"tops": 0})
+        play.act([Act(Op("env_run", IN_A))])
+        theirs = Stored({7: []})
+        play.memory.tables["tops"] = theirs
+
+        with pytest.raises(InfoldError) as refused:
+            promoting.find_promotion(play.project, "a")
+        assert refused.value.slug == "table-name-taken"
+        play.change_of("", {"tops": 0})
+        with pytest.raises(DifferenceError, match="table-name-taken"):
+            play.act([Act(Op("apply", 2))])
+        assert play.memory.tables["tops"] is theirs
+        assert theirs.snapshots == {7: []}
