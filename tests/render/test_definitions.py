@@ -154,6 +154,7 @@ def test_json() -> None:
             ],
             "how": "rebuild",
             "effective_from": None,
+            "rewrites_until": None,
             "derived": None,
             "rows": 300,
             "columns_kept": ["day", "revenue"],
@@ -178,4 +179,4 @@ def test_forward_only_changes() -> None:
 
     assert "daily  forward-only  forward-only: cells before 2024-04-01 keep their rows" in first
     assert "daily  forward-only  refused: its start changed" in second
-    assert definitions_json(plan_of(change))[0]["effective_from"] == "2024-04-01"
+    assert definitions_json(plan_of(change))[0]["effective_from"] == "2024-04-01T00:00:00Z"

@@ -245,7 +245,7 @@ def test_a_plan_of_one(shop: Project) -> None:
     assert [step["model"] for step in found["steps"]] == ["daily"]
     assert not found["left"]
     assert api.ledger(shop).environments() == {}
-    for words in (["--save", "x"], ["--allow-downgrade"]):
+    for words in (["--save", "x"], ["--allow-downgrade"], ["--forward-only", "daily"]):
         assert infold(shop, "plan", "--env", "dev", *words)[0] == 2
 
 

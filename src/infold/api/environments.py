@@ -55,8 +55,8 @@ def diff_environment(declared: Project, name: str, select: Sequence[str] = ()) -
 
     found = stored(declared, name)
     wanted = select_models(found.declared, select)
-    there = found.production.project
-    decided = own_models(found.declared, there, lambda *_: None, assume=True)
+    there, stretched = found.production.project, found.production.stretched
+    decided = own_models(found.declared, there, lambda *_: None, assume=True, stretched=stretched)
     changes = [one for one in decided.changes if not select or one.model in wanted]
     book, tables = ledger(declared), lake(declared)
     heads = book.newest_versions()

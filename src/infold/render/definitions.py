@@ -103,6 +103,8 @@ def _cost(change: Redefinition, step: Step | None) -> str:
     if action is None and change.how is not How.REBUILD:
         return "no row is written"
     why = "; the earlier one was not kept" if change.category is Category.UNKNOWN else ""
+    if change.rewrites_until is not None:
+        why = f"; cells before {show_instant(change.rewrites_until)} get its rows too"
     if step is None:
         return f"not built by this plan{why}"
     verb = "build" if change.category is Category.NEW else "rebuild"
@@ -181,6 +183,7 @@ def changes_json(
             "differences": [_difference(one) for one in change.differences],
             "how": str(change.how),
             "effective_from": _instant(change.effective_from),
+            "rewrites_until": _instant(change.rewrites_until),
             "derived": None if change.derivation is None else _derived(change.derivation),
             "rows": (rows or {}).get(change.model),
             "columns_kept": sorted(change.columns_kept),
@@ -213,7 +216,7 @@ def destructive_json(plan: Plan) -> list[dict[str, object]]:
 
 
 def _instant(at: int | None) -> str | None:
-    return None if at is None else show_instant(at)
+    return None if at is None else formatting.iso(at)
 
 
 def _derived(found: Derivation) -> dict[str, object]:
