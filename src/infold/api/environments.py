@@ -77,10 +77,13 @@ class ShownByName:
 
     shown: Progress
     models: Mapping[str, str] = field(default_factory=dict)
+    before: int = 0
+    """How many steps came before these."""
 
     def step(self, index: int, total: int | None, step: Any) -> None:
         """A step begins."""
-        self.shown.step(index, total, with_model_names(step, self.models))
+        every = None if total is None else total + self.before
+        self.shown.step(index + self.before, every, with_model_names(step, self.models))
 
     def done(self, step: Any, receipt: Receipt) -> None:
         """It ended well."""
