@@ -174,3 +174,36 @@ class TestStretches:
         refused = change(project(now), with_a_day(project())).refused
         assert refused is not None
         assert "its inputs no longer have what its earlier definition reads" in str(refused)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("AS revenue", "AS revenue, max(revenue) AS most"),
+        (", sum(revenue) AS revenue", ""),
+        ("AS revenue", "AS income"),
+        ("granularity: day", "granularity: week"),
+    ],
+)
+def test_other_changes_end_it(old: str, new: str) -> None:
+    """
+    A change that builds all of a table with cells of earlier definitions gives these other rows,
+    whatever is proven of the newest definition: no column is kept, and it is breaking.
+    """
+    _, ledger = stretched(SHOP, MORE)
+    files = {**MORE, "models/daily.sql": MORE["models/daily.sql"].replace(old, new)}
+    if "income" in new:
+        files["models/daily.sql"] = files["models/daily.sql"].replace(
+            "incremental: {}", "incremental: {}\nrenamed_from: {income: revenue}"
+        )
+    found = change(project(files), ledger)
+    assert (found.category, found.how) == (Category.BREAKING, How.REBUILD)
+    assert (found.columns_kept, found.rewrites_until) == (frozenset(), DAY.start)
+
+
+def test_a_change_of_no_row_leaves_it() -> None:
+    """Tags, and the same query in other words, leave the cells of earlier definitions."""
+    _, ledger = stretched(SHOP, MORE)
+    text = MORE["models/daily.sql"].replace("incremental: {}", "incremental: {}\ntags: [a]")
+    found = ChangedDefinitions(project({**MORE, "models/daily.sql": text}), ledger).all()
+    assert [(one.category, one.rewrites_until) for one in found] == [(Category.METADATA, None)]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import pytest
 from tests.declare.shop import SHOP, project
 
+from infold.core.interval import MIN, Interval, Ranges
+from infold.core.trace import EarlierCells, Trace
 from infold.inspecting.own_models import OwnModels, own_models
 
 FILES = {
@@ -34,13 +37,37 @@ OTHER = ("daily", "count(*) AS sessions", "count(*) + 1 AS sessions")
 
 
 def decided(
-    files: Mapping[str, str], equal: Mapping[str, bool] | None = None, *, assume: bool = False
+    files: Mapping[str, str],
+    equal: Mapping[str, bool] | None = None,
+    *,
+    assume: bool = False,
+    stretched: Mapping[str, Trace] = MappingProxyType({}),
 ) -> OwnModels:
     """What is decided over production by FILES; ``equal`` are the tables that were compared."""
     known = equal or {}
     return own_models(
-        project(dict(files)), project(FILES), lambda model, _: known.get(model), assume=assume
+        project(dict(files)),
+        project(FILES),
+        lambda model, _: known.get(model),
+        assume=assume,
+        stretched=stretched,
     )
+
+
+def test_nothing_is_proven_of_cells_of_earlier_definitions() -> None:
+    """
+    A column that a change keeps has other values where production's table has rows of an earlier
+    definition, so readers of it are not shared. A model that did not change is.
+    """
+    files = changed(("daily", "count(*) AS sessions", "count(*) AS sessions, max(events) AS most"))
+    old = EarlierCells(Ranges((Interval(MIN, 86_400_000_000),)), "an earlier one")
+    stretched = {"daily": Trace("daily", "f", earlier=(old,))}
+
+    assert decided(files).waiting == ()
+    found = decided(files, stretched=stretched)
+    assert (list(found.identities), found.waiting) == (["daily"], ("best",))
+    assert (found.changes[0].model, str(found.changes[0].category)) == ("daily", "breaking")
+    assert decided(FILES, stretched=stretched).identities == {}
 
 
 def test_the_same_definitions_share_every_table() -> None:

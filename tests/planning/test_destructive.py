@@ -147,7 +147,7 @@ def test_a_refusal_names_everything() -> None:
         refuse_destructive(shop(), (Destroyed("daily", losses, on),))
     notes = [list(loss_notes((Destroyed("daily", losses, on),), planned=True)) for on in OnLoss]
     text = "daily: column amount is dropped; type of n: bigint → int"
-    assert notes == [[f"{text}: a run refuses this; --allow-destructive daily"], [text], []]
+    assert notes == [[f"{text}: refused; --allow-destructive daily allows it"], [text], []]
 
 
 def test_types_are_compared_column_by_column() -> None:

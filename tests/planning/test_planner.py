@@ -460,7 +460,7 @@ class TestCumulative:
         at = lines.index("Steps")
         assert lines[at + 1 : at + 3] == [
             "  1. by_user  fold  changed keys  about 1 row",
-            "       late        1 rows in 1 cell of sessions",
+            "       late        1 row in 1 cell of sessions",
         ]
 
     def test_without_changes_it_is_skipped(self) -> None:

@@ -11,7 +11,7 @@ from tests.declare.shop import project
 from infold.analysis.definitions.compare import compare_projects
 from infold.core.definition import Category, Difference, How, Redefinition
 from infold.core.interval import Ranges, parse_instant_text
-from infold.core.plan import Action, Plan, Reason, Step
+from infold.core.plan import UP_TO_DATE, Action, Plan, Reason, Skipped, Step
 from infold.core.trace import Cause
 from infold.messages import apply_errors
 from infold.messages.errors import Spot
@@ -104,6 +104,23 @@ def test_the_same_rows_in_other_cells() -> None:
     assert "not built by this plan" in definitions_part(project(ALL), plan_of(change))
 
 
+def test_a_table_that_is_built_by_it() -> None:
+    """Where nothing is left to do on a changed model, an environment has its table."""
+    change = next(one for one in changes() if one.model == "sessions")
+    plan = Plan((), (Skipped("sessions", UP_TO_DATE),), redefinitions=(change,))
+    lines = definitions_part(replace(project(ALL), environment="dev"), plan).splitlines()
+    assert lines[0] == "Definitions: 1 model differs from production"
+    assert lines[2].strip() == "built in this environment"
+
+
+def test_a_reader_of_unknown_cost() -> None:
+    """Of a reader that is planned again once its input is built no number of rows is shown."""
+    change = next(one for one in changes() if one.model == "sessions")
+    steps = build("sessions", 3), build("daily", 0)
+    found = definitions_part(project(ALL), plan_of(change, steps=steps))
+    assert "  daily  where sessions differs\n" in found
+
+
 def test_rows_that_follow_from_stored_rows() -> None:
     """The line says so; programs get the expressions and conditions over stored columns."""
     head, query = ALL["models/daily.sql"].split("FROM")
@@ -160,6 +177,7 @@ def test_json() -> None:
             ],
             "how": "rebuild",
             "effective_from": None,
+            "rewrites_until": None,
             "derived": None,
             "rows": 300,
             "columns_kept": ["day", "revenue"],
@@ -184,4 +202,4 @@ def test_forward_only_changes() -> None:
 
     assert "daily  forward-only  forward-only: cells before 2024-04-01 keep their rows" in first
     assert "daily  forward-only  refused: its start changed" in second
-    assert definitions_json(plan_of(change))[0]["effective_from"] == "2024-04-01"
+    assert definitions_json(plan_of(change))[0]["effective_from"] == "2024-04-01T00:00:00Z"

@@ -45,9 +45,15 @@ def test_the_plan_says_what_will_be_refused(shop: Project) -> None:
     code, printed = infold(shop, "plan")
     assert (code, "  daily  revenue  refused" in printed) == (0, True), printed
     assert (
-        "daily: column revenue is dropped (models/daily.sql:6): a run refuses this; "
-        "--allow-destructive daily"
+        "daily: column revenue is dropped (models/daily.sql:6): refused; "
+        "--allow-destructive daily allows it"
     ) in printed
+    closing = (
+        "`infold apply` refuses this, `infold apply --allow-destructive daily` carries it out."
+    )
+    assert closing in printed
+    _, printed = infold(shop, "plan", "--save", str(shop.root / "plan.json"))
+    assert "Saved, and it will be refused: save it again with --allow-destructive daily." in printed
     assert as_json(shop, "plan")["destructive"] == [
         {
             "model": "daily",

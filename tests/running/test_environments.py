@@ -19,11 +19,14 @@ from tests.running.production import change, production
 from tests.running.standing_tables import NAMES, day, folders, put, stand_up
 
 from infold import api
+from infold.api.environment_runs import together
 from infold.api.environments import expire_environments, list_environments
 from infold.core.environment import Environment
-from infold.core.interval import DAY
+from infold.core.interval import DAY, Ranges
+from infold.core.plan import Action, Step
 from infold.core.project import Project
 from infold.core.record import Outcome, Receipt
+from infold.core.report import ModelState, RunResult, State
 from infold.core.trace import CellChange, CellState, Trace
 from infold.declare.definitions import definitions_of
 from infold.inspecting.environments import Variant, same_contents, variant
@@ -235,7 +238,7 @@ def test_a_plan_of_one(shop: Project) -> None:
     code, printed = infold(shop, "plan", "--env", "dev")
     assert code == 0
     assert "environment dev" in printed
-    assert "1 of 2 models differs from production" in printed
+    assert "Definitions: 1 model differs from production" in printed
     assert "daily  breaking" in printed
     assert "`infold run --env dev` carries this out." in printed
     assert "production's tables are used of: clicks, sessions" in printed
@@ -245,7 +248,7 @@ def test_a_plan_of_one(shop: Project) -> None:
     assert [step["model"] for step in found["steps"]] == ["daily"]
     assert not found["left"]
     assert api.ledger(shop).environments() == {}
-    for words in (["--save", "x"], ["--allow-downgrade"]):
+    for words in (["--save", "x"], ["--allow-downgrade"], ["--forward-only", "daily"]):
         assert infold(shop, "plan", "--env", "dev", *words)[0] == 2
 
 
@@ -297,3 +300,29 @@ def test_tables_of_equal_content(
 
     stored: Any = Stored()
     assert same_contents(stored, stored, "daily", "daily__1") is same
+
+
+def test_nothing_of_its_own(shop: Project) -> None:
+    """Where every table is production's, plan and run say that, and not that none was asked for."""
+    for words in (["plan", "--env", "dev"], ["run", "--env", "dev"]):
+        code, printed = infold(shop, *words)
+        assert code == 0, printed
+        assert "Nothing to do: nothing that was asked for differs from production" in printed
+
+
+def test_levels_are_one_run() -> None:
+    """
+    The runs of an environment's levels are shown as one: the state of each model is that before
+    the first run of it, and a refusal after another level wrote is a failure.
+    """
+    step = Step("daily", Action.BUILD, Ranges(), ())
+    daily, weekly = (ModelState(name, State.NEW_MODEL) for name in ("daily", "weekly"))
+    again = replace(daily, state=State.STANDARD_RUN)
+    read = Receipt(read=3)
+    first = RunResult("1", "done", steps=((step, read),), receipt=read, model_states=(daily,))
+    last = RunResult("2", "refused", model_states=(weekly, again))
+
+    both = together([first, last])
+
+    assert (both.state, both.receipt.read, both.model_states) == ("failed", 3, (daily, weekly))
+    assert together([last]).state == "refused"

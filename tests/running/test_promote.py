@@ -17,10 +17,10 @@ from tests.running.promoted import MORE, OWN, QUERY, at, shop_in_production, wit
 from tests.running.standing_tables import day, drop, put
 
 from infold import api
-from infold.core.interval import Ranges
+from infold.core.interval import MIN, Interval, Ranges, show_instant
 from infold.core.project import Project
 from infold.core.record import Outcome
-from infold.core.trace import Cause, CellChange, Pending
+from infold.core.trace import Cause, CellChange, EarlierCells, Pending
 
 BOTH = {"sessions": {"clicks": 1}, "daily": {OWN["sessions"]: 1}}
 
@@ -96,6 +96,7 @@ class TestPromote:
             "definitions": [],
             "not_in_environment": [],
             "readers": [],
+            "rewritten": [],
         }
 
     def test_own_tables_that_read_each_other(self, shop: Project) -> None:
@@ -128,6 +129,24 @@ class TestPromote:
         assert applied(shop) == {
             name: entry.digest for name, entry in api.ledger(shop).applied("dev").items()
         }
+
+    def test_cells_of_earlier_definitions(self, shop: Project) -> None:
+        """What is proven of the newest definitions is not proven of these cells: readers of them
+        are stale, and the screen says that they get other rows.
+        """
+        trace = api.ledger(shop).traces()["sessions"]
+        old = EarlierCells(Ranges((Interval(MIN, day(1).start),)), "another")
+        with_environment(shop, MORE, own={"sessions": {"clicks": 1}})
+        changed(shop, Outcome("sessions", 1, replace(trace, earlier=(old,)), (), committed=False))
+
+        code, printed = infold(shop, "promote", "dev", "--yes")
+
+        assert code == 0, printed
+        until = show_instant(day(1).start)
+        assert f"sessions: cells before {until} have rows of earlier definitions now" in printed
+        project = api.open_project(shop.root, "prod")
+        [step] = api.make_plan(project, api.observe(project)).steps
+        assert (step.model, day(1).start in step.cells) == ("daily", True)
 
     def test_nothing_differs(self, shop: Project) -> None:
         """An environment without a difference is promoted by doing nothing."""
@@ -192,6 +211,17 @@ class TestRefused:
         assert (code, "unknown-model" in printed) == (2, True)
         code, _ = infold(shop, "promote", "dev", "--yes", "--allow-destructive", "daily")
         assert code == 0
+
+    def test_a_model_with_forward_only_changes(self, shop: Project) -> None:
+        """An environment has built all of a table: no promote does that to a model whose changes
+        leave the earlier cells alone.
+        """
+        only = ("models/daily.sql", "incremental: {}", "incremental: {forward_only: true}")
+        with_environment(shop, QUERY, only)
+
+        printed = refused(shop, "promote", "dev", "--yes")
+        assert "not-forward-only: daily" in printed
+        assert "an environment builds all of its table by the new definition" in printed
 
     def test_a_table_that_is_not_built(self, shop: Project) -> None:
         """An own table without a trace is not built."""

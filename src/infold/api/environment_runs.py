@@ -22,7 +22,7 @@ from infold.core.plan import Observations, Plan, PlanOptions
 from infold.core.ports import Lake, Ledger
 from infold.core.progress import Progress, SilentProgress
 from infold.core.project import Project
-from infold.core.report import RunFailed, RunResult
+from infold.core.report import ModelState, RunFailed, RunResult
 from infold.inspecting.environments import Variant, recorded, variant
 from infold.messages import environment_errors
 from infold.planning.planner import plan as planned
@@ -146,11 +146,17 @@ def run_environment(
     shown = progress or SilentProgress()
     level = _Level(declared, name, request, shown, select, exclude, as_of)
     for _ in range(len(declared.nodes) + 1):
-        results.append(level.run())
+        try:
+            results.append(level.run())
+        except RunFailed as failed:
+            raise RunFailed(together([*results, failed.result])) from failed
         if level.is_last:
             break
-        level = replace(level, known=level.up_to_date, up_to_date=frozenset(), is_last=True)
-    return _together(results)
+        before = sum(len(one.steps) for one in results)
+        level = replace(
+            level, known=level.up_to_date, up_to_date=frozenset(), is_last=True, before=before
+        )
+    return together(results)
 
 
 @dataclass
@@ -168,6 +174,8 @@ class _Level:
     """The identities of tables with contents that may be compared."""
     up_to_date: frozenset[str] = frozenset()
     is_last: bool = True
+    before: int = 0
+    """How many steps the levels before it took."""
 
     def run(self) -> RunResult:
         """Build what is known to be its own; whether that was all is known then."""
@@ -189,7 +197,7 @@ class _Level:
             lake=looking.lake,
             observer=looking,
             engine=lambda run_id, first: engine(found.project, looking, run_id, first),
-            progress=ShownByName(self.progress, found.models),
+            progress=ShownByName(self.progress, found.models, self.before),
             refuse_outdated=refuse_moved,
             record=partial(_record, found, looking.ledger),
             at_end=partial(self._end, found, looking),
@@ -251,15 +259,20 @@ def _user() -> str:
     return f"{name}@{socket.gethostname()}"
 
 
-def _together(results: Sequence[RunResult]) -> RunResult:
-    """The runs of an environment's levels as one."""
+def together(results: Sequence[RunResult]) -> RunResult:
+    """The runs of an environment's levels as one; where one wrote, not all of it was refused."""
     last = results[-1]
+    steps = tuple(step for one in results for step in one.steps)
+    states: dict[str, ModelState] = {}
+    for state in (state for one in results for state in one.model_states):
+        states.setdefault(state.model, state)
     return replace(
         last,
+        state="failed" if last.state == "refused" and steps else last.state,
         plans=tuple(plan for one in results for plan in one.plans),
-        steps=tuple(step for one in results for step in one.steps),
+        steps=steps,
         receipt=sum((one.receipt for one in results[1:]), results[0].receipt),
         notes=tuple(dict.fromkeys(note for one in results for note in one.notes)),
         seconds=sum(one.seconds for one in results),
-        model_states=results[0].model_states,
+        model_states=tuple(states.values()),
     )

@@ -67,8 +67,8 @@ def diff_environment(declared: Project, name: str, select: Sequence[str] = ()) -
 
     found = stored(declared, name)
     wanted = select_models(found.declared, select)
-    there = found.production.project
-    decided = own_models(found.declared, there, lambda *_: None, assume=True)
+    there, stretched = found.production.project, found.production.stretched
+    decided = own_models(found.declared, there, lambda *_: None, assume=True, stretched=stretched)
     changes = [one for one in decided.changes if not select or one.model in wanted]
     book, tables = ledger(declared), lake(declared)
     heads = book.newest_versions()
@@ -89,10 +89,13 @@ class ShownByName:
 
     shown: Progress
     models: Mapping[str, str] = field(default_factory=dict)
+    before: int = 0
+    """How many steps came before these."""
 
     def step(self, index: int, total: int | None, step: Any) -> None:
         """A step begins."""
-        self.shown.step(index, total, with_model_names(step, self.models))
+        every = None if total is None else total + self.before
+        self.shown.step(index + self.before, every, with_model_names(step, self.models))
 
     def done(self, step: Any, receipt: Receipt) -> None:
         """It ended well."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -83,7 +84,8 @@ def command(
             click.echo(f"\n{summary_screen(result)}")
         else:
             last = result.plans[-1]
-            click.echo(nothing_screen(project, None, last, result.model_states, result.notes))
+            of = project if name is None else replace(project, environment=name)
+            click.echo(nothing_screen(of, None, last, result.model_states, result.notes))
     return 0
 
 

@@ -159,6 +159,12 @@ _ONLY_APPLY = (
 )
 
 
+_WHOLE = (
+    "--forward-only is for production: an environment has no earlier rows, and builds all of a "
+    "changed table."
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class BuildOptions:
     """The models, window and options that say what is brought up to date."""
@@ -212,6 +218,8 @@ class BuildOptions:
         if self.allow_downgrade:
             why = "--allow-downgrade is for production: an environment needs each definition."
             raise click.UsageError(why)
+        if self.forward_only:
+            raise click.UsageError(_WHOLE)
         return opened(declared=True)
 
     def project_to_apply(self) -> Project:

@@ -213,6 +213,11 @@ class Redefinition:
     on_loss: OnLoss | None = None
     effective_from: int | None = None
     """Of a change that is forward-only: cells before this instant keep their rows."""
+    rewrites_until: int | None = None
+    """
+    Of a change that builds all of a table with rows of earlier definitions: cells before this
+    instant get the rows of the new one.
+    """
     refused: InfoldError | None = None
     """Why it cannot be forward-only, though that is asked for."""
     events: SameEvents | None = None

@@ -29,8 +29,9 @@ class Exchange:
 
     ``definitions`` are models that get another definition and keep their table. ``removed`` are
     models that the environment does not have, and that stay. ``readers`` are models that the next
-    run brings up to date, as they read something that changes. With ``takes_files`` the next run
-    takes the definitions in the files, whatever is applied.
+    run brings up to date, as they read something that changes. ``rewritten`` are models with cells
+    of earlier definitions, and the end of these: they get rows of the newest one. With
+    ``takes_files`` the next run takes the definitions in the files, whatever is applied.
     """
 
     swap: Swap
@@ -39,6 +40,7 @@ class Exchange:
     removed: tuple[str, ...] = ()
     readers: tuple[str, ...] = ()
     takes_files: bool = False
+    rewritten: tuple[tuple[str, int], ...] = ()
 
     @property
     def changes(self) -> bool:

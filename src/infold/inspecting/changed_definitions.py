@@ -57,7 +57,7 @@ class ChangedDefinitions:
 
     def _as_asked(self, change: Redefinition, trace: Trace) -> Redefinition:
         """The change of a model with a table, forward-only where that was asked for."""
-        from infold.planning.forward_only import forward_only
+        from infold.planning.forward_only import forward_only, without_earlier_cells
 
         node = self._project[change.model]
         recorded = self._ledger.forward_only().get(node.name)
@@ -68,7 +68,7 @@ class ChangedDefinitions:
         elif node.model.changes_forward_only:
             since = None
         else:
-            return change
+            return without_earlier_cells(change, trace)
         computable = self._kept.stays_computable(trace.definition)
         cells = self._ledger.cells(node.name)
         return forward_only(change, trace, since, cells, computable=computable)

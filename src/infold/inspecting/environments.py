@@ -104,7 +104,9 @@ def variant(
             return None
         return same_contents(ledger, lake, model, had[identity].key)
 
-    decided = own_models(declared, there.project, equal_rows, assume=assume)
+    decided = own_models(
+        declared, there.project, equal_rows, assume=assume, stretched=there.stretched
+    )
     digests = {model: digest_of(definitions[model]) for model in definitions}
     taken = _Taken(ledger, lake, declared, there.project)
     tables = tuple(_tables(decided, known, digests, there.digests, taken))

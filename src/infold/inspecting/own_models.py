@@ -14,11 +14,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from infold.core.definition import Category, How, Redefinition
 from infold.core.model import Kind
 from infold.core.project import Node, Project
+from infold.core.trace import Trace
+from infold.planning.forward_only import without_earlier_cells
 
 if TYPE_CHECKING:
     from infold.analysis.definitions.columns_read import ColumnsRead
@@ -47,10 +50,20 @@ class OwnModels:
 
 
 def own_models(
-    declared: Project, production: Project, equal_rows: EqualRows, *, assume: bool = False
+    declared: Project,
+    production: Project,
+    equal_rows: EqualRows,
+    *,
+    assume: bool = False,
+    stretched: Mapping[str, Trace] = MappingProxyType({}),
 ) -> OwnModels:
-    """Decide in dependency order. With ``assume``, rows not known yet count as different."""
-    decision = _Decision(declared, production, equal_rows, assume=assume)
+    """
+    Decide in dependency order. With ``assume``, rows not known yet count as different.
+
+    ``stretched`` are traces of production's tables with cells of earlier definitions, which a
+    changed model does not have.
+    """
+    decision = _Decision(declared, production, equal_rows, assume=assume, stretched=stretched)
     for node in declared:
         decision.add(node)
     changes = (*decision.changes.values(), *decision.removed())
@@ -116,6 +129,7 @@ class _Decision:
     production: Project
     equal_rows: EqualRows
     assume: bool
+    stretched: Mapping[str, Trace]
     identities: dict[str, str] = field(default_factory=dict)
     waiting: list[str] = field(default_factory=list)
     changes: dict[str, Redefinition] = field(default_factory=dict)
@@ -129,12 +143,12 @@ class _Decision:
     def add(self, node: Node) -> None:
         """Decide about one model, after those that it reads."""
         change = self._change(node)
-        if change is not None and not _same_rows(change):
+        if change is not None and not same_rows(change):
             self.changes[node.name] = change
         if node.model.kind is Kind.VIEW:
             return
         there = node.name in self.production
-        other = not there or (change is not None and not _same_rows(change))
+        other = not there or (change is not None and not same_rows(change))
         reads = [entry.name for entry in node.stored_inputs]
         seen = [] if other else [self._is_shared(node, name) for name in reads]
         if any(name in self.waiting for name in reads) or (None in seen):
@@ -156,7 +170,10 @@ class _Decision:
         if node.name not in self.production:
             how = How.NOTHING if node.model.kind is Kind.VIEW else How.REBUILD
             return Redefinition(node.name, Category.NEW, (), how, None, node)
-        return self._comparison.change(node)
+        change, trace = self._comparison.change(node), self.stretched.get(node.name)
+        if change is None or trace is None:
+            return change
+        return without_earlier_cells(change, trace)
 
     def _is_shared(self, node: Node, name: str) -> bool | None:
         """Whether what a model reads of an input is production's; None: not known yet."""
@@ -188,7 +205,7 @@ class _Decision:
         return sha256(json.dumps([node.name, node.fingerprint, inputs]).encode()).hexdigest()
 
 
-def _same_rows(change: Redefinition) -> bool:
+def same_rows(change: Redefinition) -> bool:
     """Whether a changed definition has the same rows, in columns of the same order."""
     return change.category in (Category.NONE, Category.METADATA) and change.how in (
         How.NOTHING,

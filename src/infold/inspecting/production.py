@@ -24,11 +24,13 @@ class Production:
     """
     Production's tables that are there: ``project`` has no other, and the views between them.
 
-    ``digests`` are those of the definitions that built them, by model.
+    ``digests`` are those of the definitions that built them, by model. ``stretched`` are the traces
+    of tables with cells of earlier definitions: what is proven of a definition is not, of these.
     """
 
     project: Project
     digests: Mapping[str, str]
+    stretched: Mapping[str, Trace]
 
 
 def production(
@@ -51,7 +53,9 @@ def production(
     if found is None:  # together they are not understood; those in the files are
         found = replace(declared, nodes=tuple(node for node in declared if node.name in same))
     there = _with_tables(found, traces)
-    return Production(there, {node.name: digest_of(kept[node.name]) for node in there})
+    digests = {node.name: digest_of(kept[node.name]) for node in there}
+    stretched = {name: traces[name] for name in digests if name in traces and traces[name].earlier}
+    return Production(there, digests, stretched)
 
 
 def _kept(

@@ -9,8 +9,9 @@ run takes them into the new table, as it would into the old one.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 
+from infold.core.definition import Redefinition
 from infold.core.environment import Environment
 from infold.core.model import Apply, table_name
 from infold.core.plan import Destroyed, PlanOptions
@@ -27,9 +28,9 @@ from infold.inspecting.exchanges import (
     refuse_misfits,
     refuse_taken,
 )
-from infold.inspecting.own_models import changed_models
+from infold.inspecting.own_models import changed_models, same_rows
 from infold.inspecting.unchanged_by_proof import UnchangedColumns
-from infold.messages import promote_errors
+from infold.messages import apply_errors, promote_errors
 from infold.planning.destructive import policy, refuse_destructive
 from infold.running.ledger_consistency import foreign_tables
 
@@ -41,15 +42,18 @@ def promotion(
     What promoting an environment would exchange; ``found`` is what it was run by.
 
     Raises ``environment_unfinished``, ``production_moved``, ``promote_incomplete``,
-    ``table_name_taken``, or ``destructive_change`` where tables of production that are not
-    ``allowed`` to would lose something.
+    ``table_name_taken``, ``not_forward_only`` where all changes of a model are to be that, or
+    ``destructive_change`` where tables of production that are not ``allowed`` to would lose
+    something.
     """
     environment = ledger.environments()[name]
     if unfinished := [*_unfinished(found, environment, ledger, lake)]:
         raise promote_errors.environment_unfinished(name, unfinished)
     if moved := [*_moved(found, environment, ledger)]:
         raise promote_errors.production_moved(name, moved)
-    refuse_destructive(found.declared, _destroyed(found, allowed))
+    changes = changed_models(found.declared, found.production.project, found.own)
+    _refuse_forward_only(changes)
+    refuse_destructive(found.declared, _destroyed(found, changes, allowed))
     kept = UnchangedColumns(found, ledger)
     tables = tuple(_swapped(model, key, ledger, lake, kept) for model, key in found.own.items())
     before = {model: entry.digest for model, entry in ledger.applied().items()}
@@ -63,15 +67,31 @@ def promotion(
         tuple(model for model in before if model not in after),
         tuple(readers_that_follow(found.production.project, ledger, tables, kept.reads)),
         takes_files=found.declared.target.apply is Apply.AUTO,
+        rewritten=tuple(
+            (model, trace.earlier_ranges.parts[-1].end)
+            for model, trace in found.production.stretched.items()
+            if model in found.own
+        ),
     )
 
 
-def _destroyed(found: Variant, allowed: frozenset[str]) -> list[Destroyed]:
+def _refuse_forward_only(changes: Iterable[Redefinition]) -> None:
+    """An environment builds all of a table, which is no forward-only change."""
+    for one in changes:
+        incremental = one.after.model.incremental if one.after is not None else None
+        if incremental is not None and incremental.forward_only and not same_rows(one):
+            why = "an environment builds all of its table by the new definition"
+            raise apply_errors.not_forward_only(model=one.model, why=why)
+
+
+def _destroyed(
+    found: Variant, changes: Iterable[Redefinition], allowed: frozenset[str]
+) -> list[Destroyed]:
     """What readers of production's tables would lose, and what is to happen then."""
-    asked, before = PlanOptions(allow_destructive=allowed), found.production.project
+    asked = PlanOptions(allow_destructive=allowed)
     return [
         Destroyed(one.model, one.destroys, policy(found.declared, one.model, asked, one))
-        for one in changed_models(found.declared, before, found.own)
+        for one in changes
         if one.destroys
     ]
 

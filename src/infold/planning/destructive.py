@@ -127,7 +127,8 @@ def loss_notes(found: Iterable[Destroyed], *, planned: bool = False) -> Iterator
     for one in found:
         what = "; ".join(map(in_words, one.losses))
         if one.on is OnLoss.ERROR and planned:
-            yield f"{one.model}: {what}: a run refuses this; --allow-destructive {one.model}"
+            allowed = f"--allow-destructive {one.model} allows it"
+            yield f"{one.model}: {what}: refused; {allowed}"
         elif one.on is OnLoss.WARN:
             yield f"{one.model}: {what}"
 

@@ -69,6 +69,25 @@ def forward_only(
     )
 
 
+def without_earlier_cells(change: Redefinition, trace: Trace) -> Redefinition:
+    """
+    A change that is not forward-only. Where a table has cells of earlier definitions, it builds all
+    of it by the new one: what is proven of the newest two definitions is not proven of these cells.
+    """
+    if not trace.earlier or change.how in _NO_CHANGE:
+        return change
+    proven = change.category in (Category.NONE, Category.METADATA, Category.ADDITIVE)
+    return replace(
+        change,
+        category=Category.BREAKING if proven else change.category,
+        how=How.REBUILD,
+        columns_kept=frozenset(),
+        derivation=None,
+        renamed=(),
+        rewrites_until=trace.earlier_ranges.parts[-1].end,
+    )
+
+
 def _obstacles(change: Redefinition, trace: Trace, at: int) -> Iterator[str]:
     """Why the earlier cells cannot stay as they are."""
     before, after = change.before, change.after

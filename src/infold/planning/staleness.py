@@ -95,7 +95,7 @@ def changed_input_reason(
     found = diff.changed_keys
     if found is None or found.everywhere:
         cells = affected_cells(node, diff.name, touched_cells(changes), reach)
-        detail = f"{rows:,} rows in {count_of(len(changes), 'cell')} of {diff.name}"
+        detail = f"{count_of(rows, 'row')} in {count_of(len(changes), 'cell')} of {diff.name}"
         if found is None and node.matches_of(diff.name):
             detail += ": at most"
         return Reason(cause, detail, cells, rows)

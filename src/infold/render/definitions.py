@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from infold.core.definition import Category, Derivation, Difference, How, Redefinition
 from infold.core.interval import show_instant
 from infold.core.model import Kind, OnLoss
-from infold.core.plan import Action, Plan, Step
+from infold.core.plan import UP_TO_DATE, Action, Plan, Step
 from infold.core.project import Project
 from infold.messages.errors import Spot
 from infold.planning.derivations import EVOLVES, FORWARD
@@ -49,11 +49,13 @@ def definitions_part(project: Project, plan: Plan) -> str:
     if not changes:
         return ""
     verb = "differ" if len(changes) > 1 else "differs"
-    models = formatting.count(len(project.nodes), "model")
-    base = "production" if project.environment else "what was applied"
-    head = f"Definitions: {len(changes):,} of {models} {verb} from {base}"
+    if project.environment:  # its project has no models but its own, and what these read
+        head = f"Definitions: {formatting.count(len(changes), 'model')} {verb} from production"
+    else:
+        models = formatting.count(len(project.nodes), "model")
+        head = f"Definitions: {len(changes):,} of {models} {verb} from what was applied"
     steps = {step.model: step for step in plan.steps}
-    rows = [row for change in changes for row in _rows(change, steps.get(change.model))]
+    rows = [row for change in changes for row in _rows(plan, change, steps.get(change.model))]
     lines = [head, *formatting.columns(rows)]
     following = [_follower(project, plan, step) for step in _followers(project, plan)]
     if following:
@@ -71,11 +73,11 @@ def _lost(plan: Plan, change: Redefinition) -> list[str]:
     return [change.model, names, "refused" if refused else ""] if names else []
 
 
-def _rows(change: Redefinition, step: Step | None) -> Iterator[list[str]]:
+def _rows(plan: Plan, change: Redefinition, step: Step | None) -> Iterator[list[str]]:
     told = list(change_rows(change)) if change.differences else []
     yield from told
     names = ["", ""] if told else [change.model, str(change.category)]
-    yield [*names, _cost(change, step), ""]
+    yield [*names, _cost(plan, change, step), ""]
 
 
 _OF_OWN_ROWS = {
@@ -87,7 +89,7 @@ _OF_OWN_ROWS = {
 """The actions that are about the rows that a table has, and what they cost."""
 
 
-def _cost(change: Redefinition, step: Step | None) -> str:
+def _cost(plan: Plan, change: Redefinition, step: Step | None) -> str:
     """What carrying out a change costs, in a line."""
     if change.category is Category.REMOVED:
         return "its table stays as it is"
@@ -97,6 +99,9 @@ def _cost(change: Redefinition, step: Step | None) -> str:
         return f"refused: {dict(change.refused.facts).get('why', change.refused.what)}"
     if change.effective_from is not None:
         return FORWARD.format(show_instant(change.effective_from))
+    current = any(one.model == change.model and one.why == UP_TO_DATE for one in plan.skipped)
+    if current and change.how not in (How.NOTHING, How.RESTAMP):
+        return "built in this environment"
     action, cost = _OF_OWN_ROWS.get(change.how, (None, ""))
     if change.derivation is not None and change.derivation.sessions is not None:
         cost = STATES
@@ -105,6 +110,8 @@ def _cost(change: Redefinition, step: Step | None) -> str:
     if action is None and change.how is not How.REBUILD:
         return "no row is written"
     why = "; the earlier one was not kept" if change.category is Category.UNKNOWN else ""
+    if change.rewrites_until is not None:
+        why = f"; cells before {show_instant(change.rewrites_until)} get its rows too"
     if step is None:
         return f"not built by this plan{why}"
     verb = "build" if change.category is Category.NEW else "rebuild"
@@ -126,7 +133,8 @@ def _follower(project: Project, plan: Plan, step: Step) -> list[str]:
     entries = project[step.model].stored_inputs
     because = formatting.names(entry.name for entry in entries if entry.name in built)
     rows = formatting.count(step.rows_to_read, "row")
-    return [step.model, f"where {because} differs: at most {rows} to read"]
+    known = f": at most {rows} to read" if step.rows_to_read else ""
+    return [step.model, f"where {because} differs{known}"]
 
 
 def _place(at: Spot | None) -> str:
@@ -183,6 +191,7 @@ def changes_json(
             "differences": [_difference(one) for one in change.differences],
             "how": str(change.how),
             "effective_from": _instant(change.effective_from),
+            "rewrites_until": _instant(change.rewrites_until),
             "derived": None if change.derivation is None else _derived(change.derivation),
             "rows": (rows or {}).get(change.model),
             "columns_kept": sorted(change.columns_kept),
@@ -215,7 +224,7 @@ def destructive_json(plan: Plan) -> list[dict[str, object]]:
 
 
 def _instant(at: int | None) -> str | None:
-    return None if at is None else show_instant(at)
+    return None if at is None else formatting.iso(at)
 
 
 def _derived(found: Derivation) -> dict[str, object]:

@@ -33,7 +33,8 @@ def _table_lines(table: TableDiff) -> Iterator[str]:
         yield f"{table.model}: the same {formatting.count(after, 'row')}"
         return
     counts = f"{table.added:,} added, {table.removed:,} removed, {table.changed:,} changed"
-    yield f"{table.model}: {before:,} rows in production, {after:,} here: {counts}"
+    rows = formatting.count(before, "row")
+    yield f"{table.model}: {rows} in production, {after:,} here: {counts}"
     for name, old, new in table.columns:
         yield f"  column {name}: {old or 'none'} → {new or 'none'}"
     yield from (f"  {_row_text(row)}" for row in table.sample)

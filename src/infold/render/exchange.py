@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from infold.core.interval import show_instant
 from infold.core.promotion import Exchange, ExchangedTable
 from infold.core.swap import SwapKind
 from infold.render import formatting
@@ -60,6 +61,9 @@ def exchange_json(found: Exchange, *, done: bool) -> dict[str, Any]:
         "definitions": list(found.definitions),
         "not_in_environment": list(found.removed),
         "readers": list(found.readers),
+        "rewritten": [
+            {"model": model, "until": formatting.iso(until)} for model, until in found.rewritten
+        ],
     }
 
 
@@ -87,6 +91,11 @@ def _notes(found: Exchange) -> Sequence[str]:
         notes.append(
             f"The next run brings up to date what reads them: {formatting.names(found.readers)}."
         )
+    notes += [
+        f"{model}: cells before {show_instant(until)} have rows of earlier definitions now, and "
+        "of the newest then."
+        for model, until in found.rewritten
+    ]
     if found.swap.kind is SwapKind.ROLLBACK:
         notes.append("What runs did since then is not in the earlier tables: the next run does it.")
     if found.takes_files:

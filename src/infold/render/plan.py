@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from infold.core.interval import Granularity, Ranges
-from infold.core.model import Kind
+from infold.core.model import Kind, OnLoss
 from infold.core.plan import (
     UP_TO_DATE,
     Action,
@@ -89,6 +89,8 @@ def nothing_screen(
         if current
         else "no model was asked for"
     )
+    if project.environment and not current:
+        what = "nothing that was asked for differs from production"
     if plan.refused and not current:
         what = "what was asked for is refused, or waits for what is"
     nothing = "Nothing can be done" if plan.refused else "Nothing to do"
@@ -381,6 +383,13 @@ def _closing_text(project: Project, plan: Plan, options: str, command: str, *, s
         )
         cell = cell if granularity is not Granularity.HOUR else f" '{cell.strip()}'"
     verb = "apply" if project.applies or saved else "run"
+    lost = dict.fromkeys(one.model for one in plan.destroyed if one.on is OnLoss.ERROR)
+    if lost:
+        allow = "".join(f" --allow-destructive {model}" for model in lost)
+        if saved:
+            return f"{head}\nSaved, and it will be refused: save it again with{allow}."
+        run = f"`infold {verb}{options}"
+        return f"{head}\nNothing was written: {run}` refuses this, {run}{allow}` carries it out."
     head += "\nSaved: " if saved else "\nNothing was written: "
     rest = "; `infold run` leaves these changes alone." if project.applies else ","
     run = f"`infold {verb}{options}` carries this out{rest}"

@@ -95,3 +95,11 @@ def test_readers_fail_by_name() -> None:
     text = text.replace("---\n", "---\nrenamed_from: {income: revenue}\n", 1)
     with pytest.raises(AssertionError, match="unknown-column"):
         project({**BEFORE, "models/sessions.sql": text})
+
+
+def test_how_the_key_is_shown() -> None:
+    """The pairs are shown as they are written."""
+    found = redefined("daily", ("AS revenue", "AS income"), front="renamed_from: {income: revenue}")
+    assert [one.after for one in found.differences if one.part == "renamed_from"] == [
+        "income: revenue"
+    ]

@@ -100,7 +100,7 @@ class TestCellsWithChangedKeys:
         # four days with a click of the crowd each and four of Ann's; the users are read whole
         assert receipt.read == 4 + 4 + CROWD + 1
         assert [reason.detail for reason in step.reasons] == [
-            "1 rows in 1 cell of clicks",
+            "1 row in 1 cell of clicks",
             "4 rows with changed keys of users",
         ]
         put(shop, "ann.csv")

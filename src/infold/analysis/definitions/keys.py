@@ -209,6 +209,8 @@ def _shown(key: str, value: Any) -> str:
         return show_duration(value)
     if key == "Source.columns":
         return ", ".join(f"{column.name} {column.type}" for column in value)
+    if key == "Model.renamed_from":
+        return ", ".join(f"{new}: {old}" for new, old in value)
     if isinstance(value, Granularity | Enum):
         return str(getattr(value, "value", value))
     if isinstance(value, tuple):
