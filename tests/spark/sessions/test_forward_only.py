@@ -328,6 +328,6 @@ def test_each_side_of_a_border_has_its_definition(tmp_path: Path) -> None:
         assert shop.expected() == before
         shop.check()
 
-    shop.define(replace(THIRD, keys=""))  # not forward-only: all is built by the newest one
+    shop.define(replace(SECOND, keys=""))  # not forward-only: all is built by the newest one
     shop.run()
     assert not api.ledger(shop.project).traces()["sessions"].earlier
