@@ -4,9 +4,9 @@ Sessions by several definitions, after forward-only changes: each folded or buil
 The table is the union of its parts (see ``part``). One part never needs anything of another, but
 for the numbers of sessions, which count all of a user. A part with the sessions of its definition
 is folded; where a change has just cut it, what reaches over the new border is read again. Any other
-part is built from its events. One commit changes the rows that differ. If the table gets columns, or
-all parts are built, it replaces the table: by the rows that stay, what was folded, and what was built.
-Either is announced before, so a run that dies over it is finished by the next one.
+part is built from its events. One commit changes the rows that differ. If the table gets columns,
+or all parts are built, it replaces the table: by the rows that stay, what was folded, and what was
+built. Either is announced before, so a run that dies over it is finished by the next one.
 """
 
 from __future__ import annotations
