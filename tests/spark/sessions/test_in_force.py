@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
+from tests.reference import aggregates as agg
 from tests.reference.drawn import at
 from tests.reference.tables import Ends, all_sessions, numbered, quarantined, sessions
 from tests.reference.world import Row
@@ -29,7 +30,7 @@ from tests.spark.sessions.test_cuts import WAYS, Way, speak
 from infold.core.interval import HOUR, MAX, MIN, Granularity, Interval, Ranges
 from infold.core.plan import Action, Step
 from infold.core.project import Project, Stretch
-from infold.core.queries import SessionsQuery
+from infold.core.queries import Aggregate, SessionsQuery
 from infold.core.record import Outcome, Receipt
 from infold.core.session_rules import Keep
 from infold.core.trace import EarlierCells, Trace
@@ -63,6 +64,7 @@ class SessionsInForce(FoldedSessions):
             granularity=Granularity.HOUR,
             **{"gap": GAP, **way.query, **options},
         )
+        self._choose_user(way)
         self.before: list[Held] = []
         self.held = [self._now(MIN)]
 
@@ -71,7 +73,15 @@ class SessionsInForce(FoldedSessions):
         entries = self.ends.entries if self.ends else ()
         self.calls, self.test, self.ends = way.calls, test, replace(way.ends, entries=entries)
         self.query = query_of(way.calls, **{"gap": GAP, **way.query, **more})
+        self._choose_user(way)
         self.held = [*(one for one in self.held if one.since < since), self._now(since)]
+
+    def _choose_user(self, way: Way) -> None:
+        """Sessions by identifier have a user: the first that their events name."""
+        if self.query.chosen_user is not None:
+            user = Aggregate("_user", "first", "user_id", None, True, "first(user_id, true)")
+            self.query = replace(self.query, aggregates=(*self.query.aggregates, user))
+            self.calls = {"user_id": Call("", agg.first_known("user_id")), **way.calls}
 
     def _now(self, since: int) -> Held:
         return Held(since, self.query, self.calls, self.ends or Ends(), self.test)
@@ -240,7 +250,11 @@ CASES: Mapping[str, tuple[Way, Way, Way]] = {
             Ends(limit=HOUR, head=True),
             {**READ_AGAIN, "last_n": MERGING["ns"]},
         ),
-        Way({"numbered": True}, Ends(), {**READ_AGAIN, **LATER}),
+        Way(
+            {"numbered": True},
+            Ends(),
+            {"total": MERGING["bigs"], **READ_AGAIN, "last_n": MERGING["ns"]},
+        ),
     ),
     "identifiers": (
         WAYS["quarantine by identifier, start events"],
@@ -277,4 +291,4 @@ def test_each_stretch_equals_its_definition(
         3: partial(change, LAST, third, test=known, where="n IS NULL OR n <> 0"),
         4: partial(change, FIRST, third),
     }
-    play(made, programs(seed, runs=5), later)
+    play(made, programs(seed, users=25, runs=5), later)

@@ -139,7 +139,7 @@ class Components:
     def find(self) -> DataFrame:
         """One row for each component: its span, merged states, stored keys, and ``AGAIN``."""
         changes = self._changed_spans().localCheckpoint()
-        if self.step.stored_by is not None:
+        if self.step.stored_by is not None or (self.part is not None and self.part.cut):
             self.small = changes.count() <= SMALL
         return self._merged_components(changes).localCheckpoint()
 

@@ -4,9 +4,9 @@ Sessions by several definitions, after forward-only changes: each folded or buil
 The table is the union of its parts (see ``part``). One part never needs anything of another, but
 for the numbers of sessions, which count all of a user. A part with the sessions of its definition
 is folded; where a change has just cut it, what reaches over the new border is read again. Any other
-part is built from its events. If all are folded, one commit changes their rows. Else one commit
-replaces the table: by the rows that stay, what was folded, and what was built. Either is announced
-before, so a run that dies over it is finished by the next one.
+part is built from its events. One commit changes the rows that differ. If the table gets columns,
+or all parts are built, it replaces the table: by the rows that stay, what was folded, and what was
+built. Either is announced before, so a run that dies over it is finished by the next one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,11 @@ from infold.spark.sessions.frames import EVENTS
 from infold.spark.sessions.islands import compiled_aggregates
 from infold.spark.sessions.part import Part
 from infold.spark.sessions.rebuilt_counts import with_session_counts
-from infold.spark.sessions.session_numbers import renumbered_sessions, with_session_numbers
+from infold.spark.sessions.session_numbers import (
+    renumbered_sessions,
+    sessions_that_differ,
+    with_session_numbers,
+)
 from infold.spark.sessions.stored_rows import same_columns, table_schema
 from infold.spark.step_context import Work
 from infold.spark.tables.port import Layout
@@ -59,10 +63,9 @@ def carry_out(work: Work, step: Step, announce: Prepared) -> Outcome:
         return build.carry_out(work, step, announce)
     parts = parts_in_force(work, step)
     done = [_done(part) for part in parts]
-    if all(part.kept for part in parts) and same_columns(
-        work.tables.read(step.model).schema, parts[-1].schema
-    ):
-        return _merge(work, step, done, announce)
+    kept = any(part.kept for part in parts)
+    if kept and same_columns(work.tables.read(step.model).schema, parts[-1].schema):
+        return _merge(work, step, [_as_changes(work, one) for one in done], announce)
     return _replace(work, step, done, announce)
 
 
@@ -185,8 +188,27 @@ def _built(part: Part) -> _Done:
     return _Done(part, Totals({}, counts), None, part.as_stored(rows), entered, (), read)
 
 
+def _as_changes(work: Work, one: _Done) -> _Done:
+    """What became of a part, as changes of its stored rows, also where it was built."""
+    if one.rows is None:
+        return one
+    part = one.part
+    rows = one.rows.select(*map(column, part.stored().columns))
+    changed = sessions_that_differ(part.stored(), rows, part.node.model.granularity)
+    changed = changed.localCheckpoint()
+    found = collect_totals(changed)
+    old = [entry.key for entry in _known_entries(work, part)]
+    return replace(
+        one,
+        found=replace(found, counts=found.counts + one.found.counts),
+        changed=changed,
+        rows=None,
+        released=tuple(old),
+    )
+
+
 def _merge(work: Work, step: Step, done: Sequence[_Done], announce: Prepared) -> Outcome:
-    """Change the rows of the table, as all parts were folded."""
+    """Change rows of the table, which keeps its columns."""
     assert step.trace is not None, "a planned step has its trace"
     newest = done[-1].part
     query, granularity = newest.query, newest.node.model.granularity
@@ -201,6 +223,8 @@ def _merge(work: Work, step: Step, done: Sequence[_Done], announce: Prepared) ->
         found = replace(collect_totals(changed), counts=found.counts)
     changes = found.cell_changes(work.cells(step.model), granularity)
     before = work.ledger.left_out().get(step.model)
+    if any(not one.part.kept for one in done):
+        before = None
     entered = _newly_entered(work, step, done)
     outcome = Outcome(
         model=step.model,
@@ -267,9 +291,14 @@ def _entries_after(work: Work, one: _Done) -> Iterator[QuarantinedSession]:
     yield from one.entered
     if one.part.kept:
         gone = {*one.released, *(entry.key for entry in one.entered)}
-        for entry in work.ledger.quarantined(one.part.step.model):
-            if entry.start in one.part.ranges and entry.key not in gone:
-                yield entry
+        yield from (entry for entry in _known_entries(work, one.part) if entry.key not in gone)
+
+
+def _known_entries(work: Work, part: Part) -> Iterator[QuarantinedSession]:
+    """The sessions in quarantine that start in a part, before the step."""
+    for entry in work.ledger.quarantined(part.step.model):
+        if entry.start in part.ranges:
+            yield entry
 
 
 def _totals(done: Sequence[_Done]) -> Totals:

@@ -68,10 +68,18 @@ def renumbered_sessions(
     now = with_session_numbers(stay.unionByName(fresh), query)
     now = now.withColumn(VERSION, F.lit(version).cast("bigint"))
     now = now.select(*map(column, table.columns))  # joins by name reorder, and hashes would differ
-    row = F.struct(*map(column, table.columns))
-    was = theirs.select(key_of(theirs, granularity).alias(KEY), F.lit(None).cast(table.schema))
+    return sessions_that_differ(theirs, now, granularity)
+
+
+@returns(CHANGED_COMPONENTS)
+def sessions_that_differ(
+    was: DataFrame, now: DataFrame, granularity: Granularity | None
+) -> DataFrame:
+    """What has to be changed of rows of the table for them to be others, session by session."""
+    row = F.struct(*map(column, was.columns))
+    old = was.select(key_of(was, granularity).alias(KEY), F.lit(None).cast(was.schema))
     made = now.select(key_of(now, granularity).alias(KEY), row)
-    both = was.toDF(KEY, ROW).unionAll(made.toDF(KEY, ROW))
+    both = old.toDF(KEY, ROW).unionAll(made.toDF(KEY, ROW))
     session = [F.col(f"{KEY}.id").alias(_ID), F.col(f"{KEY}.first").alias(_FIRST)]
     pairs = both.groupBy(*session).agg(
         F.collect_list(F.when(F.col(ROW).isNull(), F.col(KEY))).alias(OLD),
