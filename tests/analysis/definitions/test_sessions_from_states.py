@@ -121,6 +121,26 @@ def test_views(value: str, how: How) -> None:
     assert redefined(before, {**after, "models/seen.sql": VIEW.format(value, "clicks")}).how is how
 
 
+def test_other_events() -> None:
+    """Events that another view has, or that an earlier condition left out, are in no session."""
+    select, fewer = "SELECT count(*) AS n, sum(value) AS x FROM seen", "SELECT 1 AS one FROM seen"
+    view, other = (VIEW.format("amount", of) for of in ("clicks", "clicks WHERE url <> '/'"))
+    before = {**sessions(GAP, select), "models/seen.sql": view}
+    narrow = {**before, **sessions(GAP, f"{select} WHERE value > 0"), "models/seen.sql": view}
+
+    assert redefined(before, {**sessions(GAP, fewer), "models/seen.sql": view}).how is How.DERIVE
+    assert redefined(before, {**sessions(GAP, fewer), "models/seen.sql": other}).how is How.REBUILD
+    assert redefined(narrow, {**sessions(GAP, fewer), "models/seen.sql": view}).how is How.REBUILD
+
+
+def test_a_condition_in_place_of_another() -> None:
+    """What the earlier one left out may be kept by the new one."""
+    text = "SELECT count(*) AS n FROM clicks WHERE"
+    found = redefined(sessions(GAP, f"{text} amount > 1"), sessions(GAP, f"{text} user_id > ''"))
+
+    assert found.how is How.REBUILD
+
+
 def test_a_moved_start() -> None:
     """Events before an earlier start are nowhere in the stored sessions."""
     before, after = sessions(GAP), sessions(GAP, "SELECT count(*) AS events FROM clicks")
