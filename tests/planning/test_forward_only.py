@@ -109,7 +109,13 @@ class TestTheChange:
                         NEW, model=replace(NEW.model, materialization=Materialization.SESSIONS)
                     )
                 ),
-                "only events, and tables that are built cell by cell",
+                "its kind changed, from incremental table to sessions",
+            ),
+            (
+                change(
+                    new=replace(NEW, model=replace(NEW.model, materialization=Materialization.VIEW))
+                ),
+                "only events, sessions, and tables that are built cell by cell",
             ),
             (change(new=with_incremental(NEW), old=replace(OLD, fingerprint="x")), "is not known"),
             (replace(change(), before=None), "is not known"),

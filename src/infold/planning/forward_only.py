@@ -116,7 +116,7 @@ def _obstacles(change: Redefinition, trace: Trace, at: int) -> Iterator[str]:
 def _other_cells(before: Node, after: Node) -> Iterator[str]:
     """What divides the table into other cells, or into cells of other times."""
     if before.model.kind is not after.model.kind:
-        yield f"it was a {before.model.kind}"
+        yield f"its kind changed, from {before.model.kind} to {after.model.kind}"
     elif before.model.timeseries != after.model.timeseries:
         yield "its timeseries changed, and with it the cells"
     elif before.start != after.start:

@@ -99,8 +99,7 @@ def _cost(plan: Plan, change: Redefinition, step: Step | None) -> str:
         return f"refused: {dict(change.refused.facts).get('why', change.refused.what)}"
     if change.effective_from is not None:
         return FORWARD.format(show_instant(change.effective_from))
-    current = any(one.model == change.model and one.why == UP_TO_DATE for one in plan.skipped)
-    if current and change.how not in (How.NOTHING, How.RESTAMP):
+    if change.how not in (How.NOTHING, How.RESTAMP) and _is_up_to_date(plan, change.model):
         return "built in this environment"
     action, cost = _OF_OWN_ROWS.get(change.how, (None, ""))
     if change.derivation is not None and change.derivation.sessions is not None:
@@ -109,6 +108,15 @@ def _cost(plan: Plan, change: Redefinition, step: Step | None) -> str:
         return (cost or step.reasons[0].detail) if step is not None else "not built by this plan"
     if action is None and change.how is not How.REBUILD:
         return "no row is written"
+    return _cost_of_building(change, step)
+
+
+def _is_up_to_date(plan: Plan, model: str) -> bool:
+    return any(one.model == model and one.why == UP_TO_DATE for one in plan.skipped)
+
+
+def _cost_of_building(change: Redefinition, step: Step | None) -> str:
+    """What building a table costs, by a step of the plan or a later one."""
     why = "; the earlier one was not kept" if change.category is Category.UNKNOWN else ""
     if change.rewrites_until is not None:
         why = f"; cells before {show_instant(change.rewrites_until)} get its rows too"
