@@ -25,6 +25,7 @@ from infold.core.interval import DAY, MAX, MIN, Granularity, Interval, Ranges
 from infold.core.model import Late, Materialization, Timeseries
 from infold.core.plan import (
     Action,
+    ChangedKeyRows,
     FileDiff,
     InputDiff,
     ModelObservation,
@@ -425,6 +426,22 @@ class TestEvents:
         assert step.files.reingest == (file(1), file(2))
         assert step.trace is not None
         assert step.trace.earlier == held
+
+    @pytest.mark.parametrize(("reads", "again"), [(True, (1, 2)), (False, (2,))])
+    def test_a_lookup_of_an_earlier_definition(self, reads: bool, again: tuple[int, ...]) -> None:
+        """Which files have its changed keys is known for the newest definition only."""
+        trace = Trace("clicks", "new", {"pages": 1}, definition="second")
+        trace = replace(trace, earlier=(EarlierCells(before(5), "first"),))
+        earlier = replace(clicks("old", "id", "ts"), inputs=(Input("pages"),) if reads else ())
+        keys = ChangedKeyRows(files=(2,))
+        diff = InputDiff("pages", 1, 2, changes("+ . . . . . ."), changed_keys=keys)
+        files = FileDiff("raw.clicks", ingested=(file(1), file(2)))
+        stretch = Stretch(before(5), "clicks", project(earlier))
+        seen = ModelObservation(trace, 1, files=files, inputs=(diff,), earlier=(stretch,))
+        newest = replace(EVENTS, inputs=(Input("pages"),))
+        [step] = plan(project(newest), Observations(0, {"clicks": seen})).steps
+        assert step.files is not None
+        assert tuple(one.id for one in step.files.reingest) == again
 
     def test_other_events_are_refused(self) -> None:
         """Where a row may be another event, or at another time, the table stays as it is."""
