@@ -143,7 +143,7 @@ def test_a_start_inside_a_cell_cuts_it(
 )
 @settings(max_examples=EXAMPLES * 2)
 @given(
-    program=programs(users=4, rounds=(3, 6)),
+    program=programs(users=8, rounds=(3, 6)),
     deaths=st.lists(st.lists(st.integers(1, 40), max_size=1), max_size=6),
 )
 def test_cells_keep_the_definition_in_force_there(

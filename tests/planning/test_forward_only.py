@@ -19,10 +19,20 @@ from tests.planning.strips import (
     with_incremental,
 )
 
-from infold.core.definition import Category, How, Redefinition
+from infold.core.definition import Category, How, Redefinition, SameEvents
+from infold.core.files import IngestedFile, ListedFile
 from infold.core.interval import DAY, MAX, MIN, Granularity, Interval, Ranges
 from infold.core.model import Late, Materialization, Timeseries
-from infold.core.plan import Action, InputDiff, ModelObservation, Observations, Plan, PlanOptions
+from infold.core.plan import (
+    Action,
+    ChangedKeyRows,
+    FileDiff,
+    InputDiff,
+    ModelObservation,
+    Observations,
+    Plan,
+    PlanOptions,
+)
 from infold.core.project import Bound, Input, Node, Stretch
 from infold.core.trace import UNKNOWN, Cause, EarlierCells, Pending, Trace, merge_earlier
 from infold.planning.buildable_cells import cells_with_rows
@@ -323,6 +333,128 @@ class TestStaleCells:
         assert found.steps[0].action is Action.RECOMPUTE
         assert not trace.mixed
         assert replace(trace, earlier=()).mixed
+
+
+def clicks(fingerprint: str, *columns: str) -> Node:
+    """A definition of events."""
+    model = replace(
+        DAILY.model,
+        name="clicks",
+        materialization=Materialization.EVENTS,
+        unique_key=("id",),
+        timeseries=Timeseries("ts", "ts", Granularity.DAY),
+        incremental=None,
+    )
+    return Node(model, (), (), fingerprint, columns, source="raw.clicks")
+
+
+EVENTS = clicks("new", "id", "ts", "url")
+EVENTS_TRACE = Trace("clicks", "old", {}, definition="first")
+
+
+def file(id_: int, waiting: int = 0) -> IngestedFile:
+    """A file that was ingested."""
+    return IngestedFile(id_, f"{id_}.json", 1, "x", 0, rows=10, waiting=waiting)
+
+
+def events_change(rows: bool, since: int | None = None) -> Redefinition:
+    """A change of the events, which are filled on five days."""
+    made = Redefinition(
+        "clicks",
+        Category.BREAKING,
+        (),
+        How.REBUILD,
+        clicks("old", "id", "ts"),
+        EVENTS,
+        events=SameEvents(rows=rows),
+    )
+    return forward_only(made, EVENTS_TRACE, since, states("# # # # # . ."))
+
+
+class TestEvents:
+    """Files are read again where they may have rows that follow another definition now."""
+
+    @pytest.mark.parametrize(
+        ("rows", "since", "waiting", "pending"),
+        [
+            (True, None, 0, Ranges()),
+            (True, 3, 0, Ranges((Interval(day(3).start, day(4).end),))),
+            (True, None, 1, Ranges((day(5),))),
+            (False, None, 0, Ranges((Interval(day(5).start, MAX),))),
+            (False, 3, 0, Ranges((Interval(day(3).start, MAX),))),
+        ],
+    )
+    def test_what_the_change_leaves_pending(
+        self, rows: bool, since: int | None, waiting: int, pending: Ranges
+    ) -> None:
+        """Where the same rows are kept, cells that have some; else all from the instant on."""
+        change = events_change(rows, None if since is None else day(since).start)
+        files = FileDiff(
+            "raw.clicks", ingested=(file(1, waiting),), new=(ListedFile("2", 1, 0, ""),)
+        )
+        seen = ModelObservation(
+            EVENTS_TRACE, 1, files=files, cells=states("# # # # # . ."), redefined=change
+        )
+        [step] = plan(project(EVENTS), Observations(0, {"clicks": seen})).steps
+
+        assert (step.action, step.files) == (Action.DERIVE, None)
+        assert step.trace is not None
+        assert step.trace.pending_ranges == pending
+        assert step.trace.earlier == (EarlierCells(before(5 if since is None else since), "first"),)
+
+    def test_files_are_read_again_once(self) -> None:
+        """The next step reads them with what arrived, and nothing is pending after it."""
+        left = (Pending(Cause.DEFINITION, Ranges((Interval(day(5).start, MAX),))),)
+        held = (EarlierCells(before(5), "first"),)
+        trace = Trace("clicks", "new", {}, left, definition="second", earlier=held)
+        files = FileDiff("raw.clicks", ingested=(file(1), file(2)), redefined=(file(2),))
+        stretch = Stretch(before(5), "clicks", project(clicks("old", "id", "ts")))
+        seen = ModelObservation(trace, 1, files=files, earlier=(stretch,))
+        [step] = plan(project(EVENTS), Observations(0, {"clicks": seen})).steps
+
+        assert step.action is Action.INGEST
+        assert step.files is not None
+        assert step.files.reingest == (file(2),)
+        [reason] = step.reasons
+        assert reason.detail == "1 file read again: its definition is in force from there on"
+        assert reason.rows == 10
+        assert step.trace is not None
+        assert (step.trace.pending, step.trace.earlier) == ((), held)
+
+        settled = replace(trace, pending=())
+        files = replace(files, redefined=())
+        quiet = ModelObservation(settled, 1, files=files, earlier=(stretch,))
+        assert not plan(project(EVENTS), Observations(0, {"clicks": quiet})).steps
+        asked = PlanOptions(restated={"clicks": Ranges.ever()})
+        [step] = plan(project(EVENTS), Observations(0, {"clicks": quiet}), asked).steps
+        assert step.action is Action.INGEST  # never a build by the newest definition alone
+        assert step.files is not None
+        assert step.files.reingest == (file(1), file(2))
+        assert step.trace is not None
+        assert step.trace.earlier == held
+
+    @pytest.mark.parametrize(("reads", "again"), [(True, (1, 2)), (False, (2,))])
+    def test_a_lookup_of_an_earlier_definition(self, reads: bool, again: tuple[int, ...]) -> None:
+        """Which files have its changed keys is known for the newest definition only."""
+        trace = Trace("clicks", "new", {"pages": 1}, definition="second")
+        trace = replace(trace, earlier=(EarlierCells(before(5), "first"),))
+        earlier = replace(clicks("old", "id", "ts"), inputs=(Input("pages"),) if reads else ())
+        keys = ChangedKeyRows(files=(2,))
+        diff = InputDiff("pages", 1, 2, changes("+ . . . . . ."), changed_keys=keys)
+        files = FileDiff("raw.clicks", ingested=(file(1), file(2)))
+        stretch = Stretch(before(5), "clicks", project(earlier))
+        seen = ModelObservation(trace, 1, files=files, inputs=(diff,), earlier=(stretch,))
+        newest = replace(EVENTS, inputs=(Input("pages"),))
+        [step] = plan(project(newest), Observations(0, {"clicks": seen})).steps
+        assert step.files is not None
+        assert tuple(one.id for one in step.files.reingest) == again
+
+    def test_other_events_are_refused(self) -> None:
+        """Where a row may be another event, or at another time, the table stays as it is."""
+        made = replace(events_change(rows=True), events=SameEvents("its unique_key changed"))
+        found = forward_only(made, EVENTS_TRACE, None, states("# #"))
+        assert found.refused is not None
+        assert "unique_key" in str(found.refused)
 
 
 class TestTraces:
