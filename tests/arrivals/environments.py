@@ -294,6 +294,7 @@ class BranchPlay(DryPlay):
         listing = SimpleNamespace(
             list_files=lambda project, source, now: self._listing(source),
             row_counts=lambda root, files: {},
+            event_times=lambda path, source, column: None,
         )
         adapters = SimpleNamespace(
             lake=lambda project: self.memory, published_lake=lambda project: self.memory

@@ -25,6 +25,9 @@ EXAMPLES = settings().max_examples
 IN_A = next(seed for seed in range(99) if Random(seed).choice(NAMES) == "a")
 """A seed with which a command is about the environment a."""
 
+ROWS = 542987
+"""A seed with which files arrive that have rows."""
+
 
 @contextmanager
 def playing(*, manual: bool) -> Iterator[BranchPlay]:
@@ -33,7 +36,7 @@ def playing(*, manual: bool) -> Iterator[BranchPlay]:
         folder = Path(name)
         play = BranchPlay(BRANCHES, folder, BRANCHES.name, folder, 4, manual=manual)
         with play.outside():
-            play.act([Act(Op("arrive", 542987)), Act(Op("apply", 1))])
+            play.act([Act(Op("arrive", ROWS)), Act(Op("apply", 1))])
             yield play
 
 
