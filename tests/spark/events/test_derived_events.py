@@ -248,33 +248,3 @@ def test_a_run_that_dies_anywhere(tmp_path: Path, warehouse: Path) -> None:
     done = [step.action for one in runs for step in one.steps if step.state == "done"]
     assert done.count("derive") == 1
     assert done.count("build") == 1  # the first
-
-
-def test_what_has_to_be_ingested_again(tmp_path: Path, warehouse: Path) -> None:
-    """A value of the new column that cannot be used, found only while it is read; a file that is
-    gone. Readers that name other columns are built in neither case.
-    """
-    one = CHANGES["optional"]
-    shop = project(tmp_path / "shop", warehouse, {"clicks": query(one, one.old)})
-    count = "---\nmaterialization: cumulative_aggregate\n---\nSELECT v, count(*) AS n FROM clicks"
-    shop.model("counts", f"{count} GROUP BY v")
-    put(shop, "a.csv", ["1,2024-03-01,1,/a,0.5", "2,2024-03-02,2,/b,0.5"])
-    (shop.root / "landing" / "b.csv").write_text(f"{HEADER},extra\n3,2024-03-03,3,/c,0.5,4\n")
-    run(shop)
-    shop.model("clicks", query(one, one.new))
-    assert run(shop) == {"clicks": ["derive"]}
-    assert [row[3] for row in shop.rows()] == [None, None, 4]
-
-    shop.model("clicks", query(one, one.old))
-    assert run(shop) == {"clicks": ["derive"]}
-    (shop.root / "landing" / "c.csv").write_text(f"{HEADER},extra\n4,2024-03-04,4,/d,0.5,x\n")
-    assert run(shop) == {"clicks": ["ingest"], "counts": ["fold"]}
-    shop.model("clicks", query(one, one.new))
-    assert run(shop) == {"clicks": ["derive", "build"], "counts": ["fold"]}
-    assert shop.aside() == [("c.csv", "extra: x")] or len(shop.aside()) == 1
-    assert shop.proven()
-
-    shop.model("clicks", query(one, f"id, at, v, url, extra {FROM}"))
-    shop.drop("a.csv")
-    assert run(shop)["clicks"] == ["build"]
-    assert shop.proven()

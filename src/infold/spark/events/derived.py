@@ -37,7 +37,13 @@ from infold.core.quoting import quoted
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellState, changes_of_rewrite, signed
 from infold.spark.content import cell_start, cell_stats, column, time_predicate
-from infold.spark.events.arrivals import STATE, AdmittedTimes, RowState
+from infold.spark.events.arrivals import (
+    RAW,
+    STATE,
+    AdmittedTimes,
+    RowState,
+    judged_arrivals,
+)
 from infold.spark.events.copies import PLACE, Identity, rank_copies, row_order
 from infold.spark.events.ingest import ROWS, Ingest, content_of, lookups, model_columns
 from infold.spark.events.ingest_counts import FileAndCell
@@ -193,10 +199,12 @@ def _rows_over(stored: DataFrame, found: Derivation, schema: T.StructType) -> Da
 
 
 def _evaluated(ingest: Ingest, files: Sequence[IngestedFile]) -> DataFrame:
-    """The rows of files that the query keeps, as far as they were admitted before."""
-    bounds = {file.id: AdmittedTimes(file.horizon) for file in files}
-    rows, _ = ingest.read({file.id: file for file in files}, bounds)
-    return rows
+    """The rows of files that the query keeps, judged as they were before, without their text."""
+    work, bounds = ingest.work, {file.id: AdmittedTimes(file.horizon) for file in files}
+    known = [(file.id, file) for file in files]
+    rows = source_rows.read(work.spark, work.project, ingest.source, known)
+    rows = rows.withColumn(RAW, F.lit(None).cast("string"))  # it would need all columns
+    return judged_arrivals(work, ingest.node, ingest.source, rows, bounds)
 
 
 def _with_new_columns(ingest: Ingest, found: Derivation, stored: DataFrame) -> DataFrame | None:
