@@ -299,9 +299,7 @@ KEYS = [
         "bad-value models/daily.sql:4 `never` (new, earlier)",
     ]),
     (C, "unique_key", "forward_only: 3\nunique_key", ["wrong-type models/clicks.sql:3 `3`"]),
-    (S, "sessions: {", "forward_only: true\nsessions: {", [
-        "needless-key models/sessions.sql:3 `forward_only`",
-    ]),
+    (S, "sessions: {", "forward_only: 3\nsessions: {", ["wrong-type models/sessions.sql:3 `3`"]),
     (D, "incremental: {}", "incremental: {}\nforward_only: true", [
         "needless-key models/daily.sql:5 `forward_only`",
     ]),

@@ -8,6 +8,7 @@ own, over the events of its stretch, and is folded like one.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
@@ -50,7 +51,7 @@ class Part:
         """The model by its definition."""
         return self.work.project[self.step.model]
 
-    @property
+    @cached_property
     def feed(self) -> Feed:
         """What its definition reads, and what changed in it."""
         return Feed(self.work, self.node, self.step, self.query.input)
