@@ -69,7 +69,12 @@ def test_before_the_first_apply_nothing_runs(tmp_path: Path) -> None:
     with pytest.raises(InfoldError, match="nothing-applied"):
         api.run(shop)
     assert not (root / "prod.db").exists()
-    assert "`infold apply` carries this out" in infold(shop, "plan")[1]
+    planned = infold(shop, "plan")[1]
+    assert "`infold apply` carries this out" in planned
+    assert "says why" not in planned
+    for words in (("explain", "daily"), ("show", "daily"), ("history", "daily")):
+        code, printed = infold(shop, *words)
+        assert (code, "daily: `infold apply daily` applies it" in printed) == (2, True), printed
     assert as_json(shop, "status")["unapplied"] == ["clicks", "sessions", "daily"]
 
 

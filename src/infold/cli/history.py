@@ -27,13 +27,13 @@ def command(model: str | None, limit: int, as_json: bool) -> None:
     With MODEL only the runs that built it.
     """
     from infold import api
-    from infold.messages import command_errors
+    from infold.planning.selection import unknown_model
     from infold.render import json_shapes
     from infold.render.status import history_screen
 
     project = shared_options.opened()
     if model is not None and model not in project:
-        raise command_errors.unknown_model(model, [node.name for node in project])
+        raise unknown_model(project, model)
     runs = api.history(project, limit, model)
     if as_json:
         print_json(json_shapes.history(runs))
