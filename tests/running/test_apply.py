@@ -319,6 +319,16 @@ def test_the_project_of_the_files_is_not_run(shop: Project) -> None:
     assert (done.steps, done.unapplied, applied(shop)) == ((), ("daily",), before)
 
 
+def test_forward_only_of_a_model_that_did_not_change(shop: Project) -> None:
+    """An option that names none of the changed models is noted, as it changes nothing."""
+    change(shop, QUERY)
+    note = "--forward-only: no definition changed of sessions"
+
+    assert note in infold(shop, "plan", "--forward-only", "sessions")[1]
+    for words in (["sessions", "--forward-only", "daily"], []):
+        assert note not in infold(shop, "plan", "--forward-only", *(words or ["*"]))[1]
+
+
 def test_a_model_cannot_be_built_whole_for_once(shop: Project) -> None:
     """--allow-downgrade makes a definition that could not be applied."""
     for command in ("run", "plan", "apply"):
