@@ -24,7 +24,7 @@ from infold.core.plan import (
 )
 from infold.core.record import Receipt
 from infold.core.report import AppliedDefinition, Verdict, VerificationReport
-from infold.core.trace import Cause, CellState, Pending, Trace
+from infold.core.trace import Cause, CellState, EarlierCells, Pending, Trace
 from infold.inspecting.session_history import SessionHistories
 from infold.render.explain import explain_screen
 from infold.render.plan import nothing_screen, plan_screen
@@ -266,6 +266,15 @@ class TestExplain:
         )
 
         screen("explain_left", explain_screen(value))
+
+    def test_a_cell_of_an_earlier_definition(self) -> None:
+        """A cell that keeps the rows of an earlier definition was not built by the present one."""
+        value = sample.explanation(sample.day(6))
+        assert value.trace is not None
+        old = EarlierCells(sample.days("6"), "another")
+        value = replace(value, trace=replace(value.trace, earlier=(old,)))
+
+        assert "built by an earlier definition, the one in force here," in explain_screen(value)
 
 
 class TestSessionHistory:

@@ -69,7 +69,12 @@ def test_before_the_first_apply_nothing_runs(tmp_path: Path) -> None:
     with pytest.raises(InfoldError, match="nothing-applied"):
         api.run(shop)
     assert not (root / "prod.db").exists()
-    assert "`infold apply` carries this out" in infold(shop, "plan")[1]
+    planned = infold(shop, "plan")[1]
+    assert "`infold apply` carries this out" in planned
+    assert "says why" not in planned
+    for words in (("explain", "daily"), ("show", "daily"), ("history", "daily")):
+        code, printed = infold(shop, *words)
+        assert (code, "daily: `infold apply daily` applies it" in printed) == (2, True), printed
     assert as_json(shop, "status")["unapplied"] == ["clicks", "sessions", "daily"]
 
 
@@ -312,6 +317,16 @@ def test_the_project_of_the_files_is_not_run(shop: Project) -> None:
     done = api.run(api.open_project(shop.root, "prod", declared=True))
 
     assert (done.steps, done.unapplied, applied(shop)) == ((), ("daily",), before)
+
+
+def test_forward_only_of_a_model_that_did_not_change(shop: Project) -> None:
+    """An option that names none of the changed models is noted, as it changes nothing."""
+    change(shop, QUERY)
+    note = "--forward-only: no definition changed of sessions"
+
+    assert note in infold(shop, "plan", "--forward-only", "sessions")[1]
+    for words in (["sessions", "--forward-only", "daily"], []):
+        assert note not in infold(shop, "plan", "--forward-only", *(words or ["*"]))[1]
 
 
 def test_a_model_cannot_be_built_whole_for_once(shop: Project) -> None:

@@ -163,6 +163,7 @@ def make_plan(
     """The steps that a run would carry out."""
     from infold.planning import removals
     from infold.planning.destructive import destroyed, loss_notes
+    from infold.planning.plan_notes import unused_forward_only
     from infold.planning.protection import protection_warnings, unrecorded_table
 
     asked = with_chosen(project, asked, select, exclude)
@@ -177,7 +178,7 @@ def make_plan(
     notes = (*made.notes, *removals.removal_warnings(project, made), *unapplied_notes(project))
     made = replace(
         made,
-        notes=(*notes, *loss_notes(lost, planned=True)),
+        notes=(*notes, *loss_notes(lost, planned=True), *unused_forward_only(observed, asked)),
         destroyed=lost,
         redefinitions=observed.redefinitions,
         unapplied=not_yet_applied(project),

@@ -49,6 +49,7 @@ def command(
     from infold import api
     from infold.messages import command_errors
     from infold.planning import requested_window
+    from infold.planning.selection import unknown_model
     from infold.render import json_shapes
     from infold.render.explain import explain_screen
 
@@ -67,7 +68,7 @@ def command(
     if deep:
         raise click.UsageError("`--deep` is for sessions: `infold explain session ID --deep`.")
     if model not in project:
-        raise command_errors.unknown_model(model, [node.name for node in project])
+        raise unknown_model(project, model)
     at = requested_window.parse_instant("CELL", cell)
     granularity = project[model].model.granularity
     chosen = granularity.cell(at) if granularity is not None and at is not None else None

@@ -28,7 +28,7 @@ def command(model: str | None, limit: int, env: str | None, as_json: bool) -> No
     With MODEL only the runs that built it. With --env, the runs of that environment.
     """
     from infold import api
-    from infold.messages import command_errors
+    from infold.planning.selection import unknown_model
     from infold.render import json_shapes
     from infold.render.status import history_screen
 
@@ -39,7 +39,7 @@ def command(model: str | None, limit: int, env: str | None, as_json: bool) -> No
 
         project = stored(project, name).declared
     if model is not None and model not in project:
-        raise command_errors.unknown_model(model, [node.name for node in project])
+        raise unknown_model(project, model)
     if name is None:
         runs = api.history(project, limit, model)
     else:

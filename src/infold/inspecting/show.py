@@ -11,6 +11,7 @@ from infold.core.project import Project
 from infold.inspecting.left_out import set_aside_schema
 from infold.inspecting.manifest import TABLES
 from infold.messages import command_errors, errors
+from infold.planning.selection import with_unapplied
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +36,7 @@ def shown_rows(
         return _set_aside(project, lake, columns, where, limit, left_out)
     if table not in project:
         known = [*(node.name for node in project), "set_aside", *TABLES]
-        raise command_errors.unknown_table(table, known)
+        raise with_unapplied(command_errors.unknown_table(table, known), project, table)
     if project[table].model.kind is Kind.VIEW:
         if where is not None:
             raise command_errors.bad_filter(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from infold.core.model import Override
-from infold.core.plan import Action, ModelObservation, Step
+from infold.core.plan import Action, ModelObservation, Observations, PlanOptions, Step
 from infold.core.project import Node
 from infold.core.trace import Cause
 from infold.planning.staleness import other_files
@@ -17,6 +17,14 @@ def plan_notes(node: Node, model: ModelObservation, steps: Mapping[str, Step]) -
     yield from _unlocated_keys(node, model, steps)
     yield from _in_parts(node, steps[node.name])
     yield from _after_derivation(node, model, steps)
+
+
+def unused_forward_only(seen: Observations, asked: PlanOptions) -> Iterator[str]:
+    """That --forward-only names models of which none has a changed definition, as in a slip."""
+    if asked.forward_only and not any(
+        one.model in asked.forward_only for one in seen.redefinitions
+    ):
+        yield f"--forward-only: no definition changed of {', '.join(asked.forward_only)}"
 
 
 def _unproven(node: Node) -> Iterator[str]:

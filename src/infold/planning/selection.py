@@ -54,15 +54,20 @@ def _models_of_term(project: Project, term: str) -> frozenset[str]:
             node.name for node in project if fnmatchcase(node.name.lower(), bare.lower())
         )
         if not found:
-            raise _unknown_model(project, bare)
+            raise unknown_model(project, bare)
     before = project.upstream(found) if term.startswith("+") else frozenset()
     after = project.downstream(found) if term.endswith("+") else frozenset()
     return found | before | after
 
 
-def _unknown_model(project: Project, name: str) -> InfoldError:
+def unknown_model(project: Project, name: str) -> InfoldError:
     """No model has this name; one in the files may have it, and not be applied."""
     error = command_errors.unknown_model(name, [node.name for node in project])
+    return with_unapplied(error, project, name)
+
+
+def with_unapplied(error: InfoldError, project: Project, name: str) -> InfoldError:
+    """An error about an unknown name, which also says that a model in the files has it."""
     if name in project.unapplied:
         return error.with_facts(("not applied", f"{name}: `infold apply {name}` applies it"))
     return error

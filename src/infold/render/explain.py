@@ -109,6 +109,8 @@ def _staleness(value: Explanation, cells: Granularity | None) -> str:
     else:
         same = value.trace.fingerprint == value.fingerprint
         built = "its present definition" if same else "another definition"
+        if value.cell is not None and value.trace.earlier_ranges.overlaps(value.cell):
+            built = "an earlier definition, the one in force here,"
         read = ", ".join(f"{name} {number}" for name, number in value.trace.inputs.items())
         lines.append(f"Its trace: built by {built}" + (f" from {read}." if read else "."))
         lines.extend(

@@ -394,7 +394,7 @@ def _closing_text(project: Project, plan: Plan, options: str, command: str, *, s
     rest = "; `infold run` leaves these changes alone." if project.applies else ","
     run = f"`infold {verb}{options}` carries this out{rest}"
     why = f"`infold explain {example.model}{cell}` says why."
-    if project.environment:
-        return f"{head}{run.removesuffix(',')}."
+    if project.environment or project.applies:  # `explain` goes by what is applied
+        return f"{head}{run.rstrip(',.')}."
     between = " " if len(head.splitlines()[-1]) + len(run) + len(why) < formatting.WIDTH else "\n"
     return f"{head}{run}{between}{why}"
