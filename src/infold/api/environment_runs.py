@@ -21,7 +21,7 @@ from infold.core.plan import Observations, Plan, PlanOptions
 from infold.core.ports import Lake, Ledger
 from infold.core.progress import Progress, SilentProgress
 from infold.core.project import Project
-from infold.core.report import RunFailed, RunResult
+from infold.core.report import RunFailed, RunResult, together
 from infold.inspecting.environments import Variant, recorded, variant
 from infold.messages import environment_errors
 from infold.planning.planner import plan as planned
@@ -147,7 +147,7 @@ def run_environment(
         if level.is_last:
             break
         level = replace(level, known=level.up_to_date, up_to_date=frozenset(), is_last=True)
-    return _together(results)
+    return together(results)
 
 
 @dataclass
@@ -245,17 +245,3 @@ def _user() -> str:
     except (OSError, KeyError):  # no such user on this machine, as in some containers
         name = "unknown"
     return f"{name}@{socket.gethostname()}"
-
-
-def _together(results: Sequence[RunResult]) -> RunResult:
-    """The runs of an environment's levels as one."""
-    last = results[-1]
-    return replace(
-        last,
-        plans=tuple(plan for one in results for plan in one.plans),
-        steps=tuple(step for one in results for step in one.steps),
-        receipt=sum((one.receipt for one in results[1:]), results[0].receipt),
-        notes=tuple(dict.fromkeys(note for one in results for note in one.notes)),
-        seconds=sum(one.seconds for one in results),
-        model_states=results[0].model_states,
-    )

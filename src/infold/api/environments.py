@@ -11,7 +11,7 @@ from infold.api.opening import lake, ledger, now, observer
 from infold.api.rows import show
 from infold.api.states import states
 from infold.api.verifying import verify_models
-from infold.core.environment import Environment, EnvironmentSize, checked_name, set_aside_of
+from infold.core.environment import APART, Environment, EnvironmentSize, checked_name, set_aside_of
 from infold.core.model import table_name
 from infold.core.model_names import with_model_names
 from infold.core.plan import PlanOptions
@@ -164,6 +164,7 @@ def list_environments(project: Project) -> tuple[EnvironmentSize, ...]:
             + tables.size(set_aside_of(one.name)),
         )
         for one in book.environments().values()
+        if one.name != APART
     )
 
 
