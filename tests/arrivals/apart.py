@@ -196,15 +196,19 @@ class DryApart(DryPlay):
         """A table's definition; by its key that of the model that is built apart."""
         return super().spec(name.split("__", maxsplit=1)[0])
 
-    def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
-        project, ledger = self.project, self.ledger
+    def building(self, ledger: SqlLedger, terms: Sequence[str] = ()) -> _DryBuilding:
+        """The program's own runs of the project as it is now."""
         self._complete = False  # a run with nothing new may have more to build apart
-        asked = replace(self.options(), window=window, jobs=self.jobs)
+        request = Request(
+            replace(self.options(), jobs=self.jobs), fail_fast=self.fail_fast, allow_removals=True
+        )
+        shown = self.progress or api.SilentProgress()
+        return _DryBuilding(self.project, request, shown, tuple(terms), play=self, book=ledger)
+
+    def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
+        ledger = self.ledger
         try:
-            request = Request(asked, fail_fast=self.fail_fast, allow_removals=True)
-            shown = self.progress or api.SilentProgress()
-            building = _DryBuilding(project, request, shown, tuple(terms), play=self, book=ledger)
-            return building.run()
+            return self.building(ledger, terms).run()
         finally:
             known = ledger.environments().get(APART)
             self.seen["apart"] += len(known.own) if known else 0

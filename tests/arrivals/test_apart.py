@@ -161,6 +161,23 @@ def test_readers_with_changed_definitions_wait(story: Story) -> None:
     assert {row["n"] for row in story._read("after")} == {4}
 
 
+def test_a_forgotten_model_is_built_by_the_new_definition(story: Story) -> None:
+    """Nothing stays of what was built apart, nor of the old table."""
+    story.to_version(1)
+    story.go()
+    assert story.keys
+
+    ledger = story.ledger
+    story.building(ledger)._dropper().forget(["daily"])
+    ledger.close()
+    assert not story.keys
+    assert not _own(story)
+    for _ in range(3):
+        story.go()
+    assert story.days() == dict.fromkeys(range(1, 7), 2)
+    assert not story.keys
+
+
 @pytest.mark.deep
 def test_killed_at_every_write_point(tmp_path: Path) -> None:
     """Readers have the old table or the new one, and later runs complete it."""

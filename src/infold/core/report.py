@@ -213,6 +213,22 @@ class ModelState:
 
 
 @dataclass(frozen=True, slots=True)
+class BuiltApart:
+    """
+    A table that is built apart, to replace that of ``model``.
+
+    ``built`` of its ``cells`` with rows are there. ``bytes`` is the size of its files.
+    """
+
+    model: str
+    key: str
+    built: int
+    cells: int
+    granularity: Granularity | None
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class ModelStatus:
     """
     What is known of one model.
@@ -244,22 +260,8 @@ class ModelStatus:
     """Why it must not be built, nor what reads it."""
     waits_for: tuple[str, ...] = ()
     """The refused models that it reads."""
-
-
-@dataclass(frozen=True, slots=True)
-class BuiltApart:
-    """
-    A table that is built apart, to replace that of ``model``.
-
-    ``built`` of its ``cells`` with rows are there. ``bytes`` is the size of its files.
-    """
-
-    model: str
-    key: str
-    built: int
-    cells: int
-    granularity: Granularity | None
-    bytes: int
+    apart: BuiltApart | None = None
+    """The table that is to replace it, where that is built apart."""
 
 
 @dataclass(frozen=True, slots=True)
