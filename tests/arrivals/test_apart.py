@@ -18,6 +18,7 @@ from infold.core.environment import APART, Environment
 from infold.core.interval import DAY, Ranges, parse_instant_text
 from infold.core.plan import PlanOptions
 from infold.core.report import RunResult
+from infold.inspecting.tables_apart import TablesApart
 
 FIRST = parse_instant_text("2024-03-01")
 EVERYTHING = Op("all", 0)
@@ -176,6 +177,30 @@ def test_a_forgotten_model_is_built_by_the_new_definition(story: Story) -> None:
         story.go()
     assert story.days() == dict.fromkeys(range(1, 7), 2)
     assert not story.keys
+
+
+def test_a_run_that_another_one_overtook_begins_anew(story: Story) -> None:
+    """It was made for a table that has replaced the other by now."""
+    story.to_version(1)
+    story.go()
+    story.go()
+    ledger = story.ledger
+    building = story.building(ledger)
+    find, overtaken = building._found, list[RunResult]()
+
+    def found() -> TablesApart:
+        made = find()
+        if not overtaken:
+            overtaken.append(story.go())
+        return made
+
+    building._found = found  # type: ignore[method-assign]
+    result = building.run()
+    ledger.close()
+
+    assert overtaken[0].steps
+    assert not result.steps
+    assert story.days() == dict.fromkeys(range(1, 7), 2)
 
 
 @pytest.mark.deep

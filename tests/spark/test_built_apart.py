@@ -21,12 +21,15 @@ LIMITED = (
 MODELS = {
     "clicks": (EVENTS, "SELECT id, who, ts, amount FROM raw.clicks"),
     "known": ("materialization: view", "SELECT ts, amount FROM clicks WHERE who IS NOT NULL"),
-    "daily": (LIMITED, "SELECT cast(ts AS date) AS day, count(*) AS n FROM known GROUP BY 1"),
+    "daily": (
+        LIMITED,
+        "SELECT cast(ts AS date) AS day, count(*) AS n, 0 AS old FROM known GROUP BY 1",
+    ),
     "copied": (TABLE, "SELECT day, n FROM daily"),
 }
 CHANGED = {
     "known": (MODELS["known"][0], MODELS["known"][1].replace("who IS NOT NULL", "who <> 'bob'")),
-    "daily": (LIMITED, MODELS["daily"][1].replace(" FROM", ", max(amount) AS top FROM")),
+    "daily": (LIMITED, MODELS["daily"][1].replace("0 AS old", "max(amount) AS top")),
 }
 
 
@@ -52,7 +55,7 @@ def test_readers_have_the_old_table_until_the_new_one_is_complete(tmp_path: Path
     while any(one.stale for one in api.status(shop.project())):
         shop.run()
     before = rows(shop, "daily")
-    assert [n for _, n in before] == [2, 1, 1, 1, 1]
+    assert [n for _, n, _ in before] == [2, 1, 1, 1, 1]
 
     shop.write(CHANGED)
     declared = api.open_project(shop.root, "prod", declared=True)
@@ -61,7 +64,10 @@ def test_readers_have_the_old_table_until_the_new_one_is_complete(tmp_path: Path
     assert "daily: being built apart: 0 of 5 days, replaces daily when complete" in planned
     plan = str(tmp_path / "plan.json")
     assert infold(declared, "plan", "--save", plan)[0] == 0
-    code, done = infold(declared, "apply", plan)
+    code, refused = infold(declared, "apply", plan)
+    assert (code, "column old is dropped" in refused) == (3, True), refused
+    assert APART not in api.ledger(declared).environments()
+    code, done = infold(declared, "apply", plan, "--allow-destructive", "daily")
     assert code == 0, done
     assert rows(shop, "daily") == before
     said = infold(shop.project(), "status")[1]
@@ -69,7 +75,7 @@ def test_readers_have_the_old_table_until_the_new_one_is_complete(tmp_path: Path
     assert "no environment" in infold(shop.project(), "env", "list")[1]
     shop.land(("ann", "2024-03-01T12:00:00", 5))
     shop.run()
-    assert [n for _, n in rows(shop, "daily")] == [3, 1, 1, 1, 1]
+    assert [n for _, n, _ in rows(shop, "daily")] == [3, 1, 1, 1, 1]
     assert [n for _, n in rows(shop, "copied")] == [3, 1, 1, 1, 1]
     verdicts = api.verify(shop.project())
     assert verdicts.equal, verdicts
