@@ -8,16 +8,18 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 from typing import cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.arrivals.apart import APART_SHAPE, DryApart
 from tests.arrivals.cut import cut
 from tests.arrivals.dry import DryPlay
 from tests.arrivals.forward import FORWARD, FORWARD_EVENTS, DryEvents, DryForward
 from tests.arrivals.forward_sessions import FORWARD_SESSIONS, DryForwardSessions
-from tests.arrivals.programs import Program, programs
+from tests.arrivals.programs import Program, Round, programs
 from tests.arrivals.shape import Shape
 from tests.arrivals.shapes import SHAPES
 from tests.crash.scenario import living
@@ -166,4 +168,40 @@ def test_cells_keep_the_definition_in_force_there(
 
     with tempfile.TemporaryDirectory(prefix="infold-dry-") as name:
         folder = Path(name)
+        Dying(shape, folder, shape.name, folder, program.users).play(program)
+
+
+@settings(max_examples=EXAMPLES * 2)
+@given(
+    program=programs(users=4, rounds=(3, 6)),
+    changes=st.lists(st.booleans(), max_size=6),
+    deaths=st.lists(st.lists(st.integers(1, 60), max_size=1), max_size=12),
+)
+def test_tables_built_apart_are_of_one_definition(
+    program: Program, changes: list[bool], deaths: list[list[int]]
+) -> None:
+    """
+    While a changed table is built over several runs, readers have the old one, exact by the
+    earlier definition; wherever runs die, and whatever changes again, the new one replaces it.
+    """
+    rest, change = iter(deaths), iter(changes)
+
+    class Dying(DryApart):
+        """Changes a query in the rounds that were drawn, and dies before runs."""
+
+        def round(self, each: Round) -> None:
+            if next(change, False):
+                self.changed()
+                self.query(Random(each.run.seed))
+            super().round(each)
+
+        def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
+            for at in next(rest, ()):
+                with living(at):
+                    super()._run(window, terms)
+            return super()._run(window, terms)
+
+    with tempfile.TemporaryDirectory(prefix="infold-dry-") as name:
+        folder = Path(name)
+        shape = APART_SHAPE
         Dying(shape, folder, shape.name, folder, program.users).play(program)

@@ -129,6 +129,14 @@ class FakeApi:
         self.asked["explain"] = {"model": model, "cell": cell, "as_of": as_of}
         return sample.explanation(cell)
 
+    def as_run(self, project: Any, *_: Any, **__: Any) -> Any:
+        """The project itself: nothing is built apart."""
+        return project
+
+    def with_apart(self, project: Any) -> Any:
+        """The project itself: nothing is built apart."""
+        return project
+
     def session_history(self, _: Any, id_: str, model: str | None, *, deep: bool) -> Any:
         """The sample's history of a session."""
         self.asked["session_history"] = {"id": id_, "model": model, "deep": deep}
@@ -153,6 +161,8 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeApi:
         "history",
         "explain",
         "session_history",
+        "as_run",
+        "with_apart",
     ):
         monkeypatch.setattr(api, name, getattr(found, name))
     return found

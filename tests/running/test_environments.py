@@ -19,14 +19,13 @@ from tests.running.production import change, production
 from tests.running.standing_tables import NAMES, day, folders, put, stand_up
 
 from infold import api
-from infold.api.environment_runs import together
 from infold.api.environments import expire_environments, list_environments
 from infold.core.environment import Environment
 from infold.core.interval import DAY, Ranges
 from infold.core.plan import Action, Step
 from infold.core.project import Project
 from infold.core.record import Outcome, Receipt
-from infold.core.report import ModelState, RunResult, State
+from infold.core.report import ModelState, RunResult, State, together
 from infold.core.trace import CellChange, CellState, Trace
 from infold.declare.definitions import definitions_of
 from infold.inspecting.environments import Variant, same_contents, variant

@@ -12,7 +12,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from infold.api.asked import chosen_models, refuse_unknown_allowed, with_chosen
+from infold.api.apart import (
+    as_run,
+    chosen_of,
+    lost_by_beginning,
+    notes_apart,
+    wanted,
+    with_apart,
+)
+from infold.api.asked import chosen_models, refuse_unknown_allowed
+from infold.api.building import Building
 from infold.api.dropping import dropper
 from infold.api.opening import (
     by_applied,
@@ -33,10 +42,9 @@ from infold.api.saved_plans import (
     plan_to_save,
     project_of_saved,
     read_saved,
-    refuse_if_outdated,
     refuse_too_much,
 )
-from infold.api.spark_sessions import close, engine, session
+from infold.api.spark_sessions import close, session
 from infold.api.states import states
 from infold.api.verifying import verify_models
 from infold.core.interval import Interval
@@ -53,7 +61,6 @@ from infold.core.report import (
     RunResult,
     VerificationReport,
 )
-from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.inspecting.explain import explain as explained
 from infold.messages.errors import InfoldError
 from infold.planning.definition_notes import (
@@ -64,11 +71,7 @@ from infold.planning.definition_notes import (
 from infold.planning.planner import plan as planned
 from infold.planning.refused_steps import without_refused
 from infold.planning.selection import select_models
-from infold.running.carry_out_saved import listing_as_saved
-from infold.running.execute import Runner
-from infold.running.janitor import drop_what_is_over
 from infold.running.request import Request
-from infold.system.process_lock import writer_lock
 
 if TYPE_CHECKING:
     from infold.core.saved_plan import SavedPlan
@@ -81,6 +84,7 @@ __all__ = [
     "RunResult",
     "SilentProgress",
     "add_quarantine_entries",
+    "as_run",
     "backbuild",
     "by_applied",
     "close",
@@ -116,6 +120,7 @@ __all__ = [
     "to_apply",
     "verify",
     "window_of",
+    "with_apart",
 ]
 
 
@@ -148,6 +153,7 @@ def plan(
     """
     if window is not None:
         asked = replace(asked or PlanOptions(), window=window)
+    project = as_run(project, asked, select=select, exclude=exclude, as_of=as_of)
     observed = observe_all(project, as_of=as_of, asked=asked)
     return make_plan(project, observed, asked, select=select, exclude=exclude)
 
@@ -166,16 +172,18 @@ def make_plan(
     from infold.planning.plan_notes import unused_forward_only
     from infold.planning.protection import protection_warnings, unrecorded_table
 
-    asked = with_chosen(project, asked, select, exclude)
+    asked = chosen_of(project, asked, select, exclude)
     made = without_refused(
         project, planned(project, observed, asked), observed.refused, asked.selected
     )
-    refuse_unknown_allowed(project, asked)
+    refuse_unknown_allowed(wanted(project), asked)
     tables = lake(project)
     lost = destroyed(
         project, made, observed.redefinitions, lambda m: tables.columns(table_name(m)), asked
     )
+    lost = (*lost, *lost_by_beginning(project, observed, asked))
     notes = (*made.notes, *removals.removal_warnings(project, made), *unapplied_notes(project))
+    notes = (*notes, *notes_apart(project, observed))
     made = replace(
         made,
         notes=(*notes, *loss_notes(lost, planned=True), *unused_forward_only(observed, asked)),
@@ -216,45 +224,17 @@ def run(
     carried out, or ``apply_errors.plan_outdated`` is raised. Raises RunFailed where some tables are
     not up to date, once all others are (``fail_fast``: at once).
     """
-    from infold.declare.definitions import definitions_of
-
+    project = wanted(project)
     if project.target.apply is Apply.MANUAL and project.applied is None:
         project = by_applied(project)
     refuse_nothing_applied(project)
     project = after_exchange(project, wait)
+    asked = replace(asked or PlanOptions(), jobs=jobs)
     if window is not None:
-        asked = replace(asked or PlanOptions(), window=window)
-    asked = replace(with_chosen(project, asked, select, exclude), jobs=jobs)
-    refuse_unknown_allowed(project, asked)
-    looking = observer(project, as_of, estimate=max_rows is not None, asked=asked)
-    looking.redefinitions = changed = ChangedDefinitions(
-        project, looking.ledger, asked.forward_only
-    )
-    if saved is not None:
-        looking.listing = listing_as_saved(saved, project, looking.ledger, looking.listing)
-
-    def outdated() -> None:
-        if saved is not None:
-            refuse_if_outdated(looking, saved, max_rows=max_rows, allow_removals=allow_removals)
-
-    runner = Runner(
-        project=project,
-        ledger=looking.ledger,
-        lake=looking.lake,
-        observer=looking,
-        engine=lambda run_id, first: engine(project, looking, run_id, first),
-        progress=progress or SilentProgress(),
-        definitions=lambda: definitions_of(project),
-        changes=changed.all,
-        refuse_outdated=outdated,
-        at_end=lambda run_id: drop_what_is_over(
-            looking.ledger, looking.lake, run_id, now(), keep_old=project.target.keep_old
-        ),
-        writer_lock=lambda: writer_lock(project.root, project.target.name),
-    )
-    result = runner.run(
-        Request(asked, max_rows, wait, command, allow_refresh, fail_fast, allow_removals)
-    )
+        asked = replace(asked, window=window)
+    request = Request(asked, max_rows, wait, command, allow_refresh, fail_fast, allow_removals)
+    shown = progress or SilentProgress()
+    result = Building(project, request, shown, select, exclude, as_of, saved).run()
     if result.steps:
         from infold.spark.jvm import class_archive
 
@@ -316,11 +296,13 @@ def verify(
     progress: Progress | None = None,
 ) -> VerificationReport:
     """Compare every stored table with a full rebuild of it."""
+    project = with_apart(project)
     return verify_models(project, chosen_models(project, select, ()), sample, progress)
 
 
 def status(project: Project, as_of: int | None = None) -> tuple[ModelStatus, ...]:
     """The state of each model."""
+    project = with_apart(project)
     return states(project, observer(project, as_of))
 
 
@@ -330,7 +312,8 @@ def explain(
     """Everything that is known about a model, or about one cell of it."""
     from infold.declare.definitions import definitions_of
 
-    declared = definitions_of(project).get(model)
+    declared = definitions_of(wanted(project)).get(model)
+    project = with_apart(project)
     return explained(observer(project, as_of, estimate=True), model, cell, declared)
 
 

@@ -22,7 +22,7 @@ from infold.core.plan import Observations, Plan, PlanOptions
 from infold.core.ports import Lake, Ledger
 from infold.core.progress import Progress, SilentProgress
 from infold.core.project import Project
-from infold.core.report import ModelState, RunFailed, RunResult
+from infold.core.report import RunFailed, RunResult, together
 from infold.inspecting.environments import Variant, recorded, variant
 from infold.messages import environment_errors
 from infold.planning.planner import plan as planned
@@ -257,22 +257,3 @@ def _user() -> str:
     except (OSError, KeyError):  # no such user on this machine, as in some containers
         name = "unknown"
     return f"{name}@{socket.gethostname()}"
-
-
-def together(results: Sequence[RunResult]) -> RunResult:
-    """The runs of an environment's levels as one; where one wrote, not all of it was refused."""
-    last = results[-1]
-    steps = tuple(step for one in results for step in one.steps)
-    states: dict[str, ModelState] = {}
-    for state in (state for one in results for state in one.model_states):
-        states.setdefault(state.model, state)
-    return replace(
-        last,
-        state="failed" if last.state == "refused" and steps else last.state,
-        plans=tuple(plan for one in results for plan in one.plans),
-        steps=steps,
-        receipt=sum((one.receipt for one in results[1:]), results[0].receipt),
-        notes=tuple(dict.fromkeys(note for one in results for note in one.notes)),
-        seconds=sum(one.seconds for one in results),
-        model_states=tuple(states.values()),
-    )

@@ -12,6 +12,7 @@ from infold.api.rows import show
 from infold.api.states import states
 from infold.api.verifying import verify_models
 from infold.core.environment import (
+    APART,
     Environment,
     EnvironmentSize,
     checked_name,
@@ -225,6 +226,7 @@ def list_environments(project: Project) -> tuple[EnvironmentSize, ...]:
             + tables.size(set_aside_of(one.name)),
         )
         for one in book.environments().values()
+        if one.name != APART
     )
 
 

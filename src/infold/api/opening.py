@@ -175,11 +175,11 @@ def observe_all(
     error.
     """
     looking = observer(project, as_of, estimate=True, asked=asked)
-    changes = ChangedDefinitions(
-        project, looking.ledger, asked.forward_only if asked is not None else {}
-    )
+    book, forward = looking.ledger, asked.forward_only if asked is not None else {}
+    changes = ChangedDefinitions(project, book, forward)
     looking.redefinitions = changes
-    return replace(looking.observe_all(), redefinitions=changes.all())
+    declared = ChangedDefinitions(project.wanted, book, forward) if project.wanted else changes
+    return replace(looking.observe_all(), redefinitions=declared.all())
 
 
 def spark_work(project: Project, tables: Lake | None = None) -> Work:

@@ -88,7 +88,13 @@ def refuse_too_much(
 
 
 def _digests(project: Project) -> Mapping[str, str]:
+    """The digests of the definitions that a plan goes by, and of those that wait or are apart."""
     from infold.core.definition_text import digest_of
     from infold.declare.definitions import definitions_of
 
-    return {name: digest_of(one) for name, one in definitions_of(project).items()}
+    found = {name: digest_of(one) for name, one in definitions_of(project).items()}
+    if project.wanted is not None:
+        for name, one in definitions_of(project.wanted).items():
+            if found.get(name) != digest_of(one):
+                found[f"{name}, as it is wanted"] = digest_of(one)
+    return found

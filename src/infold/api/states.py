@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from infold.core.plan import PlanOptions
+from infold.core.plan import Observations, PlanOptions
 from infold.core.project import Project
-from infold.core.report import ModelStatus
+from infold.core.report import BuiltApart, ModelStatus
 from infold.inspecting.model_status import model_status
 from infold.planning.model_states import model_states
 from infold.planning.planner import plan as planned
@@ -26,12 +27,22 @@ def states(
         model_status(node, looking.ledger, seen, steps.get(node.name), known.get(node.name))
         for node in project
     )
-    refused = seen.refused
+    refused, apart = seen.refused, _apart(project, looking, seen)
     return tuple(
         replace(
             entry,
+            apart=apart.get(entry.model),
             refused=refused.get(entry.model),
             waits_for=refused_inputs(project, entry.model, refused),
         )
         for entry in found
     )
+
+
+def _apart(project: Project, looking: Observer, seen: Observations) -> Mapping[str, BuiltApart]:
+    """The tables that are built apart, by model."""
+    if not project.apart:
+        return {}
+    from infold.inspecting.apart_swap import progress_apart
+
+    return {one.model: one for one in progress_apart(project, seen, looking.ledger, looking.lake)}

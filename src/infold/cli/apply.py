@@ -64,8 +64,10 @@ def command(
         return
     project = options.project_to_apply()
     asked = options.plan_options(project)
+    chosen = {"select": options.selected, "exclude": options.exclude}
+    project = api.as_run(project, asked, as_of=options.instant, **chosen)
     observed = api.observe_all(project, as_of=options.instant, asked=asked)
-    plan = api.make_plan(project, observed, asked, select=options.selected, exclude=options.exclude)
+    plan = api.make_plan(project, observed, asked, **chosen)
     nothing = not (plan or plan.refused or project.applies)
     if not as_json:
         covered = api.coverage(project, plan) if plan else {}
@@ -76,8 +78,7 @@ def command(
         return
     api.refuse_too_much(project, plan, max_rows=max_rows, allow_removals=allow_removals)
     confirm_apply(project.target.name, yes=yes, asks=not as_json)
-    given |= {"asked": asked, "as_of": options.instant}
-    given |= {"select": options.selected, "exclude": options.exclude}
+    given |= {"asked": asked, "as_of": options.instant} | chosen
     _carry_out(project, given, as_json=as_json, shown=True)
 
 

@@ -46,12 +46,12 @@ def command(
         return
     project = options.project_to_apply()
     asked = options.plan_options(project)
+    chosen = {"select": options.selected, "exclude": options.exclude}
+    project = api.as_run(project, asked, as_of=options.instant, **chosen)
     observed = api.observe_all(project, as_of=options.instant, asked=asked)
-    plan = api.make_plan(project, observed, asked, select=options.selected, exclude=options.exclude)
+    plan = api.make_plan(project, observed, asked, **chosen)
     if save is not None and not plan.refused:
-        saved = api.plan_to_save(
-            project, observed, plan, asked, select=options.selected, exclude=options.exclude
-        )
+        saved = api.plan_to_save(project, observed, plan, asked, **chosen)
         write_text(save, text_of(saved))
     if as_json:
         print_json(json_shapes.plan(plan))

@@ -46,6 +46,7 @@ def command(
     last = requested_window.parse_instant("--until", until)
     if first is not None and last is not None and first >= last:
         raise command_errors.window_empty(str(since), str(until), ("--since", "--until"))
+    project = api.with_apart(project) if name is None else project
     wanted = select_models(project, terms)
     instant = requested_window.parse_as_of(as_of)
     if name is None:

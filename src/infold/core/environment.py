@@ -18,6 +18,12 @@ from infold.messages import environment_errors
 PRODUCTION = ""
 """The environment of the tables that everybody reads."""
 
+APART = "built apart"
+"""
+What the ledger has tables under that are built to replace production's; no environment can be
+called so.
+"""
+
 
 _KEY = re.compile(r"(?P<model>.+)__[0-9a-f]{8,64}\Z")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}\Z")

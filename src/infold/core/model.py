@@ -193,7 +193,11 @@ class DefinitionChange(StrEnum):
     """What readers see of a table while a changed definition is being built."""
 
     COMPLETE = "complete"
-    """The old table, until one commit puts the new one in its place."""
+    """
+    The old table, until the new one takes its place. One that takes more than a run is built apart.
+    """
+    IN_PLACE = "in_place"
+    """The old table, until one commit replaces its rows: all in one run, whatever the limit."""
     REBUILT_CELLS = "rebuilt_cells"
     """The cells that are built already, and nothing of the old definition."""
 

@@ -268,6 +268,15 @@ class Project:
     """Of an environment: the models with tables of production, which are read and not written."""
     set_aside: str = SET_ASIDE
     """The storage name of the table of rows that could not be used."""
+    apart: Mapping[str, str] = field(default_factory=dict)
+    """
+    The models whose changed definition is built in a table of its own, by the key of that table.
+    The model itself is by the definition of the table that readers have; so are its readers.
+    """
+    waits: tuple[str, ...] = ()
+    """The models with a wanted definition that waits for one of these: changed readers, and new."""
+    wanted: Project | None = None
+    """With tables that are built ``apart``: the project by the definitions that are wanted."""
 
     @property
     def applies(self) -> tuple[str, ...]:

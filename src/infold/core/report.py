@@ -6,8 +6,8 @@ What commands report, as frozen values: results of runs and verifications, the s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -81,6 +81,25 @@ class RunResult:
     """The models that were asked for and are up to date now."""
     unapplied: tuple[str, ...] = ()
     """The models with changes in the files that are not applied."""
+
+
+def together(results: Sequence[RunResult]) -> RunResult:
+    """Runs that follow from each other, as one; where one wrote, not all of it was refused."""
+    last = results[-1]
+    steps = tuple(step for one in results for step in one.steps)
+    states: dict[str, ModelState] = {}
+    for state in (state for one in results for state in one.model_states):
+        states.setdefault(state.model, state)
+    return replace(
+        last,
+        state="failed" if last.state == "refused" and steps else last.state,
+        plans=tuple(plan for one in results for plan in one.plans),
+        steps=steps,
+        receipt=sum((one.receipt for one in results[1:]), results[0].receipt),
+        notes=tuple(dict.fromkeys(note for one in results for note in one.notes)),
+        seconds=sum(one.seconds for one in results),
+        model_states=tuple(states.values()),
+    )
 
 
 class RunFailed(InfoldErrors):
@@ -199,6 +218,22 @@ class ModelState:
 
 
 @dataclass(frozen=True, slots=True)
+class BuiltApart:
+    """
+    A table that is built apart, to replace that of ``model``.
+
+    ``built`` of its ``cells`` with rows are there. ``bytes`` is the size of its files.
+    """
+
+    model: str
+    key: str
+    built: int
+    cells: int
+    granularity: Granularity | None
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class ModelStatus:
     """
     What is known of one model.
@@ -230,6 +265,8 @@ class ModelStatus:
     """Why it must not be built, nor what reads it."""
     waits_for: tuple[str, ...] = ()
     """The refused models that it reads."""
+    apart: BuiltApart | None = None
+    """The table that is to replace it, where that is built apart."""
 
 
 @dataclass(frozen=True, slots=True)

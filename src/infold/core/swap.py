@@ -37,6 +37,8 @@ class SwapKind(StrEnum):
     """The tables of an environment took the names of production's."""
     ROLLBACK = "rollback"
     """The tables that a promote replaced got their names back."""
+    EXCHANGE = "exchange"
+    """Tables that were built apart, by changed definitions, took the names of production's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ def variant(
         declared, there.project, equal_rows, assume=assume, stretched=there.stretched
     )
     digests = {model: digest_of(definitions[model]) for model in definitions}
-    taken = _Taken(ledger, lake, declared, there.project)
+    taken = TakenKeys(ledger, lake, declared, there.project)
     tables = tuple(_tables(decided, known, digests, there.digests, taken))
     keys = {one.model: one.key for one in tables if one.model in decided.identities and one.current}
     project = in_environment(name, declared, there.project, keys)
@@ -156,7 +156,7 @@ def _columns(lake: Lake, model: str) -> Sequence[tuple[str, str]]:
 
 
 @dataclass(frozen=True)
-class _Taken:
+class TakenKeys:
     """Which keys are taken: by tables, by files, by what the ledger knows, or by models."""
 
     ledger: Ledger
@@ -165,6 +165,7 @@ class _Taken:
     production: Project
 
     def __call__(self, key: str) -> bool:
+        """Whether a key is taken."""
         names = {*(n.name for n in self.declared), *(n.name for n in self.production)}
         names |= self.ledger.newest_versions().keys() | self.ledger.traces().keys()
         names |= table_keys(self.ledger)
@@ -177,7 +178,7 @@ def _tables(
     known: Environment | None,
     digests: Mapping[str, str],
     base: Mapping[str, str],
-    taken: _Taken,
+    taken: TakenKeys,
 ) -> Iterator[OwnTable]:
     """
     The tables that an environment has from now on, those that it no longer uses among them.
@@ -187,13 +188,14 @@ def _tables(
     had = {one.identity: one for one in known.tables} if known else {}
     for model, identity in decided.identities.items():
         one = had.pop(identity, None)
-        key = one.key if one is not None else _free_key(model, identity, taken)
+        key = one.key if one is not None else free_table_key(model, identity, taken)
         yield OwnTable(model, key, identity, digests[model], base.get(model, ""))
     for one in had.values():
         yield replace(one, current=one.current and one.model in decided.waiting)
 
 
-def _free_key(model: str, identity: str, taken: _Taken) -> str:
+def free_table_key(model: str, identity: str, taken: TakenKeys) -> str:
+    """A key for a table: the model's name with some digits of the table's identity."""
     keys = [f"{model}__{identity[:n]}" for n in range(_SHORTEST, _LONGEST + 1, _LONGER)]
     return next(key for key in keys if not taken(key))
 

@@ -2,9 +2,10 @@
 Which cells a model may have, and which of them a run builds: pure functions.
 
 A table has one definition. So a changed definition is built in one step, and one commit replaces
-the old table, whatever limits and batches are set. Limits apply to cells that were never built, and
-to new rows. A model may ask to be built as if there were no table instead (``on_definition_change:
-rebuilt_cells``): then the first cells replace the old table.
+the old table, whatever limits and batches are set, unless it is built apart (``built_apart``).
+Limits apply to cells that were never built, and to new rows. A model may ask to be built as if
+there were no table instead (``on_definition_change: rebuilt_cells``): then the first cells replace
+the old table.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from infold.core.report import (
     VerificationReport,
 )
 from infold.core.trace import Pending
+from infold.render.apart import apart_json
 from infold.render.definitions import definitions_json, destructive_json
 from infold.render.formatting import iso
 from infold.render.row_pairs import pair_rows
@@ -198,6 +199,7 @@ def status(
                 "next_due": _iso_or_none(entry.next_due),
                 "refused": entry.refused.record if entry.refused else None,
                 "waits_for": list(entry.waits_for),
+                **({"built_apart": apart_json(entry.apart)} if entry.apart else {}),
             }
             for entry in models
         ],

@@ -12,6 +12,7 @@ from infold.core.report import ModelStatus, State
 from infold.core.trace import Cause
 from infold.planning.definition_notes import unapplied_notes
 from infold.render import formatting
+from infold.render.apart import apart_text, waiting_notes
 from infold.render.state_messages import states_lines
 
 _MEANS = {
@@ -59,7 +60,7 @@ def status_screen(
     details = [line for entry in models for line in _detail_lines(project, entry, gaps)]
     if details:
         parts.append("\n".join(details))
-    parts.extend(unapplied_notes(project))
+    parts.extend((*unapplied_notes(project), *waiting_notes(project)))
     parts.append(_closing_text(models))
     return "\n\n".join(parts)
 
@@ -78,6 +79,7 @@ def _detail_lines(project: Project, entry: ModelStatus, gaps: Mapping[str, Range
     granularity = project[entry.model].model.granularity
     facts = [
         *([f"refused: {entry.refused.what}"] if entry.refused else ()),
+        *([apart_text(entry.apart)] if entry.apart else ()),
         *([f"waits for {formatting.names(entry.waits_for)}, refused"] if entry.waits_for else ()),
     ]
     facts += [

@@ -60,12 +60,17 @@ class DestructiveChanges:
         if self.project.target.apply is Apply.MANUAL and not self.project.applies:
             return ()
         found = [
-            Destroyed(name, losses, policy(self.project, name, asked))
+            Destroyed(model, losses, policy(self.project, model, asked))
             for name, types in engine.column_types(sorted(models)).items()
+            for model in (self._replaced(name),)
             if (losses := lost_types(self.project[name], self._stored(name), types))
         ]
         refuse_destructive(self.project, found)
         return tuple(loss_notes(found))
 
     def _stored(self, model: str) -> Mapping[str, Type]:
-        return self.lake.columns(table_name(model))
+        return self.lake.columns(table_name(self._replaced(model)))
+
+    def _replaced(self, model: str) -> str:
+        """The model with the table that readers have, where one is built apart."""
+        return self.project.apart.get(model, model)

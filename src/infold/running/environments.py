@@ -17,7 +17,7 @@ def drop_left_tables(ledger: Ledger, lake: Lake, run: str, name: str) -> Iterato
     left = [one for one in found.tables if not one.current]
     if not left:
         return
-    _drop_tables(ledger, lake, run, left)
+    drop_tables(ledger, lake, run, left)
     ledger.put_environment(replace(found, tables=tuple(t for t in found.tables if t.current)))
     for model in dict.fromkeys(one.model for one in left):
         if model in found.own:
@@ -33,7 +33,7 @@ def drop_environment(ledger: Ledger, lake: Lake, run: str, name: str) -> Environ
     The ledger knows of it until the last of them is gone, so that it can be done again.
     """
     found = ledger.environments()[name]
-    _drop_tables(ledger, lake, run, found.tables)
+    drop_tables(ledger, lake, run, found.tables)
     lake.drop(set_aside_of(name))
     ledger.remove_environment(name)
     return found
@@ -51,7 +51,7 @@ def expiry_note(dropped: Environment) -> str:
     return f"the environment {dropped.name} of {dropped.owner} had expired, and was dropped"
 
 
-def _drop_tables(ledger: Ledger, lake: Lake, run: str, tables: Iterable[OwnTable]) -> None:
+def drop_tables(ledger: Ledger, lake: Lake, run: str, tables: Iterable[OwnTable]) -> None:
     """Forget and drop tables; the rows about them go with their environment's."""
     for one in tables:
         step = f"{run}-drop_{one.key}"

@@ -21,6 +21,11 @@ from infold.core.unfinished_swaps import is_exchange
 from infold.messages import promote_errors
 from infold.running.table_locations import locations_and_files
 
+KEEP_EXCHANGED = 60 * 60 * 1_000_000
+"""
+How long a table is kept that another one built apart took the place of: queries may still read it.
+"""
+
 DROP_KEPT = "drop kept"
 """The action of a step that drops tables which were replaced."""
 
@@ -54,7 +59,8 @@ def drop_kept_over(
 ) -> Iterator[str]:
     """Drop the replaced tables that were kept long enough; yields notes."""
     for swap in ledger.swaps():
-        if keep is not None and swap.made_at + keep <= now:
+        until = KEEP_EXCHANGED if swap.kind is SwapKind.EXCHANGE else keep
+        if until is not None and swap.made_at + until <= now:
             drop_kept(ledger, lake, run, swap)
             yield _dropped_note(swap)
 

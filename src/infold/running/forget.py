@@ -22,6 +22,7 @@ from infold.core.report import Forgotten
 from infold.core.swap import Swap
 from infold.messages import errors, run_errors
 from infold.planning.selection import select_models
+from infold.running.apart import drop_apart
 from infold.running.environments import drop_environment, drop_expired
 from infold.running.exchange import drop_kept, exchange
 from infold.running.ledger_consistency import refuse_other_project
@@ -93,6 +94,7 @@ class Dropper:
             for number, name in enumerate(names, 1):
                 step = f"{run}-{number}"
                 forget_model(self.ledger, self.lake, run=run, step=step, seq=number, model=name)
+            drop_apart(self.ledger, self.lake, run, names)
         return Forgotten(names, missing)
 
     def teardown(self, *, allowed: bool = False, wait: float = 0.0) -> Forgotten:
@@ -115,10 +117,13 @@ class Dropper:
         with self._locked_run("recover", wait):
             pass
 
-    def exchange(self, swap: Callable[[], Swap], *, command: str, wait: float = 0.0) -> None:
+    def exchange(self, swap: Callable[[], Swap], *, command: str, wait: float = 0.0) -> Swap:
         """Exchange tables; which ones is found once the lease is held."""
         with self._locked_run(command, wait) as run:
-            exchange(self.ledger, self.lake, run, swap())
+            found = swap()
+            if found.tables:
+                exchange(self.ledger, self.lake, run, found)
+            return found
 
     def drop_environment(self, name: str, wait: float = 0.0) -> Environment:
         """Drop an environment, with all that is its own."""

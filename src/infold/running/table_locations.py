@@ -33,7 +33,7 @@ def remember_locations(
     """Record where the tables of a project or of an environment are, but for damaged ones."""
     sound = ledger.newest_versions().keys() - set(damaged)
     if project.environment == PRODUCTION:
-        sound -= table_keys(ledger)
+        sound -= table_keys(ledger) - project.apart.keys()
     else:
         sound &= {node.name for node in project} - project.shared
     ledger.remember_locations(locations_and_files(lake, sound))

@@ -1,0 +1,171 @@
+"""
+A run of production, as often as it takes: once, and again after tables were exchanged.
+
+Each time the project is found out anew that the run goes by: with the tables that are built apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from infold.api.apart import ApartRun, beginning, chosen_of, exchange_complete
+from infold.api.asked import refuse_unknown_allowed, with_chosen
+from infold.api.dropping import dropper
+from infold.api.opening import now, observer
+from infold.api.saved_plans import refuse_if_outdated
+from infold.api.spark_sessions import engine
+from infold.core.plan import Plan, PlanOptions
+from infold.core.ports import Engine
+from infold.core.progress import Progress
+from infold.core.project import Project
+from infold.core.report import RunFailed, RunResult, together
+from infold.inspecting.changed_definitions import ChangedDefinitions
+from infold.inspecting.tables_apart import TablesApart, tables_apart
+from infold.messages.errors import InfoldError
+from infold.render.apart import waiting_notes
+from infold.running.carry_out_saved import listing_as_saved
+from infold.running.execute import Runner
+from infold.running.forget import Dropper
+from infold.running.janitor import drop_what_is_over
+from infold.running.observe import Observer
+from infold.running.request import Request
+from infold.system.process_lock import writer_lock
+
+if TYPE_CHECKING:
+    from infold.core.saved_plan import SavedPlan
+
+TRIES = 3
+"""How often a run begins anew because another one changed what it followed from."""
+
+
+@dataclass
+class Building:
+    """What a run of ``base`` was asked for: a project by the definitions that are wanted."""
+
+    base: Project
+    request: Request
+    progress: Progress
+    select: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    as_of: int | None = None
+    saved: SavedPlan | None = None
+    _selected: frozenset[str] | None = None
+
+    def run(self) -> RunResult:
+        """
+        Build, let tables that are complete replace others, and build what follows from that.
+
+        Raises RunFailed where some tables are not up to date.
+        """
+        results: list[RunResult] = []
+        for _ in range(len(self.base.nodes) + 1):
+            failed: RunFailed | None = None
+            try:
+                results.append(self._try_once())
+            except RunFailed as error:
+                failed = error
+                results.append(error.result)
+            models, notes = exchange_complete(
+                self.base, self._dropper(), self._observer, self.request.wait, self._selected
+            )
+            results[-1] = replace(results[-1], notes=(*results[-1].notes, *notes))
+            if failed is not None:
+                raise RunFailed(together(results)) from failed.__cause__
+            if not models:
+                break
+            # What was asked to be built again was; the saved plan was carried out.
+            left = replace(self.request.options, restated={})
+            self.request, self.saved = replace(self.request, options=left), None
+        return together(results)
+
+    def _try_once(self) -> RunResult:
+        for _ in range(TRIES - 1):
+            try:
+                return self._once()
+            except InfoldError as error:
+                if error.slug != "applied-meanwhile" or self.base.applies:
+                    raise
+        return self._once()
+
+    def _found(self) -> TablesApart:
+        """The project to run, as it is now."""
+        asked = with_chosen(self.base, self.request.options, self.select, self.exclude)
+        looking = self._observer(self.base, asked)
+        may = beginning(looking, asked, allowed=self.request.allow_refresh)
+        return tables_apart(self.base, looking.ledger, looking.lake, may, asked)
+
+    def _observer(self, project: Project, asked: PlanOptions | None = None) -> Observer:
+        """Observes a project as it was asked for."""
+        estimate = self.request.max_rows is not None
+        return observer(project, self.as_of, estimate=estimate, asked=asked)
+
+    def _engine(self, project: Project, looking: Observer, run: str, first: Plan) -> Engine:
+        """What carries steps out."""
+        return engine(project, looking, run, first)
+
+    def _dropper(self) -> Dropper:
+        """What exchanges tables."""
+        return dropper(self.base)
+
+    def _once(self) -> RunResult:
+        from infold.declare.definitions import definitions_of
+
+        found = self._found()
+        project, request = found.project, self.request
+        asked = chosen_of(project, request.options, self.select, self.exclude)
+        asked = replace(asked, jobs=request.options.jobs)
+        self._selected = asked.selected
+        refuse_unknown_allowed(self.base, asked)
+        looking = self._observer(project, asked)
+        changed = ChangedDefinitions(project, looking.ledger, asked.forward_only)
+        declared = ChangedDefinitions(self.base, looking.ledger, asked.forward_only)
+        looking.redefinitions = changed
+        if self.saved is not None:
+            listing = listing_as_saved(self.saved, project, looking.ledger, looking.listing)
+            looking.listing = listing
+        apart = ApartRun(
+            found,
+            looking.ledger,
+            looking.lake,
+            asked,
+            again=self._found,
+            changes=lambda: changed(looking.ledger.traces()),
+            allowed=request.allow_refresh,
+        )
+
+        def outdated() -> None:
+            if found.recorded:
+                apart.refuse_moved()
+            if self.saved is not None:
+                refuse_if_outdated(
+                    looking,
+                    self.saved,
+                    max_rows=request.max_rows,
+                    allow_removals=request.allow_removals,
+                )
+
+        def at_end(run: str) -> Iterator[str]:
+            if found.recorded:
+                yield from apart.at_end(run)
+            keep = project.target.keep_old
+            yield from drop_what_is_over(looking.ledger, looking.lake, run, now(), keep_old=keep)
+
+        runner = Runner(
+            project=project,
+            ledger=looking.ledger,
+            lake=looking.lake,
+            observer=looking,
+            engine=partial(self._engine, project, looking),
+            progress=self.progress,
+            definitions=lambda: definitions_of(project),
+            changes=lambda: found.other_changes(declared.all()),
+            refuse_outdated=outdated,
+            record=apart.record if found.recorded else None,
+            at_end=at_end,
+            writer_lock=lambda: writer_lock(project.root, project.target.name),
+        )
+        result = runner.run(replace(request, options=asked))
+        return replace(result, notes=(*result.notes, *waiting_notes(project)))

@@ -1,0 +1,256 @@
+"""
+Changed tables that are built in tables of their own, beside those that readers have.
+
+The project that is run then is made of two definitions of such a model. Under the model's name
+stands the one that built its table, which goes on by it; so do all that read the table, as only the
+old definitions are known to fit it. Under the key of a table of its own stands the wanted one. Both
+are ordinary models over the same inputs, so whatever plans, builds and verifies does that to both.
+
+Where the definitions do not fit together like that, nothing is built apart.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from infold.core.definition import Definition, Redefinition
+from infold.core.definition_text import digest_of
+from infold.core.environment import APART, OwnTable
+from infold.core.model import Kind
+from infold.core.plan import PlanOptions
+from infold.core.ports import Lake, Ledger
+from infold.core.project import Node, Project
+from infold.core.trace import Trace
+from infold.inspecting.changed_definitions import ChangedDefinitions
+from infold.messages.errors import InfoldErrors
+from infold.planning.built_apart import is_rebuilt, may_be_apart
+
+if TYPE_CHECKING:
+    from infold.inspecting.environments import TakenKeys
+
+MayBegin = Callable[[Sequence[Node]], Collection[str]]
+"""Of changed models that are not built apart yet, those that may be from now on."""
+
+
+@dataclass(frozen=True)
+class TablesApart:
+    """
+    A project as it is run, with what is built apart in it.
+
+    ``tables`` are those that the ledger is to have: of a model that is not built apart any more,
+    and by definitions that nobody wants any more, they are not ``current``, and are dropped.
+    ``digests`` are those of the definitions in ``project``, by its names and keys. ``begun`` are
+    the changes of models that are not built apart so far.
+    """
+
+    project: Project
+    tables: tuple[OwnTable, ...] = ()
+    digests: Mapping[str, str] = field(default_factory=dict)
+    begun: tuple[Redefinition, ...] = ()
+
+    @property
+    def wanted(self) -> Project:
+        """The project by the definitions that are wanted."""
+        return self.project.wanted or self.project
+
+    @property
+    def recorded(self) -> bool:
+        """Whether the ledger has, or is to have, anything about tables that are built apart."""
+        return bool(self.tables)
+
+    def other_changes(self, changes: Sequence[Redefinition]) -> tuple[Redefinition, ...]:
+        """Those of some changes that the project goes by: not of what is built apart, or waits."""
+        later = {*self.project.apart.values(), *self.project.waits}
+        return tuple(one for one in changes if one.model not in later)
+
+    @property
+    def follows_from(self) -> object:
+        """Everything that another run might have changed."""
+        return self.tables, self.digests, dict(self.project.apart)
+
+
+def tables_apart(
+    wanted: Project,
+    ledger: Ledger,
+    lake: Lake,
+    may_begin: MayBegin = lambda _: (),
+    asked: PlanOptions | None = None,
+) -> TablesApart:
+    """What is built apart of a project by the ``wanted`` definitions, and what may begin to be."""
+    asked = asked or PlanOptions()
+    known = ledger.environments().get(APART)
+    had = known.tables if known is not None else ()
+    traces = ledger.traces()
+    old = [node for node in wanted if may_be_apart(node, traces.get(node.name))]
+    if not old:
+        return TablesApart(wanted, tuple(replace(one, current=False) for one in had))
+    from infold.inspecting.environments import TakenKeys  # parsers: most runs need none
+
+    found = ChangedDefinitions(wanted, ledger, asked.forward_only)(traces)
+    changes = {node.name: found[node.name] for node in old if is_rebuilt(found.get(node.name))}
+    here = {one.identity: one for one in had if one.current}
+    new = [wanted[name] for name in changes if _identity(wanted[name]) not in here]
+    chosen = set(may_begin(new) if new else ())
+    chosen |= {name for name in changes if _identity(wanted[name]) in here}
+    chosen -= {name for name in chosen if name in asked.restated}
+    chosen -= wanted.downstream(chosen)  # one after the other
+    taken = TakenKeys(ledger, lake, wanted, wanted)
+    tables = [*_tables(wanted, sorted(chosen), had, traces, taken)]
+    made = _Combined(wanted, ledger, traces, {one.model: one for one in tables if one.current})
+    below = wanted.downstream(chosen)
+    project = None if below & asked.forward_only.keys() else made.project()
+    if project is None:
+        there = {one.identity for one in had}
+        return TablesApart(wanted, tuple(one for one in tables if one.identity in there))
+    begun = tuple(changes[one.model] for one in tables if one.current and one.identity not in here)
+    return TablesApart(project, tuple(tables), made.digests, begun)
+
+
+def _identity(node: Node) -> str:
+    return sha256(json.dumps([node.name, node.fingerprint]).encode()).hexdigest()
+
+
+def _tables(
+    wanted: Project,
+    chosen: Sequence[str],
+    had: Sequence[OwnTable],
+    traces: Mapping[str, Trace],
+    taken: TakenKeys,
+) -> Iterator[OwnTable]:
+    from infold.declare.definitions import definitions_of
+    from infold.inspecting.environments import free_table_key
+
+    definitions = definitions_of(wanted) if chosen else {}
+    left = {one.identity: one for one in had}
+    for name in chosen:
+        identity = _identity(wanted[name])
+        one = left.pop(identity, None)
+        key = one.key if one is not None else free_table_key(name, identity, taken)
+        digest, base = digest_of(definitions[name]), traces[name].definition
+        yield OwnTable(name, key, identity, digest, base)
+    for one in left.values():
+        yield replace(one, current=False)
+
+
+@dataclass
+class _Combined:
+    """The definitions of a project together with those that go on for the time being."""
+
+    wanted: Project
+    ledger: Ledger
+    traces: Mapping[str, Trace]
+    own: Mapping[str, OwnTable]
+    digests: dict[str, str] = field(default_factory=dict)
+    waiting: list[str] = field(default_factory=list)
+
+    def project(self) -> Project | None:
+        """All of them compiled; None where they do not fit, and ``wanted`` if there is nothing."""
+        from infold.declare.definitions import definitions_of
+        from infold.declare.from_definitions import project_of_definitions
+
+        if not self.own:
+            return self.wanted
+        definitions = definitions_of(self.wanted)
+        found = self._tables_of(definitions)
+        if found is None or not self._add_views(found, definitions):
+            return None
+        try:
+            compiled = project_of_definitions(self.wanted, found, {})
+        except InfoldErrors:
+            return None
+        if any(node.fingerprint != found[node.name].fingerprint for node in compiled):
+            return None
+        if len(compiled.nodes) != len(found):
+            return None
+        self.digests = {name: digest_of(one) for name, one in found.items()}
+        beside = [*self._beside(definitions, found)]
+        self.digests |= {one.key: one.definition for one in self.own.values()}
+        below = self.wanted.downstream(self.own) | self.own.keys()
+        nodes = (node if node.name in below else self.wanted[node.name] for node in compiled)
+        return replace(
+            self.wanted,
+            sources={**compiled.sources, **self.wanted.sources},
+            nodes=(*nodes, *beside),
+            apart={one.key: one.model for one in self.own.values()},
+            waits=tuple(self.waiting),
+            wanted=self.wanted,
+        )
+
+    def _tables_of(self, definitions: Mapping[str, Definition]) -> dict[str, Definition] | None:
+        """The definition that is in force of each table; None where one is not known."""
+        below = self.wanted.downstream(self.own)
+        found: dict[str, Definition] = {}
+        for node in self.wanted:
+            trace = self.traces.get(node.name)
+            if node.downgraded:
+                return None
+            if node.model.kind is Kind.VIEW:
+                continue
+            if node.name not in below and node.name not in self.own:
+                found[node.name] = definitions[node.name]
+            elif trace is None:
+                self.waiting.append(node.name)
+            elif trace.fingerprint == node.fingerprint:
+                found[node.name] = definitions[node.name]
+            else:
+                kept = self.ledger.definitions([trace.definition]).get(trace.definition)
+                if kept is None or kept.fingerprint != trace.fingerprint:
+                    return None
+                if kept.source != definitions[node.name].source:
+                    return None  # a project has one declaration of each source
+                found[node.name] = kept
+                if node.name in below:
+                    self.waiting.append(node.name)
+        return found
+
+    def _add_views(
+        self, found: dict[str, Definition], definitions: Mapping[str, Definition]
+    ) -> bool:
+        """
+        Add the views as all these definitions read them; whether they read no view as two.
+
+        Views that no table reads are the wanted ones, if they read nothing that is replaced.
+        """
+        digests: dict[str, str] = {}
+        for one in found.values():
+            for name, digest in one.views.items():
+                if digests.setdefault(name, digest) != digest:
+                    return False
+        by_digest = {digest_of(one): one for one in definitions.values()}
+        by_digest |= self.ledger.definitions(set(digests.values()) - by_digest.keys())
+        if not by_digest.keys() >= set(digests.values()):
+            return False
+        found |= {name: by_digest[digest] for name, digest in digests.items()}
+        below = self.wanted.downstream(self.own)
+        for node in self.wanted:
+            alone = node.model.kind is Kind.VIEW and node.name not in found
+            if alone and node.name not in below and found.keys() >= self._models(node):
+                found[node.name] = definitions[node.name]
+        return True
+
+    def _models(self, node: Node) -> frozenset[str]:
+        return frozenset(name for name in node.reads if name in self.wanted)
+
+    def _beside(
+        self, definitions: Mapping[str, Definition], found: Mapping[str, Definition]
+    ) -> Iterator[Node]:
+        """The wanted models under the keys of their tables, after the views that only they read."""
+        from infold.analysis.renamed_tables import renamed
+
+        above = self.wanted.upstream(self.own)
+        views: dict[str, str] = {}
+        for node in self.wanted:
+            if node.name not in above or node.model.kind is not Kind.VIEW:
+                continue
+            other = found.get(node.name) != definitions[node.name]
+            if other or any(name in views for name in node.reads):
+                name = f"{node.name}__{node.fingerprint[:8]}"
+                yield renamed(node, name, views)
+                views[node.name] = name
+                self.digests[name] = digest_of(definitions[node.name])
+        for one in self.own.values():
+            yield renamed(self.wanted[one.model], one.key, views)
