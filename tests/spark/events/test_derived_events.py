@@ -8,19 +8,29 @@ earlier definition, and with plain Spark over all files (`verify`).
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from tests.crash.scenario import living
 from tests.spark.events.clicks_project import NOW, ClicksProject
 
 from infold import api
 from infold.core import interval
 from infold.core.model import table_name
+from infold.spark.events import derived
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 pytestmark = pytest.mark.spark
 
@@ -241,6 +251,42 @@ def test_a_run_that_dies_anywhere(tmp_path: Path, warehouse: Path) -> None:
     done = [step.action for one in runs for step in one.steps if step.state == "done"]
     assert done.count("derive") == 1
     assert done.count("build") == 1  # the first
+
+
+def test_columns_of_parquet(
+    tmp_path: Path, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of Parquet files the new column is read, with key, time and what WHERE names."""
+    source = (
+        "    event_time_column: at\n    columns: {id: int, at: timestamp, a: int, b: int, c: int}\n"
+    )
+    shop = ClicksProject(tmp_path / "shop", warehouse, "", source)
+    config = shop.root / "infold.yml"
+    config.write_text(config.read_text().replace("*.csv", "*.parquet"))
+    one = Change(f"id, at, b {FROM} WHERE a < 9", f"id, at, b, c {FROM} WHERE a < 9")
+    shop.model("clicks", query(one, one.old))
+    numbers = pa.array(range(10), pa.int32())
+    times = pa.array([at * 10**9 for at in range(10)], pa.timestamp("us", "UTC"))
+    table = pa.table({"id": numbers, "at": times, "a": numbers, "b": numbers, "c": numbers})
+    parquet.write_table(table, shop.root / "landing" / "a.parquet")
+    assert run(shop) == {"clicks": ["build"]}
+    shop.model("clicks", query(one, one.new))
+    shown = StringIO()
+
+    def evaluated(*words: Any) -> DataFrame:
+        rows = real(*words)
+        with redirect_stdout(shown):
+            rows.select("_state", "id", "at", "c").explain("extended")
+        return rows
+
+    real = derived._evaluated
+    monkeypatch.setattr(derived, "_evaluated", evaluated)
+    assert run(shop) == {"clicks": ["derive"]}
+    [read] = re.findall(r"ReadSchema: struct<(.*?)>", shown.getvalue())
+    names = {part.partition(":")[0] for part in read.split(",")}
+    assert {name for name in names if not name.startswith("_tmp")} == {"id", "at", "a", "c"}
+    assert [row[3] for row in shop.rows()] == [*range(9)]
+    assert shop.proven()
 
 
 def test_a_value_that_cannot_be_used(tmp_path: Path, warehouse: Path) -> None:
