@@ -7,19 +7,30 @@ earlier definition, and with plain Spark over all files (`verify`).
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from tests.crash.scenario import living
 from tests.spark.events.clicks_project import NOW, ClicksProject
 
 from infold import api
 from infold.core import interval
 from infold.core.model import table_name
+from infold.spark.events import derived
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 pytestmark = pytest.mark.spark
 
@@ -44,34 +55,29 @@ FROM = "FROM raw.clicks"
 
 @dataclass(frozen=True)
 class Change:
-    """A changed query, and how it is carried out: over files without copies, and with some."""
+    """A changed query."""
 
     old: str
     new: str
-    clean: str = "derive"
-    copies: str = "derive"
     head: str = ""
 
 
-CHANGES = {
-    "computed": Change(f"id, at, v, url {FROM}", f"upper(url) AS u, at, id, v + 1L AS w, v {FROM}"),
-    "narrowed": Change(
-        f"id, at, v {FROM} WHERE v > 0", f"id, at, v {FROM} WHERE v > 0 AND v < 7", copies="build"
-    ),
-    "mixed": Change(f"id, at, v {FROM}", f"concat(url, '!') AS x, v * 2 AS w, v, id, at {FROM}"),
-    "optional": Change(f"id, at, v {FROM}", f"id, at, v, extra {FROM}", copies="build"),
-    "preferred": Change(
-        f"id, at, v {FROM}",
-        f"id, at, v, real {FROM}",
-        head="prefer: [v desc]\n",
-    ),
+MIXED = Change(f"id, at, v {FROM}", f"concat(url, '!') AS x, v * 2 AS w, v, id, at {FROM}")
+OPTIONAL = Change(f"id, at, v {FROM}", f"id, at, v, extra {FROM}")
+OF_ROWS = {
+    "narrowed": Change(f"id, at, v {FROM} WHERE v > 0", f"id, at, v {FROM} WHERE v > 0 AND v < 7"),
+    "optional": OPTIONAL,
     "everywhere": Change(
-        f"id, at, v, url {FROM}",
-        f"id, at, v {FROM}",
-        copies="build",
-        head="deduplicate: everywhere\n",
+        f"id, at, v, url {FROM}", f"id, at, v {FROM}", "deduplicate: everywhere\n"
     ),
 }
+"""Changes that follow where all rows are events of their own."""
+OF_COPIES = {
+    "computed": Change(f"id, at, v, url {FROM}", f"upper(url) AS u, at, id, v + 1L AS w, v {FROM}"),
+    "mixed": MIXED,
+    "preferred": Change(f"id, at, v {FROM}", f"id, at, v, real {FROM}", "prefer: [v desc]\n"),
+}
+"""Changes that follow where some events have copies too, and some rows cannot be used."""
 
 
 def query(one: Change, sql: str) -> str:
@@ -123,11 +129,11 @@ def run(shop: ClicksProject, now: str = NOW) -> dict[str, list[str]]:
     return found
 
 
-def state(shop: ClicksProject) -> dict[str, object]:
+def state(shop: ClicksProject, models: Iterable[str]) -> dict[str, object]:
     """All that is known of each model: columns, rows, what the ledger counts, rows set aside."""
     opened = api.open_project(shop.root)
     book, found = api.ledger(opened), {}
-    for name in CHANGES:
+    for name in models:
         rows = api.lake(opened).rows(table_name(name))
         files = {
             (file.path, file.rows, file.dropped, file.waiting, file.set_aside, file.next_due)
@@ -149,13 +155,14 @@ def state(shop: ClicksProject) -> dict[str, object]:
     return {**found, "aside": shop.aside()}
 
 
-def same_as_afresh(shop: ClicksProject, folder: Path, warehouse: Path) -> None:
+def same_as_afresh(
+    shop: ClicksProject, folder: Path, warehouse: Path, changes: Mapping[str, Change]
+) -> None:
     """The tables, and what the ledger says of them, are those of a project that is new."""
-    new = {name: query(one, one.new) for name, one in CHANGES.items()}
-    fresh = project(folder, warehouse, new)
+    fresh = project(folder, warehouse, {name: query(one, one.new) for name, one in changes.items()})
     shutil.copytree(shop.root / "landing", fresh.root / "landing", dirs_exist_ok=True)
     run(fresh)
-    mine, other = state(shop), state(fresh)
+    mine, other = state(shop, changes), state(fresh, changes)
     for name in mine:
         assert mine[name] == other[name], name
 
@@ -168,8 +175,8 @@ def test_derived_events_are_those_ingested_afresh(
     Whatever follows from stored rows is what a first ingest gives, with late, replaced and deleted
     files, copies within and across files, and rows that cannot be used before and after the change.
     """
-    rng = Random(int(copies))
-    old = {name: query(one, one.old) for name, one in CHANGES.items()}
+    rng, changes = Random(int(copies)), OF_COPIES if copies else OF_ROWS
+    old = {name: query(one, one.old) for name, one in changes.items()}
     shop = project(tmp_path / "shop", warehouse, old)
     for at in range(5):
         ids = range(20 * at, 20 * at + 20)
@@ -181,20 +188,16 @@ def test_derived_events_are_those_ingested_afresh(
         put(shop, "6.csv", [*others, *lines(rng, range(300, 304), days=[7, 8], odd=False)])
     run(shop)
     put(shop, "late.csv", lines(rng, range(400, 408), days=range(1, 9), odd=copies))
-    for name, one in CHANGES.items():
+    for name, one in changes.items():
         shop.model(name, query(one, one.new))
 
-    done = run(shop)
-
-    expected = {n: one.copies if copies else one.clean for n, one in CHANGES.items()}
-    assert {name: actions[0] for name, actions in done.items()} == expected
-    assert {a for name, (_, *more) in done.items() for a in more} == {"ingest"}
+    assert run(shop) == {name: ["derive", "ingest"] for name in changes}
     assert shop.proven()
 
     put(shop, "1.csv", lines(rng, range(20, 50), days=range(1, 9), odd=copies))
     shop.drop("2.csv")
     assert {action for (action,) in run(shop).values()} == {"ingest"}
-    same_as_afresh(shop, tmp_path / "fresh", warehouse)
+    same_as_afresh(shop, tmp_path / "fresh", warehouse, changes)
     if copies:
         assert {action for (action,) in run(shop, "2024-03-12").values()} == {"ingest"}
         assert shop.proven()
@@ -218,7 +221,7 @@ class Only:
 
 def test_a_run_that_dies_anywhere(tmp_path: Path, warehouse: Path) -> None:
     """The table is as before or as after, also if the file to read is gone when it goes on."""
-    one = CHANGES["mixed"]
+    one = MIXED
     shop = project(tmp_path / "shop", warehouse, {"clicks": query(one, one.old)})
     put(shop, "a.csv", ["1,2024-03-01,1,/a,0.5", "2,2024-03-02,2,/b,0.5", "3,2024-03-03,3,/c,0.5"])
     put(shop, "b.csv", ["1,2024-03-01,2,/z,0.5"])
@@ -248,3 +251,86 @@ def test_a_run_that_dies_anywhere(tmp_path: Path, warehouse: Path) -> None:
     done = [step.action for one in runs for step in one.steps if step.state == "done"]
     assert done.count("derive") == 1
     assert done.count("build") == 1  # the first
+
+
+def test_columns_of_parquet(
+    tmp_path: Path, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of Parquet files the new column is read, with key, time and what WHERE names."""
+    source = (
+        "    event_time_column: at\n    columns: {id: int, at: timestamp, a: int, b: int, c: int}\n"
+    )
+    shop = ClicksProject(tmp_path / "shop", warehouse, "", source)
+    config = shop.root / "infold.yml"
+    config.write_text(config.read_text().replace("*.csv", "*.parquet"))
+    one = Change(f"id, at, b {FROM} WHERE a < 9", f"id, at, b, c {FROM} WHERE a < 9")
+    shop.model("clicks", query(one, one.old))
+    numbers = pa.array(range(10), pa.int32())
+    times = pa.array([at * 10**9 for at in range(10)], pa.timestamp("us", "UTC"))
+    table = pa.table({"id": numbers, "at": times, "a": numbers, "b": numbers, "c": numbers})
+    parquet.write_table(table, shop.root / "landing" / "a.parquet")
+    assert run(shop) == {"clicks": ["build"]}
+    shop.model("clicks", query(one, one.new))
+    shown = StringIO()
+
+    def evaluated(*words: Any) -> DataFrame:
+        rows = real(*words)
+        with redirect_stdout(shown):
+            rows.select("_state", "id", "at", "c").explain("extended")
+        return rows
+
+    real = derived._evaluated
+    monkeypatch.setattr(derived, "_evaluated", evaluated)
+    assert run(shop) == {"clicks": ["derive"]}
+    [read] = re.findall(r"ReadSchema: struct<(.*?)>", shown.getvalue())
+    names = {part.partition(":")[0] for part in read.split(",")}
+    assert {name for name in names if not name.startswith("_tmp")} == {"id", "at", "a", "c"}
+    assert [row[3] for row in shop.rows()] == [*range(9)]
+    assert shop.proven()
+
+
+def test_a_value_that_cannot_be_used(tmp_path: Path, warehouse: Path) -> None:
+    """A value of the new column that cannot be used, found only while it is read; a file that is
+    gone. Readers that name other columns are built in neither case.
+    """
+    one = OPTIONAL
+    shop = project(tmp_path / "shop", warehouse, {"clicks": query(one, one.old)})
+    count = "---\nmaterialization: cumulative_aggregate\n---\nSELECT v, count(*) AS n FROM clicks"
+    shop.model("counts", f"{count} GROUP BY v")
+    put(shop, "a.csv", ["1,2024-03-01,1,/a,0.5", "2,2024-03-02,2,/b,0.5"])
+    (shop.root / "landing" / "b.csv").write_text(f"{HEADER},extra\n3,2024-03-03,3,/c,0.5,4\n")
+    run(shop)
+    shop.model("clicks", query(one, one.new))
+    assert run(shop) == {"clicks": ["derive"]}
+    assert [row[3] for row in shop.rows()] == [None, None, 4]
+
+    shop.model("clicks", query(one, one.old))
+    assert run(shop) == {"clicks": ["derive"]}
+    (shop.root / "landing" / "c.csv").write_text(f"{HEADER},extra\n4,2024-03-04,4,/d,0.5,x\n")
+    assert run(shop) == {"clicks": ["ingest"], "counts": ["fold"]}
+    shop.model("clicks", query(one, one.new))
+    assert run(shop)["clicks"] == ["derive", "build"]
+    assert [file for file, _ in shop.aside()] == ["c.csv"]
+    assert shop.proven()
+
+    shop.model("clicks", query(one, f"id, at, v, url, extra {FROM}"))
+    shop.drop("a.csv")
+    assert run(shop)["clicks"] == ["build"]
+    assert shop.proven()
+
+
+def test_a_file_that_lost_rows(tmp_path: Path, warehouse: Path) -> None:
+    """A file whose rows are others, which neither size nor time shows, is ingested again."""
+    one = MIXED
+    shop = project(tmp_path / "shop", warehouse, {"clicks": query(one, one.old)})
+    put(shop, "a.csv", ["1,2024-03-01,1,/a,0.5", "2,2024-03-02,2,/b,0.5"])
+    run(shop)
+    file = shop.root / "landing" / "a.csv"
+    times = file.stat()
+    file.write_text(file.read_text().replace("\n2,", "\n3,"))
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    shop.model("clicks", query(one, one.new))
+
+    assert run(shop) == {"clicks": ["derive", "build"]}
+    assert [row[3] for row in shop.rows()] == ["1", "3"]
+    assert shop.proven()
