@@ -122,7 +122,7 @@ def test_every_command_says_what_it_does(name: str) -> None:
         ("### Project keys", project.KEYS),
         ("### Source keys", sources.KEYS),
         ("### Target keys", targets.KEYS),
-        ("### Model keys", models.KEYS),
+        ("### Model keys", (*models.KEYS, "forward_only")),  # of tables it is in incremental
         ("### timeseries", models.TIMESERIES),
         ("### incremental", models.INCREMENTAL),
         ("### safety_overrides", tuple(Override)),
