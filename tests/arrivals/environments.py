@@ -349,7 +349,7 @@ class BranchPlay(DryPlay):
         except InfoldError as error:
             self.log.append(f"  refused: {error.slug}")
             self.done[error.slug] = self.done.get(error.slug, 0) + 1
-            late = self.unsure and error.slug == "promote-changed"  # it recovered meanwhile
+            late = self.unsure and error.slug in AFTER_DEATH  # it recovered meanwhile
             if error.slug not in REFUSALS.get(kind, ()) and not late:
                 raise
         else:
@@ -831,6 +831,9 @@ REFUSALS: Mapping[str, Collection[str]] = {
     "tidy": ("nothing-applied",),
 }
 """What each command may be refused with."""
+
+AFTER_DEATH = ("promote-changed", "applied-meanwhile", "unknown-model")
+"""And where it was asked for by what it then found to be otherwise."""
 
 
 def _formats() -> Collection[Any]:
