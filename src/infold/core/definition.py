@@ -14,6 +14,7 @@ from enum import StrEnum
 from infold.core.model import Model, OnLoss, Source
 from infold.core.project import Node
 from infold.core.quoting import quoted
+from infold.core.widened_types import Retyping
 from infold.messages.errors import InfoldError, Spot
 
 
@@ -53,7 +54,7 @@ class How(StrEnum):
     """The same rows in other cells; no row is written."""
     CELLS = "cells"
     EVOLVE = "evolve"
-    """Only the names of stored columns change; no row is read or written."""
+    """Only the names of stored columns change, or their types to wider ones; no row is written."""
     REBUILD = "rebuild"
 
 
@@ -184,11 +185,22 @@ class Redefinition:
     destroys: tuple[Loss, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
     """With ``How.EVOLVE``: stored columns and their new names."""
+    retyped: tuple[Retyping, ...] = ()
+    """With ``How.EVOLVE``: stored columns, and parts of them, that get wider types."""
     on_loss: OnLoss | None = None
     effective_from: int | None = None
     """Of a change that is forward-only: cells before this instant keep their rows."""
     refused: InfoldError | None = None
     """Why it cannot be forward-only, though that is asked for."""
+
+    @property
+    def kept_if_evolved(self) -> frozenset[str]:
+        """The columns with the same values and types if stored columns get wider types."""
+        if self.after is None or not self.retyped:
+            return frozenset()
+        return frozenset(name.lower() for name in self.after.columns) - {
+            part.path[0].lower() for part in self.retyped
+        }
 
 
 class Decides(StrEnum):

@@ -30,8 +30,10 @@ from infold.planning.stretches import definitions_in_force
 
 
 def changes_rows(step: Step) -> bool:
-    """Whether rows may be others after a step."""
-    return step.action not in (Action.REBUCKET, Action.EVOLVE)
+    """Whether rows, or types of their values, may be others after a step."""
+    return step.action is not Action.REBUCKET and (
+        step.action is not Action.EVOLVE or bool(step.retyped)
+    )
 
 
 class PlanDraft:
@@ -93,6 +95,8 @@ class PlanDraft:
         built = self.observed.models[step.model]
         before = [self.steps[diff.name] for diff in built.inputs if diff.name in self.steps]
         kept = step.model in model.inputs_kept and only_redefined(step, built)
+        if built.redefined is not None and built.redefined.retyped:
+            kept &= step.action is Action.EVOLVE
         return kept and all(self.kept(built, one) for one in before)
 
     def make_step(

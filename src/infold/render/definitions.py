@@ -10,7 +10,7 @@ from infold.core.model import Kind, OnLoss
 from infold.core.plan import Action, Plan, Step
 from infold.core.project import Project
 from infold.messages.errors import Spot
-from infold.planning.derivations import EVOLVES, FOLLOWS, FORWARD
+from infold.planning.derivations import FOLLOWS, FORWARD
 from infold.planning.refolds import REFOLDS
 from infold.render import formatting
 
@@ -80,7 +80,7 @@ def _rows(change: Redefinition, step: Step | None) -> Iterator[list[str]]:
 
 _OF_OWN_ROWS = {
     How.DERIVE: (Action.DERIVE, FOLLOWS),
-    How.EVOLVE: (Action.EVOLVE, EVOLVES),
+    How.EVOLVE: (Action.EVOLVE, ""),
     How.REBUCKET: (Action.REBUCKET, ""),
     How.REFOLD: (Action.REFOLD, REFOLDS),
 }

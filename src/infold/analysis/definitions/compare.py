@@ -18,6 +18,7 @@ from infold.analysis.definitions.meanings import Meaning, Meanings, given
 from infold.analysis.definitions.query_differences import query_differences
 from infold.analysis.definitions.refolded import ends_differ, stored_sessions_tell
 from infold.analysis.definitions.renamed import renamed_columns
+from infold.analysis.definitions.retyped import retyped_columns
 from infold.analysis.definitions.session_inputs import input_form
 from infold.core.definition import Category, Difference, How, Loss, Lost, Redefinition
 from infold.core.model import Kind, Source
@@ -102,6 +103,17 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
             losses,
             destroys=destroys,
             renamed=renamed,
+        )
+    widened = retyped_columns(before, after, keys.content)
+    if widened and _same_rows(before, after, _kept(before, after)) and _same_fields(before, after):
+        return Redefinition(
+            node.name,
+            Category.METADATA,
+            (*keys.content, *_rewritten(before, after), *keys.metadata),
+            How.EVOLVE,
+            before.node,
+            node,
+            retyped=widened,
         )
     derived = derivation(before, after, proven) if open_ else None
     how = how if stored else How.NOTHING
