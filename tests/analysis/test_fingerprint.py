@@ -51,6 +51,7 @@ def cased(sql: str, token: Token, *, upper: bool) -> str:
         ("models/clicks.sql", "unique_key", "deduplicate: same_time\nunique_key"),
         ("models/clicks.sql", "FROM raw.clicks", "FROM `raw`.`clicks`"),
         ("infold.yml", "format: json", "settle: 5 minutes"),
+        ("infold.yml", "format: json", "on_drift: evolve"),
         ("infold.yml", "path: landing/clicks/*.json", "path: elsewhere/**/*.json"),
     ],
 )  # fmt: skip

@@ -89,9 +89,9 @@ class Memory:
         del table
         return ""
 
-    def columns(self, table: str) -> Mapping[str, Type]:
+    def columns(self, table: str, snapshot: int | None = None) -> Mapping[str, Type]:
         """Rows of the reference have the columns of their definitions."""
-        del table
+        del table, snapshot
         return {}
 
     def metadata(self, table: str) -> TableMetadata | None:

@@ -89,7 +89,7 @@ KEYS = [
         "bad-duration infold.yml:8 `soon` (30 minutes, 1 hour 30 minutes, 2 days)",
     ]),
     (YML, "received_column: seen_at", "on_drift: ignore", [
-        "bad-value infold.yml:8 `ignore` (error, set_aside)",
+        "bad-value infold.yml:8 `ignore` (error, set_aside, evolve)",
     ]),
     (YML, "received_column: seen_at", "timestamp_format: epoch_second", [
         "bad-value infold.yml:8 `epoch_second` (epoch_seconds, epoch_micros, epoch_millis)",
@@ -99,6 +99,9 @@ KEYS = [
     ]),
     (YML, "received_column: seen_at", "on_new_columns: drop", [
         "bad-value infold.yml:8 `drop` (error, set_aside, ignore)",
+    ]),
+    (YML, "received_column: seen_at", "on_unreadable: evolve", [
+        "bad-value infold.yml:8 `evolve` (error, set_aside)",
     ]),
     (YML, "received_column: seen_at", "on_unreadable: ignore", [
         "bad-value infold.yml:8 `ignore` (error, set_aside)",

@@ -14,6 +14,7 @@ from tests.docs.pages import DOCS
 
 from infold.core.formats import TIMESTAMP_FORMATS, Format
 from infold.core.model import (
+    ON_UNREADABLE,
     Apply,
     Deduplicate,
     DefinitionChange,
@@ -128,7 +129,7 @@ VALUES: Mapping[str, Iterable[str]] = {
     "timestamp_format": TIMESTAMP_FORMATS,
     "on_drift": Drift,
     "on_new_columns": NewColumns,
-    "on_unreadable": Drift,
+    "on_unreadable": ON_UNREADABLE,
     "storage": Storage,
     "apply": Apply,
     "publish": Publish,

@@ -20,7 +20,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.sql.text import Text
-from infold.core.model import DeclaredBound, Deduplicate, Kind, Model, Override, Source
+from infold.core.model import DeclaredBound, Deduplicate, Drift, Kind, Model, Override, Source
 from infold.core.project import Reference
 from infold.core.session_cuts import Campaign, DeclaredCut, Midnight, StartEvents
 from infold.core.session_rules import STATE_VERSION, Sessions
@@ -237,6 +237,7 @@ def _source_parts(source: Source) -> list[object]:
         (source.received_column or "").lower(),
         source.future_tolerance,
         source.timestamp_format,
-        source.on_drift.value,
+        # An ingested file passed either of the others.
+        (Drift.SET_ASIDE if source.on_drift is Drift.SET_ASIDE else Drift.ERROR).value,
         source.delimiter,
     ]

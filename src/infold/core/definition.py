@@ -15,6 +15,7 @@ from infold.core.model import Kind, Model, OnLoss, Source
 from infold.core.project import Node
 from infold.core.queries import SessionsQuery
 from infold.core.quoting import quoted
+from infold.core.widened_types import Retyping
 from infold.messages.errors import InfoldError, Spot
 
 
@@ -54,7 +55,7 @@ class How(StrEnum):
     """The same rows in other cells; no row is written."""
     CELLS = "cells"
     EVOLVE = "evolve"
-    """Only the names of stored columns change; no row is read or written."""
+    """Only the names of stored columns change, or their types to wider ones; no row is written."""
     REBUILD = "rebuild"
 
 
@@ -210,6 +211,8 @@ class Redefinition:
     destroys: tuple[Loss, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
     """With ``How.EVOLVE``: stored columns and their new names."""
+    retyped: tuple[Retyping, ...] = ()
+    """With ``How.EVOLVE``: stored columns, and parts of them, that get wider types."""
     on_loss: OnLoss | None = None
     effective_from: int | None = None
     """Of a change that is forward-only: cells before this instant keep their rows."""
@@ -232,6 +235,15 @@ class Redefinition:
         if self.after.model.kind is not Kind.EVENTS:
             return frozenset()
         return frozenset(new.lower() for new, old in found.plain if new.lower() == old.lower())
+
+    @property
+    def kept_if_evolved(self) -> frozenset[str]:
+        """The columns with the same values and types if stored columns get wider types."""
+        if self.after is None or not self.retyped:
+            return frozenset()
+        return frozenset(name.lower() for name in self.after.columns) - {
+            part.path[0].lower() for part in self.retyped
+        }
 
 
 class Decides(StrEnum):

@@ -61,6 +61,11 @@ def with_file_policy(listed: ListedFile, known: IngestedFile | None, policy: str
     return replace(listed, fingerprint=f"{plain}|{policy}") if policy else listed
 
 
+def by_policy(file: IngestedFile) -> bool:
+    """Whether its source sets files aside as a whole, by what its fingerprint says."""
+    return "|" in file.fingerprint
+
+
 def listed_fingerprint(fingerprint: str) -> str:
     """The part of a file's fingerprint that a listing shows."""
     return fingerprint.partition("|")[0]

@@ -23,6 +23,15 @@ class Drift(StrEnum):
 
     ERROR = "error"
     SET_ASIDE = "set_aside"
+    EVOLVE = "evolve"
+    """
+    As ``error``; but files may have more columns than are declared. They wait in the files until
+    they are declared.
+    """
+
+
+ON_UNREADABLE = (Drift.ERROR, Drift.SET_ASIDE)
+"""What may happen to a file that cannot be read."""
 
 
 class NewColumns(StrEnum):
@@ -91,7 +100,7 @@ class Source:
     place: Place = field(default=Place("infold.yml"), compare=False)
     on_new_columns: NewColumns | None = None
     """
-    What happens to files with columns that are not declared; None: the same as for missing ones.
+    What happens to files with columns that are not declared; None: as ``on_drift`` says.
     """
     on_unreadable: Drift = Drift.ERROR
     unread_columns: tuple[str, ...] = ()
@@ -105,7 +114,10 @@ class Source:
     @property
     def new_columns(self) -> NewColumns:
         """What happens to a new file with columns that are not declared."""
-        return self.on_new_columns or NewColumns(self.on_drift.value)
+        if self.on_new_columns is not None:
+            return self.on_new_columns
+        ignored = self.on_drift is Drift.EVOLVE
+        return NewColumns.IGNORE if ignored else NewColumns(self.on_drift.value)
 
     def without_columns(self, names: Collection[str]) -> Source:
         """The source for a reader that does not name some of its columns."""

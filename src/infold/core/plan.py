@@ -17,6 +17,7 @@ from infold.core.model import OnLoss
 from infold.core.project import Stretch
 from infold.core.queries import SessionsQuery
 from infold.core.trace import Cause, CellChange, CellState, Trace
+from infold.core.widened_types import Retyping
 from infold.messages.errors import InfoldError
 
 
@@ -209,7 +210,7 @@ class Action(StrEnum):
     REBUCKET = "rebucket"
     """Divide the table's rows into other cells, in the ledger alone; no row is written."""
     EVOLVE = "evolve"
-    """Give stored columns other names; no row is read or written."""
+    """Give stored columns other names or wider types; no row is written."""
     REFOLD = "refold"
     """Make those sessions again that a changed definition ends elsewhere, and no others."""
 
@@ -273,6 +274,8 @@ class Step:
     """
     renamed: tuple[tuple[str, str], ...] = ()
     """Of a step that evolves: stored columns and their new names."""
+    retyped: tuple[Retyping, ...] = ()
+    """Of a step that evolves: stored columns, and parts of them, that get wider types."""
     stored_by: SessionsQuery | None = None
     """The earlier definition, which the stored sessions follow, where they are folded again."""
 

@@ -254,8 +254,12 @@ class Lake(RenamedTables, Protocol):
     def layout(self, table: str) -> StoredLayout | None:
         """How the table lies on disk; None when there is no such table."""
 
-    def columns(self, table: str) -> Mapping[str, Type]:
-        """The columns that a table has now, with types, but infold's own; none without a table."""
+    def columns(self, table: str, snapshot: int | None = None) -> Mapping[str, Type]:
+        """
+        The columns that a table has now, or had in a snapshot, with types, but infold's own.
+
+        None without a table, or without the snapshot.
+        """
 
     def has_file(self, table: str, path: str) -> bool:
         """Whether a path is in the table's folder."""

@@ -12,7 +12,7 @@ from infold.core.formats import (
     format_of_path,
 )
 from infold.core.interval import HOUR
-from infold.core.model import Column, Drift, NewColumns, Place, Source
+from infold.core.model import ON_UNREADABLE, Column, Drift, NewColumns, Place, Source
 from infold.declare.keys import NAME, Keys
 from infold.declare.types import ALIKE, SIMPLE, TIMES, is_type, is_value
 from infold.messages import findings
@@ -75,7 +75,7 @@ def read_source(name: str, keys: Keys) -> Source | None:
         delimiter=_delimiter(keys, path),
         place=place,
         on_new_columns=_new_columns(keys),
-        on_unreadable=Drift(keys.choice("on_unreadable", tuple(Drift)) or Drift.ERROR),
+        on_unreadable=Drift(keys.choice("on_unreadable", ON_UNREADABLE) or Drift.ERROR),
     )
 
 

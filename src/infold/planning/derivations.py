@@ -9,14 +9,16 @@ earlier than before, the new cells are missing; of one that starts later, rows g
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from infold.core.definition import How, Redefinition
+from infold.core.files import by_policy
 from infold.core.interval import MAX, Interval, Ranges, show_instant
 from infold.core.plan import Action, ModelObservation, Reason, Step
 from infold.core.project import Node
 from infold.core.trace import Cause, Pending, merge_pending
+from infold.core.widened_types import Retyping
 from infold.planning.buildable_cells import retained_range
 from infold.planning.plan_draft import PlanDraft
 
@@ -25,6 +27,12 @@ FOLLOWS = "follows from stored rows: 0 input rows read"
 
 EVOLVES = "columns get other names: one commit of metadata, 0 rows read or written"
 """The reason for a step that only renames stored columns."""
+
+WIDENS = "columns get wider types: one commit of metadata, 0 rows read or written"
+"""The reason for a step that gives stored columns types with the same hashes."""
+
+REHASHES = "columns get wider types: one commit of metadata, stored rows read once, 0 written"
+"""The reason for one that gives them types in which values hash to other numbers."""
 
 FORWARD = "forward-only: cells before {} keep their rows"
 """The reason for the step of a forward-only change."""
@@ -112,25 +120,51 @@ def _cells_of_files(node: Node, model: ModelObservation, since: int) -> Ranges:
 
 
 def evolvable(draft: PlanDraft, node: Node, model: ModelObservation) -> Redefinition | None:
-    """The change of a model's definition, if it gives stored columns other names and no more."""
+    """
+    The change of a model's definition, if it gives stored columns other names or wider types.
+
+    A value that did not fit the earlier type was set aside with its row, and may fit the wider one:
+    then files are read again. So they are where another copy of an event may be the one to keep.
+    """
     change, trace = model.redefined, model.trace
     if change is None or change.how is not How.EVOLVE or change.before is None or trace is None:
         return None
     mixed = any(entry.cause in (Cause.DEFINITION, Cause.REDEFINED) for entry in trace.pending)
     if trace.earlier or mixed or change.before.fingerprint != trace.fingerprint:
         return None
-    if node.name in draft.options.restated:
+    if node.name in draft.options.restated or (change.retyped and not _stay(node, model, change)):
         return None
     return change if trace.inputs.keys() == {e.name for e in node.stored_inputs} else None
+
+
+def _stay(node: Node, model: ModelObservation, change: Redefinition) -> bool:
+    """
+    Whether the rows of all files are the stored ones under wider types too.
+
+    A file that was set aside as a whole by a policy (its fingerprint has that) is read again.
+    """
+    files = model.files.ingested if model.files is not None else ()
+    if any(file.set_aside and (file.rows or file.waiting or not by_policy(file)) for file in files):
+        return False
+    same = all(part.keeps_hash for part in change.retyped)
+    return same or not node.model.unique_key or not any(file.dropped for file in files)
+
+
+def how_it_evolves(retyped: Collection[Retyping]) -> str:
+    """What a step costs that gives columns other names, or these wider types."""
+    if not retyped:
+        return EVOLVES
+    return WIDENS if all(part.keeps_hash for part in retyped) else REHASHES
 
 
 def evolve_table(
     draft: PlanDraft, node: Node, model: ModelObservation, change: Redefinition
 ) -> Step:
-    """The step that gives columns other names; an ordinary one for what is stale comes after it."""
+    """The step that evolves columns; an ordinary one for what is stale comes after it."""
     assert model.trace is not None, "only a built table has columns"
     trace = model.trace
-    step = draft.make_step(node, Action.EVOLVE, [Reason(Cause.DEFINITION, EVOLVES)])
+    why = how_it_evolves(change.retyped)
+    step = draft.make_step(node, Action.EVOLVE, [Reason(Cause.DEFINITION, why)])
     return replace(
         step,
         inputs={name: (read, read) for name, read in trace.inputs.items()},
@@ -140,6 +174,7 @@ def evolve_table(
         scanned=0,
         changed_key_rows=(),
         renamed=change.renamed,
+        retyped=change.retyped,
     )
 
 

@@ -30,8 +30,10 @@ from infold.planning.stretches import definitions_in_force
 
 
 def changes_rows(step: Step) -> bool:
-    """Whether rows may be others after a step."""
-    return step.action not in (Action.REBUCKET, Action.EVOLVE)
+    """Whether rows, or types of their values, may be others after a step."""
+    return step.action is not Action.REBUCKET and (
+        step.action is not Action.EVOLVE or bool(step.retyped)
+    )
 
 
 class PlanDraft:
@@ -94,8 +96,10 @@ class PlanDraft:
         before = [self.steps[diff.name] for diff in built.inputs if diff.name in self.steps]
         kept = step.model in model.inputs_kept and only_redefined(step, built)
         change = built.redefined
-        if kept and change is not None and not change.columns_kept:  # see ``kept_if_derived``
-            kept = step.action is Action.DERIVE and not step.contested
+        if change is not None and change.retyped:
+            kept &= step.action is Action.EVOLVE
+        elif change is not None and not change.columns_kept:  # see ``kept_if_derived``
+            kept &= step.action is Action.DERIVE and not step.contested
         return kept and all(self.kept(built, one) for one in before)
 
     def make_step(

@@ -73,7 +73,7 @@ def _in_parts(node: Node, step: Step) -> Iterator[str]:
 _DONE = {
     Action.DERIVE: "rows are derived",
     Action.REBUCKET: "rows are in their new cells",
-    Action.EVOLVE: "columns have their names",
+    Action.EVOLVE: "columns have their names and types",
     Action.REFOLD: "sessions end where they should",
 }
 

@@ -10,7 +10,7 @@ from infold.core.model import Kind, OnLoss
 from infold.core.plan import UP_TO_DATE, Action, Plan, Step
 from infold.core.project import Project
 from infold.messages.errors import Spot
-from infold.planning.derivations import EVOLVES, FORWARD
+from infold.planning.derivations import FORWARD
 from infold.planning.refolds import REFOLDS, STATES
 from infold.render import formatting
 
@@ -82,7 +82,7 @@ def _rows(plan: Plan, change: Redefinition, step: Step | None) -> Iterator[list[
 
 _OF_OWN_ROWS = {
     How.DERIVE: (Action.DERIVE, ""),
-    How.EVOLVE: (Action.EVOLVE, EVOLVES),
+    How.EVOLVE: (Action.EVOLVE, ""),
     How.REBUCKET: (Action.REBUCKET, ""),
     How.REFOLD: (Action.REFOLD, REFOLDS),
 }

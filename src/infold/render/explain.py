@@ -128,7 +128,7 @@ def _action_text(action: Action) -> str:
         Action.RECOMPUTE: "recompute its stale cells",
         Action.DERIVE: "derive its rows from the stored ones",
         Action.REBUCKET: "divide its rows into other cells",
-        Action.EVOLVE: "give its columns other names",
+        Action.EVOLVE: "give its columns other names or wider types",
         Action.REFOLD: "change the sessions that end elsewhere now",
     }[action]
 

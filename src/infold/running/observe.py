@@ -30,6 +30,7 @@ from infold.running.file_changes import (
 )
 from infold.running.ledger_consistency import foreign_tables, refuse_other_project
 from infold.running.read_columns import InputChanges
+from infold.running.retyped_inputs import without_retyped_inputs
 from infold.system import failures
 
 Files = tuple[Sequence[ListedFile], Sequence[str]]
@@ -114,6 +115,7 @@ class Observer:
         self._refuse_damaged(heads, moved)
         vanished = self._vanished(traces, heads, moved)
         traces = {name: trace for name, trace in traces.items() if name not in vanished}
+        traces |= without_retyped_inputs(self.project, self._changes, self.lake, traces, heads)
         changes = self.redefinitions(traces)
         traces = {name: self._restamped(trace, changes) for name, trace in traces.items()}
         redefined = {n: change for n, change in changes.items() if change.how is not How.RESTAMP}

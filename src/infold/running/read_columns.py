@@ -29,7 +29,7 @@ class InputChanges:
     """Finds the changes of inputs that matter to their readers."""
 
     def __init__(self, project: Project, ledger: Ledger) -> None:
-        self._project, self._ledger = project, ledger
+        self._project, self.ledger = project, ledger
 
     @cached_property
     def columns(self) -> ReadColumns:
@@ -42,11 +42,14 @@ class InputChanges:
         return ColumnsRead(project)
 
     def keeps(self, node: Node, name: str, change: Redefinition) -> bool:
-        """Whether a changed definition is proven to keep all that a model reads of an input."""
-        kept = change.columns_kept or change.kept_if_derived
-        if not kept:
-            return False
-        columns = self.columns(node.name, name)
+        """
+        Whether a changed definition is proven to keep all that a model reads of an input.
+
+        Where types become wider, only a step that evolves the table keeps it; of events, only one
+        that derives it may.
+        """
+        kept = (change.columns_kept or change.kept_if_derived) | change.kept_if_evolved
+        columns = self.columns(node.name, name) if kept else None
         return columns is not None and columns <= kept
 
     def since(
@@ -65,10 +68,10 @@ class InputChanges:
         """
         if newest <= read:
             return read, ()
-        changes = self._ledger.changes_by_version(name, read)
+        changes = self.ledger.changes_by_version(name, read)
         # Versions without a change may have the same rows under other names.
         read = min((number for number in changes if changes[number]), default=newest + 1) - 1
-        unchanged = self._ledger.unchanged(name, read)
+        unchanged = self.ledger.unchanged(name, read)
         columns = self._columns_in_force(node, name, earlier) if unchanged else None
         if columns is None:
             return read, _net(changes)

@@ -18,7 +18,7 @@ from infold.core.record import Outcome
 from infold.core.type_changes import Type
 from infold.inspecting.as_built import Stretches
 from infold.messages import errors, run_errors
-from infold.spark import rebucketed, renamed_columns
+from infold.spark import evolved_columns, rebucketed
 from infold.spark.analyser import DefinitionAnalyser, as_stored
 from infold.spark.cumulative import fold
 from infold.spark.damaged_tables import damaged_table
@@ -74,7 +74,7 @@ def _derived(project: Project, step: Step) -> _Derived:
 _ACTIONS: dict[Action, Callable[[Work, Step, Prepared], Outcome]] = {
     Action.DERIVE: _derive,
     Action.REBUCKET: rebucketed.carry_out,
-    Action.EVOLVE: renamed_columns.carry_out,
+    Action.EVOLVE: evolved_columns.carry_out,
 }
 """What a step of any kind of table does by itself."""
 

@@ -50,6 +50,7 @@ def shown(found: Derivation | None) -> str:
 ROWS = "SELECT a, b, c AS d, ts FROM t WHERE b > 0"
 PAIR = "SELECT struct(a, b AS z) AS p FROM t"
 LOOP = "SELECT transform(xs, x -> struct(x.k, x.l AS m)) AS e FROM t"
+TWO = LOOP.replace(" FROM", ", transform(xs, x -> struct(x.j)) AS f FROM")
 SUMS = "SELECT a, b % 2 AS odd, sum(c) AS total, count(*) AS n FROM t WHERE c > 0 GROUP BY a, b % 2"
 
 
@@ -181,6 +182,9 @@ SUMS = "SELECT a, b % 2 AS odd, sum(c) AS total, count(*) AS n FROM t WHERE c > 
         (LOOP, "SELECT transform(xs, x -> struct(x.l AS m, x.k)) AS e FROM t", "transform(e, x -> named_struct('m', x.m, 'k', x.k)) e"),
         (LOOP, "SELECT transform(xs, x -> struct(x.k, 0 AS zero)) AS e FROM t", "transform(e, x -> named_struct('k', x.k, 'zero', 0)) e"),
         (LOOP, "SELECT transform(xs, x -> struct(x.k, x.j)) AS e FROM t", ""),
+        (TWO, "SELECT transform(xs, x -> struct(x.j AS i)) AS e FROM t", "transform(f, x -> named_struct('i', x.j)) e"),
+        (TWO, "SELECT transform(xs, x -> struct(x.j, x.k)) AS e FROM t", ""),
+        (f"{TWO} AS t".replace("FROM", ", xs FROM"), "SELECT transform(xs, x -> struct(x.j, x.k)) AS e FROM t", "transform(xs, x -> named_struct('j', x.j, 'k', x.k)) e"),
         (LOOP, "SELECT transform(xs, x -> struct(x.k, x.k + 1 AS more)) AS e FROM t", ""),
         (LOOP, "SELECT transform(xs, y -> struct(y.k)) AS e FROM t", ""),
         (LOOP, "SELECT transform(array(xs), x -> struct(x.k)) AS e FROM t", ""),

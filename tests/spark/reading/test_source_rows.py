@@ -603,6 +603,20 @@ class TestDrift:
         assert more["id"] is None
         assert "extra" in more["_raw"] or format_ == "csv"
 
+    @pytest.mark.parametrize("format_", ["csv", "json", "parquet"])
+    def test_files_may_be_ahead_of_the_declaration(self, folder: Folder, format_: str) -> None:
+        """With `evolve` columns that are not declared stop nothing; other drift does."""
+        for name, content in self.FILES[format_].items():
+            folder.put(name, content)
+        with pytest.raises(InfoldError) as raised:
+            folder.rows(FEW, on_drift=Drift.EVOLVE)
+        refused = dict(raised.value.facts)
+        without = {
+            name: "; ".join(part for part in how.split("; ") if not part.startswith("extra column"))
+            for name, how in self.expected(format_).items()
+        }
+        assert refused == {name: how for name, how in without.items() if how}
+
     def test_a_first_line_that_is_no_header(self, folder: Folder) -> None:
         """A first line that is no header is one row set aside,
         while an empty file and a bare header have none.

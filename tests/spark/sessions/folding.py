@@ -18,6 +18,7 @@ from typing import Any, cast
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
 from tests.reference.compare import difference, stored
 from tests.reference.tables import Ends, Entry, all_sessions, numbered, quarantined, sessions
 from tests.reference.world import Row
@@ -135,7 +136,13 @@ class MemoryTables:
         """Rows added by name."""
         return self._commit("append", self._fits(rows).unionByName(self.snapshots[-1]))
 
-    def rename_columns(self, table: str, names: Sequence[tuple[str, str]], stamp: Stamp) -> int:
+    def evolve(
+        self,
+        table: str,
+        names: Sequence[tuple[str, str]],
+        types: Sequence[tuple[Sequence[str], DataType]],
+        stamp: Stamp,
+    ) -> int:
         """Never asked for."""
         raise NotImplementedError
 

@@ -167,6 +167,18 @@ def test_an_input_that_has_other_types_now(shop: DailyProject) -> None:
     assert actions(shop.run()) == [("visits", "derive"), ("reader", "build")]
 
 
+def test_an_input_with_equal_hashes_of_another_type(shop: DailyProject) -> None:
+    """A decimal with more digits hashes alike, so no content tells its readers; its type does."""
+    shop.models(visits=model(ROWS.replace("amount", "cast(amount AS decimal(9,2)) AS amount")))
+    shop.models(reader=model("SELECT day, id, amount FROM visits"))
+    shop.models(other=model("SELECT day, id, who FROM visits"))
+    shop.run()
+    shop.models(visits=model(ROWS.replace("amount", "cast(amount AS decimal(12,2)) AS amount")))
+
+    assert actions(shop.run()) == [("visits", "derive"), ("reader", "build")]
+    assert not shop.run().steps
+
+
 def test_a_definition_and_that_of_its_input(shop: DailyProject) -> None:
     """Both are derived, the reader first: then it is known what its rows are made of."""
     shop.models(reader=model("SELECT day, id, who, amount FROM visits"))

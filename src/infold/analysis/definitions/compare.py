@@ -7,7 +7,7 @@ the old columns are equal. Every change without a proof is breaking.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from infold.analysis.definitions.canonical import Canon
 from infold.analysis.definitions.clauses import Doubt
@@ -19,8 +19,9 @@ from infold.analysis.definitions.meanings import Meaning, Meanings, given
 from infold.analysis.definitions.query_differences import query_differences
 from infold.analysis.definitions.refolded import ends_differ, stored_sessions_tell
 from infold.analysis.definitions.renamed import renamed_columns
+from infold.analysis.definitions.retyped import retyped_columns
 from infold.analysis.definitions.session_inputs import input_form
-from infold.core.definition import Category, Difference, How, Loss, Lost, Redefinition
+from infold.core.definition import Category, Derivation, Difference, How, Loss, Lost, Redefinition
 from infold.core.model import Kind, Source
 from infold.core.project import Node
 
@@ -104,11 +105,18 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
             destroys=destroys,
             renamed=renamed,
         )
-    if how is How.REBUILD and not open_:
-        open_ = after.node.model.kind is Kind.EVENTS and all(map(_comes_or_goes, keys.content))
-    derived = derivation(before, after, proven) if open_ else None
-    if derived is None and open_ and not keys.content:
-        derived = sessions_derivation(before, after)
+    widened = retyped_columns(before, after, keys.content)
+    if widened and _same_rows(before, after, _kept(before, after)) and _same_fields(before, after):
+        return Redefinition(
+            node.name,
+            Category.METADATA,
+            (*keys.content, *_rewritten(before, after), *keys.metadata),
+            How.EVOLVE,
+            before.node,
+            node,
+            retyped=widened,
+        )
+    derived = _derived(before, after, keys.content, proven) if how is How.REBUILD else None
     how = how if stored else How.NOTHING
     if derived is not None:
         how = How.DERIVE
@@ -118,6 +126,17 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
     return Redefinition(
         node.name, category, differences, how, *nodes, kept, losses, derived, destroys
     )
+
+
+def _derived(
+    before: Meaning, after: Meaning, content: Sequence[Difference], proven: frozenset[str]
+) -> Derivation | None:
+    """How the new rows follow from stored ones, where no more differs in ``content`` than may."""
+    events = after.node.model.kind is Kind.EVENTS
+    if not all(one.part == "start" or (events and _comes_or_goes(one)) for one in content):
+        return None
+    found = derivation(before, after, proven)
+    return sessions_derivation(before, after) if found is None and not content else found
 
 
 def _comes_or_goes(one: Difference) -> bool:

@@ -14,7 +14,7 @@ from sqlglot.tokenizer_core import TokenType
 from infold.analysis.definitions.meanings import Meaning
 from infold.core.definition import KEYS, Decides, Difference
 from infold.core.interval import Granularity, show_duration, show_instant
-from infold.core.model import Column, Incremental, Kind, Place, Timeseries
+from infold.core.model import Column, Drift, Incremental, Kind, Place, Timeseries
 from infold.core.project import Node
 from infold.core.session_cuts import DeclaredCut
 from infold.core.session_rules import Sessions
@@ -57,7 +57,7 @@ def key_differences(before: Meaning, after: Meaning) -> KeyDifferences:
             found = list(_of_columns(old, new, at)) or found
         kinds = _ONLY_OF.get(key, tuple(Kind))
         matters = {before.node.model.kind, after.node.model.kind} & set(kinds)
-        counts = decides is Decides.CONTENT and matters
+        counts = decides is Decides.CONTENT and matters and not _only_stops(key, old, new)
         (content if counts else metadata).extend(found)
     for name, old, new in _in_force(before, after):
         if old != new:
@@ -67,6 +67,11 @@ def key_differences(before: Meaning, after: Meaning) -> KeyDifferences:
         old, new = ("" if one is None else show_duration(one) for one in limits)
         metadata.append(Difference("backfill_limit", "", old, new, own))
     return KeyDifferences(tuple(content), tuple(metadata))
+
+
+def _only_stops(key: str, before: Any, after: Any) -> bool:
+    """Whether a key only says which future files stop a run."""
+    return key == "Source.on_drift" and Drift.SET_ASIDE not in (before, after)
 
 
 def _spot(place: Place) -> Spot:

@@ -85,7 +85,7 @@ class StoredValues:
     """By the forms of values."""
     _casts: dict[str, list[tuple[str, _Spot]]] = field(default_factory=dict)
     """The values that are a CAST, with its type, by the forms of what they cast."""
-    _loops: dict[tuple[object, ...], _StoredLoop] = field(default_factory=dict)
+    _loops: dict[tuple[object, ...], list[_StoredLoop]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         written = []
@@ -116,7 +116,7 @@ class StoredValues:
             self._look_into(one.value, within)
         if looped is not None and inner:
             forms = {self.old.expression(one.value, set()): (one.name,) for one in inner}
-            self._loops.setdefault(self._key(self.old, looped), _StoredLoop(spot, forms))
+            self._loops.setdefault(self._key(self.old, looped), []).append(_StoredLoop(spot, forms))
 
     def _key(self, select: Select, looped: Loop) -> tuple[object, ...]:
         return looped.function, looped.variables, select.expression(looped.over, set())
@@ -196,17 +196,23 @@ class StoredValues:
         return f"named_struct({', '.join(made)})"
 
     def _looped(self, looped: Loop, within: _Within) -> str:
-        stored = None if within.variables else self._loops.get(self._key(self.new, looped))
-        if stored is not None:
-            self.needs |= stored.spot.needs
+        alike = [] if within.variables else self._loops.get(self._key(self.new, looped), [])
+        for stored in alike:
+            before = set(self.needs), set(self.read_by_value)
             one = looped.variables[-1]
             values = {
                 form: ".".join([one, *map(quoted, path)]) for form, path in stored.fields.items()
             }
-            over, inside = stored.spot.sql, replace(within, elements=values)
-        else:
-            over = self._whole(looped.over, replace(within, alone=False))
-            inside = replace(within, variables=within.variables | {*looped.variables}, elements={})
+            self.needs |= stored.spot.needs
+            try:
+                return self._loop_sql(looped, stored.spot.sql, replace(within, elements=values))
+            except Doubt:  # it lacks a value, which others may have
+                self.needs, self.read_by_value = before
+        over = self._whole(looped.over, replace(within, alone=False))
+        variables = within.variables | {*looped.variables}
+        return self._loop_sql(looped, over, replace(within, variables=variables, elements={}))
+
+    def _loop_sql(self, looped: Loop, over: str, inside: _Within) -> str:
         names = ", ".join(looped.variables)
         names = f"({names})" if len(looped.variables) > 1 else names
         return f"{looped.function}({over}, {names} -> {self._whole(looped.body, inside)})"

@@ -18,9 +18,15 @@ _NAMES = {
 """Iceberg's names of types where Spark has others."""
 
 
-def user_columns(metadata: Mapping[str, Any]) -> Mapping[str, Type]:
-    """The columns of the current schema, but infold's own."""
+def user_columns(metadata: Mapping[str, Any], snapshot: int | None = None) -> Mapping[str, Type]:
+    """The columns of the current schema, or of a snapshot's, but infold's own."""
     current = metadata.get("current-schema-id")
+    if snapshot is not None:
+        every = metadata.get("snapshots") or []
+        kept = [one.get("schema-id") for one in every if one["snapshot-id"] == snapshot]
+        if not kept:
+            return {}
+        current = kept[0]
     schemas: Sequence[Mapping[str, Any]] = metadata.get("schemas") or []
     [fields] = [one["fields"] for one in schemas if one["schema-id"] == current] or [[]]
     own = (FILE, VERSION, STATE, KEY)

@@ -218,10 +218,10 @@ class IcebergLake:
             type=found.get("infold.type", "timestamp"),
         )
 
-    def columns(self, table: str) -> Mapping[str, Type]:
+    def columns(self, table: str, snapshot: int | None = None) -> Mapping[str, Type]:
         """See ``ports.Lake``."""
         location = self.location(table)
-        return {} if location is None else user_columns(catalog.metadata(location))
+        return {} if location is None else user_columns(catalog.metadata(location), snapshot)
 
     def has_file(self, table: str, path: str) -> bool:
         """See ``ports.Lake``."""

@@ -88,7 +88,7 @@ def differences(
         more = []
     if not missing and not more and not others:
         return None
-    stops = bool(missing or others) and source.on_drift is Drift.ERROR
+    stops = bool(missing or others) and source.on_drift is not Drift.SET_ASIDE
     stops |= bool(more) and source.new_columns is NewColumns.ERROR
     return Drifted("; ".join([*missing, *_first_of(more), *others]), stops)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pyspark.sql import DataFrame
+from pyspark.sql.types import DataType
 
 from infold.core.interval import Granularity, Ranges
 
@@ -87,8 +88,19 @@ class Tables(Protocol):
         is a SQL predicate over the table's columns, true for every row to remove; it prunes files.
         """
 
-    def rename_columns(self, table: str, names: Sequence[tuple[str, str]], stamp: Stamp) -> int:
-        """Give columns other names (old, new), in all rows; earlier snapshots keep the old ones."""
+    def evolve(
+        self,
+        table: str,
+        names: Sequence[tuple[str, str]],
+        types: Sequence[tuple[Sequence[str], DataType]],
+        stamp: Stamp,
+    ) -> int:
+        """
+        Give columns other names (old, new) and wider types, in all rows.
+
+        A type is that of a column, or of a part of it: ``("tags", "element", "n")``. Earlier
+        snapshots keep the old ones.
+        """
 
     def replace(
         self, table: str, *, column: str, ranges: Ranges, rows: DataFrame, stamp: Stamp

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
 
 from infold.core import write_points
 from infold.core.interval import HOUR, MAX, MIN, Granularity, Ranges, parse_instant_text
@@ -133,10 +134,16 @@ class IcebergTables:
         self.spark.catalog.dropTempView(view)
         return self._head(table)
 
-    def rename_columns(self, table: str, names: Sequence[tuple[str, str]], stamp: Stamp) -> int:
+    def evolve(
+        self,
+        table: str,
+        names: Sequence[tuple[str, str]],
+        types: Sequence[tuple[Sequence[str], DataType]],
+        stamp: Stamp,
+    ) -> int:
         """
         Change the schema and append nothing, in one transaction: the new snapshot has the new
-        names and the stamp.
+        names and types, and the stamp.
         """
         jvm: Any = self.spark._jvm  # noqa: SLF001 (SQL has no transactions of several changes)
         session = self.spark._jsparkSession  # noqa: SLF001 (as above)
@@ -147,6 +154,10 @@ class IcebergTables:
         schema = transaction.updateSchema()
         for old, new in names:
             schema = schema.renameColumn(old, new)
+        for path, type_ in types:
+            parsed = jvm.org.apache.spark.sql.types.DataType.fromJson(type_.json())
+            wider = jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(parsed)
+            schema = schema.updateColumn(".".join(path), wider.asPrimitiveType())
         schema.commit()
         append = transaction.newFastAppend()
         for key, value in _stamped(stamp).items():

@@ -1,0 +1,62 @@
+"""
+Inputs whose columns have other types since a model read them, though no row is another one.
+
+Row hashes do not always tell a type from a wider one. Nothing in the contents of cells says then
+that a rebuild would give the model's own columns other types. The metadata of the tables does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from infold.core.model import table_name
+from infold.core.ports import Lake
+from infold.core.project import Node, Project
+from infold.core.trace import UNKNOWN, Trace, Version
+from infold.running.read_columns import InputChanges
+
+
+def without_retyped_inputs(
+    project: Project,
+    changes: InputChanges,
+    lake: Lake,
+    traces: Mapping[str, Trace],
+    heads: Mapping[str, Version],
+) -> Mapping[str, Trace]:
+    """The traces that hold no longer, as a column that the model reads is of another type."""
+    found = {}
+    for node in project:
+        trace = traces.get(node.name)
+        if trace is None or trace.fingerprint != node.fingerprint or node.name in project.shared:
+            continue
+        if any(_is_retyped(node, name, trace, heads, changes, lake) for name in trace.inputs):
+            found[node.name] = replace(trace, fingerprint=UNKNOWN, definition="")
+    return found
+
+
+def _is_retyped(
+    node: Node,
+    name: str,
+    trace: Trace,
+    heads: Mapping[str, Version],
+    changes: InputChanges,
+    lake: Lake,
+) -> bool:
+    """Whether only types of an input have changed, and one of a column that the model reads."""
+    read, head = trace.inputs[name], heads.get(name)
+    if not read or head is None or head.number <= read or head.snapshot is None:
+        return False
+    versions = changes.ledger.versions(name, read - 1)
+    before = next((one.snapshot for one in versions if one.number == read), None)
+    if before is None or not any(one.whole for one in versions if one.number > read):
+        return False
+    if changes.since(node, name, read, head.number)[1]:
+        return False  # a step that reads the changes looks at the types
+    old, new = (
+        {column.lower(): type_ for column, type_ in columns.items()}
+        for columns in (lake.columns(table_name(name), at) for at in (before, head.snapshot))
+    )
+    other = {column for column in old.keys() & new.keys() if old[column] != new[column]}
+    columns = changes.columns(node.name, name) if other else None
+    return bool(other if columns is None else other & columns)
