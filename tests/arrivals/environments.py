@@ -307,7 +307,7 @@ class BranchPlay(DryPlay):
             patch.setattr("infold.lake.reading.formats.FORMAT_FILES", formats)
             patch.setattr("infold.spark.jvm.class_archive.make_later", lambda: False)
             patch.setattr("infold.api.recovering.open_project", lambda *_: self.project)
-            patch.setattr(api, "engine", engine)
+            patch.setattr("infold.api.building.engine", engine)
             patch.setattr(environment_runs, "engine", engine)
             yield
 

@@ -52,6 +52,7 @@ MAKERS = ("InfoldError", "Message", "Finding")
 OTHERS = {
     *("--packages", "--conf", "--help", "--version"),  # of Spark, and of every command
     *("--full-refresh", "--restate-model", "--allow-destructive-model"),  # of dbt and SQLMesh
+    *("--defer", "--state"),  # of dbt
     "--rewrite",  # of the tests
 }
 
