@@ -213,7 +213,7 @@ def test_a_column_added_to_events(tmp_path: Path) -> None:
     built(shop)
     shop.models(clicks=CLICKS.format(", day"))
 
-    assert built(shop) == {"clicks": "build"}
+    assert built(shop) == {"clicks": "derive"}
     assert built(shop) == {}
     shop.land("2024-03-01T10:20:00Z")
     assert built(shop) == {"clicks": "ingest", "visits": "fold", "spending": "fold"}

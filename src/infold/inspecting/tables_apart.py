@@ -169,8 +169,10 @@ class _Combined:
         self.digests = {name: digest_of(one) for name, one in found.items()}
         beside = [*self._beside(definitions, found)]
         self.digests |= {one.key: one.definition for one in self.own.values()}
-        below = self.wanted.downstream(self.own) | self.own.keys()
-        nodes = (node if node.name in below else self.wanted[node.name] for node in compiled)
+        # Views may be earlier ones, too, with everything that reads them.
+        others = {*self.own, *(name for name, one in found.items() if one != definitions[name])}
+        others |= self.wanted.downstream(others)
+        nodes = (node if node.name in others else self.wanted[node.name] for node in compiled)
         return replace(
             self.wanted,
             sources={**compiled.sources, **self.wanted.sources},

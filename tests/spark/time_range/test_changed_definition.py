@@ -68,7 +68,7 @@ def test_a_cell_that_start_cuts(tmp_path: Path) -> None:
 
 
 DAYS = tuple(f"2024-03-0{n}T10:00:00Z" for n in range(1, 6))
-KEYS = "{backfill_limit: 2 days, batch_size: 1}"
+KEYS = "{backfill_limit: 2 days, batch_size: 1, on_definition_change: in_place}"
 BY_CELL = "{safety_overrides: {allow_limit: true}}"
 FIRST = "SELECT cast(ts AS date) AS day, id, {0} FROM raw.clicks{1}"
 
