@@ -153,9 +153,12 @@ class DryEngine:
         return {}
 
     def derives_exactly(self, step: Step) -> bool:
-        """Values of the reference have no types of their own."""
-        del step
-        return True
+        """
+        Whether what the stored rows were made from is still there, as it is evaluated again.
+
+        Values of the reference have no types of their own.
+        """
+        return all(self._is_there(name, upto) for name, (_, upto) in step.inputs.items())
 
     def concurrent(self, number: int) -> DryEngine:
         """The same one: memory sets nothing."""
@@ -299,6 +302,12 @@ class DryEngine:
         [found] = [v for v in self.ledger.versions(name, version - 1) if v.number == version]
         assert found.snapshot is not None
         return self.play.memory.tables[table_name(name)].snapshots[found.snapshot]
+
+    def _is_there(self, name: str, version: int) -> bool:
+        """Whether a version of a stored table can be read; it may have been dropped since."""
+        table = self.play.memory.tables.get(table_name(name))
+        known = [v for v in self.ledger.versions(name, version - 1) if v.number == version]
+        return table is not None and any(one.snapshot in table.snapshots for one in known)
 
     def _ingested(self, node: Node, step: Step) -> tuple[Rows, FilesOutcome]:
         """All rows of the files that are taken in afterwards, and what the ledger keeps of them."""
