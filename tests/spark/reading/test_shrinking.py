@@ -36,7 +36,7 @@ def test_files_cut_to_their_headers_are_refused(tmp_path: Path, changed: str) ->
         file.write_text(HEADER)
     if changed:  # all files are taken in anew
         text = (shop.root / "infold.yml").read_text()
-        (shop.root / "infold.yml").write_text(text.replace("decimal(18,2)", "decimal(19,2)"))
+        (shop.root / "infold.yml").write_text(text.replace("decimal(18,2)", "double"))
 
     with pytest.raises(RunFailed) as caught:
         api.run(shop.project())
