@@ -60,7 +60,7 @@ def test_some_programs(manual: bool) -> None:
 
 
 @pytest.mark.deep
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=EXAMPLES // 2)
 @given(program=acts(14, deaths=True), manual=st.booleans())
 def test_every_table_is_what_its_definition_says(program: list[Act], manual: bool) -> None:
     """Whatever is changed, run, promoted and taken back, and whoever dies of it, production and
@@ -70,7 +70,7 @@ def test_every_table_is_what_its_definition_says(program: list[Act], manual: boo
 
 
 @pytest.mark.deep
-@settings(max_examples=EXAMPLES // 3)
+@settings(max_examples=EXAMPLES // 6)
 @given(program=acts(20, deaths=False), manual=st.booleans())
 def test_programs_of_those_who_live(program: list[Act], manual: bool) -> None:
     """The same without deaths, for longer."""
