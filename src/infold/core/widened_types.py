@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from infold.core.type_changes import Type, holds_all_values, is_exact_number
 
-_FIELD = re.compile(r"\s*(`(?:[^`]|``)+`|\w+)\s*(?::\s*|\s+)(.+)\Z", re.DOTALL)
+FIELD = re.compile(r"\s*(`(?:[^`]|``)+`|\w+)\s*(?::\s*|\s+)(.+)\Z", re.DOTALL)
+"""A field of a struct, as Spark SQL writes it: its name, maybe in backticks, and its type."""
 _DECIMAL = re.compile(r"(?:decimal|dec|numeric)(?:\(\s*(\d+)\s*(?:,\s*\d+\s*)?\))?\Z")
 _LONG_DIGITS = 18
 """Up to so many digits Spark hashes a decimal as a whole number, and else as bytes."""
@@ -65,14 +66,14 @@ def type_of_text(text: str) -> Type:
     outer, _, rest = text.partition("<")
     if not rest:
         return text.lower()
-    parts = _parts(rest.rstrip()[:-1])
+    parts = type_parts(rest.rstrip()[:-1])
     outer = outer.strip().lower()
     if outer == "array":
         return {"type": "array", "elementType": type_of_text(parts[0])}
     if outer == "map":
         key, value = map(type_of_text, parts)
         return {"type": "map", "keyType": key, "valueType": value}
-    found = [match for part in parts if (match := _FIELD.match(part))]
+    found = [match for part in parts if (match := FIELD.match(part))]
     named = [{"name": _unquoted(match[1]), "type": type_of_text(match[2])} for match in found]
     return {"type": "struct", "fields": named}
 
@@ -100,7 +101,7 @@ def _unquoted(name: str) -> str:
     return name[1:-1].replace("``", "`") if name.startswith("`") else name
 
 
-def _parts(text: str) -> list[str]:
+def type_parts(text: str) -> list[str]:
     """The text split at the commas outside all brackets."""
     parts, depth, at = [], 0, 0
     for i, letter in enumerate(text):

@@ -6,6 +6,8 @@ import re
 from datetime import date
 from functools import cache
 
+from infold.core.widened_types import FIELD, type_parts
+
 SIMPLE = (
     "string", "boolean", "tinyint", "byte", "smallint", "short", "int", "integer", "bigint",
     "long", "float", "real", "double", "date", "timestamp", "timestamp_ltz", "timestamp_ntz",
@@ -36,7 +38,6 @@ TIMES = ("timestamp", "timestamp_ltz", "timestamp_ntz", "date")
 
 _DECIMAL = re.compile(r"(?:decimal|dec|numeric)\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)\Z")
 _SIZED = re.compile(r"(?:varchar|char|character)\(\s*\d+\s*\)\Z")
-_FIELD = re.compile(r"\s*(`(?:[^`]|``)+`|\w+)\s*(?::\s*|\s+)(.+)\Z", re.DOTALL)
 
 
 @cache
@@ -52,14 +53,14 @@ def is_type(text: str) -> bool:
     outer, _, rest = text.partition("<")
     if not rest.endswith(">"):
         return False
-    parts = _parts(rest[:-1])
+    parts = type_parts(rest[:-1])
     outer = outer.strip().lower()
     if outer == "array":
         return len(parts) == 1 and is_type(parts[0])
     if outer == "map":
         return len(parts) == 2 and all(is_type(part) for part in parts)
     if outer == "struct":
-        fields = [_FIELD.match(part) for part in parts]
+        fields = [FIELD.match(part) for part in parts]
         return all(match is not None and is_type(match[2]) for match in fields)
     return False
 
@@ -101,14 +102,3 @@ def _is_date(text: str) -> bool:
         return date.fromisoformat(text).isoformat() == text
     except ValueError:
         return False
-
-
-def _parts(text: str) -> list[str]:
-    """The text split at the commas outside all brackets."""
-    parts, depth, at = [], 0, 0
-    for i, letter in enumerate(text):
-        depth += (letter in "<(") - (letter in ">)")
-        if letter == "," and depth == 0:
-            parts.append(text[at:i])
-            at = i + 1
-    return [*parts, text[at:]]
