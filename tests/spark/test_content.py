@@ -149,7 +149,7 @@ class TestCells:
             assert [row["id"] for row in kept.collect()] == [2 * at for at in range(len(some))]
 
     def test_many_ranges_become_a_superset_unless_exact(self, spark: SparkSession) -> None:
-        """Beyond 200 ranges the nearest are joined into a
+        """Beyond 24 ranges the nearest are joined into a
         superset, unless the filter has to be exact.
         """
         first = parse_instant_text("2020-01-01")

@@ -32,7 +32,11 @@ from infold.core.session_columns import STATE
 from infold.core.trace import CellState, signed
 
 _MASK_BITS = 60
-_LITERAL_RANGES = 200
+_LITERAL_RANGES = 24
+"""
+The most ranges in a filter of times. Files and their row groups are skipped by it: a year has a
+few dozen of them, and Spark compiles and parses a longer filter for longer than it helps.
+"""
 _EARLIEST = -62_135_596_800_000_000
 _LATEST = 253_402_300_799_999_999
 
@@ -181,7 +185,7 @@ def range_predicate(name: str, type_: str, ranges: Ranges, *, exact: bool = Fals
     """
     A SQL predicate on the column ``name``, of type ``timestamp`` or ``date``: it is in ``ranges``.
 
-    Bounds are literals, so partitions and files are pruned. Of more than 200 ranges the nearest
+    Bounds are literals, so partitions and files are pruned. Of more than 24 ranges the nearest
     ones are joined, and the predicate is true for more times, unless it has to be ``exact``.
     """
     if not ranges:
