@@ -203,13 +203,18 @@ def test_a_run_that_another_one_overtook_begins_anew(story: Story) -> None:
     assert story.days() == dict.fromkeys(range(1, 7), 2)
 
 
+SHARES = 6
+"""The write points are shared out to tests that different processes can run."""
+
+
 @pytest.mark.deep
-def test_killed_at_every_write_point(tmp_path: Path) -> None:
+@pytest.mark.parametrize("share", range(SHARES))
+def test_killed_at_every_write_point(tmp_path: Path, share: int) -> None:
     """Readers have the old table or the new one, and later runs complete it."""
     told_once = told(tmp_path / "told")
-    at, dead = 0, True
+    at, dead = share + 1 - SHARES, True
     while dead:
-        at += 1
+        at += SHARES
         folder = tmp_path / str(at)
         shutil.copytree(tmp_path / "told", folder)
         play = replace(told_once, folder=folder, memory=deepcopy(told_once.memory))
@@ -224,7 +229,7 @@ def test_killed_at_every_write_point(tmp_path: Path) -> None:
         assert play.days() == dict.fromkeys(range(1, 7), 2)
         assert not _own(play)
         shutil.rmtree(folder)
-    assert at > 40
+    assert at > 40 + SHARES
 
 
 def _own(play: Story) -> set[str]:

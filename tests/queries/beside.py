@@ -11,7 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from tests.queries.arrivals import EVENTS, Arrivals
+from tests.queries.arrivals import EVENTS, Arrivals, Row
 from tests.queries.catalog import Query, as_expected, queries
 from tests.queries.world import MODELS, PROJECT, SCHEMAS
 from tests.reference.compare import difference, stored
@@ -20,7 +20,7 @@ from infold import api
 from infold.messages.errors import InfoldError, InfoldErrors
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 SEED = int(os.environ.get("INFOLD_QUERY_SEED", "1"))
 SESSIONS = """
@@ -100,18 +100,23 @@ class Beside:
         return found
 
     def _views(self, session: SparkSession) -> None:
+        """The tables, each computed once: all queries read the same rows of them."""
         for name in EVENTS:
-            rows = [tuple(row.values()) for row in self.arrivals.events(name)]
-            session.createDataFrame(rows, SCHEMAS[name]).coalesce(1).createOrReplaceTempView(name)
-            landed = [tuple(row.values()) for row in self.arrivals.landed(name)]
-            session.createDataFrame(landed, SCHEMAS[name]).createOrReplaceTempView(f"raw__{name}")
+            _view(session, name, _frame(session, name, self.arrivals.events(name)))
+            _view(session, f"raw__{name}", _frame(session, name, self.arrivals.landed(name)))
         for name, lookup in self.arrivals.lookups.items():
-            rows = [tuple(row.values()) for row in lookup]
-            frame = session.createDataFrame(rows, SCHEMAS[name]).coalesce(1)
-            frame.createOrReplaceTempView(name)
-            frame.createOrReplaceTempView(f"raw__{name}")
+            for view in (name, f"raw__{name}"):
+                _view(session, view, _frame(session, name, lookup))
         for name, sql in PLAIN.items():
-            session.sql(sql).createOrReplaceTempView(name)
+            _view(session, name, session.sql(sql))
+
+
+def _frame(session: SparkSession, name: str, rows: Sequence[Row]) -> DataFrame:
+    return session.createDataFrame([tuple(row.values()) for row in rows], SCHEMAS[name])
+
+
+def _view(session: SparkSession, name: str, rows: DataFrame) -> None:
+    rows.coalesce(1).localCheckpoint().createOrReplaceTempView(name)
 
 
 def plain(query: Query) -> str:

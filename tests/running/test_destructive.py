@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from tests.declare.shop import SHOP
@@ -12,7 +15,10 @@ from tests.running.commands import infold
 from tests.running.production import applied, as_json, change, production
 
 from infold import api
+from infold.core.model import Target
+from infold.core.plan import PlanOptions
 from infold.core.project import Project
+from infold.running.destructive_changes import DestructiveChanges
 
 DROP = ("models/daily.sql", ", sum(revenue) AS revenue", "")
 WINDOW = ("--start", "2024-03-04", "--end", "2024-03-06")
@@ -168,3 +174,22 @@ def test_a_column_that_a_reader_uses_is_an_error_of_the_project(shop: Project) -
 def test_the_sample_is_what_these_tests_say() -> None:
     """The place of the daily table's query is the sixth line of its file."""
     assert SHOP["models/daily.sql"].splitlines()[5].startswith("SELECT")
+
+
+def test_types_are_asked_for_where_columns_are_stored(shop: Project) -> None:
+    """Of models without a table the engine analyses nothing."""
+    asked: list[list[str]] = []
+    stored: dict[str, dict[str, str]] = {"daily": {"revenue": "decimal(18,2)"}}
+
+    def column_types(models: list[str]) -> dict[str, Any]:
+        asked.append(models)
+        return {name: {"revenue": "decimal(28,2)"} for name in models}
+
+    lake = cast("Any", SimpleNamespace(columns=lambda table: stored.get(table, {})))
+    engine = cast("Any", SimpleNamespace(column_types=column_types))
+    changes = DestructiveChanges(replace(shop, target=Target("dev")), lake)
+
+    assert changes.refuse_types(engine, {"clicks", "sessions"}, PlanOptions()) == ()
+    assert asked == []
+    assert changes.refuse_types(engine, {"clicks", "daily"}, PlanOptions()) == ()
+    assert asked == [["daily"]]

@@ -59,11 +59,14 @@ class DestructiveChanges:
         """
         if self.project.target.apply is Apply.MANUAL and not self.project.applies:
             return ()
+        stored = {name: columns for name in sorted(models) if (columns := self._stored(name))}
+        if not stored:
+            return ()  # as in a first run: the engine analyses nothing for an answer without use
         found = [
             Destroyed(model, losses, policy(self.project, model, asked))
-            for name, types in engine.column_types(sorted(models)).items()
+            for name, types in engine.column_types(list(stored)).items()
             for model in (self._replaced(name),)
-            if (losses := lost_types(self.project[name], self._stored(name), types))
+            if (losses := lost_types(self.project[name], stored[name], types))
         ]
         refuse_destructive(self.project, found)
         return tuple(loss_notes(found))

@@ -39,6 +39,8 @@ def common_settings() -> dict[str, str]:
         # costs a dozen round trips to the JVM for each call: half of a small run.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.sql.dataFrameQueryContext.enabled": "false",
+        # Nobody reads the plans that Spark writes out for each query; this is the cheapest way.
+        "spark.sql.ui.explainMode": "simple",
         # Generated code that differs only in the number of its stage is compiled once.
         "spark.sql.codegen.useIdInClassName": "false",
         # Asked for by pyspark's own data frames in tests and Python models only.
