@@ -73,6 +73,7 @@ PROJECT: Mapping[str, Any] = {
             },
         }
     },
+    "seeds": {"prices": {"columns": {"rate": "int"}}},
     "targets": {"dev": {}},
 }
 EVENTS: Mapping[str, Any] = {
@@ -111,6 +112,7 @@ QUERIES = {
 PLACES: Mapping[str, tuple[str, ...]] = {
     "Project keys": ("infold.yml",),
     "Source keys": ("infold.yml", "sources", "raw.clicks"),
+    "Seed keys": ("infold.yml", "seeds", "prices"),
     "Target keys": ("infold.yml", "targets", "dev"),
     "Model keys": ("clicks",),
     "timeseries": ("daily", "timeseries"),
@@ -157,7 +159,7 @@ def files(documents: Mapping[str, Any]) -> dict[str, str]:
         front = yaml.safe_dump(documents[name], sort_keys=False)
         front += "#\n" * (50 - front.count("\n"))  # a model knows the line of its query
         texts[f"models/{name}.sql"] = f"---\n{front}---\n{query}"
-    return texts
+    return {**texts, "seeds/prices.csv": "url,rate\n/a,1\n"}
 
 
 def documents() -> dict[str, Any]:

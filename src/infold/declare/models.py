@@ -69,7 +69,7 @@ INCREMENTAL = (
 )
 LATER_INCREMENTAL = ("on_additive_change",)
 BOUND = ("before", "after")
-LATER_MATERIALIZATIONS = ("seed", "scd_type_2", "incremental")
+LATER_MATERIALIZATIONS = ("scd_type_2", "incremental")
 GRANULARITIES = ("hour", "day", "week", "month", "quarter", "year")
 LATER_GRANULARITIES = ("minute",)
 
