@@ -10,7 +10,17 @@ OVER_VIEW = (
     "SELECT user_id, sum(amount) AS total FROM paid GROUP BY user_id"
 )
 
-ALL = {**SHOP, "models/paid.sql": VIEW, "models/totals.sql": OVER_VIEW}
+PLANS = (
+    "---\nmaterialization: scd_type_2\nunique_key: [user_id]\n"
+    "scd_type_2: {updated_at: event_ts}\n---\nSELECT * FROM clicks"
+)
+
+ALL = {
+    **SHOP,
+    "models/paid.sql": VIEW,
+    "models/totals.sql": OVER_VIEW,
+    "models/plans.sql": PLANS,
+}
 
 
 def fingerprints(files: dict[str, str]) -> dict[str, str]:

@@ -30,6 +30,13 @@ DEFINES: dict[str, tuple[str, str, str]] = {
     "sessions.session_number": ("sessions", "30 minutes", "30 minutes, session_number: true"),
     "cuts.midnight": ("sessions", "30 minutes", "30 minutes, cuts: {midnight: UTC}"),
     "cuts.start_events": ("sessions", "30 minutes", "30 minutes, cuts: {start_events: url}"),
+    "scd_type_2.updated_at": ("plans", "updated_at: event_ts", "updated_at: seen_at"),
+    "scd_type_2.columns": ("plans", "updated_at: event_ts", "updated_at: event_ts, columns: url"),
+    "scd_type_2.invalidate_hard_deletes": (
+        "plans",
+        "updated_at: event_ts",
+        "updated_at: event_ts, invalidate_hard_deletes: true",
+    ),
     "campaign.columns": ("sessions", "30 minutes", "30 minutes, cuts: {campaign: url}"),
     # A source's.
     "source.format": ("infold.yml", "format: json", "format: csv"),
@@ -50,6 +57,7 @@ ELSEWHERE = {
     "model.timeseries",
     "model.incremental",
     "model.sessions",
+    "model.scd_type_2",
     "sessions.cuts",
     "cuts.campaign",
     "incremental.bounds",  # test_fingerprint.py, as far as they matter
@@ -60,6 +68,7 @@ ELSEWHERE = {
     "campaign.nulls",
     "campaign.direct",
     "project.sources",
+    "project.seeds",  # a seed's rows and types are in its query: tests/declare/test_seeds.py
     "project.models",
     "project.defaults",
 }

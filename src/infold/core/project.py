@@ -18,7 +18,7 @@ from pathlib import Path
 from infold.core.environment import PRODUCTION
 from infold.core.interval import Ranges
 from infold.core.model import SET_ASIDE, Kind, Model, Override, Source, Target
-from infold.core.queries import GroupedQuery, SessionsQuery
+from infold.core.queries import GroupedQuery, SessionsQuery, VersionedQuery
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -136,6 +136,7 @@ class Node:
     """For kind ``events``: the source it ingests."""
     query: SessionsQuery | None = None
     grouped: GroupedQuery | None = None
+    versions: VersionedQuery | None = None
     landed: bool = False
     start: int | None = None
     """

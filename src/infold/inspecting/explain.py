@@ -134,8 +134,8 @@ def _deduplication_notes(node: Node, rows: int) -> tuple[tuple[str, str], ...]:
 
 
 def _fold_notes(node: Node) -> tuple[tuple[str, str], ...]:
-    """How a cumulative aggregate is folded, and what that reads."""
-    query = node.grouped
+    """How a model that is kept by key is folded, and what that reads."""
+    query = node.versions.grouped if node.versions is not None else node.grouped
     if query is None:
         return ()
     key = ", ".join(entry.name for entry in query.keys)

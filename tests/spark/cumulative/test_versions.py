@@ -1,0 +1,164 @@
+"""Versions of keys: random changes that are late, repeated, contradicting, replaced and deleted."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.reference.tables import versions
+from tests.spark.events.clicks_project import NOW, ClicksProject, shop_with
+
+from infold import api
+from infold.core.interval import parse_instant_text, show_instant
+from infold.core.plan import Action
+from infold.core.record import Receipt
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+SOURCE = """    event_time_column: at
+    columns: {id: string, who: string, at: timestamp, plan: string, seats: int, note: string}
+"""
+CHANGES = """---
+materialization: events
+unique_key: [id]
+timeseries: {event_time_column: at}
+---
+SELECT * FROM raw.clicks"""
+BY_TIME = """---
+materialization: scd_type_2
+unique_key: [who]
+scd_type_2: {updated_at: at}
+---
+SELECT who, at, plan, seats, note FROM changes"""
+BY_COLUMNS = """---
+materialization: scd_type_2
+unique_key: [who, big]
+scd_type_2: {updated_at: since, columns: [plan, seats]}
+---
+SELECT who, c.seats > 1 AS big, date_trunc('hour', at) AS since, plan, seats, note
+FROM changes c WHERE plan <> 'x'"""
+SNAPSHOTS = """---
+materialization: scd_type_2
+unique_key: [who]
+scd_type_2: {updated_at: at, columns: "*", invalidate_hard_deletes: true}
+---
+SELECT who, at, plan, seats FROM changes WHERE who NOT LIKE 'crowd%'"""
+COLUMNS = ("id", "who", "at", "plan", "seats", "note")
+CROWD = tuple(f"c{n},crowd{n},2024-02-{n % 28 + 1:02} 10:00:00,a,1," for n in range(60))
+
+
+def drawn(draw: random.Random, number: int) -> str:
+    """A change of one of few users at one of few times."""
+    at = f"2024-02-{draw.randint(1, 3):02} {draw.randint(0, 2):02}:{draw.choice(['00', '30'])}:00"
+    who, plan = draw.choice(["ann", "bob", ""]), draw.choice(["a", "b", "x", ""])
+    return f"e{number},{who},{at},{plan},{draw.choice(['1', '2', ''])},{draw.choice('pq')}"
+
+
+def parsed(line: str) -> dict[str, Any]:
+    """A line of a file as a row."""
+    row: dict[str, Any] = dict(
+        zip(COLUMNS, (value or None for value in line.split(",")), strict=True)
+    )
+    row["at"] = parse_instant_text(row["at"])
+    row["seats"] = None if row["seats"] is None else int(row["seats"])
+    return row
+
+
+def shown(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """Rows in an order, with times as people write them."""
+    times = ("at", "since", "valid_from", "valid_to")
+    found = [
+        tuple(
+            show_instant(value) if name in times and value is not None else value
+            for name, value in row.items()
+        )
+        for row in rows
+    ]
+    return sorted(found, key=repr)
+
+
+def expected(lines: list[str]) -> dict[str, list[tuple[Any, ...]]]:
+    """Both tables by brute force."""
+    rows = [parsed(line) for line in lines]
+    names = ("who", "at", "plan", "seats", "note")
+    by_time = [{name: row[name] for name in names} for row in rows]
+    by_columns = [
+        {
+            "who": row["who"],
+            "big": None if row["seats"] is None else row["seats"] > 1,
+            "since": row["at"] - row["at"] % 3_600_000_000,
+            "plan": row["plan"],
+            "seats": row["seats"],
+            "note": row["note"],
+        }
+        for row in rows
+        if row["plan"] is not None and row["plan"] != "x"
+    ]
+    both = versions(by_columns, key=["who", "big"], time="since", compared=["plan", "seats"])
+    return {
+        "by_time": shown(versions(by_time, key=["who"], time="at")),
+        "by_columns": shown(both),
+        "snapshots": shown(
+            versions(
+                [
+                    {name: row[name] for name in ("who", "at", "plan", "seats")}
+                    for row in rows
+                    if row["who"] is not None and not row["who"].startswith("crowd")
+                ],
+                key=["who"],
+                time="at",
+                compared=["plan", "seats"],
+                snapshots=True,
+            )
+        ),
+    }
+
+
+def run(shop: ClicksProject) -> dict[str, tuple[Action, Receipt]]:
+    """What a run did, by model."""
+    found = api.run(api.open_project(shop.root), as_of=parse_instant_text(NOW), allow_removals=True)
+    return {step.model: (step.action, receipt) for step, receipt in found.steps}
+
+
+def test_random_changes(tmp_path: Path, warehouse: Path, spark: SparkSession) -> None:
+    """After every run both tables are those of the reference, folded, and in the end verified."""
+    draw = random.Random(7)
+    shop = shop_with(tmp_path, warehouse, "SELECT 1", SOURCE)
+    (tmp_path / "models" / "clicks.sql").unlink()
+    for name, text in (
+        ("changes", CHANGES),
+        ("by_time", BY_TIME),
+        ("by_columns", BY_COLUMNS),
+        ("snapshots", SNAPSHOTS),
+    ):
+        shop.model(name, text)
+    files = {"crowd.csv": list(CROWD)}
+    number = 0
+    for turn in range(4):
+        for _ in range(draw.randint(1, 2)):
+            old = [name for name in files if name != "crowd.csv"]
+            if turn > 1 and draw.random() < 0.5:
+                files.pop(draw.choice(old), None)
+            lines = [drawn(draw, number + n) for n in range(draw.randint(1, 5))]
+            number += len(lines)
+            files[f"f{draw.randint(0, 4)}.csv"] = lines
+        for path in (tmp_path / "landing").glob("*.csv"):
+            if path.name not in files:
+                path.unlink()
+        for name, lines in files.items():
+            text = "\n".join([",".join(COLUMNS), *lines]) + "\n"
+            if not (path := tmp_path / "landing" / name).exists() or path.read_text() != text:
+                path.write_text(text)
+        steps = run(shop)
+        every = [line for lines in files.values() for line in lines]
+        for name, rows in expected(every).items():
+            assert shop.rows(name) == rows, name
+            if turn and name in steps and name != "snapshots":
+                assert steps[name][0] is Action.FOLD
+                assert steps[name][1].written < 30
+    assert shop.proven()
