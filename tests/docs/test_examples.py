@@ -32,6 +32,7 @@ ELSEWHERE: Mapping[str, str] = {
     "docs/python-api.md": "test_python_api.py",
     "docs/tutorial.md": "test_tutorial.py",
     "docs/concepts/storage.md": "test_tutorial.py",
+    "docs/concepts/versions.md": "test_examples.py",
     "docs/errors.md": "test_error_examples.py",
     **{
         f"docs/errors/{page}.md": "test_error_examples.py"

@@ -18,11 +18,9 @@ from infold.analysis.names.row_wise import calls_over_rows, clauses_beyond_row_w
 from infold.analysis.names.subject import Subject
 from infold.core.queries import GroupedQuery, Output, VersionedQuery
 from infold.core.quoting import quoted
-from infold.core.version_rules import VALID_FROM, VALID_TO
-from infold.messages import findings, refusals
+from infold.core.version_rules import ALL_COLUMNS, VALID_FROM, VALID_TO
+from infold.messages import refusals
 from infold.messages.errors import InfoldError
-
-_ALL = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +55,18 @@ def split_versioned_query(subject: Subject) -> VersionedParts:
         item = _item_of(block, key)
         if item and any(part in block.aliases for part in item.find_all(exp.Column)):
             what = "a key or a time made of another output"
-            refused.append(refusals.not_versions(text.spot_of(item), what=what))
+            start, stop = _span(splitter, block, item)
+            at = text.spot(text.tokens[start].start, text.tokens[stop - 1].end + 1)
+            refused.append(refusals.not_versions(at, what=what))
     if refused:
         return VersionedParts(None, tuple(refused))
     name = splitter.input()
     if splitter.errors:
         return VersionedParts(None, tuple(splitter.errors))
     names = {column.lower(): column for column in block.columns or ()}
+    declared = (*subject.model.unique_key, rules.updated_at, *rules.columns)
+    if not {name.lower() for name in declared} <= names.keys() | {ALL_COLUMNS}:
+        return VersionedParts(None)  # which the rule on columns says
     keys = tuple(
         Output(names[key.lower()], _sql_of(splitter, block, key))
         for key in subject.model.unique_key
@@ -78,7 +81,7 @@ def split_versioned_query(subject: Subject) -> VersionedParts:
     compared = None
     if rules.columns:
         others = {key.lower() for key in subject.model.unique_key} | {rules.updated_at.lower()}
-        chosen = names if rules.columns == (_ALL,) else map(str.lower, rules.columns)
+        chosen = names if rules.columns == (ALL_COLUMNS,) else map(str.lower, rules.columns)
         compared = tuple(names[one] for one in chosen if one not in others)
     query = VersionedQuery(
         grouped, names[rules.updated_at.lower()], compared, rules.invalidate_hard_deletes
@@ -87,27 +90,12 @@ def split_versioned_query(subject: Subject) -> VersionedParts:
 
 
 def _wrong_names(subject: Subject, block: Block) -> Iterator[InfoldError]:
-    """Columns that the model names and the query does not give, and those that it must not give."""
-    rules, known = subject.model.versions, block.columns
-    assert rules is not None, "such a model declares what a version is"
-    if known is None:
-        text = subject.text
-        yield refusals.not_versions(text.spot_of_token(text.tokens[0]), what="unknown columns")
-        return
-    lower = {name.lower() for name in known}
-    columns = () if rules.columns == (_ALL,) else rules.columns
-    for key, names in (
-        ("unique_key", subject.model.unique_key),
-        ("scd_type_2.updated_at", (rules.updated_at,)),
-        ("scd_type_2.columns", columns),
-    ):
-        for name in names:
-            if name.lower() not in lower:
-                at = subject.draft.place(key)
-                yield findings.no_such_column(at, key=key, column=name, known=known)
-    for name in known:
+    """Columns that the query must not give, or that are not known."""
+    at = subject.text.spot_of_token(subject.text.tokens[0])
+    if block.columns is None:
+        yield refusals.not_versions(at, what="unknown columns")
+    for name in block.columns or ():
         if name.lower() in (VALID_FROM, VALID_TO):
-            at = subject.text.spot_of_token(subject.text.tokens[0])
             yield refusals.column_of_versions(at, column=name)
 
 
@@ -122,8 +110,13 @@ def _sql_of(splitter: CumulativeSplitter, block: Block, name: str) -> str:
     item = _item_of(block, name)
     if item is None:
         return quoted(name)
+    return splitter.cut.sql_of(*_span(splitter, block, item))
+
+
+def _span(splitter: CumulativeSplitter, block: Block, item: exp.Expr) -> tuple[int, int]:
+    """The tokens of an item, without its alias."""
     at = next(at for at, one in enumerate(block.node.expressions) if one is item)
-    return splitter.cut.sql_of(*splitter.items[at])
+    return splitter.items[at]
 
 
 def _is_star(item: exp.Expr) -> bool:

@@ -10,6 +10,9 @@ The columns that such a table has besides those of its query: the half-open stre
 a version was the one in force. The second is NULL in the newest.
 """
 
+ALL_COLUMNS = "*"
+"""In place of columns: all but the key and the time."""
+
 
 @dataclass(frozen=True, slots=True)
 class VersionRules:

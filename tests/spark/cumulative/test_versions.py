@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.crash.scenario import Life, living
 from tests.reference.tables import versions
 from tests.spark.events.clicks_project import NOW, ClicksProject, shop_with
 
@@ -143,9 +144,29 @@ def expected(lines: list[str]) -> dict[str, list[tuple[Any, ...]]]:
     }
 
 
-def run(shop: ClicksProject) -> dict[str, tuple[Action, Receipt]]:
+POINTS = (
+    ("by_columns", "table by_columns: before commit"),
+    ("by_columns", "table by_columns: after commit"),
+    ("by_columns", "ledger prepare_step: after commit"),
+)
+"""Where a run dies, one after the other."""
+
+
+class _AllBut(list[tuple[str, str]]):
+    """The points met; those where no run is to die count as met."""
+
+    def __contains__(self, point: object) -> bool:
+        return point not in POINTS or super().__contains__(point)
+
+
+def run(shop: ClicksProject, life: Life | None = None) -> dict[str, tuple[Action, Receipt]]:
     """What a run did, by model."""
-    found = api.run(api.open_project(shop.root), as_of=parse_instant_text(NOW), allow_removals=True)
+    found = api.run(
+        api.open_project(shop.root),
+        as_of=parse_instant_text(NOW),
+        allow_removals=True,
+        progress=life,
+    )
     assert not found.failures, [str(one.error) for one in found.failures]
     return {step.model: (step.action, receipt) for step, receipt in found.steps}
 
@@ -194,6 +215,14 @@ def test_random_changes(tmp_path: Path, warehouse: Path, spark: SparkSession) ->
     (tmp_path / "landing" / "last.csv").write_text(
         "\n".join([",".join(COLUMNS), *files["last.csv"]]) + "\n"
     )
+    before, after = shop.rows("by_columns"), expected([*every, *files["last.csv"]])["by_columns"]
+    met = _AllBut()
+    for _ in range(len(POINTS)):
+        with living(met=met) as life:
+            run(shop, life)
+        met.append(life.passed[-1])
+        assert shop.rows("by_columns") in (before, after)
+    assert set(met) == set(POINTS)
     action, receipt = run(shop)["as_of"]
     assert (action, receipt.cells_built) == (Action.RECOMPUTE, 1)
     assert shop.proven()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from infold.analysis.names.relation import Block, Relation, RenamedColumns, Table, blocks_of
 from infold.analysis.names.subject import Subject
 from infold.core.model import Kind
+from infold.core.version_rules import ALL_COLUMNS
 from infold.messages import findings
 from infold.messages.errors import InfoldError
 
@@ -27,6 +28,13 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         wanted.append((f"incremental.unique_key.{i}", "incremental.unique_key", c))
     for i, text in enumerate(subject.model.prefer):
         wanted.append((f"prefer.{i}", "prefer", _DIRECTION.sub("", text).strip().strip("`")))
+    rules = subject.model.versions
+    if rules is not None:
+        key = "scd_type_2.updated_at"
+        wanted.append((key, key, rules.updated_at))
+    for i, c in enumerate(rules.columns if rules is not None else ()):
+        if c != ALL_COLUMNS:
+            wanted.append((f"scd_type_2.columns.{i}", "scd_type_2.columns", c))
     if series is not None:
         for key, column in (
             ("event_time_column", series.event_time_column),
