@@ -17,11 +17,22 @@ _DIRECTION = re.compile(r"\s+(asc|desc)\s*\Z", re.IGNORECASE)
 
 def check(subject: Subject) -> Iterator[InfoldError]:
     """Columns, time columns and keys in the front matter that the query does not yield."""
-    columns, series = subject.relation.columns, subject.model.timeseries
+    columns = subject.relation.columns
     yield from _renamed(subject)
     if columns is None or subject.model.kind in (Kind.SESSIONS, Kind.VIEW):
         return
     known = {column.lower() for column in columns}
+    visited = set()
+    for place, key, column in _named(subject, known):
+        if column.lower() not in known and (column.lower(), key.split(".")[0]) not in visited:
+            visited.add((column.lower(), key.split(".")[0]))
+            at = subject.draft.place(place)
+            yield findings.no_such_column(at, key=key, column=column, known=columns)
+
+
+def _named(subject: Subject, known: set[str]) -> list[tuple[str, str, str]]:
+    """The columns that the front matter names: the place, the key, and the column."""
+    series = subject.model.timeseries
     wanted = [(f"unique_key.{i}", "unique_key", c) for i, c in enumerate(subject.model.unique_key)]
     incremental = subject.model.incremental
     for i, c in enumerate(incremental.unique_key if incremental is not None else ()):
@@ -45,12 +56,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             if from_input and (read is None or column.lower() in known | read):
                 continue
             wanted.append((f"timeseries.{key}", f"timeseries.{key}", column))
-    visited = set()
-    for place, key, column in wanted:
-        if column.lower() not in known and (column.lower(), key.split(".")[0]) not in visited:
-            visited.add((column.lower(), key.split(".")[0]))
-            at = subject.draft.place(place)
-            yield findings.no_such_column(at, key=key, column=column, known=columns)
+    return wanted
 
 
 def _renamed(subject: Subject) -> Iterator[InfoldError]:
