@@ -42,6 +42,7 @@ DEFINES: dict[str, tuple[str, str, str]] = {
     "source.format": ("infold.yml", "format: json", "format: csv"),
     "source.event_time_column": ("infold.yml", "column: event_ts", "column: seen_at"),
     "source.received_column": ("infold.yml", "    received_column: seen_at\n", ""),
+    "source.file_time_column": ("infold.yml", "format: json", "file_time_column: at"),
     "source.future_tolerance": ("infold.yml", "format: json", "future_tolerance: 2 hours"),
     "source.timestamp_format": ("infold.yml", "format: json", "timestamp_format: epoch_millis"),
     "source.on_drift": ("infold.yml", "format: json", "on_drift: set_aside"),

@@ -246,4 +246,5 @@ def _source_parts(source: Source) -> list[object]:
         # An ingested file passed either of the others.
         (Drift.SET_ASIDE if source.on_drift is Drift.SET_ASIDE else Drift.ERROR).value,
         source.delimiter,
+        *([source.file_time_column] if source.file_time_column else []),
     ]

@@ -322,6 +322,7 @@ KEYS: Mapping[str, Decides] = {
     "Source.catalog": Decides.METADATA,
     "Source.event_time_column": Decides.CONTENT,
     "Source.received_column": Decides.CONTENT,
+    "Source.file_time_column": Decides.CONTENT,
     "Source.future_tolerance": Decides.CONTENT,
     "Source.timestamp_format": Decides.CONTENT,
     "Source.settle": Decides.METADATA,

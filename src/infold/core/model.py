@@ -88,6 +88,8 @@ class Source:
     catalog: str | None = None
     event_time_column: str | None = None
     received_column: str | None = None
+    file_time_column: str | None = None
+    """The one of ``columns`` that is in no file: the modification time of the row's file."""
     future_tolerance: int = HOUR
     """How much later than received an event may be dated; with ``received_column`` only."""
     timestamp_format: str = "iso"
@@ -119,6 +121,12 @@ class Source:
             return self.on_new_columns
         ignored = self.on_drift is Drift.EVOLVE
         return NewColumns.IGNORE if ignored else NewColumns(self.on_drift.value)
+
+    @property
+    def of_files(self) -> Source:
+        """The source with the columns alone that are in its files."""
+        columns = tuple(one for one in self.columns if one.name != self.file_time_column)
+        return replace(self, columns=columns)
 
     def without_columns(self, names: Collection[str]) -> Source:
         """The source for a reader that does not name some of its columns."""

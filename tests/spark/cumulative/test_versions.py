@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from datetime import date
 from pathlib import Path
@@ -225,4 +226,45 @@ def test_random_changes(tmp_path: Path, warehouse: Path, spark: SparkSession) ->
     assert set(met) == set(POINTS)
     action, receipt = run(shop)["as_of"]
     assert (action, receipt.cells_built) == (Action.RECOMPUTE, 1)
+    assert shop.proven()
+
+
+def test_snapshots_by_the_times_of_their_files(
+    tmp_path: Path, warehouse: Path, spark: SparkSession
+) -> None:
+    """Files of a lookup are snapshots by their times: a late one is inserted, a deleted one goes."""
+    source = """    file_time_column: taken_at
+    columns: {who: string, plan: string}
+"""
+    shop = shop_with(tmp_path, warehouse, "SELECT 1", source)
+    (tmp_path / "models" / "clicks.sql").unlink()
+    shop.model(
+        "plans",
+        """---
+materialization: scd_type_2
+unique_key: [who]
+scd_type_2: {updated_at: taken_at, columns: [plan], invalidate_hard_deletes: true}
+---
+SELECT * FROM raw.clicks""",
+    )
+
+    def put(day: int, *rows: str) -> None:
+        shop.put(f"{day}.csv", *rows, header="who,plan")
+        at = parse_instant_text(f"2024-02-{day:02}") // 1_000_000
+        os.utime(tmp_path / "landing" / f"{day}.csv", (at, at))
+
+    def held() -> list[str]:
+        run(shop)
+        return [
+            f"{who} {plan} {start[8:]}-{end[8:] if end else ''}"
+            for who, plan, _, start, end in shop.rows("plans")
+        ]
+
+    put(1, "ann,a", "bob,a")
+    put(5, "ann,a")
+    assert held() == ["ann a 01-", "bob a 01-05"]
+    put(3, "ann,b")
+    assert held() == ["ann a 01-03", "ann a 05-", "ann b 03-05", "bob a 01-03"]
+    shop.drop("1.csv")
+    assert held() == ["ann a 05-", "ann b 03-05"]
     assert shop.proven()
