@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 from tests.analysis.fingerprints import changed
 
-from infold.declare import models, project, sessions, sources
+from infold.declare import models, project, sessions, sources, versions
 
 DEFINES: dict[str, tuple[str, str, str]] = {
     # A model's keys.
@@ -116,6 +116,7 @@ def every_key() -> set[str]:
         "sessions": sessions.KEYS,
         "cuts": sessions.CUTS,
         "campaign": sessions.CAMPAIGN,
+        "scd_type_2": versions.KEYS,
         "source": sources.KEYS,
         "project": project.KEYS,
     }

@@ -232,7 +232,7 @@ def test_random_changes(tmp_path: Path, warehouse: Path, spark: SparkSession) ->
 def test_snapshots_by_the_times_of_their_files(
     tmp_path: Path, warehouse: Path, spark: SparkSession
 ) -> None:
-    """Files of a lookup are snapshots by their times: a late one is inserted, a deleted one goes."""
+    """Files of a lookup are snapshots by their times: a late one enters, a deleted one goes."""
     source = """    file_time_column: taken_at
     columns: {who: string, plan: string}
 """
