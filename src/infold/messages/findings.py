@@ -157,7 +157,7 @@ model_header = Finding(
     "this is the header of a model of SQLMesh",
     {
         "name": "the file's own",
-        "kind": "materialization: view, table, events, sessions, cumulative_aggregate",
+        "kind": "materialization: view, table, events, sessions, cumulative_aggregate, scd_type_2",
         "by time range": "timeseries and incremental, of a table",
     },
     "Say it in front matter, between two lines of --- at the beginning of the file.",
