@@ -38,6 +38,8 @@ _FIELD = r'"(?P<quoted>(?:[^"]|"")*)"|(?P<open>")|(?P<bare>[^{delimiter}\r\n]*)'
 _END = r"(?P<end>{delimiter}|\r\n|\n|\r|\Z)"
 _BREAK = re.compile(r"\r\n|\n|\r")
 _DOUBLE = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\Z")
+_MOST_FLOAT = float.fromhex("0x1.ffffffp127")
+"""Numbers from here on are infinite as a float."""
 _TIME = re.compile(
     r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?P<zone>Z|[+-]\d\d:\d\d)?\Z"
 )
@@ -96,7 +98,8 @@ def fits(text: str, type_: str) -> bool:
     """Whether a text is exactly a value of a type, as Spark casts it."""
     lower = type_.lower()
     if lower in ("double", "float"):
-        return bool(_DOUBLE.match(text)) and math.isfinite(float(text))
+        most = _MOST_FLOAT if lower == "float" else math.inf
+        return bool(_DOUBLE.match(text)) and abs(float(text)) < most
     if lower not in ("timestamp", "timestamp_ntz"):
         return is_value(text, type_)
     match = _TIME.match(text)

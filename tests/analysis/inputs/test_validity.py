@@ -53,6 +53,11 @@ def validity(query: str) -> Validity | None:
             False,
         ),
         (f"v.url, v.valid_to FROM clicks c LEFT JOIN v ON {KEY} AND {FROM} AND {TO}", True, True),
+        (
+            f"v.url, x.u FROM clicks c JOIN v ON {KEY} AND {FROM} AND {TO}, LATERAL (SELECT v.valid_to AS u) x",
+            True,
+            True,
+        ),
         (f"v.* FROM clicks c LEFT JOIN v ON {KEY} AND {FROM} AND {TO}", True, True),
         (
             f"v.url FROM clicks c LEFT JOIN v ON {KEY} AND {FROM} AND {TO} AND v.valid_from > TIMESTAMP '2024-01-01'",

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from infold.analysis.names.column_lineage import TracePath, Tracer
-from infold.analysis.names.relation import Block, FromEntry, Origin, Table
+from infold.analysis.names.relation import Block, FromEntry, Origin, OtherRows, Table
 from infold.analysis.times.distances import conjuncts
 from infold.core.project import Validity
 
@@ -90,6 +90,8 @@ class ValidityFinder:
         known = {id(node) for one in inside for node in one.walk()}
         if self.block.nested_queries or self.block.node.args.get("laterals"):
             return True
+        if any(one.lateral or isinstance(one.relation, OtherRows) for one in self.block.entries):
+            return True  # it may be made of columns of the lookup
         if any(self._may_pass_all(node) for node in self.block.expressions()):
             return True
         if any(join.args.get("using") or join.args.get("method") for join in self._joins()):
