@@ -10,7 +10,14 @@ OVER_VIEW = (
     "SELECT user_id, sum(amount) AS total FROM paid GROUP BY user_id"
 )
 
+PLANS = (
+    "---\nmaterialization: scd_type_2\nunique_key: [user_id]\n"
+    "scd_type_2: {updated_at: event_ts}\n---\n"
+    "SELECT user_id, event_ts, event_ts AS seen_at, url FROM clicks"
+)
+
 ALL = {**SHOP, "models/paid.sql": VIEW, "models/totals.sql": OVER_VIEW}
+WITH_VERSIONS = {**ALL, "models/plans.sql": PLANS}
 
 
 def fingerprints(files: dict[str, str]) -> dict[str, str]:
@@ -23,6 +30,8 @@ BEFORE = fingerprints(ALL)
 
 def changed(file: str, old: str, new: str) -> set[str]:
     """The models whose fingerprint differs after a change."""
-    assert old in ALL[file], f"{file} has no {old!r}"
-    after = fingerprints({**ALL, file: ALL[file].replace(old, new)})
-    return {name for name in BEFORE if after[name] != BEFORE[name]}
+    files = WITH_VERSIONS if file == "models/plans.sql" else ALL
+    assert old in files[file], f"{file} has no {old!r}"
+    before = fingerprints(files)
+    after = fingerprints({**files, file: files[file].replace(old, new)})
+    return {name for name in before if after[name] != before[name]}

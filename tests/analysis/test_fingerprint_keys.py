@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 from tests.analysis.fingerprints import changed
 
-from infold.declare import models, project, sessions, sources
+from infold.declare import models, project, sessions, sources, versions
 
 DEFINES: dict[str, tuple[str, str, str]] = {
     # A model's keys.
@@ -30,11 +30,19 @@ DEFINES: dict[str, tuple[str, str, str]] = {
     "sessions.session_number": ("sessions", "30 minutes", "30 minutes, session_number: true"),
     "cuts.midnight": ("sessions", "30 minutes", "30 minutes, cuts: {midnight: UTC}"),
     "cuts.start_events": ("sessions", "30 minutes", "30 minutes, cuts: {start_events: url}"),
+    "scd_type_2.updated_at": ("plans", "updated_at: event_ts", "updated_at: seen_at"),
+    "scd_type_2.columns": ("plans", "updated_at: event_ts", "updated_at: event_ts, columns: url"),
+    "scd_type_2.invalidate_hard_deletes": (
+        "plans",
+        "updated_at: event_ts",
+        "updated_at: event_ts, invalidate_hard_deletes: true",
+    ),
     "campaign.columns": ("sessions", "30 minutes", "30 minutes, cuts: {campaign: url}"),
     # A source's.
     "source.format": ("infold.yml", "format: json", "format: csv"),
     "source.event_time_column": ("infold.yml", "column: event_ts", "column: seen_at"),
     "source.received_column": ("infold.yml", "    received_column: seen_at\n", ""),
+    "source.file_time_column": ("infold.yml", "format: json", "file_time_column: at"),
     "source.future_tolerance": ("infold.yml", "format: json", "future_tolerance: 2 hours"),
     "source.timestamp_format": ("infold.yml", "format: json", "timestamp_format: epoch_millis"),
     "source.on_drift": ("infold.yml", "format: json", "on_drift: set_aside"),
@@ -50,6 +58,7 @@ ELSEWHERE = {
     "model.timeseries",
     "model.incremental",
     "model.sessions",
+    "model.scd_type_2",
     "sessions.cuts",
     "cuts.campaign",
     "incremental.bounds",  # test_fingerprint.py, as far as they matter
@@ -60,6 +69,7 @@ ELSEWHERE = {
     "campaign.nulls",
     "campaign.direct",
     "project.sources",
+    "project.seeds",  # a seed's rows and types are in its query: tests/declare/test_seeds.py
     "project.models",
     "project.defaults",
 }
@@ -106,6 +116,7 @@ def every_key() -> set[str]:
         "sessions": sessions.KEYS,
         "cuts": sessions.CUTS,
         "campaign": sessions.CAMPAIGN,
+        "scd_type_2": versions.KEYS,
         "source": sources.KEYS,
         "project": project.KEYS,
     }

@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from tests.arrivals.play import DRY, Play, Tally, usable_rows
 from tests.arrivals.shape import (
@@ -40,7 +40,7 @@ from infold.core.model import Kind, Source, table_name
 from infold.core.plan import Action, ChangedKeyRows, FileDiff, PlanOptions, Step
 from infold.core.ports import Lake, Prepared
 from infold.core.progress import Progress
-from infold.core.project import Node, Project
+from infold.core.project import Node, Project, Validity
 from infold.core.record import Outcome, Receipt
 from infold.core.report import RunResult
 from infold.core.stored_table import TableMetadata
@@ -119,6 +119,27 @@ class Memory:
         return f"{table}@{max(self.tables[table].snapshots)}" if table in self.tables else None
 
 
+Frozen = tuple[tuple[str, Any], ...]
+"""A row as a value."""
+
+
+def _held(
+    rows: Counter[Frozen], names: Sequence[Sequence[str]], validity: Validity, row: Row
+) -> Counter[Frozen]:
+    """What a row of an input sees of a lookup that it reads as of its time."""
+    ends, found = (validity.start, validity.end), Counter[Frozen]()
+    at = row[validity.time.strip("`")]
+    for record, count in rows.items():
+        one = dict(record)
+        start, end = (one[name] for name in ends)
+        if any(row[name] != one[own] for name, own in names) or start > at:
+            continue
+        if (end is None and validity.open) or (end is not None and at < end):
+            values = {k: v for k, v in one.items() if validity.passed_on or k not in ends}
+            found[frozen(values)] += count
+    return found
+
+
 @dataclass
 class DryEngine:
     """Carries out steps by the reference (``ports.Engine``)."""
@@ -138,6 +159,13 @@ class DryEngine:
             rows = self._at(match.input, self.ledger.newest_versions()[match.input].number)
             found = [row for row in rows if tuple(row[name] for name, _ in names) in keys]
             known = [row for row in found if all(row[name] is not None for name, _ in names)]
+            validity = match.validity
+            if validity is not None:
+                known = [
+                    row
+                    for row in known
+                    if _held(before, names, validity, row) != _held(after, names, validity, row)
+                ]
             cells = Ranges.of(_cells(self.project[match.input], known))
             times.append((match.input, cells, len(known)))
         return ChangedKeyRows(tuple(times))

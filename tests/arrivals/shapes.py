@@ -9,6 +9,7 @@ everywhere.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
@@ -28,7 +29,7 @@ from tests.arrivals.shape import (
 )
 from tests.reference import aggregates as agg
 from tests.reference.aggregates import Aggregate
-from tests.reference.tables import Deduplicated, events, grouped, left_joined, sessions
+from tests.reference.tables import Deduplicated, events, grouped, left_joined, sessions, versions
 from tests.reference.world import Row, Rules
 
 from infold.core.interval import HOUR, MINUTE, Granularity, parse_instant_text
@@ -818,6 +819,66 @@ _RECENT = TableSpec(
     granularity=Granularity.DAY,
 )
 
+
+def _stages(compared: tuple[str, ...] | None) -> TableSpec:
+    """The versions of what users last looked at."""
+    columns = f", columns: [{', '.join(compared)}]" if compared else ""
+    return TableSpec(
+        "stages",
+        model_file(
+            "materialization: scd_type_2\n"
+            "unique_key: [user_id]\n"
+            f"scd_type_2: {{updated_at: at{columns}}}",
+            "SELECT user_id, at, url, revision FROM orders WHERE url IS NOT NULL",
+        ),
+        reads=("orders",),
+        rows=lambda given: versions(
+            [
+                only(row, "user_id", "at", "url", "revision")
+                for row in given["orders"]
+                if row["url"] is not None
+            ],
+            key=["user_id"],
+            time="at",
+            compared=compared,
+        ),
+    )
+
+
+def _then(given: Mapping[str, Rows]) -> Rows:
+    """Each order with what its user looked at then."""
+    held = defaultdict(list)
+    for row in given["stages"]:
+        held[row["user_id"]].append(row)
+    found = []
+    for row in given["orders"]:
+        day, at = day_of(row["at"]), row["at"]
+        stages = [
+            one
+            for one in (held[row["user_id"]] if row["user_id"] is not None else ())
+            if one["valid_from"] <= at and (one["valid_to"] is None or at < one["valid_to"])
+        ]
+        shown = {"day": day, "event_id": row["event_id"]}
+        found += [shown | {"url": one["url"]} for one in stages or ({"url": None},)]
+    return found
+
+
+_THEN = TableSpec(
+    "then",
+    model_file(
+        "materialization: table\n"
+        "timeseries: {event_time_column: at, partition_column: day, granularity: day}\n"
+        "incremental: {}",
+        "SELECT cast(o.at AS date) AS day, o.event_id, s.url\n"
+        "FROM orders o LEFT JOIN stages s ON s.user_id = o.user_id\n"
+        "  AND o.at >= s.valid_from AND (o.at < s.valid_to OR s.valid_to IS NULL)",
+    ),
+    reads=("orders", "stages"),
+    rows=_then,
+    cell="day",
+    granularity=Granularity.DAY,
+)
+
 LANDED = Shape(
     "landed",
     sources=(
@@ -845,6 +906,8 @@ LANDED = Shape(
         "orders": (_orders(everywhere=False), _orders(everywhere=True)),
         "stays": (_stays(_SHORT), _stays({**_SHORT, "urls": agg.count_distinct("url")})),
         "people": (_PEOPLE_TABLE,),
+        "stages": (_stages(None), _stages(("url",))),
+        "then": (_THEN,),
         "records": (_RECORDS,),
         "recent": (_RECENT,),
         "both": (_BOTH,),

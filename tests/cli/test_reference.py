@@ -18,7 +18,7 @@ from infold.core.formats import Format
 from infold.core.interval import Ranges
 from infold.core.model import Materialization, Override
 from infold.core.report import Forgotten, State
-from infold.declare import models, project, sources, targets
+from infold.declare import models, project, seeds, sources, targets, versions
 from infold.declare import sessions as declared_sessions
 from infold.render import json_shapes
 from infold.render.session_history import session_history_shape
@@ -121,6 +121,7 @@ def test_every_command_says_what_it_does(name: str) -> None:
     [
         ("### Project keys", project.KEYS),
         ("### Source keys", sources.KEYS),
+        ("### Seed keys", seeds.KEYS),
         ("### Target keys", targets.KEYS),
         ("### Model keys", (*models.KEYS, "forward_only")),  # of tables it is in incremental
         ("### timeseries", models.TIMESERIES),
@@ -128,6 +129,7 @@ def test_every_command_says_what_it_does(name: str) -> None:
         ("### safety_overrides", tuple(Override)),
         ("### bounds", models.BOUND),
         ("### sessions", declared_sessions.KEYS),
+        ("### scd_type_2", versions.KEYS),
         ("### cuts", declared_sessions.CUTS),
         ("### campaign", declared_sessions.CAMPAIGN),
     ],

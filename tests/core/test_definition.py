@@ -8,8 +8,17 @@ from infold.core.definition import KEYS, Decides
 from infold.core.model import Incremental, Model, Source, Timeseries
 from infold.core.session_cuts import DeclaredCut
 from infold.core.session_rules import Sessions
+from infold.core.version_rules import VersionRules
 
-SECTIONS = (Model, Timeseries, Incremental, Sessions, Source, *DeclaredCut.__subclasses__())
+SECTIONS = (
+    Model,
+    Timeseries,
+    Incremental,
+    Sessions,
+    VersionRules,
+    Source,
+    *DeclaredCut.__subclasses__(),
+)
 
 
 def test_every_field_of_a_declaration_is_in_the_table() -> None:

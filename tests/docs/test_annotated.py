@@ -15,6 +15,7 @@ PAGE = DOCS / "annotated-project.md"
 SECTIONS = {
     "Project keys": "infold.yml",
     "Source keys": "infold.yml",
+    "Seed keys": "infold.yml",
     "Target keys": "infold.yml",
     "timeseries": "models/daily.sql",
     "incremental": "models/daily.sql",

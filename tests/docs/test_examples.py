@@ -15,7 +15,9 @@ import pytest
 import sqlglot
 import yaml
 from tests.declare.shop import read
-from tests.docs.pages import DOCS
+from tests.docs.pages import DOCS, write_project
+
+from infold.declare import check, load
 
 ROOT = DOCS.parent
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -30,6 +32,7 @@ ELSEWHERE: Mapping[str, str] = {
     "docs/python-api.md": "test_python_api.py",
     "docs/tutorial.md": "test_tutorial.py",
     "docs/concepts/storage.md": "test_tutorial.py",
+    "docs/concepts/versions.md": "test_examples.py",
     "docs/errors.md": "test_error_examples.py",
     **{
         f"docs/errors/{page}.md": "test_error_examples.py"
@@ -130,7 +133,7 @@ def test_every_page_with_examples_has_a_test() -> None:
     [
         ("README.md", 0),
         ("docs/concepts/cumulative-aggregates.md", 0),
-        ("docs/concepts/lookups.md", 1),
+        ("docs/concepts/lookups.md", 2),
         ("docs/coming-from-snowplow.md", 1),
     ],
 )
@@ -158,6 +161,27 @@ def test_check_accepts_the_views_before_sessions() -> None:
             "visits": VISITS + "SELECT sum(price) AS price FROM priced",
         }
     )
+
+
+def test_check_accepts_the_page_on_versions(tmp_path: Path) -> None:
+    """`check` accepts the project of the page on versions; the last model reads them by time."""
+    folder = write_project(DOCS / "concepts" / "versions.md", tmp_path)
+
+    assert check(folder) == []
+    [match] = load(folder)["clicks_with_plan"].matches
+    assert match.validity is not None
+
+
+def test_check_accepts_a_lookup_as_of_a_time() -> None:
+    """`check` accepts the query of the page on lookups that reads versions by time."""
+    plans = (
+        "---\nmaterialization: scd_type_2\nunique_key: [account_id]\n"
+        "scd_type_2: {updated_at: at}\n---\n"
+        "SELECT user_id AS account_id, country AS plan, at FROM orders"
+    )
+    query = blocks("docs/concepts/lookups.md", "sql")[1]
+
+    accepted({"plans": plans, "example": BY_DAY + query.replace("o.account_id", "o.user_id")})
 
 
 def test_check_accepts_a_query_over_lookups() -> None:

@@ -73,6 +73,7 @@ PROJECT: Mapping[str, Any] = {
             },
         }
     },
+    "seeds": {"prices": {"columns": {"rate": "int"}}},
     "targets": {"dev": {}},
 }
 EVENTS: Mapping[str, Any] = {
@@ -103,14 +104,21 @@ SESSIONS: Mapping[str, Any] = {
         "cuts": {"campaign": {"columns": ["url"]}},
     },
 }
+VERSIONS: Mapping[str, Any] = {
+    "materialization": "scd_type_2",
+    "unique_key": ["who"],
+    "scd_type_2": {"updated_at": "ts"},
+}
 QUERIES = {
     "clicks": "SELECT id, who, ts, url FROM raw.clicks",
     "daily": "SELECT cast(ts AS date) AS day, count(*) AS n FROM clicks GROUP BY 1",
     "visits": "SELECT count(*) AS n FROM clicks",
+    "plans": "SELECT who, ts, url FROM clicks",
 }
 PLACES: Mapping[str, tuple[str, ...]] = {
     "Project keys": ("infold.yml",),
     "Source keys": ("infold.yml", "sources", "raw.clicks"),
+    "Seed keys": ("infold.yml", "seeds", "prices"),
     "Target keys": ("infold.yml", "targets", "dev"),
     "Model keys": ("clicks",),
     "timeseries": ("daily", "timeseries"),
@@ -119,6 +127,7 @@ PLACES: Mapping[str, tuple[str, ...]] = {
     "safety_overrides": ("daily", "incremental", "safety_overrides"),
     "bounds": ("daily", "incremental", "bounds", "clicks"),
     "sessions": ("visits", "sessions"),
+    "scd_type_2": ("plans", "scd_type_2"),
     "cuts": ("visits", "sessions", "cuts"),
     "campaign": ("visits", "sessions", "cuts", "campaign"),
 }
@@ -157,12 +166,13 @@ def files(documents: Mapping[str, Any]) -> dict[str, str]:
         front = yaml.safe_dump(documents[name], sort_keys=False)
         front += "#\n" * (50 - front.count("\n"))  # a model knows the line of its query
         texts[f"models/{name}.sql"] = f"---\n{front}---\n{query}"
-    return texts
+    return {**texts, "seeds/prices.csv": "url,rate\n/a,1\n"}
 
 
 def documents() -> dict[str, Any]:
     """A new copy of what the project declares."""
     found = {"infold.yml": PROJECT, "clicks": EVENTS, "daily": DAILY, "visits": SESSIONS}
+    found["plans"] = VERSIONS
     return deepcopy(found)
 
 
@@ -211,8 +221,8 @@ REQUIRED = [row for row in ROWS if row.default == "required"]
 def test_a_required_key_cannot_be_left_out(row: Row) -> None:
     """A key that the page calls required is missed by its name."""
     given = documents()
-    if row.key == "sessions":
-        del given["visits"]["sessions"]
+    if row.key in ("sessions", "scd_type_2"):
+        del given["visits" if row.key == "sessions" else "plans"][row.key]
     else:
         del place(given, row.section)[row.key]
 

@@ -319,3 +319,50 @@ def left_joined(
             found.append(row | dict.fromkeys(columns))
         found.extend(row | {column: match[column] for column in columns} for match in matches)
     return found
+
+
+def versions(
+    rows: Iterable[Row],
+    *,
+    key: Sequence[str],
+    time: str,
+    compared: Sequence[str] | None = None,
+    snapshots: bool = False,
+) -> list[Row]:
+    """
+    One row for each version of a key: the stretch ``[valid_from, valid_to)`` in which it held.
+
+    Of rows of a key at one time the one with the greatest values counts, by the columns in their
+    order, NULL before all others. With ``compared`` a row like the one before it in these columns
+    is no version. With ``snapshots`` a key without a row at an instant at which others have one is
+    not there from then on, until it has one. Rows without a time are none.
+    """
+    by_key: dict[Identity, dict[Any, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        if row[time] is not None:
+            by_key[tuple(row[column] for column in key)][row[time]].append(row)
+    instants = sorted({at for claims in by_key.values() for at in claims})
+    found: list[Row] = []
+    for claims in by_key.values():
+        own: list[Row] = []
+        for at in instants if snapshots else sorted(claims):
+            going_on = own[-1] if own and own[-1]["valid_to"] is None else None
+            seen = [max(claims[at], key=_null_first)] if at in claims else []
+            if going_on is not None and _is_like(seen, going_on, compared):
+                continue
+            if going_on is not None:
+                going_on["valid_to"] = at
+            own += [row | {"valid_from": at, "valid_to": None} for row in seen]
+        found += own
+    return found
+
+
+def _is_like(seen: Sequence[Row], before: Row, compared: Sequence[str] | None) -> bool:
+    """Whether there is a row, which says what the one before it says."""
+    if compared is None or not seen:
+        return False
+    return all(seen[0][column] == before[column] for column in compared)
+
+
+def _null_first(row: Row) -> list[tuple[bool, Any]]:
+    return [(value is not None, value) for value in row.values()]

@@ -49,6 +49,7 @@ from infold.analysis.session_input import session_input
 from infold.analysis.sessions_query import split_sessions_query
 from infold.analysis.spark_syntax import unreadable_by_spark
 from infold.analysis.times.shape import Grain
+from infold.analysis.versioned_query import split_versioned_query
 from infold.core.model import Kind, Model, Source
 from infold.core.project import Bound, Input, Node
 from infold.core.queries import SessionsQuery
@@ -197,6 +198,9 @@ class _Compiler:
             query=query,
             grouped=split_cumulative_query(subject).query
             if model.kind is Kind.CUMULATIVE_AGGREGATE
+            else None,
+            versions=split_versioned_query(subject).query
+            if model.kind is Kind.SCD_TYPE_2
             else None,
             landed=draft.landed,
             overrides_used=found.overrides_used,

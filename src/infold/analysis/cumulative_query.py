@@ -43,7 +43,7 @@ def split_cumulative_query(subject: Subject) -> GroupedParts:
     if first.token_type is not TokenType.SELECT:  # FROM … SELECT …, or parentheses around it all
         at = subject.text.spot_of_token(first)
         return GroupedParts(None, (refusals.not_by_key(at, what=f"{first.text} before SELECT"),))
-    taker = _CumulativeSplitter(subject, block)
+    taker = CumulativeSplitter(subject, block)
     keys = taker.keys()
     name = taker.input()
     if taker.errors:
@@ -85,7 +85,9 @@ def _has_several_sets(group: exp.Group) -> bool:
 
 
 @dataclass(slots=True)
-class _CumulativeSplitter:
+class CumulativeSplitter:
+    """Takes one SELECT over one table apart."""
+
     subject: Subject
     block: Block
     errors: list[InfoldError] = field(default_factory=list)

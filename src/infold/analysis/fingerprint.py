@@ -184,6 +184,12 @@ def fingerprint(
         parts["key"] = [[c.lower() for c in model.unique_key], [c.lower() for c in model.prefer]]
         if model.deduplicate is not Deduplicate.SAME_TIME:
             parts["deduplicate"] = model.deduplicate.value
+    if model.versions is not None:
+        rules = model.versions
+        compared = sorted(column.lower() for column in rules.columns)
+        keys = [column.lower() for column in model.unique_key]
+        deletes = rules.invalidate_hard_deletes
+        parts["versions"] = [keys, rules.updated_at.lower(), compared, deletes]
     if vouched:
         parts["vouched"] = sorted(vouched)
     if bounds:
@@ -240,4 +246,5 @@ def _source_parts(source: Source) -> list[object]:
         # An ingested file passed either of the others.
         (Drift.SET_ASIDE if source.on_drift is Drift.SET_ASIDE else Drift.ERROR).value,
         source.delimiter,
+        *([source.file_time_column] if source.file_time_column else []),
     ]

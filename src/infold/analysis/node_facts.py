@@ -27,6 +27,7 @@ from infold.analysis.times.shape import Grain
 from infold.core.model import DeclaredBound, Deduplicate, Kind, Model, Source
 from infold.core.project import Bound, Match, Reference
 from infold.core.session_rules import IDENTIFIER
+from infold.core.version_rules import VALID_FROM, VALID_TO
 from infold.messages.errors import InfoldError
 
 
@@ -110,6 +111,8 @@ def row_keys(subject: Subject, found: RemainingFindings) -> Rows:
         return Rows(
             (_lower_key("session_id"), *((_lower_key(owner, "session_start"),) if plain else ()))
         )
+    if model.versions is not None:
+        return Rows((_lower_key(*model.unique_key, VALID_FROM),))
     if found.overrides_used or found.uses_declared_bounds:
         return Rows()  # keys of the query over all rows need not be keys of its cells
     stored = model.kind in (Kind.TABLE, Kind.INCREMENTAL_TABLE, Kind.CUMULATIVE_AGGREGATE)
@@ -121,6 +124,9 @@ def output_types(subject: Subject) -> Types:
     found = dict(types_of(subject.relation, subject.types))
     if subject.model.sessions is not None:
         found |= {"session_start": "timestamp", "session_end": "timestamp"}
+    if subject.model.versions is not None:
+        time = found.get(subject.model.versions.updated_at.lower())
+        found |= {VALID_FROM: time, VALID_TO: time} if time is not None else {}
     return found
 
 
@@ -141,8 +147,10 @@ def _is_in_same_cell(cells: Cells, own: Shapes, shapes: Shapes) -> bool:
 
 
 def output_columns(model: Model, resolved: Resolved) -> Columns:
-    """The output columns: those of the SELECT, after those that a sessions model always has."""
+    """The output columns: those of the SELECT, with those that a kind of model always has."""
     columns = resolved.relation.columns
+    if columns is not None and model.versions is not None:
+        return (*columns, VALID_FROM, VALID_TO)
     if model.sessions is None or columns is None:
         return columns
     return (*model.sessions.fixed_columns, *columns)

@@ -32,6 +32,9 @@ def renamed(node: Node, name: str, names: Mapping[str, str]) -> Node:
         inputs=tuple(replace(one, name=names.get(one.name, one.name)) for one in node.inputs),
         query=_sessions(node.query, names) if node.query else None,
         grouped=_grouped(node.grouped, names) if node.grouped else None,
+        versions=replace(node.versions, grouped=_grouped(node.versions.grouped, names))
+        if node.versions
+        else None,
         matches=tuple(_match(one, names) for one in node.matches),
     )
 

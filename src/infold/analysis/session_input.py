@@ -146,6 +146,8 @@ def _why_not(node: Node | None) -> str:
         return "a whole table has no cells; add timeseries and incremental"
     if node.model.kind is Kind.CUMULATIVE_AGGREGATE:
         return "a cumulative aggregate has no cells"
+    if node.model.kind is Kind.SCD_TYPE_2:
+        return "an scd_type_2 table has no cells"
     if node.landed:
         return "the source declares no event_time_column"
     return "its event_time_column is not among its own columns, or not a time of its cells"

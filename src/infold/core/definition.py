@@ -266,6 +266,7 @@ KEYS: Mapping[str, Decides] = {
     "Model.timeseries": Decides.ELSEWHERE,  # field by field
     "Model.incremental": Decides.ELSEWHERE,
     "Model.sessions": Decides.ELSEWHERE,
+    "Model.versions": Decides.ELSEWHERE,
     "Model.unique_key": Decides.CONTENT,
     "Model.prefer": Decides.CONTENT,
     "Model.deduplicate": Decides.CONTENT,
@@ -310,6 +311,9 @@ KEYS: Mapping[str, Decides] = {
     "Campaign.columns": Decides.CONTENT,
     "Campaign.nulls": Decides.CONTENT,
     "Campaign.direct": Decides.CONTENT,
+    "VersionRules.updated_at": Decides.CONTENT,
+    "VersionRules.columns": Decides.CONTENT,
+    "VersionRules.invalidate_hard_deletes": Decides.CONTENT,
     "Source.name": Decides.CONTENT,
     "Source.format": Decides.CONTENT,
     "Source.columns": Decides.CONTENT,  # those that are read; whether they are optional is not
@@ -318,6 +322,7 @@ KEYS: Mapping[str, Decides] = {
     "Source.catalog": Decides.METADATA,
     "Source.event_time_column": Decides.CONTENT,
     "Source.received_column": Decides.CONTENT,
+    "Source.file_time_column": Decides.CONTENT,
     "Source.future_tolerance": Decides.CONTENT,
     "Source.timestamp_format": Decides.CONTENT,
     "Source.settle": Decides.METADATA,

@@ -16,6 +16,7 @@ from infold.core.formats import FORMATS, Format
 from infold.core.interval import DAY, HOUR, Granularity
 from infold.core.session_rules import Sessions
 from infold.core.storages import DEFAULT_STORAGE, Storage
+from infold.core.version_rules import VersionRules
 
 
 class Drift(StrEnum):
@@ -87,6 +88,8 @@ class Source:
     catalog: str | None = None
     event_time_column: str | None = None
     received_column: str | None = None
+    file_time_column: str | None = None
+    """The one of ``columns`` that is in no file: the modification time of the row's file."""
     future_tolerance: int = HOUR
     """How much later than received an event may be dated; with ``received_column`` only."""
     timestamp_format: str = "iso"
@@ -119,6 +122,12 @@ class Source:
         ignored = self.on_drift is Drift.EVOLVE
         return NewColumns.IGNORE if ignored else NewColumns(self.on_drift.value)
 
+    @property
+    def of_files(self) -> Source:
+        """The source with the columns alone that are in its files."""
+        columns = tuple(one for one in self.columns if one.name != self.file_time_column)
+        return replace(self, columns=columns)
+
     def without_columns(self, names: Collection[str]) -> Source:
         """The source for a reader that does not name some of its columns."""
         if not names:
@@ -135,6 +144,7 @@ class Materialization(StrEnum):
     EVENTS = "events"
     SESSIONS = "sessions"
     CUMULATIVE_AGGREGATE = "cumulative_aggregate"
+    SCD_TYPE_2 = "scd_type_2"
 
 
 class Kind(StrEnum):
@@ -152,6 +162,8 @@ class Kind(StrEnum):
     """Islands of a user's events, folded in or reread."""
     CUMULATIVE_AGGREGATE = "cumulative_aggregate"
     """One cell, one row for each key of GROUP BY; changed rows are folded in key by key."""
+    SCD_TYPE_2 = "scd_type_2"
+    """One cell, one row for each version of a key; changed rows are folded in key by key."""
 
     @property
     def materialization(self) -> Materialization:
@@ -286,6 +298,7 @@ class Model:
     timeseries: Timeseries | None = None
     incremental: Incremental | None = None
     sessions: Sessions | None = None
+    versions: VersionRules | None = None
     unique_key: tuple[str, ...] = ()
     prefer: tuple[str, ...] = ()
     """Which copy of an event wins, before the row hash decides: ``column`` or ``column desc``."""
@@ -310,7 +323,7 @@ class Model:
         """How the model is brought up to date."""
         if self.materialization is Materialization.TABLE:
             return Kind.INCREMENTAL_TABLE if self.incremental else Kind.TABLE
-        return _KINDS[self.materialization]
+        return Kind(self.materialization.value)
 
     @property
     def changes_forward_only(self) -> bool:
@@ -326,14 +339,6 @@ class Model:
         if self.kind in (Kind.EVENTS, Kind.INCREMENTAL_TABLE) and self.timeseries:
             return self.timeseries.granularity
         return None
-
-
-_KINDS = {
-    Materialization.VIEW: Kind.VIEW,
-    Materialization.EVENTS: Kind.EVENTS,
-    Materialization.SESSIONS: Kind.SESSIONS,
-    Materialization.CUMULATIVE_AGGREGATE: Kind.CUMULATIVE_AGGREGATE,
-}
 
 
 class Apply(StrEnum):

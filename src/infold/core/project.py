@@ -18,7 +18,7 @@ from pathlib import Path
 from infold.core.environment import PRODUCTION
 from infold.core.interval import Ranges
 from infold.core.model import SET_ASIDE, Kind, Model, Override, Source, Target
-from infold.core.queries import GroupedQuery, SessionsQuery
+from infold.core.queries import GroupedQuery, SessionsQuery, VersionedQuery
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -74,6 +74,23 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
+class Validity:
+    """
+    The stretch of time ``[start, end)`` in which a row of a lookup is found, besides by its key.
+
+    ``time`` is SQL over a stored row of the input; ``start`` and ``end`` are columns of the lookup.
+    Where ``end`` is NULL, the stretch has no end if it is ``open``, else no time at all.
+    """
+
+    time: str
+    start: str
+    end: str
+    open: bool
+    passed_on: bool
+    """Whether the query makes any other use of ``start`` and ``end``."""
+
+
+@dataclass(frozen=True, slots=True)
 class Match:
     """
     How rows of an input find a row of a lookup: by equal values.
@@ -85,6 +102,7 @@ class Match:
     lookup: str
     input: str
     pairs: tuple[tuple[str, str], ...]
+    validity: Validity | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +154,7 @@ class Node:
     """For kind ``events``: the source it ingests."""
     query: SessionsQuery | None = None
     grouped: GroupedQuery | None = None
+    versions: VersionedQuery | None = None
     landed: bool = False
     start: int | None = None
     """

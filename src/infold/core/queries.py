@@ -176,3 +176,25 @@ class GroupedQuery:
     where: str | None = None
     columns: tuple[str, ...] | None = None
     having: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class VersionedQuery:
+    """
+    The parts of the SELECT of an ``scd_type_2`` model, which gives a row for each row of its input.
+
+    ``grouped`` has the input, its WHERE and the keys. ``updated_at`` is the column with the instant
+    of a version. ``compared`` are the columns that differ from one version to the next; None where
+    every instant is a version.
+    """
+
+    grouped: GroupedQuery
+    updated_at: str
+    compared: tuple[str, ...] | None = None
+    snapshots: bool = False
+    """Whether a key ends at the first instant of others at which it has no row."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The names of the columns that say what a row is a version of."""
+        return tuple(key.name for key in self.grouped.keys)

@@ -13,11 +13,12 @@ from infold.messages import findings
 
 PROJECT_FILE = "infold.yml"
 MODELS = "models"
+SEEDS = "seeds"
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """infold.yml and the files of models, read once; names are relative to the project."""
+    """infold.yml, models and seeds, read once; names are relative to the project."""
 
     root: Path
     files: tuple[tuple[str, bytes], ...]
@@ -34,7 +35,15 @@ class Folder:
 
     def models(self) -> Iterator[tuple[str, bytes]]:
         """The files under models/ in the order of their names."""
-        return ((name, content) for name, content in self.files if name != PROJECT_FILE)
+        return (
+            (name, content)
+            for name, content in self.files
+            if name != PROJECT_FILE and not name.startswith(f"{SEEDS}/")
+        )
+
+    def seeds(self) -> Iterator[tuple[str, bytes]]:
+        """The files under seeds/ in the order of their names."""
+        return ((name, content) for name, content in self.files if name.startswith(f"{SEEDS}/"))
 
 
 def read_folder(root: Path) -> Folder:
@@ -49,24 +58,48 @@ def read_folder(root: Path) -> Folder:
     if not models.is_dir():
         why = "it is no folder" if models.exists() else "there is no such folder"
         raise findings.no_models(folder=str(models), why=why)
-    for path in sorted(_files(models)):
-        name = path.relative_to(root).as_posix()
-        if path.exists() and not path.is_file():  # reading a pipe would never end
-            raise findings.no_models(folder=str(path), why="it is no file")
-        try:
-            found.append((name, path.read_bytes()))
-        except OSError as error:
-            raise findings.no_models(folder=str(path), why=error.strerror or str(error)) from error
+    try:
+        found += _read_files(root, models, (".sql", ".py"))
+    except _UnreadableError as error:
+        raise findings.no_models(folder=error.path, why=error.why) from error
+    seeds = root / SEEDS
+    try:
+        if seeds.exists():
+            found += _read_files(root, seeds, (".csv",))
+    except _UnreadableError as error:
+        raise findings.unreadable_seeds(folder=error.path, why=error.why) from error
     return Folder(root, tuple(found))
 
 
-def _files(models: Path) -> Iterator[Path]:
-    """The files of models, in folders below the folder too; none is passed over for being shut."""
+class _UnreadableError(Exception):
+    """A file or folder of a project cannot be read."""
+
+    def __init__(self, path: Path | str, why: str) -> None:
+        super().__init__(path, why)
+        self.path, self.why = str(path), why
+
+
+def _read_files(root: Path, folder: Path, endings: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
+    """The files of a folder with these endings, by their names in the project."""
+    if not folder.is_dir():
+        raise _UnreadableError(folder, "it is no folder")
+    for path in sorted(_files(folder, endings)):
+        name = path.relative_to(root).as_posix()
+        if path.exists() and not path.is_file():  # reading a pipe would never end
+            raise _UnreadableError(path, "it is no file")
+        try:
+            yield name, path.read_bytes()
+        except OSError as error:
+            raise _UnreadableError(path, error.strerror or str(error)) from error
+
+
+def _files(root: Path, endings: tuple[str, ...]) -> Iterator[Path]:
+    """The files, in folders below the folder too; none is passed over for being shut."""
 
     def shut(error: OSError) -> NoReturn:
-        raise findings.no_models(folder=error.filename, why=error.strerror or str(error)) from error
+        raise _UnreadableError(error.filename, error.strerror or str(error)) from error
 
-    for folder, _, names in os.walk(models, onerror=shut, followlinks=True):
+    for folder, _, names in os.walk(root, onerror=shut, followlinks=True):
         for name in names:
-            if name.endswith((".sql", ".py")) and not name.startswith((".", "__")):
+            if name.endswith(endings) and not name.startswith((".", "__")):
                 yield Path(folder, name)

@@ -25,6 +25,7 @@ from infold.declare.keys import Keys
 from infold.declare.misplaced_keys import ONLY_INCREMENTAL, misplaced_key_hint
 from infold.declare.sessions import read_sessions
 from infold.declare.tree import Value, merge
+from infold.declare.versions import read_versions
 from infold.messages import findings
 from infold.messages.errors import InfoldError, Spot
 
@@ -36,6 +37,7 @@ KEYS = (
     "timeseries",
     "incremental",
     "sessions",
+    "scd_type_2",
     "start",
     "on_destructive_change",
     "renamed_from",
@@ -69,7 +71,7 @@ INCREMENTAL = (
 )
 LATER_INCREMENTAL = ("on_additive_change",)
 BOUND = ("before", "after")
-LATER_MATERIALIZATIONS = ("seed", "scd_type_2", "incremental")
+LATER_MATERIALIZATIONS = ("incremental",)
 GRANULARITIES = ("hour", "day", "week", "month", "quarter", "year")
 LATER_GRANULARITIES = ("minute",)
 
@@ -89,6 +91,7 @@ _MEANT_FOR = {
     ),
     Materialization.SESSIONS: (*_STORED, "timeseries", "sessions", "start", "forward_only"),
     Materialization.CUMULATIVE_AGGREGATE: _STORED,
+    Materialization.SCD_TYPE_2: (*_STORED, "unique_key", "scd_type_2"),
 }
 
 
@@ -145,6 +148,7 @@ def read_model(
         timeseries=_timeseries(keys, kind),
         incremental=_incremental(section, overrides) if section is not None else None,
         sessions=read_sessions(keys) if kind is Materialization.SESSIONS else None,
+        versions=read_versions(keys) if kind is Materialization.SCD_TYPE_2 else None,
         unique_key=keys.texts("unique_key"),
         prefer=_read_prefer(keys),
         deduplicate=Deduplicate(
@@ -320,9 +324,11 @@ def _read_prefer(keys: Keys) -> tuple[str, ...]:
 def _check_needs(keys: Keys, model: Model) -> None:
     """Keys that a materialization cannot do without."""
     events = model.materialization is Materialization.EVENTS
-    if events and "unique_key" not in keys.entries:
-        keys.missing("unique_key", "it tells copies of an event apart from other events")
-    elif events and not model.unique_key:
+    versions = model.materialization is Materialization.SCD_TYPE_2
+    if (events or versions) and "unique_key" not in keys.entries:
+        why = "it tells copies of an event apart from other events"
+        keys.missing("unique_key", why if events else "it says what a row is a version of")
+    elif (events or versions) and not model.unique_key:
         keys.errors.append(
             findings.wrong_type(
                 keys.at("unique_key"), key="unique_key", wanted="a list of names", found="empty"

@@ -21,6 +21,7 @@ from infold.declare.folder import PROJECT_FILE, Folder
 from infold.declare.front_matter import split_front_matter
 from infold.declare.keys import NAME, Keys
 from infold.declare.models import read_model
+from infold.declare.seeds import read_seed
 from infold.declare.sources import read_source
 from infold.declare.targets import read_target
 from infold.declare.tree import Page, Value, merge, read
@@ -32,6 +33,7 @@ KEYS = (
     "start",
     "backfill_limit",
     "sources",
+    "seeds",
     "targets",
     "default_target",
     "dev_target",
@@ -105,6 +107,7 @@ def read_project(
     _read_sources(reading, keys)
     default = _read_targets(reading, keys)
     _read_models(reading, keys)
+    _read_seeds(reading, keys)
     compiled = compile_models(reading.drafts, reading.sources, reading.broken, downgrade=downgrade)
     reading.errors.extend(compiled.errors)
     project = Project(
@@ -243,6 +246,31 @@ def _read_models(reading: _Reading, keys: Keys) -> None:
             if key not in names:
                 at = per_model.key_at(key)
                 reading.errors.append(findings.unknown_key(at, key, "models", sorted(names)))
+
+
+def _read_seeds(reading: _Reading, keys: Keys) -> None:
+    """The tables of the files in seeds/."""
+    section = keys.section("seeds", "seeds")
+    names = set()
+    for file, content in reading.folder.seeds():
+        name, at = PurePosixPath(file).stem, Spot(file)
+        names.add(name)
+        if not NAME.match(name):
+            reading.errors.append(findings.bad_model_name(at, name=name))
+        elif _claim_name(reading, name, at):
+            own = section.section(name, f"seed {name}") if section is not None else None
+            text = _decode(reading, file, content)
+            draft = None if text is None else read_seed(name, file, text, own, reading.errors)
+            if draft is None:
+                reading.broken.append(name)
+            else:
+                reading.drafts.append(draft)
+    if section is None:
+        return
+    for key in section.entries:
+        if key not in names:
+            at = section.key_at(key)
+            reading.errors.append(findings.unknown_key(at, key, "the folder seeds/", sorted(names)))
 
 
 def _read_draft(

@@ -24,6 +24,7 @@ KEYS = (
     "format",
     "event_time_column",
     "received_column",
+    "file_time_column",
     "future_tolerance",
     "timestamp_format",
     "settle",
@@ -53,6 +54,8 @@ def read_source(name: str, keys: Keys) -> Source | None:
     path, table = keys.text("path"), keys.text("table")
     format_ = _format(keys, path, table)
     columns = _columns(keys, format_)
+    file_time = _file_time(keys, columns)
+    columns += (Column(file_time, "timestamp"),) if file_time else ()
     event_time = _time_column(keys, "event_time_column", columns)
     received = _time_column(keys, "received_column", columns)
     _check_companions(keys, format_)
@@ -67,6 +70,7 @@ def read_source(name: str, keys: Keys) -> Source | None:
         catalog=keys.text("catalog"),
         event_time_column=event_time,
         received_column=received,
+        file_time_column=file_time,
         future_tolerance=keys.length("future_tolerance", HOUR) or 0,
         timestamp_format=_timestamp_format(keys),
         settle=keys.length("settle", 0) or 0,
@@ -193,6 +197,18 @@ def _time_column(keys: Keys, key: str, columns: tuple[Column, ...]) -> str | Non
     return column.name
 
 
+def _file_time(keys: Keys, columns: tuple[Column, ...]) -> str | None:
+    """A further column, which no file has."""
+    name = keys.text("file_time_column")
+    if name is None or "path" not in keys.entries:
+        return None
+    if any(column.name.lower() == name.lower() for column in columns):
+        at = keys.at("file_time_column")
+        keys.errors.append(findings.duplicate_name(at, name=f"column {name}", other="columns"))
+        return None
+    return name
+
+
 def _check_companions(keys: Keys, format_: Format | None) -> None:
     """Keys that mean nothing without another."""
     needs = (
@@ -200,6 +216,7 @@ def _check_companions(keys: Keys, format_: Format | None) -> None:
         ("future_tolerance", "received_column"),
         ("catalog", "table"),
         ("settle", "path"),
+        ("file_time_column", "path"),
         ("on_new_columns", "path"),
         ("on_unreadable", "path"),
     )

@@ -134,8 +134,8 @@ def _deduplication_notes(node: Node, rows: int) -> tuple[tuple[str, str], ...]:
 
 
 def _fold_notes(node: Node) -> tuple[tuple[str, str], ...]:
-    """How a cumulative aggregate is folded, and what that reads."""
-    query = node.grouped
+    """How a model that is kept by key is folded, and what that reads."""
+    query = node.versions.grouped if node.versions is not None else node.grouped
     if query is None:
         return ()
     key = ", ".join(entry.name for entry in query.keys)
@@ -237,7 +237,9 @@ def _lookup_text(node: Node, entry: Input) -> str:
     then = "cells with rows of their keys are built"
     if node.model.kind is Kind.EVENTS:
         then = "files with rows of their keys are ingested again"
-    return f"rows by {', '.join(keys)}; when some change, {then}"
+    stretches = (match.validity for match in node.matches_of(entry.name))
+    times = {f" as of [{one.start}, {one.end})" for one in stretches if one is not None}
+    return f"rows by {', '.join(keys)}{''.join(sorted(times))}; when some change, {then}"
 
 
 def _sessions_text(query: SessionsQuery) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from infold.core.model import Deduplicate, Kind
 from infold.core.project import Node
+from infold.core.version_rules import VALID_FROM
 
 
 def row_key(node: Node) -> tuple[str, ...]:
@@ -12,6 +13,8 @@ def row_key(node: Node) -> tuple[str, ...]:
         return ("session_id",)
     if node.grouped is not None:
         return tuple(key.name for key in node.grouped.keys)
+    if node.versions is not None:
+        return (*node.versions.keys, VALID_FROM)
     if node.model.kind is Kind.EVENTS and node.model.unique_key:
         time = node.model.timeseries.event_time_column if node.model.timeseries else None
         everywhere = node.model.deduplicate is Deduplicate.EVERYWHERE

@@ -157,7 +157,7 @@ model_header = Finding(
     "this is the header of a model of SQLMesh",
     {
         "name": "the file's own",
-        "kind": "materialization: view, table, events, sessions, cumulative_aggregate",
+        "kind": "materialization: view, table, events, sessions, cumulative_aggregate, scd_type_2",
         "by time range": "timeseries and incremental, of a table",
     },
     "Say it in front matter, between two lines of --- at the beginning of the file.",
@@ -291,6 +291,40 @@ too_deep = Finding(
         "A list (IN (…)) says the same as thousands of ORs; a view or a table of its own takes a "
         "part of a long UNION ALL."
     ),
+)
+
+unreadable_seeds = Message(
+    "unreadable-seeds",
+    "the project's seeds cannot be read",
+    {"folder": "{folder}", "why": "{why}"},
+    "Seeds are .csv files in the folder seeds/ beside infold.yml, or below it.",
+)
+
+bad_seed = Finding(
+    "bad-seed",
+    "{what}",
+    todo="A seed is a CSV file: a line with the names of columns, then a line for each row with a "
+    "value for each of them.",
+)
+
+bad_seed_value = Finding(
+    "bad-seed",
+    "{column} is {type_}, and {value!r} is no such value",
+    todo="Correct the value, or the type under `seeds` of infold.yml. An empty field is NULL.",
+)
+
+bad_seed_type = Finding(
+    "bad-seed",
+    "a seed has no columns of type {type_}",
+    {"such as": "{known}"},
+    "Seeds are small tables of simple values. Declare the file as a source for anything else.",
+)
+
+large_seed = Finding(
+    "bad-seed",
+    "this file has {size}, and a seed has {most} at most",
+    todo="A seed is a part of the project's definitions. Declare the file as a source without an "
+    "event time: it is a lookup, too.",
 )
 
 no_models = Message(

@@ -132,6 +132,20 @@ key_not_selected = Finding(
     todo="Select it as well, " + _ANEW,
 )
 
+# What makes more or less of a row than a version.
+not_versions = Finding(
+    "not-by-key",
+    "an scd_type_2 model is one SELECT over one table, row by row, without {what}",
+    {"why": "each row of the table is a version of a key"},
+    "Leave it out, or do it in a view or table before this model.",
+)
+
+column_of_versions = Finding(
+    "duplicate-column",
+    "an scd_type_2 model gives its table a column {column}, and this is another one",
+    todo="Give it another name.",
+)
+
 clock = Finding(
     "clock",
     "{call} is another value at every run, so the table could not be verified",

@@ -209,6 +209,7 @@ _STEP_OF_KIND = {
     Kind.EVENTS: _Planner.events,
     Kind.SESSIONS: _Planner.fold,
     Kind.CUMULATIVE_AGGREGATE: _Planner.fold,
+    Kind.SCD_TYPE_2: _Planner.fold,
     Kind.TABLE: _Planner.whole_table,
     Kind.INCREMENTAL_TABLE: incremental_table,
 }

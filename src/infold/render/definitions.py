@@ -33,6 +33,7 @@ _SAME = {
     "wording": "the same in other words",
     "order of columns": "order of columns",
     "query": "another query",
+    "rows of the file": "rows of the file",
 }
 _WIDTH = 56
 """How many characters of a difference are shown."""

@@ -22,7 +22,7 @@ from infold.planning.stretches import input_of
 ReadColumns = Callable[[str, str], frozenset[str] | None]
 """The columns that a model reads of an input, in lower case; None for all."""
 
-_FOLDS = (Kind.SESSIONS, Kind.CUMULATIVE_AGGREGATE, Kind.EVENTS)
+_FOLDS = (Kind.SESSIONS, Kind.CUMULATIVE_AGGREGATE, Kind.SCD_TYPE_2, Kind.EVENTS)
 
 
 class InputChanges:

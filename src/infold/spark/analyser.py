@@ -33,6 +33,7 @@ from infold.spark import analysed
 from infold.spark.content import column, user_columns
 from infold.spark.reading import source_rows
 from infold.spark.step_context import Work
+from infold.spark.versions import versions_of
 from infold.system import failures
 
 
@@ -86,6 +87,8 @@ class DefinitionAnalyser:
             return work.sql(node, {**self._frames(work, node), source.name: rows})
         if node.query is not None:
             return _sessions(self._input(work, node.query.input), node.query)
+        if node.versions is not None:
+            return versions_of(work.sql(node, self._frames(work, node)), node.versions)
         return work.sql(node, self._frames(work, node))
 
     def _input(self, work: Work, name: str) -> DataFrame:

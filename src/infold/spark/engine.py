@@ -20,7 +20,7 @@ from infold.inspecting.as_built import Stretches
 from infold.messages import errors, run_errors
 from infold.spark import evolved_columns, rebucketed
 from infold.spark.analyser import DefinitionAnalyser, as_stored
-from infold.spark.cumulative import fold
+from infold.spark.cumulative import fold, fold_versions
 from infold.spark.damaged_tables import damaged_table
 from infold.spark.events import build as events_build
 from infold.spark.events import derived as events_derived
@@ -41,6 +41,7 @@ _KINDS: dict[Kind, Callable[[Work, Step, Prepared], Outcome]] = {
     Kind.EVENTS: events_build.carry_out,
     Kind.SESSIONS: sessions_in_force.carry_out,
     Kind.CUMULATIVE_AGGREGATE: fold.carry_out,
+    Kind.SCD_TYPE_2: fold_versions.carry_out,
     Kind.TABLE: recompute.carry_out,
     Kind.INCREMENTAL_TABLE: recompute.carry_out,
 }

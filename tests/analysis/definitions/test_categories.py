@@ -4,20 +4,21 @@
 from __future__ import annotations
 
 import pytest
-from tests.analysis.fingerprints import ALL, fingerprints
+from tests.analysis.fingerprints import ALL, WITH_VERSIONS, fingerprints
 from tests.analysis.test_fingerprint_keys import CHANGES_NO_ROW, DEFINES
 from tests.declare.shop import SHOP, project
 
 from infold.analysis.definitions.compare import compare_projects
 from infold.core.definition import Category, How, Redefinition
+from infold.core.project import Project
 
 BEFORE = project(ALL)
 
 
-def redefined(files: dict[str, str]) -> dict[str, Redefinition]:
+def redefined(files: dict[str, str], before: Project = BEFORE) -> dict[str, Redefinition]:
     """The changed models of a project by name."""
     after = project(files)
-    found = compare_projects(BEFORE.nodes, BEFORE.sources, after.nodes, after.sources)
+    found = compare_projects(before.nodes, before.sources, after.nodes, after.sources)
     return {one.model: one for one in found}
 
 
@@ -42,11 +43,12 @@ def test_a_key_that_defines_breaks(key: str) -> None:
     """
     name, old, new = DEFINES[key]
     file = name if "." in name else f"models/{name}.sql"
-    files = {**ALL, file: ALL[file].replace(old, new)}
-    before, after = fingerprints(ALL), fingerprints(files)
+    every = WITH_VERSIONS if file not in ALL else ALL
+    files = {**every, file: every[file].replace(old, new)}
+    before, after = fingerprints(every), fingerprints(files)
     other = {model for model in before if before[model] != after[model]}
 
-    found = redefined(files)
+    found = redefined(files, project(every))
 
     assert other
     of_cells = key in ("timeseries.granularity", "timeseries.week_start")

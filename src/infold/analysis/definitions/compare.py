@@ -232,9 +232,10 @@ def _kept(before: Meaning, after: Meaning) -> frozenset[str]:
         return frozenset()
     others = (_names(before) & _names(after)) - old.keys() - new.keys()
     kept = equal | others
-    chosen = after.node.model.kind is Kind.EVENTS and bool(after.node.model.unique_key)
+    kind = after.node.model.kind
+    chosen = kind is Kind.SCD_TYPE_2 or (kind is Kind.EVENTS and bool(after.node.model.unique_key))
     if chosen and (kept != _names(before) or kept != _names(after)):
-        return frozenset()  # the hash of all columns decides which copy of an event is kept
+        return frozenset()  # all columns decide which copy of an event, or of a version, is kept
     return kept
 
 

@@ -18,6 +18,7 @@ from infold.core.model import Column, Drift, Incremental, Kind, Place, Timeserie
 from infold.core.project import Node
 from infold.core.session_cuts import DeclaredCut
 from infold.core.session_rules import Sessions
+from infold.core.version_rules import VersionRules
 from infold.messages.errors import Spot
 
 
@@ -34,7 +35,7 @@ _ONLY_OF: dict[str, tuple[Kind, ...]] = {
     "Timeseries.event_time_column": _DATED,
     "Timeseries.partition_column": _DATED,
     "Timeseries.granularity": _DATED,
-    "Model.unique_key": (Kind.EVENTS,),
+    "Model.unique_key": (Kind.EVENTS, Kind.SCD_TYPE_2),
     "Model.prefer": (Kind.EVENTS,),
     "Model.deduplicate": (Kind.EVENTS,),
 }
@@ -103,6 +104,8 @@ def _pairs(before: Meaning, after: Meaning) -> Iterator[tuple[str, Any, Any]]:
     plain = Sessions(None, None)
     old, new = one.sessions or plain, two.sessions or plain
     yield from _fields("Sessions", old, new)
+    rules = VersionRules("")
+    yield from _fields("VersionRules", one.versions or rules, two.versions or rules)
     for one_cut, other in _cuts(old, new):
         yield from _fields(type(other).__name__, one_cut, other)
     if before.source is not None and after.source is not None:

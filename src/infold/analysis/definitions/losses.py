@@ -19,7 +19,7 @@ from infold.core.type_changes import holds_all_values, is_simple
 from infold.messages.errors import Spot
 
 _KEYS: Mapping[str, tuple[Kind, ...]] = {
-    "unique_key": (Kind.EVENTS,),
+    "unique_key": (Kind.EVENTS, Kind.SCD_TYPE_2),
     "partition_column": (Kind.EVENTS, Kind.SESSIONS, Kind.INCREMENTAL_TABLE),
     "user": (Kind.SESSIONS,),
     "group": (Kind.CUMULATIVE_AGGREGATE,),

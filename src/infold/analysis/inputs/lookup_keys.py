@@ -15,10 +15,11 @@ outer join find nothing), and that all queries in between pass them on unchanged
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from infold.analysis.inputs.validity import ValidityFinder
 from infold.analysis.names.column_lineage import TracedValue, TracePath, Tracer
 from infold.analysis.names.relation import (
     Block,
@@ -93,10 +94,25 @@ class _LookupFinder:
         """How the lookup that an entry of FROM is, if it is one, is matched with another entry."""
         if self.tracer.lookup_of(block.entries[at].relation) is None:
             return ()
-        return self._as_matches(self._equal_values(block, at))
+        pairs = list(self._equal_values(block, at))
+        found = self._as_matches(pairs)
+        if len(found) != 1:
+            return found
+        [(theirs, _), *_] = self._of_one_row(pairs)
+        finder = ValidityFinder(self.tracer, block, block.entries[at], theirs[0].path)
+        return [replace(found[0], validity=finder.find(self._conditions(block, at)))]
 
     def _equal_values(self, block: Block, at: int) -> Iterator[_Pair]:
         """What of another entry's row, and of the lookup's, has to be equal where both are."""
+        for number, condition in self._conditions(block, at):
+            yield from self._of_condition(block, at, number, condition)
+            if number < len(block.entries):
+                join = block.entries[number].join
+                assert join is not None, "it has a condition"
+                yield from self._of_using(block, at, number, join)
+
+    def _conditions(self, block: Block, at: int) -> Iterator[tuple[int, exp.Expr | None]]:
+        """What has to be true where the lookup's row is joined, and how many entries it is over."""
         joins = [entry.join for entry in block.entries]
         plain = [join is None or _is_plain_join(join, "", "LEFT") for join in joins]
         for number, join in enumerate(joins):
@@ -109,10 +125,9 @@ class _LookupFinder:
             )
             inner = number == at or join.kind.upper() not in ("SEMI", "ANTI")
             if fits and inner and all(plain[:number]):
-                yield from self._of_condition(block, at, number, join.args.get("on"))
-                yield from self._of_using(block, at, number, join)
+                yield number, join.args.get("on")
         if all(plain):
-            yield from self._of_condition(block, at, len(joins), block.node.args.get("where"))
+            yield len(joins), block.node.args.get("where")
 
     def _of_condition(
         self, block: Block, at: int, upto: int, condition: exp.Expr | None
@@ -182,21 +197,8 @@ class _LookupFinder:
     # -- values
 
     def _as_matches(self, pairs: Iterable[_Pair]) -> Sequence[Match]:
-        """
-        The equalities with one row of inputs with times: as many as there are.
-
-        Values that came through the same entries are of the same row.
-        """
-        groups: dict[tuple[tuple[str, TracePath], ...], list[_Pair]] = {}
-        for theirs, own in pairs:
-            nodes = [self.tracer.nodes.get(one.table) for one in theirs]
-            if all(node is not None and time_column(node) is not None for node in nodes):
-                groups.setdefault(tuple((o.table, o.path) for o in theirs), []).append(
-                    (theirs, own)
-                )
-        if not groups:
-            return ()
-        best = max(groups.values(), key=len)
+        """The equalities with one row of inputs with times: as many as there are."""
+        best = self._of_one_row(pairs)
         sides = zip(*(theirs for theirs, _ in best), strict=True)
         owns = [own for _, own in best]
         return [
@@ -207,6 +209,21 @@ class _LookupFinder:
             )
             for values in sides
         ]
+
+    def _of_one_row(self, pairs: Iterable[_Pair]) -> list[_Pair]:
+        """
+        The most equalities that are with one row of inputs with times.
+
+        Values that came through the same entries are of the same row.
+        """
+        groups: dict[tuple[tuple[str, TracePath], ...], list[_Pair]] = {}
+        for theirs, own in pairs:
+            nodes = [self.tracer.nodes.get(one.table) for one in theirs]
+            if all(node is not None and time_column(node) is not None for node in nodes):
+                groups.setdefault(tuple((o.table, o.path) for o in theirs), []).append(
+                    (theirs, own)
+                )
+        return max(groups.values(), key=len, default=[])
 
 
 def _is_plain_join(join: exp.Join, *sides: str) -> bool:

@@ -25,6 +25,9 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     if not isinstance(relation, Block):
         return
     for entry, why in wrong_joins(subject, relation):
+        joined = entry.relation
+        if isinstance(joined, Table) and joined.name not in {*subject.nodes, *subject.sources}:
+            continue  # it could not be read, which is an error of its own
         yield refusals.joined_events(text.spot_of_entry(entry.node), why=why)
     for what, node in calls_over_rows(relation):
         yield refusals.not_row_wise(text.spot_of(node), what=what)

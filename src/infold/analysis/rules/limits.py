@@ -21,7 +21,7 @@ _KINDS = {"limit": TokenType.LIMIT, "offset": TokenType.OFFSET}
 def check(subject: Subject) -> Iterator[InfoldError]:
     """Every LIMIT and OFFSET where none is allowed."""
     cells = cells_of(subject)
-    if subject.model.kind is Kind.CUMULATIVE_AGGREGATE:
+    if subject.model.kind in (Kind.CUMULATIVE_AGGREGATE, Kind.SCD_TYPE_2):
         return  # refused there in any form
     for block in blocks_of(subject.relation, views=cells is not None):
         for key in _KINDS:

@@ -41,7 +41,7 @@ _CHOOSES = (exp.ArgMax, exp.ArgMin)
 
 def check(subject: Subject) -> Iterator[InfoldError]:
     """Every order that leaves open what it decides."""
-    if subject.model.kind is Kind.EVENTS:
+    if subject.model.kind in (Kind.EVENTS, Kind.SCD_TYPE_2):
         return  # one row is one row there
     identity = RowIdentity(subject.row_keys)
     for block in blocks_of(subject.relation):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from infold.analysis.names.relation import Block, Relation, RenamedColumns, Table, blocks_of
 from infold.analysis.names.subject import Subject
 from infold.core.model import Kind
+from infold.core.version_rules import ALL_COLUMNS
 from infold.messages import findings
 from infold.messages.errors import InfoldError
 
@@ -16,17 +17,35 @@ _DIRECTION = re.compile(r"\s+(asc|desc)\s*\Z", re.IGNORECASE)
 
 def check(subject: Subject) -> Iterator[InfoldError]:
     """Columns, time columns and keys in the front matter that the query does not yield."""
-    columns, series = subject.relation.columns, subject.model.timeseries
+    columns = subject.relation.columns
     yield from _renamed(subject)
     if columns is None or subject.model.kind in (Kind.SESSIONS, Kind.VIEW):
         return
     known = {column.lower() for column in columns}
+    visited = set()
+    for place, key, column in _named(subject, known):
+        if column.lower() not in known and (column.lower(), key.split(".")[0]) not in visited:
+            visited.add((column.lower(), key.split(".")[0]))
+            at = subject.draft.place(place)
+            yield findings.no_such_column(at, key=key, column=column, known=columns)
+
+
+def _named(subject: Subject, known: set[str]) -> list[tuple[str, str, str]]:
+    """The columns that the front matter names: the place, the key, and the column."""
+    series = subject.model.timeseries
     wanted = [(f"unique_key.{i}", "unique_key", c) for i, c in enumerate(subject.model.unique_key)]
     incremental = subject.model.incremental
     for i, c in enumerate(incremental.unique_key if incremental is not None else ()):
         wanted.append((f"incremental.unique_key.{i}", "incremental.unique_key", c))
     for i, text in enumerate(subject.model.prefer):
         wanted.append((f"prefer.{i}", "prefer", _DIRECTION.sub("", text).strip().strip("`")))
+    rules = subject.model.versions
+    if rules is not None:
+        key = "scd_type_2.updated_at"
+        wanted.append((key, key, rules.updated_at))
+    for i, c in enumerate(rules.columns if rules is not None else ()):
+        if c != ALL_COLUMNS:
+            wanted.append((f"scd_type_2.columns.{i}", "scd_type_2.columns", c))
     if series is not None:
         for key, column in (
             ("event_time_column", series.event_time_column),
@@ -37,12 +56,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             if from_input and (read is None or column.lower() in known | read):
                 continue
             wanted.append((f"timeseries.{key}", f"timeseries.{key}", column))
-    visited = set()
-    for place, key, column in wanted:
-        if column.lower() not in known and (column.lower(), key.split(".")[0]) not in visited:
-            visited.add((column.lower(), key.split(".")[0]))
-            at = subject.draft.place(place)
-            yield findings.no_such_column(at, key=key, column=column, known=columns)
+    return wanted
 
 
 def _renamed(subject: Subject) -> Iterator[InfoldError]:

@@ -52,7 +52,8 @@ def estimate_cells(
     cost = sum(file.size * (_GZIPPED if file.path.endswith(".gz") else 1) for file in files)
     column = source.event_time_column
     parse = timestamp_text.parser(source.timestamp_format)
-    if column is None or parse is None or cost > budget_bytes:
+    in_no_file = column == source.file_time_column
+    if column is None or in_no_file or parse is None or cost > budget_bytes:
         return None
     # A row may be dated somewhat later than it was received, and it has been received by now.
     latest = as_of + (source.future_tolerance if source.received_column else 0)

@@ -14,6 +14,7 @@ Keys may be NULL, and MERGE matches no NULLs, so each row has a hash of its keys
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
@@ -87,17 +88,18 @@ COMPARED_ROWS = FrameSchema(
 def carry_out(work: Work, step: Step, announce: Prepared) -> Outcome:
     """Build the table, or fold in what changed in its input since the step's trace."""
     node = work.project[step.model]
-    if step.action is Action.FOLD and _foldable(work, node, step):
+    names = [key.name for key in _query(node).keys]
+    if step.action is Action.FOLD and foldable_by_key(work, node, step, names):
         return _fold(work, node, step, announce)
     rows = recompute.definition(work, node, step)
     return recompute.build(work, node, step, _table_rows(rows, _query(node), step.version))
 
 
-def _foldable(work: Work, node: Node, step: Step) -> bool:
+def foldable_by_key(work: Work, node: Node, step: Step, names: Sequence[str]) -> bool:
     """Whether there is a table to fold into, changes can be found, and keys can be compared."""
     if not foldable(work, node, step):
         return False
-    keys = work.tables.read(step.model).select(*(column(key.name) for key in _query(node).keys))
+    keys = work.tables.read(step.model).select(*map(column, names))
     return not any("map<" in type_ for _, type_ in keys.dtypes)
 
 
@@ -111,10 +113,10 @@ def _query(node: Node) -> GroupedQuery:
 def _table_rows(rows: DataFrame, query: GroupedQuery, version: int) -> DataFrame:
     """Rows of the query as the table keeps them."""
     keys = [key.name for key in query.keys]
-    return rows.withColumns({KEY: _key_hash(rows, keys), VERSION: F.lit(version).cast("bigint")})
+    return rows.withColumns({KEY: key_hash(rows, keys), VERSION: F.lit(version).cast("bigint")})
 
 
-def _key_hash(rows: DataFrame, keys: list[str]) -> Column:
+def key_hash(rows: DataFrame, keys: Sequence[str]) -> Column:
     """The MD5 of a text that differs for different keys; NULL is a key like others."""
     types = rows.select(*map(column, keys)).schema.fields
     texts = [_as_text(column(key), field.dataType) for key, field in zip(keys, types, strict=True)]
@@ -132,7 +134,7 @@ def _as_text(key: Column, type_: T.DataType) -> Column:
 
 
 @dataclass(frozen=True)
-class _Totals:
+class Totals:
     """What differs, summed up: the rows to add and to remove, and the sums of their hashes."""
 
     added: int
@@ -145,7 +147,7 @@ class _Totals:
 
 def _fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
     """Evaluate the keys of changed rows, announce the outcome, commit what differs."""
-    fold = _CumulativeFold(work, node, step)
+    fold = KeyedFold(work, node, step, _query(node))
     touched, counts = fold.touched_keys()
     totals, different = None, None
     read, scanned = counts.rows, fold.feed.rows_to_scan
@@ -153,7 +155,7 @@ def _fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
         rows, seen = fold.rows_of_keys(touched, counts)
         new = _table_rows(work.sql(node, {fold.query.input: rows}), fold.query, step.version)
         compared = _compared(new, touched).localCheckpoint()
-        totals = _totals(compared)
+        totals = totals_of(compared)
         different = compared.where(~F.col(NEW_HASH).eqNullSafe(F.col(OLD_HASH)))
         read += totals.stored
         scanned += sum(state.rows for state in work.cells(step.model))
@@ -161,11 +163,11 @@ def _fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
             # Spark forgets what it observed in a plan that turned out to be empty.
             read += int(seen.get.get("rows") or 0)
             scanned += sum(state.rows for state in fold.feed.cells)
-    return _commit(work, step, totals, different, (read, scanned), announce)
+    return commit(work, step, totals, different, (read, scanned), announce)
 
 
 @dataclass(frozen=True)
-class _KeyCounts:
+class KeyCounts:
     """Rows added or removed, their keys, and for how many of these the input is scanned."""
 
     rows: int
@@ -173,34 +175,34 @@ class _KeyCounts:
     scanned_keys: int
 
 
-class _CumulativeFold:
+class KeyedFold:
     """What a fold reads: the changed rows, their keys, and the rows of these keys."""
 
-    def __init__(self, work: Work, node: Node, step: Step) -> None:
-        self.work, self.step, self.query = work, step, _query(node)
+    def __init__(self, work: Work, node: Node, step: Step, query: GroupedQuery) -> None:
+        self.work, self.step, self.query = work, step, query
         self.feed = Feed(work, node, step, self.query.input)
 
-    def touched_keys(self) -> tuple[DataFrame, _KeyCounts]:
+    def touched_keys(self) -> tuple[DataFrame, KeyCounts]:
         """The keys of changed rows, each beside the hash of its stored row, and their counts."""
-        names = _key_columns(self.query)
+        names = key_columns(self.query)
         removed = self.feed.gone()
         frames = [self.feed.added()] if removed is None else [self.feed.added(), removed]
         keyed = [_with_keys(frame, self.query).select(*names) for frame in frames]
         rows = reduce(DataFrame.unionAll, keyed)
         keys = rows.groupBy(*names).agg(F.count(F.lit(1)).alias(ROWS_OF_KEY))
-        keys = keys.withColumn(TOUCHED_KEY, _key_hash(keys, names)).localCheckpoint()
-        found = self._beside_stored(keys).localCheckpoint()
+        keys = keys.withColumn(TOUCHED_KEY, key_hash(keys, names)).localCheckpoint()
+        found = self.beside_stored(keys).localCheckpoint()
         to_scan = F.count(F.lit(1)) if self.query.having else F.count(OLD_KEY)
         row = found.agg(
             F.sum(ROWS_OF_KEY).alias("rows"),
             F.count(F.lit(1)).alias("keys"),
             to_scan.alias("scanned_keys"),
         ).collect()[0]
-        counts = _KeyCounts(row["rows"] or 0, row["keys"], row["scanned_keys"])
+        counts = KeyCounts(row["rows"] or 0, row["keys"], row["scanned_keys"])
         return found, counts
 
     @returns(TOUCHED_KEYS)
-    def _beside_stored(self, keys: DataFrame) -> DataFrame:
+    def beside_stored(self, keys: DataFrame) -> DataFrame:
         """Keys, each with the hash of its stored row."""
         table = self.work.tables.read(self.step.model)
         old = table.select(F.col(KEY).alias(OLD_KEY), row_hash(table.schema).alias(OLD_HASH))
@@ -209,7 +211,7 @@ class _CumulativeFold:
         return keys.join(old, F.col(TOUCHED_KEY) == F.col(OLD_KEY), "left")
 
     def rows_of_keys(
-        self, touched: DataFrame, counts: _KeyCounts
+        self, touched: DataFrame, counts: KeyCounts
     ) -> tuple[DataFrame, Observation | None]:
         """All rows of the touched keys, and how many were found by scanning the input."""
         known = F.lit(True) if self.query.having else F.col(OLD_KEY).isNotNull()
@@ -222,9 +224,9 @@ class _CumulativeFold:
             frames.append(self._rows_with(self.feed.added(), touched.where(~known), counts))
         return reduce(DataFrame.unionByName, frames), seen
 
-    def _rows_with(self, rows: DataFrame, keys: DataFrame, counts: _KeyCounts) -> DataFrame:
+    def _rows_with(self, rows: DataFrame, keys: DataFrame, counts: KeyCounts) -> DataFrame:
         """Of some rows those with these keys: the columns that the query reads."""
-        query, names = self.query, _key_columns(self.query)
+        query, names = self.query, key_columns(self.query)
         rows = _with_keys(user_columns(rows), query)
         if query.columns is not None:
             rows = rows.select(*map(column, query.columns), *names)
@@ -234,7 +236,7 @@ class _CumulativeFold:
         return rows.join(wanted, reduce(and_, same), "left_semi").drop(*names)
 
 
-def _key_columns(query: GroupedQuery) -> list[str]:
+def key_columns(query: GroupedQuery) -> list[str]:
     """The columns of an input row for the keys of GROUP BY."""
     return [f"__group_key{at}" for at in range(len(query.keys))]
 
@@ -244,7 +246,7 @@ def _with_keys(rows: DataFrame, query: GroupedQuery) -> DataFrame:
     """The rows that the query takes, with their keys."""
     taken = rows.where(query.where) if query.where else rows
     return taken.withColumns(
-        {name: F.expr(key.sql) for name, key in zip(_key_columns(query), query.keys, strict=True)}
+        {name: F.expr(key.sql) for name, key in zip(key_columns(query), query.keys, strict=True)}
     )
 
 
@@ -256,7 +258,7 @@ def _compared(new: DataFrame, touched: DataFrame) -> DataFrame:
     return stored.join(hashed, F.col(TOUCHED_KEY) == F.col(KEY), "left").drop(TOUCHED_KEY)
 
 
-def _totals(compared: DataFrame) -> _Totals:
+def totals_of(compared: DataFrame) -> Totals:
     """Sums over the rows that differ."""
     differs = ~F.col(NEW_HASH).eqNullSafe(F.col(OLD_HASH))
     sums = []
@@ -269,13 +271,13 @@ def _totals(compared: DataFrame) -> _Totals:
         ]
     row = compared.agg(*sums, F.count(OLD_HASH).alias("stored")).collect()[0]
     plus, minus = (content(row[f"{n}_hi"] or 0, row[f"{n}_lo"] or 0) for n in (NEW_HASH, OLD_HASH))
-    return _Totals(row[f"{NEW_HASH}_n"], plus, row[f"{OLD_HASH}_n"], minus, row["stored"])
+    return Totals(row[f"{NEW_HASH}_n"], plus, row[f"{OLD_HASH}_n"], minus, row["stored"])
 
 
-def _commit(
+def commit(
     work: Work,
     step: Step,
-    totals: _Totals | None,
+    totals: Totals | None,
     different: DataFrame | None,
     looked_at: tuple[int, int],
     announce: Prepared,
@@ -306,7 +308,7 @@ def _commit(
     return announce_and_commit(work, step, outcome, rows, announce)
 
 
-def _row_changes(totals: _Totals, different: DataFrame) -> RowChanges:
+def _row_changes(totals: Totals, different: DataFrame) -> RowChanges:
     """The rows to add, and the keys of those to remove."""
     insert = different.where(F.col(KEY).isNotNull()).drop(NEW_HASH, OLD_HASH, OLD_KEY)
     if not totals.removed:
@@ -315,7 +317,7 @@ def _row_changes(totals: _Totals, different: DataFrame) -> RowChanges:
     return RowChanges(insert, delete, (KEY,))
 
 
-def _cell_changes(work: Work, step: Step, totals: _Totals | None) -> tuple[CellChange, ...]:
+def _cell_changes(work: Work, step: Step, totals: Totals | None) -> tuple[CellChange, ...]:
     """The change of the table's one cell, if any row of it differs."""
     if totals is None or not (totals.added or totals.removed):
         return ()

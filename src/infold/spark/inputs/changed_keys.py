@@ -11,14 +11,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import and_
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from infold.core.interval import Interval, Ranges
 from infold.core.model import Kind
 from infold.core.own_columns import FILE
 from infold.core.plan import ChangedKeyRows
-from infold.core.project import Match, Node
+from infold.core.project import Match, Node, Validity
 from infold.spark.content import cell_of, cell_start, column, user_columns
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.inputs.changed_rows import ChangedRows, changed_table, traceable_table
@@ -31,6 +32,20 @@ SMALL = 400_000
 CHANGED_KEYS = FrameSchema(
     "a key that changed in a lookup",
     (FrameColumn("__key0", ANY, "the lookup's side of the match's first pair; never NULL"),),
+    "__key1 …, the same for further pairs",
+)
+
+_TIME, _FROM, _TO, _VALUES, _STEP = "__time_of", "__from", "__to", "__values", "__step"
+
+_TIMES = (T.TimestampType, T.TimestampNTZType, T.DateType)
+
+CHANGED_STRETCHES = FrameSchema(
+    "a stretch of time in which a key has other rows in a lookup than before",
+    (
+        FrameColumn("__key0", ANY, "the lookup's side of the match's first pair; never NULL"),
+        FrameColumn(_FROM, ANY, "its first instant"),
+        FrameColumn(_TO, ANY, "the first one after it; NULL: it has no end"),
+    ),
     "__key1 …, the same for further pairs",
 )
 
@@ -115,11 +130,29 @@ def rows_without_changed_key(
 
 def _join_changed_keys(rows: DataFrame, match: Match, changed: ChangedRows, how: str) -> DataFrame:
     """Rows with one of the changed keys (``left_semi``), or without (``left_anti``)."""
-    known = _changed_keys(match, changed)
+    validity = _usable_validity(rows, match, changed)
     values = {f"__key{at}_of": F.expr(sql) for at, (sql, _) in enumerate(match.pairs)}
-    same = reduce(and_, (F.col(f"{name}_of") == F.col(name) for name in known.columns))
+    same = reduce(and_, (F.col(name) == F.col(name.removesuffix("_of")) for name in values))
+    if validity is None:
+        known = _changed_keys(match, changed)
+    else:
+        known = _changed_stretches(match, validity, changed)
+        values[_TIME] = F.expr(validity.time)
+        before = F.col(_TO).isNull() | (F.col(_TIME) < F.col(_TO))
+        same = same & (F.col(_TIME) >= F.col(_FROM)) & before
     sent = F.broadcast(known) if changed.rows <= SMALL else known
     return rows.withColumns(values).join(sent, same, how).drop(*values)
+
+
+def _usable_validity(rows: DataFrame, match: Match, changed: ChangedRows) -> Validity | None:
+    """The stretch of a match, if times are compared as what they are: no text is read as a time."""
+    found = match.validity
+    if found is None:
+        return None
+    ends = changed.now.select(column(found.start), column(found.end)).schema.fields
+    [time] = rows.select(F.expr(found.time)).schema.fields
+    alike = {one.dataType for one in (*ends, time)}
+    return found if len(alike) == 1 and isinstance(time.dataType, _TIMES) else None
 
 
 @returns(CHANGED_KEYS)
@@ -127,6 +160,42 @@ def _changed_keys(match: Match, changed: ChangedRows) -> DataFrame:
     """The keys of a lookup's changed rows, once each."""
     keys = [F.expr(own).alias(f"__key{at}") for at, (_, own) in enumerate(match.pairs)]
     return changed_lookup_rows(changed).select(*keys).dropna().distinct()
+
+
+@returns(CHANGED_STRETCHES)
+def _changed_stretches(match: Match, validity: Validity, changed: ChangedRows) -> DataFrame:
+    """
+    When which keys of a lookup have other rows than before, read as of a time.
+
+    At each instant the rows that hold then are compared: those with the same values cancel out,
+    whatever their stretches are. The two columns count as values where the query passes them on.
+    """
+    ends = {validity.start.lower(), validity.end.lower()}
+    gone = changed.gone()
+    sides = [(changed.added(), 1), *([] if gone is None else [(gone, -1)])]
+    points = []
+    for side, sign in sides:
+        rows = user_columns(side)
+        names = [name for name in rows.columns if validity.passed_on or name.lower() not in ends]
+        start, end = column(validity.start), column(validity.end)
+        lasts = (end > start) | (end.isNull() & F.lit(validity.open))
+        held = rows.where(start.isNotNull() & lasts)
+        keys = [F.expr(own).alias(f"__key{at}") for at, (_, own) in enumerate(match.pairs)]
+        values = F.struct(F.lit(0), *map(column, names)).alias(_VALUES)
+        for at, step in ((start, sign), (end, -sign)):
+            points.append(held.select(*keys, values, at.alias(_FROM), F.lit(step).alias(_STEP)))
+    names = [f"__key{at}" for at in range(len(match.pairs))]
+    every = reduce(DataFrame.unionAll, points).where(F.col(_FROM).isNotNull()).dropna(subset=names)
+    steps = every.groupBy(*names, _VALUES, _FROM).agg(F.sum(_STEP).alias(_STEP))
+    steps = steps.where(F.col(_STEP) != 0)
+    in_turn = Window.partitionBy(*names, _VALUES).orderBy(_FROM)
+    found = steps.select(
+        *names,
+        _FROM,
+        F.lead(_FROM).over(in_turn).alias(_TO),
+        F.sum(_STEP).over(in_turn).alias(_STEP),
+    )
+    return found.where(F.col(_STEP) != 0).drop(_STEP).distinct()
 
 
 @returns(CHANGED_LOOKUP_ROWS)

@@ -21,7 +21,7 @@ from infold.core.trace import CellChange
 from infold.spark.content import cell_of, cell_start, column, row_hash, rows_in_cells, user_columns
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 
-FOLDS = (Kind.SESSIONS, Kind.CUMULATIVE_AGGREGATE)
+FOLDS = (Kind.SESSIONS, Kind.CUMULATIVE_AGGREGATE, Kind.SCD_TYPE_2)
 """The kinds that fold the changes of their inputs."""
 
 ROW_HASHES = FrameSchema(

@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -46,6 +47,9 @@ def read(
     ``run_errors.unreadable_file`` for a file that cannot be read; both unless the source sets such
     files aside.
     """
+    if source.file_time_column is not None:
+        rows = read(spark, project, replace(source.of_files, file_time_column=None), files)
+        return _with_file_times(spark, rows, source.file_time_column, files)
     reader = READERS[source.format]
     present = [_present(project, source, id_, file) for id_, file in files]
     good, bad = readable_files(source, present, reader.check_readable)
@@ -119,6 +123,26 @@ def _identified(
     return found.select(*map(column_of, names), FILE, fit.RAW, fit.PROBLEM)
 
 
+def _with_file_times(
+    spark: SparkSession, rows: DataFrame, name: str, files: Sequence[tuple[int, File]]
+) -> DataFrame:
+    """The rows with the modification time of their files; NULL where a row cannot be used."""
+    table = pa.table(
+        {"_id": [id_ for id_, _ in files], "_at": [_modified_at(file) for _, file in files]},
+        schema=pa.schema([("_id", pa.int64()), ("_at", pa.int64())]),
+    )
+    known = F.broadcast(spark.createDataFrame(table))
+    time = F.when(F.col(fit.PROBLEM).isNull(), F.timestamp_micros("_at"))
+    own = [one for one in rows.columns if one not in (FILE, fit.RAW, fit.PROBLEM)]
+    found = rows.join(known, rows[FILE] == known["_id"], "left").withColumn(name, time)
+    return found.select(*map(column_of, own), column_of(name), FILE, fit.RAW, fit.PROBLEM)
+
+
+def _modified_at(file: File) -> int:
+    """When a file was changed last, as its fingerprint says; microseconds."""
+    return int(listed_fingerprint(file.fingerprint).rpartition(":")[2]) // 1000
+
+
 def _nothing(spark: SparkSession, project: Project, source: Source) -> DataFrame:
     schema = column_types(spark, project, source).add(FILE, T.LongType())
     schema = schema.add(fit.RAW, T.StringType()).add(fit.PROBLEM, T.StringType())
@@ -143,5 +167,7 @@ def _unreadable(
 
 def column_types(spark: SparkSession, project: Project, source: Source) -> T.StructType:
     """The columns of a source, with the types that its rows have once they are read."""
-    columns = READERS[source.format].columns(spark, project, source)
-    return T.StructType([T.StructField(one.name, fit.stored_type(one)) for one in columns])
+    columns = READERS[source.format].columns(spark, project, source.of_files)
+    found = T.StructType([T.StructField(one.name, fit.stored_type(one)) for one in columns])
+    name = source.file_time_column
+    return found if name is None else found.add(name, T.TimestampType())

@@ -43,7 +43,7 @@ from infold.spark.events import build
 from infold.spark.step_context import Work
 from infold.spark.storages import storage_of
 from infold.spark.time_range import recompute
-from infold.spark.verify import sessions_by_stretch
+from infold.spark.verify import sessions_by_stretch, versions_from_scratch
 from infold.spark.verify.compare import Comparison, compare
 from infold.system import failures
 
@@ -213,6 +213,10 @@ class Verifier:
             return build.definition(work, node, step)
         if node.model.kind is Kind.SESSIONS and node.query is not None:
             return sessions_by_stretch.sessions(work, step, self._input)
+        if node.versions is not None:
+            return versions_from_scratch.versions(
+                recompute.definition(work, node, step), node.versions
+            )
         # Rows beyond declared bounds are no part of the definition.
         return recompute.definition(work, node, step, narrow=node.bounds_declared)
 

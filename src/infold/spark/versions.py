@@ -1,0 +1,78 @@
+"""
+Rows of a query → versions of keys: what an ``scd_type_2`` table has.
+
+Rows of one key at one instant are several claims about one version. The one with the greatest
+values counts, by the columns in their order, NULL before all others: so the choice follows from
+what the rows say, and rows that tie in it are alike.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from infold.core.queries import VersionedQuery
+from infold.core.version_rules import VALID_FROM, VALID_TO
+from infold.spark.content import column
+from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
+
+VERSIONS = FrameSchema(
+    "a version of a key",
+    (
+        FrameColumn(VALID_FROM, ANY, "the instant of the version, included"),
+        FrameColumn(VALID_TO, ANY, "that of the next one, excluded; NULL if there is none"),
+    ),
+    "the columns of the query",
+)
+
+_PLACE, _VALUES, _END, _BEFORE_END, _LAST_END = "__place", "__values", "__end", "__before", "__last"
+_INSTANT, _FOLLOWING = "__instant", "__following"
+
+
+@returns(VERSIONS)
+def versions_of(rows: DataFrame, query: VersionedQuery) -> DataFrame:
+    """
+    The versions of the keys that some rows of the query have, if these are all of their rows.
+
+    Where a key ends because others go on, these have to be all rows of the query.
+    """
+    keys, time = [column(name) for name in query.keys], column(query.updated_at)
+    order = [compared(field).desc_nulls_last() for field in rows.schema.fields]
+    at_once = Window.partitionBy(*keys, time).orderBy(*order)
+    known = rows.where(time.isNotNull())
+    found = known.withColumn(_PLACE, F.row_number().over(at_once)).where(F.col(_PLACE) == 1)
+    in_turn = Window.partitionBy(*keys).orderBy(time)
+    after = F.lead(time).over(in_turn)
+    if query.snapshots:
+        # A key ends at the next instant of any key, unless that is its own next one.
+        following = _instants(known, time)
+        found = found.join(F.broadcast(following), time == F.col(_INSTANT), "left")
+        after = F.coalesce(F.col(_FOLLOWING), after)
+    every = in_turn.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    found = found.withColumn(_END, after)
+    found = found.withColumns(
+        {_BEFORE_END: F.lag(_END).over(in_turn), _LAST_END: F.last(_END).over(every)}
+    )
+    if query.compared is not None:
+        fields = {field.name: field for field in rows.schema.fields}
+        values = F.struct(F.lit(0), *(compared(fields[name]) for name in query.compared))
+        found = found.withColumn(_VALUES, F.lag(values).over(in_turn))
+        goes_on = F.col(_VALUES).eqNullSafe(values) & F.col(_BEFORE_END).eqNullSafe(time)
+        found = found.where(~goes_on)
+    last = F.lead(time).over(in_turn).isNull()
+    until = F.when(last, F.col(_LAST_END)).otherwise(F.lead(_BEFORE_END).over(in_turn))
+    found = found.withColumns({VALID_FROM: time, VALID_TO: until})
+    return found.select(*map(column, (*rows.columns, VALID_FROM, VALID_TO)))
+
+
+def _instants(rows: DataFrame, time: Column) -> DataFrame:
+    """Every instant of some rows, with the one that follows it."""
+    each = rows.select(time.alias(_INSTANT)).distinct()
+    return each.withColumn(_FOLLOWING, F.lead(_INSTANT).over(Window.orderBy(_INSTANT)))
+
+
+def compared(field: T.StructField) -> Column:
+    """A column as values that Spark can order; maps, which it cannot, as text."""
+    own = column(field.name)
+    return F.to_json(own) if "map<" in field.dataType.simpleString() else own
