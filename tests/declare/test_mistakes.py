@@ -344,7 +344,7 @@ KEYS = [
         "bad-value models/daily.sql:4 `merge` (delete_insert, insert_overwrite, append)",
     ]),
     (D, "incremental: {}", "incremental: yes", ["wrong-type models/daily.sql:4 `yes`"]),
-    (D, "incremental: {}", "batch_size: 3", ["unknown-key models/daily.sql:4 `batch_size` (materialization, unique_key, prefer, deduplicate, timeseries, incremental, sessions, start, on_destructive_change, renamed_from, tags, description)"]),
+    (D, "incremental: {}", "batch_size: 3", ["unknown-key models/daily.sql:4 `batch_size`"]),
     (D, "partition_column: day", "partition_column: date", [
         "unknown-column models/daily.sql:3 `date` (day)",
     ]),

@@ -13,11 +13,12 @@ from infold.messages import findings
 
 PROJECT_FILE = "infold.yml"
 MODELS = "models"
+AUDITS = "audits"
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """infold.yml and the files of models, read once; names are relative to the project."""
+    """infold.yml, the files of models and of audits, read once; names relative to the project."""
 
     root: Path
     files: tuple[tuple[str, bytes], ...]
@@ -34,7 +35,14 @@ class Folder:
 
     def models(self) -> Iterator[tuple[str, bytes]]:
         """The files under models/ in the order of their names."""
-        return ((name, content) for name, content in self.files if name != PROJECT_FILE)
+        return self._under(MODELS)
+
+    def audits(self) -> Iterator[tuple[str, bytes]]:
+        """The files under audits/ in the order of their names."""
+        return self._under(AUDITS)
+
+    def _under(self, folder: str) -> Iterator[tuple[str, bytes]]:
+        return (one for one in self.files if one[0].startswith(f"{folder}/"))
 
 
 def read_folder(root: Path) -> Folder:
@@ -49,7 +57,9 @@ def read_folder(root: Path) -> Folder:
     if not models.is_dir():
         why = "it is no folder" if models.exists() else "there is no such folder"
         raise findings.no_models(folder=str(models), why=why)
-    for path in sorted(_files(models)):
+    audits = root / AUDITS
+    queries = [path for path in _files(audits) if path.suffix == ".sql"] if audits.is_dir() else []
+    for path in sorted([*_files(models), *queries]):
         name = path.relative_to(root).as_posix()
         if path.exists() and not path.is_file():  # reading a pipe would never end
             raise findings.no_models(folder=str(path), why="it is no file")
