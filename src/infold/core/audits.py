@@ -193,6 +193,25 @@ class JudgedAudit:
     step: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """
+    What the audits of some models find in their stored rows, as of the clock ``as_of``.
+
+    ``not_built`` are models with audits that were never built.
+    """
+
+    results: tuple[AuditResult, ...]
+    not_built: tuple[str, ...] = ()
+    as_of: int = 0
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        """Whether no audit of severity error failed."""
+        return not any(one.fails for one in self.results)
+
+
 class AuditsFailed(InfoldError):  # noqa: N818 (what happened, as RunFailed)
     """What a step was about to write fails audits; ``results`` are of all that were judged."""
 

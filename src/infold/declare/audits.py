@@ -310,7 +310,7 @@ def read_audit_file(
     keys.check(OF_FILES)
     model, severity = keys.text("model"), keys.choice("severity", tuple(Severity))
     if "model" not in keys.entries:
-        keys.missing("model", "it says of which model this SELECT finds bad rows")
+        keys.missing("model", "this SELECT finds bad rows of that model")
     if model is None or len(errors) > before:
         return None
     names = {name.lower(): name for name in models}

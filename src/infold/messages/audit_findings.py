@@ -43,7 +43,7 @@ changing_audit = Finding(
 
 reads_no_model = Finding(
     "bad-audit",
-    "this SELECT does not read {model}, of which it is to find bad rows",
+    "this SELECT is to find bad rows of {model}, and does not read it",
     todo="Name it in FROM: there it is the rows that are about to be written.",
 )
 
