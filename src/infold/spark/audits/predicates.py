@@ -127,14 +127,30 @@ def refuse_wrong(model: str, audits: Sequence[Audit], rows: DataFrame) -> None:
                 raise audit_findings.refused_audit(
                     audit.at, name=audit.name, model=model, why=f"there is no column {name}"
                 )
-        try:
-            if audit.of_one_row:
-                rows.select(F.expr(bad_row(audit, types))).schema  # noqa: B018 (is analysed)
-                _evaluate(audit, rows, types)
-            elif audit.where:
-                rows.select(F.expr(f"true{where(audit)}")).schema  # noqa: B018 (is analysed)
-        except (PySparkException, Py4JError) as error:
-            raise refused(model, audit, error) from error
+    try:
+        _analyse(audits, rows, types)  # all at once, as each call of Spark costs milliseconds
+    except (PySparkException, Py4JError):
+        for audit in audits:
+            try:
+                _analyse([audit], rows, types)
+            except (PySparkException, Py4JError) as error:
+                raise refused(model, audit, error) from error
+        raise
+
+
+def _analyse(audits: Sequence[Audit], rows: DataFrame, types: Types) -> None:
+    """Let Spark analyse the predicates of audits, and evaluate what they have besides rows."""
+    tests = [
+        bad_row(one, types) if one.of_one_row else f"true{where(one)}"
+        for one in audits
+        if one.of_one_row or one.where
+    ]
+    if tests:
+        rows.select(*map(F.expr, tests)).schema  # noqa: B018 (is analysed)
+    values = [value for one in audits for value in _values(one, types)]
+    if values:
+        named = ", ".join(f"{sql} AS v{at}" for at, sql in enumerate(values))
+        rows.sparkSession.sql(f"SELECT {named}").collect()
 
 
 def refused(model: str, audit: Audit, error: Exception) -> InfoldError:
@@ -145,8 +161,8 @@ def refused(model: str, audit: Audit, error: Exception) -> InfoldError:
     return audit_findings.refused_audit(audit.at, name=audit.name, model=model, why=why)
 
 
-def _evaluate(audit: Audit, rows: DataFrame, types: Types) -> None:
-    """Evaluate what an audit has besides the row, without a job."""
+def _values(audit: Audit, types: Types) -> list[str]:
+    """What an audit has besides the row, as SQL."""
     found = [
         f"CAST({one} AS {types[name.lower()].simpleString()})"
         for name in audit.columns[:1]
@@ -155,8 +171,4 @@ def _evaluate(audit: Audit, rows: DataFrame, types: Types) -> None:
     ]
     if audit.pattern:
         found.append(f"'' RLIKE {text_literal(audit.pattern)}")
-    if found:
-        session = rows.sparkSession
-        session.sql(
-            "SELECT " + ", ".join(f"{sql} AS v{at}" for at, sql in enumerate(found))
-        ).collect()
+    return found
