@@ -110,7 +110,7 @@ class AuditedProject:
         """Compare with the definitions over what is committed."""
         found = api.verify(self.project())
         wrong = [(v.model, v.note, v.differing[:3]) for v in found.models if not v.equal]
-        assert not wrong
+        assert not wrong, wrong
 
     def rows(self, table: str) -> int:
         """How many rows a table has; 0 where there is none."""

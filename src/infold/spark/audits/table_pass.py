@@ -26,7 +26,7 @@ from infold.core.quoting import quoted
 from infold.messages import audit_findings
 from infold.spark.audits.findings import counted, json_rows, result, row_texts
 from infold.spark.audits.predicates import refused, where
-from infold.spark.content import cell_of, cell_start, column, micros
+from infold.spark.content import cell_start, column, micros
 
 _CELL, _ROWS = "_infold_cell", "_infold_rows"
 
@@ -177,7 +177,7 @@ def _no_gaps(audit: Audit, on: Judged) -> AuditResult:
         while at < after:
             missing += 1
             if len(gaps) < MOST_ROWS:
-                gaps.append({"cell": str(cell_of(at, granularity))})
+                gaps.append({"cell": show_instant(at)})
             at = granularity.next(at)
     what = f"{counted(missing, 'cell')} without rows"
     return result(on.node.name, audit, missing, what, json_rows(gaps), stored=on.stored)

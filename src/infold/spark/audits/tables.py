@@ -74,7 +74,9 @@ class StepAudits:
         warned = [one for one in of_row if one.severity is Severity.WARN]
         found: list[AuditResult] = []
         if others:
-            rows = rows.localCheckpoint(eager=False)  # read for each audit, and to be written
+            # Read for each audit, and to be written. At once and whole: whoever observes these rows
+            # sees the first query over them, and that of an audit may end before the last row.
+            rows = rows.localCheckpoint()
             with self._timed():
                 found = self._of_more_rows(others, rows, kept)
                 if any(one.fails for one in found):
