@@ -28,7 +28,7 @@ class Shop(AuditedProject):
 
     def failures(self) -> dict[str, str]:
         """The failed audits of a run, with what each found."""
-        found = {}
+        found: dict[str, str] = {}
         for one in self.fail().result.failures:
             assert one.error.slug == "audit-failed", one.error
             facts = [fact for fact in one.error.facts if fact[0] != "such as"]
