@@ -260,6 +260,8 @@ def _beyond_one_row(relation: Relation) -> str:
     """What makes a predicate more than one value of each row; empty if nothing does."""
     if not isinstance(relation, Block) or len(relation.node.expressions) != 1:
         return "more than one expression"
+    if not isinstance(relation.node.expressions[0].unalias(), exp.Paren):
+        return "a bracket too many"  # it would close the one that is put around it
     if any(relation.node.args.get(key) for key in _BEYOND) or len(relation.entries) != 1:
         return "more than an expression"
     if relation.nested_queries:
