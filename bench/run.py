@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import (
+    audits,
     cells,
     changed_definitions,
     first_builds,
@@ -57,6 +58,7 @@ CASES: dict[str, Case] = {
     "r": changed_definitions.plan_of_a_change,
     "s": changed_definitions.column_in_a_chain,
     "t": changed_definitions.other_gap,
+    "u": audits.five_audits,
 }
 
 HERE = Path(__file__).parent

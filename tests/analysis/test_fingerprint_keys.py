@@ -77,6 +77,7 @@ ELSEWHERE = {
 
 CHANGES_NO_ROW = {
     "model.tags",
+    "model.audits",  # they judge rows
     "model.description",
     "model.on_destructive_change",
     "model.renamed_from",  # how a table gets another definition, not what it has by it

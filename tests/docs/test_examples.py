@@ -256,3 +256,22 @@ def test_the_models_of_dbt_are_sql() -> None:
         plain = re.sub(r"\{\{ this \}\}", "this", plain)
         plain = re.sub(r"\{\{.*?\}\}|\{%.*?%\}", "", plain, flags=re.DOTALL)
         assert sqlglot.parse_one(plain, read="spark") is not None
+
+
+def test_check_accepts_the_audits() -> None:
+    """`check` accepts the audits of the reference, in front matter and in a file."""
+    page = "docs/reference/audits.md"
+    [front], [file] = blocks(page, "yaml"), blocks(page, "sql")
+    orders = MODELS["orders"].replace("unique_key", f"{front}unique_key")
+    files = {f"models/{name}.sql": text for name, text in {**MODELS, "orders": orders}.items()}
+
+    found, errors = read({"infold.yml": PROJECT, **files, "audits/orders_without_visit.sql": file})
+
+    assert [str(error) for error in errors] == []
+    assert found is not None
+    assert [one.name for one in found["orders"].model.audits] == [
+        "not_null(order_id, user_id)",
+        "amounts in Germany",
+        "no_gaps",
+        "orders_without_visit",
+    ]

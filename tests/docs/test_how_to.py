@@ -21,6 +21,7 @@ from infold.cli import cli
 GUIDES = (
     "add-a-source",
     "change-a-model",
+    "audit-tables",
     "schedule-runs",
     "investigate-a-wrong-number",
     "remove-a-bot",

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
+from infold.core.audits import AuditResult, AuditState, JudgedAudit
 from infold.core.clock import Clock
 from infold.core.definition import Definition
 from infold.core.environment import PRODUCTION, Environment
@@ -71,6 +72,7 @@ class MemoryLedger:
         self._forward_only: dict[str, ForwardOnly] = {}
         self._environments: dict[str, Environment] = {}
         self._belongs: tuple[str, str] | None = None
+        self._audits: list[JudgedAudit] = []
 
     # -- the lease
 
@@ -153,10 +155,45 @@ class MemoryLedger:
             model.quarantined.pop(key, None)
         model.quarantined.update((held.key, held) for held in outcome.quarantined)
         model.left_out = model.left_out if outcome.left_out is None else outcome.left_out
+        self._put_audits(outcome.model, outcome.audits, record.run, step)
         self._put_trace(outcome.trace)
 
-    def close_step(self, step: str, state: str, error: str | None = None) -> None:
+    def audits(self) -> Sequence[JudgedAudit]:
+        """What audits found."""
+        return tuple(
+            sorted(self._audits, key=lambda j: (j.result.model, j.result.stored, j.result.audit))
+        )
+
+    def record_audits(self, model: str, results: Sequence[AuditResult]) -> None:
+        """Record what audits found of stored rows."""
+        self._put_audits(model, results, "", "")
+
+    def _put_audits(self, model: str, results: Sequence[AuditResult], run: str, step: str) -> None:
+        for stored in {one.stored for one in results}:
+            own = [one for one in results if one.stored is stored]
+            self._audits = [
+                one
+                for one in self._audits
+                if one.result.model != model
+                or one.result.stored is not stored
+                or (
+                    one.result.state is AuditState.FAILED
+                    and not one.result.cells.overlaps(own[0].cells)
+                )
+            ]
+            now = self._clock.now()
+            self._audits += [JudgedAudit(one, now, run, step) for one in own]
+
+    def close_step(
+        self,
+        step: str,
+        state: str,
+        error: str | None = None,
+        audits: Sequence[AuditResult] = (),
+    ) -> None:
         """Mark an open step failed or forgotten."""
+        for model in {one.model for one in audits}:
+            self._put_audits(model, audits, self._steps[step].run, step)
         now = self._write()
         if self._open(step):
             self._steps[step] = replace(
@@ -402,6 +439,7 @@ class MemoryLedger:
             self._models.pop(key, None)
             self._traces.pop(key, None)
             self._entries.pop(key, None)
+            self._audits = [one for one in self._audits if one.result.model != key]
             for name in (table_name(key), FILES.format(table_name(key))):
                 self._locations.pop(name, None)
 
@@ -425,6 +463,7 @@ class MemoryLedger:
         self._traces.pop(model, None)
         self._forward_only.pop(model, None)
         self._locations.pop(table_name(model), None)
+        self._audits = [one for one in self._audits if one.result.model != model]
         if known is not None:
             known.cells, known.quarantined, known.left_out = {}, {}, None
             if step is None:

@@ -8,6 +8,7 @@ import pytest
 from tests.ledger.drawn import DAYS
 from tests.ledger.steps import change, do, kept_of, next_run, outcome
 
+from infold.core.audits import AuditResult, AuditState, Severity
 from infold.core.definition_text import digest_of
 from infold.core.environment import Environment, OwnTable
 from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
@@ -565,6 +566,36 @@ def test_manual_entries_outlive_what_they_are_about(ledger: Ledger) -> None:
     ledger.forget("sessions")
 
     assert [entry.owner for entry in ledger.entries("sessions")] == ["ann"]
+
+
+def test_failed_audits_stay_until_the_same_cells_are_judged(ledger: Ledger) -> None:
+    """
+    What audits found is kept with the step, done or failed. What passed is replaced by anything, a
+    failure by what is found of an overlapping stretch; stored rows are judged apart from steps.
+    """
+
+    def found(state: AuditState, cells: Interval, *, stored: bool = False) -> AuditResult:
+        return AuditResult(
+            "events", "few", Severity.ERROR, state, 1, "1 row", ("{}",), cells, "a", 3, stored
+        )
+
+    def kept() -> list[tuple[AuditResult, str]]:
+        return [(one.result, one.step) for one in ledger.audits()]
+
+    bad, good = found(AuditState.FAILED, ONE), found(AuditState.PASSED, TWO)
+    ledger.begin_step("r1", "r1-1", 1, "events", "build", {})
+    ledger.close_step("r1-1", "failed", "no", [bad])
+    do(ledger, replace(outcome(1, change(TWO, 1)), audits=(good,)))
+    assert sorted(kept(), key=str) == sorted([(bad, "r1-1"), (good, "r1-2")], key=str)
+
+    stored = found(AuditState.FAILED, EVER, stored=True)
+    ledger.record_audits("events", [stored])
+    again = found(AuditState.PASSED, ONE)
+    do(ledger, replace(outcome(2, change(ONE, 1)), audits=(again,)))
+    assert kept() == [(again, "r1-3"), (stored, "")]
+
+    ledger.forget("events")
+    assert kept() == []
 
 
 def test_definitions_are_kept_for_good(ledger: Ledger) -> None:

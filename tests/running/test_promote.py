@@ -17,6 +17,7 @@ from tests.running.promoted import MORE, OWN, QUERY, at, shop_in_production, wit
 from tests.running.standing_tables import day, drop, put
 
 from infold import api
+from infold.core.audits import AuditResult, AuditState, Severity
 from infold.core.interval import MIN, Interval, Ranges, show_instant
 from infold.core.project import Project
 from infold.core.record import Outcome
@@ -241,6 +242,20 @@ class TestRefused:
         changed(shop, Outcome(trace.model, 1, replace(trace, pending=pending), committed=False))
 
         assert "cells of it are still to be built" in refused(shop, "promote", "dev", "--yes")
+
+    def test_rows_that_fail_an_audit(self, shop: Project) -> None:
+        """An own table is not promoted while its rows fail an audit that is declared."""
+        audited = ("models/daily.sql", "incremental:", "audits: [not_null: day]\nincremental:")
+        with_environment(shop, QUERY, audited)
+        found = AuditResult(OWN["daily"], "not_null(day)", Severity.ERROR, AuditState.FAILED, 1)
+        book = api.ledger(shop)
+        book.record_audits(OWN["daily"], [replace(found, audit="gone", stored=True)])
+        book.record_audits(OWN["daily"], [replace(found, stored=True)])
+        book.close()
+
+        printed = refused(shop, "promote", "dev", "--yes")
+
+        assert "daily:  its rows fail the audit not_null(day)" in printed
 
     def test_own_tables_behind_each_other(self, shop: Project) -> None:
         """An own table that has not read the newest rows of another is behind it."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from infold.analysis.audits import in_order_for_audits
 from infold.analysis.bounds.cells import causes_of
 from infold.analysis.bounds.known_columns import InputBound
 from infold.analysis.cumulative_query import split_cumulative_query
@@ -114,7 +115,8 @@ def compile_models(
             except RecursionError:
                 work.errors.append(findings.too_deep(names[name].parsed.text.spot(0)))
     return CompiledModels(
-        tuple(work.nodes.values()), (*work.errors, *work.nondeterministic.unanswered())
+        in_order_for_audits(tuple(work.nodes.values())),
+        (*work.errors, *work.nondeterministic.unanswered()),
     )
 
 

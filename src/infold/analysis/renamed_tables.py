@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from infold.analysis.sql.table_aliases import has_alias
+from infold.core.audits import Audit
 from infold.core.model import Model
 from infold.core.project import Match, Node, Reference
 from infold.core.queries import GroupedQuery, SessionsQuery
@@ -61,7 +62,15 @@ def _model(model: Model, name: str, sql: str, names: Mapping[str, str]) -> Model
     if incremental is not None:
         bounds = (replace(one, input=names.get(one.input, one.input)) for one in incremental.bounds)
         incremental = replace(incremental, bounds=tuple(bounds))
-    return replace(model, name=name, sql=sql, incremental=incremental)
+    own = {**names, model.name: name}
+    audits = tuple(_audit(one, own) for one in model.audits)
+    return replace(model, name=name, sql=sql, incremental=incremental, audits=audits)
+
+
+def _audit(audit: Audit, names: Mapping[str, str]) -> Audit:
+    """An audit of other tables; its text stays, as the places of names in it are known."""
+    tables = (replace(one, name=names.get(one.name, one.name)) for one in audit.tables)
+    return replace(audit, to=names.get(audit.to, audit.to), tables=tuple(tables))
 
 
 def _sessions(query: SessionsQuery, names: Mapping[str, str]) -> SessionsQuery:

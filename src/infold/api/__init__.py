@@ -21,6 +21,7 @@ from infold.api.apart import (
     with_apart,
 )
 from infold.api.asked import chosen_models, refuse_unknown_allowed
+from infold.api.auditing import audit_models
 from infold.api.building import Building
 from infold.api.dropping import dropper
 from infold.api.opening import (
@@ -47,6 +48,7 @@ from infold.api.saved_plans import (
 from infold.api.spark_sessions import close, session
 from infold.api.states import states
 from infold.api.verifying import verify_models
+from infold.core.audits import AuditReport
 from infold.core.interval import Interval
 from infold.core.model import Apply, table_name
 from infold.core.plan import Observations, Plan, PlanOptions
@@ -85,6 +87,7 @@ __all__ = [
     "SilentProgress",
     "add_quarantine_entries",
     "as_run",
+    "audit",
     "backbuild",
     "by_applied",
     "close",
@@ -168,6 +171,7 @@ def make_plan(
 ) -> Plan:
     """The steps that a run would carry out."""
     from infold.planning import removals
+    from infold.planning.audit_notes import audit_notes
     from infold.planning.destructive import destroyed, loss_notes
     from infold.planning.plan_notes import unused_forward_only
     from infold.planning.protection import protection_warnings, unrecorded_table
@@ -184,6 +188,7 @@ def make_plan(
     lost = (*lost, *lost_by_beginning(project, observed, asked))
     notes = (*made.notes, *removals.removal_warnings(project, made), *unapplied_notes(project))
     notes = (*notes, *notes_apart(project, observed))
+    notes = (*notes, *audit_notes(project, made, observed.redefinitions))
     made = replace(
         made,
         notes=(*notes, *loss_notes(lost, planned=True), *unused_forward_only(observed, asked)),
@@ -298,6 +303,18 @@ def verify(
     """Compare every stored table with a full rebuild of it."""
     project = with_apart(project)
     return verify_models(project, chosen_models(project, select, ()), sample, progress)
+
+
+def audit(
+    project: Project,
+    *,
+    select: Sequence[str] = (),
+    as_of: int | None = None,
+    progress: Progress | None = None,
+) -> AuditReport:
+    """Judge all stored rows by the audits of their models, and record what is found."""
+    project = with_apart(project)
+    return audit_models(project, chosen_models(project, select, ()), as_of, progress)
 
 
 def status(project: Project, as_of: int | None = None) -> tuple[ModelStatus, ...]:

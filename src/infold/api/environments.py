@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from infold.api.auditing import audit_models
 from infold.api.dropping import dropper
 from infold.api.opening import lake, ledger, now, observer
 from infold.api.rows import show
 from infold.api.states import states
 from infold.api.verifying import verify_models
+from infold.core.audits import AuditReport
 from infold.core.environment import (
     APART,
     Environment,
@@ -154,6 +156,21 @@ def verify_environment(
     shown = ShownByName(progress or SilentProgress(), found.models)
     report = verify_models(found.project, keys, sample, shown)
     return with_model_names(report, found.models)
+
+
+def audit_environment(
+    declared: Project,
+    name: str,
+    select: Sequence[str] = (),
+    as_of: int | None = None,
+    progress: Progress | None = None,
+) -> AuditReport:
+    """Judge the tables that an environment has of its own by their audits."""
+    found = stored(declared, name)
+    wanted = select_models(found.declared, select)
+    keys = frozenset(key for model, key in found.own.items() if model in wanted)
+    shown = ShownByName(progress or SilentProgress(), found.models)
+    return with_model_names(audit_models(found.project, keys, as_of, shown), found.models)
 
 
 def environment_status(

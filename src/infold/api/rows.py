@@ -35,12 +35,14 @@ def show(
     note: Callable[[str], None] = lambda _: None,
 ) -> pa.Table:
     """
-    Rows of a model, a landed source, ``set_aside`` or a manifest table, without a JVM.
+    Rows of a model, a landed source, ``set_aside``, ``audit_failures`` or a manifest table, without
+    a JVM.
 
     A view is evaluated by Spark, and so is which rows sessions leave out where that takes more than
     columns; ``note`` is called before. ``where`` is a predicate of Spark SQL that compares columns
     with values; ``select`` picks models of a manifest table.
     """
+    from infold.inspecting.audits import audit_failure_rows
     from infold.inspecting.left_out import rows_left_out as left_out_of
     from infold.inspecting.manifest import manifest_table_of
     from infold.inspecting.show import select_rows, shown_rows
@@ -59,7 +61,8 @@ def show(
     manifest_table = manifest_table_of(table)
     if manifest_table is None:
         shown = published_lake(project)
-        return shown_rows(project, shown, table, columns, where, limit, evaluate, left)
+        beside = evaluate, left, lambda: audit_failure_rows(project, ledger(project))
+        return shown_rows(project, shown, table, columns, where, limit, *beside)
     return select_rows(manifest(project, manifest_table, select, where), columns, limit)
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from infold.core.plan import Observations, PlanOptions
 from infold.core.project import Project
 from infold.core.report import BuiltApart, ModelStatus
+from infold.inspecting.audits import audits_found
 from infold.inspecting.model_status import model_status
 from infold.planning.model_states import model_states
 from infold.planning.planner import plan as planned
@@ -28,10 +29,12 @@ def states(
         for node in project
     )
     refused, apart = seen.refused, _apart(project, looking, seen)
+    judged = audits_found(project, looking.ledger)
     return tuple(
         replace(
             entry,
             apart=apart.get(entry.model),
+            audits=tuple(one for one in judged if one.result.model == entry.model),
             refused=refused.get(entry.model),
             waits_for=refused_inputs(project, entry.model, refused),
         )

@@ -37,6 +37,7 @@ COMMANDS = {
     "teardown": "Drop all tables of a target, and its ledger.",
     "check": "Read the project and report all mistakes in it.",
     "verify": "Compare the tables with a full rebuild of them.",
+    "audit": "Judge stored rows by the audits of their models.",
 }
 """The commands and what each does, here so that ``--help`` need not import them."""
 

@@ -70,7 +70,8 @@ def command(
     **older: str | None,
 ) -> None:
     """
-    Print or export the rows of TABLE: a model, a landed source, `set_aside`, or a manifest table.
+    Print or export the rows of TABLE: a model, a landed source, a manifest table, `set_aside`, or
+    `audit_failures`, the rows that failed audits.
 
     Rows are read in-process, without a JVM; only a view needs Spark, and `set_aside` where sessions
     leave out rows of a view, or by an expression. With --env, these are the rows as that

@@ -277,6 +277,7 @@ KEYS: Mapping[str, Decides] = {
     "Model.renamed_from": Decides.METADATA,
     "Model.tags": Decides.METADATA,
     "Model.description": Decides.METADATA,
+    "Model.audits": Decides.METADATA,  # they judge rows, and change none
     "Model.sql_line": Decides.NOTHING,
     "Model.place": Decides.NOTHING,
     "Timeseries.event_time_column": Decides.CONTENT,

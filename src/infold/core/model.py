@@ -12,6 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from infold.core.audits import Audit
 from infold.core.formats import FORMATS, Format
 from infold.core.interval import DAY, HOUR, Granularity
 from infold.core.session_rules import Sessions
@@ -315,6 +316,7 @@ class Model:
     """Whether its changed definitions hold from some cell on; of tables ``incremental`` says it."""
     tags: tuple[str, ...] = ()
     description: str = ""
+    audits: tuple[Audit, ...] = ()
     sql_line: int = 1
     place: Place = field(default=Place("models"), compare=False)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from infold.core.audits import AuditResult, JudgedAudit
 from infold.core.definition import Definition
 from infold.core.environment import PRODUCTION, Environment
 from infold.core.files import FileCell, IngestedFile, ListedFile
@@ -67,8 +68,23 @@ class Ledger(SwapRecords, Protocol):
     def finish_step(self, step: str, outcome: Outcome) -> None:
         """The step is done: versions, changes, cells, trace and files move together."""
 
-    def close_step(self, step: str, state: str, error: str | None = None) -> None:
-        """Mark a step ``failed`` or ``forgotten``: nothing of it counts."""
+    def close_step(
+        self,
+        step: str,
+        state: str,
+        error: str | None = None,
+        audits: Sequence[AuditResult] = (),
+    ) -> None:
+        """
+        Mark a step ``failed`` or ``forgotten``: nothing of it counts. What its audits found is
+        kept.
+        """
+
+    def record_audits(self, model: str, results: Sequence[AuditResult]) -> None:
+        """Record what audits found of a model's stored rows; needs no lease."""
+
+    def audits(self) -> Sequence[JudgedAudit]:
+        """What audits found, of the rows that steps write and of stored rows, by model."""
 
     def step_models(self, steps: Iterable[str]) -> Mapping[str, str]:
         """The models of these steps, for those that are known in any state."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from infold.core.audits import AuditResult
 from infold.core.files import FilesOutcome
 from infold.core.interval import Interval
 from infold.core.trace import CellChange, CellState, Trace
@@ -59,6 +60,12 @@ class Receipt:
     files_removed: int = 0
     commits: int = 0
     seconds: float = 0.0
+    audits: int = 0
+    """How many audits were judged; most are judged while the rows are written."""
+    audits_failed: int = 0
+    """How many of them failed, of severity warn: the rows are written."""
+    audit_seconds: float = 0.0
+    """The time of the passes that audits have of their own."""
     set_aside_by: tuple[tuple[str, int], ...] = ()
     """Set-aside rows by reason."""
     set_aside_also: tuple[tuple[str, int], ...] = ()
@@ -139,6 +146,8 @@ class Outcome:
     """Of a version that replaced the table: what it left unchanged for readers of some columns."""
     cells: tuple[CellState, ...] | None = None
     """The same rows in other cells, if nothing else was done."""
+    audits: tuple[AuditResult, ...] = ()
+    """What the audits of the model found of the rows that were written."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from infold.core.audits import JudgedAudit
 from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.model import Kind
 from infold.core.plan import Plan, Step
@@ -267,6 +268,8 @@ class ModelStatus:
     """The refused models that it reads."""
     apart: BuiltApart | None = None
     """The table that is to replace it, where that is built apart."""
+    audits: tuple[JudgedAudit, ...] = ()
+    """What its audits found last."""
 
 
 @dataclass(frozen=True, slots=True)

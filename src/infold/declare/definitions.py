@@ -56,7 +56,8 @@ def _definition(project: Project, node: Node, views: Mapping[str, str]) -> Defin
 
 def without_text_and_place(model: Model) -> Model:
     """A model's declaration alone."""
-    return replace(model, sql="", sql_line=1, place=_MODEL_PLACE)
+    audits = tuple(replace(one, file="", line=1, sql_line=1) for one in model.audits)
+    return replace(model, sql="", sql_line=1, place=_MODEL_PLACE, audits=audits)
 
 
 def _source(project: Project, node: Node) -> Source | None:

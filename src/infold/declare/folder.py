@@ -13,12 +13,13 @@ from infold.messages import findings
 
 PROJECT_FILE = "infold.yml"
 MODELS = "models"
+AUDITS = "audits"
 SEEDS = "seeds"
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """infold.yml, models and seeds, read once; names are relative to the project."""
+    """infold.yml, models, audits and seeds, read once; names are relative to the project."""
 
     root: Path
     files: tuple[tuple[str, bytes], ...]
@@ -35,15 +36,18 @@ class Folder:
 
     def models(self) -> Iterator[tuple[str, bytes]]:
         """The files under models/ in the order of their names."""
-        return (
-            (name, content)
-            for name, content in self.files
-            if name != PROJECT_FILE and not name.startswith(f"{SEEDS}/")
-        )
+        return self._under(MODELS)
+
+    def audits(self) -> Iterator[tuple[str, bytes]]:
+        """The files under audits/ in the order of their names."""
+        return self._under(AUDITS)
 
     def seeds(self) -> Iterator[tuple[str, bytes]]:
         """The files under seeds/ in the order of their names."""
-        return ((name, content) for name, content in self.files if name.startswith(f"{SEEDS}/"))
+        return self._under(SEEDS)
+
+    def _under(self, folder: str) -> Iterator[tuple[str, bytes]]:
+        return (one for one in self.files if one[0].startswith(f"{folder}/"))
 
 
 def read_folder(root: Path) -> Folder:
@@ -62,6 +66,12 @@ def read_folder(root: Path) -> Folder:
         found += _read_files(root, models, (".sql", ".py"))
     except _UnreadableError as error:
         raise findings.no_models(folder=error.path, why=error.why) from error
+    audits = root / AUDITS
+    if audits.is_dir():
+        try:
+            found += _read_files(root, audits, (".sql",))
+        except _UnreadableError as error:
+            raise findings.no_models(folder=error.path, why=error.why) from error
     seeds = root / SEEDS
     try:
         if seeds.exists():

@@ -21,6 +21,7 @@ from infold.core.model import (
     Strategy,
     Timeseries,
 )
+from infold.declare.audits import read_audits
 from infold.declare.keys import Keys
 from infold.declare.misplaced_keys import ONLY_INCREMENTAL, misplaced_key_hint
 from infold.declare.sessions import read_sessions
@@ -43,9 +44,9 @@ KEYS = (
     "renamed_from",
     "tags",
     "description",
+    "audits",
 )
 LATER = (
-    "audits",
     "owner",
     "partitioned_by",
 )
@@ -75,7 +76,7 @@ LATER_MATERIALIZATIONS = ("incremental",)
 GRANULARITIES = ("hour", "day", "week", "month", "quarter", "year")
 LATER_GRANULARITIES = ("minute",)
 
-_ALWAYS = ("materialization", "tags", "description")
+_ALWAYS = ("materialization", "tags", "description", "audits")
 _STORED = (*_ALWAYS, "on_destructive_change", "renamed_from")
 _MEANT_FOR = {
     Materialization.VIEW: _ALWAYS,
@@ -161,6 +162,7 @@ def read_model(
         forward_only=keys.flag("forward_only", default=False),
         tags=keys.texts("tags"),
         description=keys.text("description") or "",
+        audits=read_audits(keys, name),
         place=Place(file),
     )
     _check_needs(keys, model)

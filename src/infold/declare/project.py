@@ -10,13 +10,16 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import PurePosixPath
 
+from infold.analysis.audits import check_audits
 from infold.analysis.compile import compile_models
 from infold.analysis.names.subject import Draft
 from infold.analysis.sql.parse import parse
 from infold.analysis.sql.run_interval import replace_run_interval
 from infold.analysis.sql.text import spot_in
+from infold.core.audits import Audit
 from infold.core.model import SET_ASIDE, UNPUBLISHED, Apply, Kind, Source, Target, table_name
 from infold.core.project import Node, Project
+from infold.declare.audits import read_audit_file, with_names_apart
 from infold.declare.folder import PROJECT_FILE, Folder
 from infold.declare.front_matter import split_front_matter
 from infold.declare.keys import NAME, Keys
@@ -108,14 +111,16 @@ def read_project(
     default = _read_targets(reading, keys)
     _read_models(reading, keys)
     _read_seeds(reading, keys)
+    _read_audits(reading)
     compiled = compile_models(reading.drafts, reading.sources, reading.broken, downgrade=downgrade)
     reading.errors.extend(compiled.errors)
+    nodes = check_audits(compiled.nodes, reading.sources, reading.errors)
     project = Project(
         name=name or "",
         root=folder.root,
         start=start,
         sources=reading.sources,
-        nodes=tuple(with_start_and_limit(node, start, limit) for node in compiled.nodes),
+        nodes=tuple(with_start_and_limit(node, start, limit) for node in nodes),
         target=reading.targets[default],
         targets=reading.targets,
     )
@@ -271,6 +276,24 @@ def _read_seeds(reading: _Reading, keys: Keys) -> None:
         if key not in names:
             at = section.key_at(key)
             reading.errors.append(findings.unknown_key(at, key, "the folder seeds/", sorted(names)))
+
+
+def _read_audits(reading: _Reading) -> None:
+    """The files in audits/, each into the model that it is about."""
+    models = {draft.model.name: draft.model for draft in reading.drafts}
+    found: dict[str, list[Audit]] = {}
+    for file, content in reading.folder.audits():
+        text = _decode(reading, file, content)
+        broken = reading.broken
+        read_audit = read_audit_file(file, text, models, broken, reading.errors) if text else None
+        if read_audit is not None:
+            found.setdefault(read_audit[0], []).append(read_audit[1])
+    for at, draft in enumerate(reading.drafts):
+        own = found.get(draft.model.name)
+        if own:
+            audits = with_names_apart((*draft.model.audits, *own), draft.model.name, reading.errors)
+            model = replace(draft.model, audits=audits)
+            reading.drafts[at] = replace(draft, model=model)
 
 
 def _read_draft(

@@ -36,6 +36,8 @@ def changed_project(folder: Folder, kept: Mapping[str, Any]) -> Project | None:
     files = {node.model.place.file: node for node in whole if not node.landed}
     if not changed or not changed <= files.keys() or _has_optional_columns(whole):
         return None
+    if any(one.tables or one.to for node in whole for one in node.model.audits):
+        return None  # an audit may read any model, and its file is none of a model
     models = {files[file].name for file in changed}
     affected = models | whole.downstream(models)
     needed = affected | whole.upstream(affected)

@@ -88,6 +88,7 @@ def _shared(production: Project, nodes: Iterable[Node]) -> Iterator[Node]:
     """The tables of production that some nodes read, with the views in between, in order."""
     needed = {name for node in nodes for name in node.reads}
     needed |= {entry.name for node in nodes for entry in node.stored_inputs}
+    needed |= {name for node in nodes for one in node.model.audits for name in one.reads(node.name)}
     for node in reversed(production.nodes):  # readers before what they read
         if node.name in needed and node.model.kind is Kind.VIEW:
             needed |= {*node.reads, *(entry.name for entry in node.stored_inputs)}

@@ -19,6 +19,7 @@ from infold.core.ports import Lake, Ledger
 from infold.core.promotion import Exchange
 from infold.core.swap import Swap, SwapKind, SwappedTable
 from infold.core.trace import Trace, net_changes
+from infold.inspecting.audits import audits_found
 from infold.inspecting.environments import Variant
 from infold.inspecting.exchanges import (
     exchanged_table,
@@ -47,7 +48,8 @@ def promotion(
     something.
     """
     environment = ledger.environments()[name]
-    if unfinished := [*_unfinished(found, environment, ledger, lake)]:
+    unfinished = [*_unfinished(found, environment, ledger, lake), *_failing(found, ledger)]
+    if unfinished:
         raise promote_errors.environment_unfinished(name, unfinished)
     if moved := [*_moved(found, environment, ledger)]:
         raise promote_errors.production_moved(name, moved)
@@ -127,6 +129,14 @@ def _unfinished(
         yield model, why
     if environment.built_at is None and not wrong:
         yield "last run", "it did not build all of it"
+
+
+def _failing(found: Variant, ledger: Ledger) -> Iterator[tuple[str, str]]:
+    """Own tables with rows that failed an audit of severity error when they were judged last."""
+    for judged in audits_found(found.project, ledger):
+        if judged.result.fails and judged.result.model in found.models:
+            model = found.models[judged.result.model]
+            yield model, f"its rows fail the audit {judged.result.audit}"
 
 
 def _moved(found: Variant, environment: Environment, ledger: Ledger) -> Iterator[tuple[str, str]]:

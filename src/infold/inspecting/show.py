@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from infold.core.model import SET_ASIDE, Kind, table_name
 from infold.core.ports import Lake
 from infold.core.project import Project
+from infold.inspecting.audits import AUDIT_FAILURES
 from infold.inspecting.left_out import set_aside_schema
 from infold.inspecting.manifest import TABLES
 from infold.messages import command_errors, errors
@@ -26,16 +27,24 @@ def shown_rows(
     limit: int | None,
     evaluate: Callable[[Project, str], pa.Table],
     left_out: Callable[[int | None], pa.Table | None],
+    audit_failures: Callable[[], pa.Table],
 ) -> pa.Table:
     """
     Rows of a stored table; of a view what ``evaluate`` makes of it.
 
     ``left_out`` are the rows that sessions leave out, at most so many: they are set aside, too.
+    ``audit_failures`` are the rows that failed audits.
     """
+    from infold.lake.filtered_rows import filtered_rows
+
     if table in {"set_aside", SET_ASIDE}:
         return _set_aside(project, lake, columns, where, limit, left_out)
+    if table == AUDIT_FAILURES and table not in project:
+        found = audit_failures()
+        found = found if where is None else filtered_rows(found, where)
+        return select_rows(found, columns, limit)
     if table not in project:
-        known = [*(node.name for node in project), "set_aside", *TABLES]
+        known = [*(node.name for node in project), "set_aside", AUDIT_FAILURES, *TABLES]
         raise with_unapplied(command_errors.unknown_table(table, known), project, table)
     if project[table].model.kind is Kind.VIEW:
         if where is not None:

@@ -15,6 +15,7 @@ from infold.core.interval import Interval, Ranges
 from infold.core.record import Outcome
 from infold.core.trace import CellChange, CellState, EarlierCells, Trace
 from infold.core.unchanged import Unchanged
+from infold.ledger.audits import put_audits
 from infold.ledger.database import Query
 
 
@@ -45,6 +46,7 @@ def apply_outcome(
         query.run("drop_cells", table_name=outcome.model)
         _add_cells(query, outcome.model, outcome.cells)
     _put_quarantined(query, outcome)
+    put_audits(query, outcome.model, outcome.audits, now=now, run=run, step=step)
     if outcome.left_out is not None:
         query.run("drop_left_out", model=outcome.model)
         query.run("add_left_out", model=outcome.model, rows=outcome.left_out)

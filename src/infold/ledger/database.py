@@ -23,7 +23,7 @@ from infold.core.trace import UNKNOWN
 from infold.ledger.generated_sql import SCHEMA, SQL
 from infold.messages import run_errors
 
-FORMAT = 9
+FORMAT = 10
 """The version of the tables. A ledger with a greater one was written by a newer program."""
 
 FORMAT_ROW = "infold.ledger"
@@ -249,7 +249,8 @@ def _upgrade(connection: sqlite3.Connection) -> None:
     manual entry excluded sessions or released them, and took no earlier entry back. Up to format 6
     no definition was kept: a run adopts those in the files for tables that they built. Up to format
     7 every reader of a replaced table was built again. Up to format 8 a changed definition held for
-    all cells of a table, there were no environments, and no table took the place of another.
+    all cells of a table, there were no environments, and no table took the place of another. Up to
+    format 9 there were no audits.
     """
     connection.execute("BEGIN IMMEDIATE")
     try:

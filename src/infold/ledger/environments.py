@@ -81,6 +81,7 @@ def erase(query: Query, key: str) -> None:
         "drop_file_cells",
         "erase_arrivals",
         "erase_entries",
+        "erase_audits",
     ):
         query.run(name, model=key)
     for name in (table_name(key), FILES.format(table_name(key))):

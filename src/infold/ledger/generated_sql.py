@@ -20,6 +20,12 @@ SCHEMA: tuple[str, ...] = (
         "WITHOUT ROWID"
     ),
     (
+        "CREATE TABLE audits ( model TEXT NOT NULL, audit TEXT NOT NULL, stored BOOLEAN NOT "
+        "NULL, range_start BIGINT NOT NULL, range_end BIGINT NOT NULL, state TEXT NOT NULL, "
+        "found TEXT NOT NULL, run TEXT NOT NULL, step TEXT NOT NULL, judged_at BIGINT NOT NULL, "
+        "PRIMARY KEY (model, audit, stored, range_start) ) WITHOUT ROWID"
+    ),
+    (
         "CREATE TABLE cells ( table_name TEXT NOT NULL, cell_start BIGINT NOT NULL, cell_end "
         "BIGINT NOT NULL, rows BIGINT NOT NULL, content BIGINT NOT NULL, last BIGINT, PRIMARY "
         "KEY (table_name, cell_start, cell_end) ) WITHOUT ROWID"
@@ -168,6 +174,11 @@ SQL: dict[str, str] = {
         "rows) VALUES (:model, :version, :cell_start, :cell_end, :received_from, :received_to, "
         ":rows)"
     ),
+    "add_audit": (
+        "INSERT INTO audits (model, audit, stored, range_start, range_end, state, found, run, "
+        "step, judged_at) VALUES (:model, :audit, :stored, :range_start, :range_end, :state, "
+        ":found, :run, :step, :judged_at)"
+    ),
     "add_cell": (
         "INSERT INTO cells (table_name, cell_start, cell_end, rows, content, last) VALUES "
         "(:table_name, :cell_start, :cell_end, :rows, :content, :last)"
@@ -287,6 +298,11 @@ SQL: dict[str, str] = {
         "arrivals.model = :model ORDER BY arrivals.version DESC, arrivals.cell_start DESC LIMIT "
         ":limit OFFSET 0"
     ),
+    "audits": (
+        "SELECT audits.model, audits.audit, audits.stored, audits.range_start, audits.range_end, "
+        "audits.state, audits.found, audits.run, audits.step, audits.judged_at FROM audits ORDER "
+        "BY audits.model, audits.stored, audits.audit"
+    ),
     "beat": (
         "UPDATE leases SET heartbeat_at=:new_heartbeat_at WHERE leases.name = :of_name AND "
         "leases.token = :of_token AND leases.run IS NOT NULL"
@@ -366,6 +382,10 @@ SQL: dict[str, str] = {
         "DELETE FROM ingests WHERE ingests.model = :model AND ingests.file = :file"
     ),
     "drop_ingests": "DELETE FROM ingests WHERE ingests.model = :model",
+    "drop_judged_audits": (
+        "DELETE FROM audits WHERE audits.model = :model AND audits.stored = :stored AND "
+        "(audits.state != 'failed' OR audits.range_start < :until AND audits.range_end > :since)"
+    ),
     "drop_kept_tables": "DELETE FROM kept_tables WHERE kept_tables.swap = :swap",
     "drop_left_out": "DELETE FROM left_out WHERE left_out.model = :model",
     "drop_location": "DELETE FROM locations WHERE locations.name = :name",
@@ -404,6 +424,7 @@ SQL: dict[str, str] = {
         "environments ORDER BY environments.name"
     ),
     "erase_arrivals": "DELETE FROM arrivals WHERE arrivals.model = :model",
+    "erase_audits": "DELETE FROM audits WHERE audits.model = :model",
     "erase_changes": "DELETE FROM changes WHERE changes.table_name = :table_name",
     "erase_entries": "DELETE FROM manual_entries WHERE manual_entries.model = :model",
     "erase_unchanged": "DELETE FROM unchanged WHERE unchanged.table_name = :table_name",
@@ -482,6 +503,7 @@ SQL: dict[str, str] = {
         "BY changes.version"
     ),
     "meta": "SELECT meta.value FROM meta WHERE meta.name = :name",
+    "move_audits": "UPDATE audits SET model=:new_key WHERE audits.model = :of_key",
     "move_cells": (
         "UPDATE cells SET table_name=:new_key WHERE cells.table_name = :of_key"
     ),

@@ -11,6 +11,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from infold.core.audits import JudgedAudit
 from infold.core.definition import Definition
 from infold.core.definition_text import definition_of_text
 from infold.core.environment import PRODUCTION, Environment
@@ -39,6 +40,7 @@ from infold.core.trace import (
 from infold.core.unchanged import Unchanged
 from infold.ledger import codec
 from infold.ledger.apply_swap import swaps
+from infold.ledger.audits import all_audits
 from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database
 from infold.ledger.environments import environments
 
@@ -265,6 +267,11 @@ class SqlLedgerReader:
             ManualEntry(number, of, None if held is None else bool(held), *rest)
             for number, of, held, *rest in rows
         )
+
+    def audits(self) -> Sequence[JudgedAudit]:
+        """What audits found of the rows that steps write, and of stored rows, by model."""
+        with self._database.read() as query:
+            return all_audits(query)
 
     def newest_entries(self) -> Mapping[str, int]:
         """The number of the newest manual entry of each model that has any."""

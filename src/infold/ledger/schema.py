@@ -316,6 +316,23 @@ swap_definitions = Table(
 )
 """Digests of all definitions that were applied before a swap, and after it; empty for none."""
 
+audits = Table(
+    "audits",
+    metadata,
+    _text("model", key=True),
+    _text("audit", key=True),
+    Column("stored", Boolean, primary_key=True, nullable=False),
+    _big("range_start", key=True),
+    _big("range_end"),
+    _text("state"),
+    _text("found"),
+    _text("run"),
+    _text("step"),
+    _big("judged_at"),
+    **CLUSTERED,
+)
+"""What audits found of the rows that steps write, and of stored rows; ``found`` is JSON."""
+
 left_out = Table("left_out", metadata, _text("model", key=True), _big("rows"), **CLUSTERED)
 
 locations = Table("locations", metadata, _text("name", key=True), _text("location"), **CLUSTERED)
@@ -356,5 +373,6 @@ MOVED = (
     file_cells,
     quarantined,
     left_out,
+    audits,
 )
 """What describes one table as it is now, by its key: it goes where the table goes."""

@@ -30,6 +30,7 @@ from sqlalchemy import (
 )
 
 from infold.ledger import schema as s
+from infold.ledger.audit_statements import audit_statements
 from infold.ledger.swap_statements import swap_statements
 
 RUNNING: ColumnElement[str] = literal_column("'running'")
@@ -55,6 +56,7 @@ def all_statements() -> dict[str, ClauseElement]:
         **_definitions(),
         **_environments(),
         **swap_statements(),
+        **audit_statements(),
         **_pruning(),
     }
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from infold.core.audits import AuditResult
 from infold.core.clock import Clock
 from infold.core.definition import Definition
 from infold.core.definition_text import definition_text
@@ -29,6 +30,7 @@ from infold.core.trace import Trace, merge_earlier
 from infold.ledger import codec
 from infold.ledger.apply_outcome import apply_outcome, drop_trace, put_trace_definitions
 from infold.ledger.apply_swap import apply_swap, forget_swap
+from infold.ledger.audits import put_audits
 from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database, Query
 from infold.ledger.environments import put_environment, remove_environment
 from infold.ledger.lease import NAME, Heartbeat, HeartbeatWatch, Holder, this_process
@@ -247,16 +249,25 @@ class SqlLedger(SqlLedgerReader):
             started = now if record is None else record[5]
             apply_outcome(query, outcome, step=step, run=run, started=started, now=now)
 
-    def close_step(self, step: str, state: str, error: str | None = None) -> None:
-        """Mark an open step ``failed`` or ``forgotten``."""
+    def close_step(
+        self,
+        step: str,
+        state: str,
+        error: str | None = None,
+        audits: Sequence[AuditResult] = (),
+    ) -> None:
+        """Mark an open step ``failed`` or ``forgotten``, with what its audits found."""
         with self._writing("close_step") as query:
-            query.run(
-                "close_step",
-                of_step=step,
-                new_state=state,
-                new_finished_at=self._clock.now(),
-                new_error=error,
-            )
+            now = self._clock.now()
+            ended = {"new_state": state, "new_finished_at": now, "new_error": error}
+            query.run("close_step", of_step=step, **ended)
+            for model in {one.model for one in audits}:
+                put_audits(query, model, audits, now=now, run=self._run, step=step)
+
+    def record_audits(self, model: str, results: Sequence[AuditResult]) -> None:
+        """Record what audits found of stored rows; needs no lease."""
+        with self._database.write("record_audits") as query:
+            put_audits(query, model, results, now=self._clock.now(), run="", step="")
 
     def set_owner(self, project: str, warehouse: str) -> None:
         """Be the ledger of this project, with its tables there, from now on."""
@@ -432,6 +443,7 @@ class SqlLedger(SqlLedgerReader):
             query.run("drop_cells", table_name=model)
             query.run("drop_all_quarantined", model=model)
             query.run("drop_left_out", model=model)
+            query.run("erase_audits", model=model)
             query.run("drop_location", name=table_name(model))
             if step is None:
                 query.run("drop_ingests", model=model)

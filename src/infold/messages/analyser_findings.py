@@ -56,7 +56,7 @@ not_determined = Finding(
     "true}}`.",
 )
 
-MISDEFINED = frozenset(
+MISDEFINED = {"bad-audit"} | frozenset(
     finding.slug
     for finding in (
         refused_by_spark,

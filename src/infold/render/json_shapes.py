@@ -27,6 +27,7 @@ from infold.core.report import (
 )
 from infold.core.trace import Pending
 from infold.render.apart import apart_json
+from infold.render.audits import audits_status_json
 from infold.render.definitions import definitions_json, destructive_json
 from infold.render.formatting import iso
 from infold.render.row_pairs import pair_rows
@@ -165,7 +166,7 @@ def receipt(value: Receipt) -> JsonObject:
     """A receipt: its counts by their names, and the two ratios."""
     counts = asdict(value)
     counts |= {name: dict(getattr(value, name)) for name in COUNTS}
-    counts["seconds"] = round(value.seconds, 3)
+    counts |= {name: round(getattr(value, name), 3) for name in ("seconds", "audit_seconds")}
     counts["read_per_arrived"], counts["scanned_per_arrived"] = (
         None if ratio is None else round(ratio, 4) for ratio in amplification(value)
     )
@@ -199,6 +200,7 @@ def status(
                 "next_due": _iso_or_none(entry.next_due),
                 "refused": entry.refused.record if entry.refused else None,
                 "waits_for": list(entry.waits_for),
+                "audits": audits_status_json(entry.audits),
                 **({"built_apart": apart_json(entry.apart)} if entry.apart else {}),
             }
             for entry in models

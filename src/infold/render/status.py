@@ -13,6 +13,7 @@ from infold.core.trace import Cause
 from infold.planning.definition_notes import unapplied_notes
 from infold.render import formatting
 from infold.render.apart import apart_text, waiting_notes
+from infold.render.audits import failed_lines
 from infold.render.state_messages import states_lines
 
 _MEANS = {
@@ -94,6 +95,7 @@ def _detail_lines(project: Project, entry: ModelStatus, gaps: Mapping[str, Range
     if entry.set_aside:
         what = "in no session" if entry.kind is Kind.SESSIONS else "set aside"
         facts.append(f"{formatting.count(entry.set_aside, 'row')} {what}: `infold show set_aside`")
+    facts += failed_lines(entry.audits)
     if entry.next_due is not None:
         facts.append(f"next due {show_instant(entry.next_due)}")
     if entry.waiting:
@@ -149,6 +151,8 @@ def _step_row(step: StepRecord) -> tuple[str, ...]:
             f"{formatting.count(receipt.cells_built, 'cell')}, {receipt.read:,} read, "
             f"{receipt.written:,} written"
         )
+        if receipt.audits_failed:
+            done += f", {formatting.count(receipt.audits_failed, 'audit')} failed (warn)"
     length = _length_text(step.started_at, step.finished_at)
     return (step.model, step.action, step.state, length, done)
 

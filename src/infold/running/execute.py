@@ -19,6 +19,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from infold.core.audits import audits_of
 from infold.core.definition import Definition, Redefinition
 from infold.core.interval import Ranges
 from infold.core.plan import Observations, Plan, PlanOptions, Step
@@ -360,7 +361,7 @@ class Runner:
                 outcome = engine.carry_out(step, step_id, prepared)
             except Exception as error:
                 if not committed_snapshot(self.lake, step.model, step_id):
-                    self.ledger.close_step(step_id, "failed", str(error))
+                    self.ledger.close_step(step_id, "failed", str(error), audits_of(error))
                     turn.release(None)
                 raise
             receipt = replace(outcome.receipt, seconds=time.monotonic() - started)

@@ -82,7 +82,7 @@ class RunProgress:
             tuple(self.plans),
             tuple(self.done),
             self.receipt,
-            (*self.notes, *self._held_back()),
+            (*self.notes, *self._held_back(), *self._audits_failed()),
             error="; ".join(failure.reason for failure in failures),
             model_states=tuple(
                 self._state_with_processed(entry, touched) for entry in self.model_states
@@ -101,6 +101,16 @@ class RunProgress:
         for entry in self.plans[-1].skipped if self.plans and self.done else ():
             if entry.why == HELD_BACK:
                 yield f"{entry.model}: {entry.why}"
+
+    def _audits_failed(self) -> Iterable[str]:
+        """Notes on models with rows that were written though audits of severity warn failed."""
+        failed: dict[str, int] = {}
+        for step, receipt in self.done:
+            failed[step.model] = failed.get(step.model, 0) + receipt.audits_failed
+        for model, number in failed.items():
+            if number:
+                audits = "1 audit" if number == 1 else f"{number:,} audits"
+                yield f"{model}: {audits} of severity warn failed: `infold show audit_failures`"
 
     def result_after_error(self, error: InfoldError) -> RunResult:
         """The result of the run after an error that belongs to no model."""

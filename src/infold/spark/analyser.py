@@ -30,6 +30,7 @@ from infold.messages import analyser_findings
 from infold.messages.errors import InfoldError, Spot
 from infold.running.run_progress import ends_run
 from infold.spark import analysed
+from infold.spark.audits.predicates import refuse_wrong
 from infold.spark.content import column, user_columns
 from infold.spark.reading import source_rows
 from infold.spark.step_context import Work
@@ -119,6 +120,15 @@ class DefinitionAnalyser:
             self.found[node.name] = wrong
         else:
             self.schemas[node.name] = schema
+            self._judge_audits(work, node, schema)
+
+    def _judge_audits(self, work: Work, node: Node, schema: T.StructType) -> None:
+        """Keep what is wrong with a model's audits; its readers are judged all the same."""
+        if node.model.audits:
+            try:
+                refuse_wrong(node.name, node.model.audits, empty_frame(work.spark, schema))
+            except InfoldError as error:
+                self.found[node.name] = error
 
     def _unlike_text(self, work: Work, node: Node, rows: DataFrame) -> Iterator[InfoldError]:
         """Where Spark's analysis differs from the analysis of the text."""

@@ -20,6 +20,7 @@ from infold.inspecting.as_built import Stretches
 from infold.messages import errors, run_errors
 from infold.spark import evolved_columns, rebucketed
 from infold.spark.analyser import DefinitionAnalyser, as_stored
+from infold.spark.audits.tables import with_audits
 from infold.spark.cumulative import fold, fold_versions
 from infold.spark.damaged_tables import damaged_table
 from infold.spark.events import build as events_build
@@ -115,6 +116,8 @@ class SparkEngine:
                 if not earlier and has_retyped_inputs(work, step):
                     return without_trace(step, prepared)
                 carry_out = _ACTIONS.get(step.action) or _KINDS[node.model.kind]
+                if node.model.audits:
+                    carry_out = with_audits(carry_out)
                 return self._compared(work, step, carry_out(work, step, prepared))
         except (PySparkException, Py4JError) as error:
             if known := failures.known_failure(error):

@@ -104,7 +104,7 @@ class Work:
             if (name, bound) not in made:
                 if bound is not None and cells is not None and name in frames:
                     rows = _during(frames[name], node.input(name), bound.times_read(cells))
-                    made[name, bound] = self._named(name, rows)
+                    made[name, bound] = self.named_view(name, rows)
                 else:
                     made[name, bound] = self._view(name, needed)
             parts += [node.model.sql[at : reference.start], made[name, bound]]
@@ -125,9 +125,11 @@ class Work:
 
     def _view(self, name: str, frames: Mapping[str, DataFrame]) -> str:
         frame = frames.get(name)
-        return self._named(name, self.sql(self.project[name], frames) if frame is None else frame)
+        return self.named_view(
+            name, self.sql(self.project[name], frames) if frame is None else frame
+        )
 
-    def _named(self, name: str, frame: DataFrame) -> str:
+    def named_view(self, name: str, frame: DataFrame) -> str:
         """The name of a new temporary view of a frame."""
         view = f"infold_view_{next(_view_numbers)}"
         self.views[view] = name

@@ -1,0 +1,283 @@
+"""
+The tables of a step that judge what is written to the step's own table, before the commit.
+
+Every kind of model writes through the few methods of ``port.Tables``. So what is about to be
+written is known here, whatever made it: rows that replace all, rows that are added, rows that take
+the place of others.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
+
+from infold.core.audits import Audit, AuditResult, AuditState, Severity, hull
+from infold.core.interval import Ranges
+from infold.core.model import Kind
+from infold.core.plan import Step
+from infold.core.ports import Prepared
+from infold.core.project import Node
+from infold.core.quoting import quoted
+from infold.core.record import Outcome
+from infold.spark.audits.findings import refuse_failed, result
+from infold.spark.audits.predicates import refuse_wrong
+from infold.spark.audits.row_pass import MARK, counting, guarded, judged
+from infold.spark.audits.table_pass import Judged, judge
+from infold.spark.content import column, range_predicate, user_columns
+from infold.spark.step_context import Work
+from infold.spark.tables.port import Layout, Stamp, Tables
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass
+class StepAudits:
+    """The audits of the model of one step, and what they found."""
+
+    work: Work
+    node: Node
+    step: Step
+    pending: bool = False
+    """Whether cells of the table are pending after the step."""
+    results: list[AuditResult] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def audits(self) -> tuple[Audit, ...]:
+        """All audits of the model."""
+        return self.node.model.audits
+
+    @contextmanager
+    def watch(
+        self, rows: DataFrame, kept: Callable[[], DataFrame] | None, *, observed: bool = True
+    ) -> Iterator[DataFrame]:
+        """
+        The rows to write in the block; what they fail is raised, and nothing is committed then.
+
+        ``kept`` gives the stored rows that stay. Unless ``observed``, the query that writes the
+        rows cannot be watched, and failures that are no errors are counted before.
+        """
+        refuse_wrong(self.node.name, self.audits, rows)
+        of_row = [one for one in self.audits if one.of_one_row]
+        others = [one for one in self.audits if not one.of_one_row]
+        warned = [one for one in of_row if one.severity is Severity.WARN]
+        found: list[AuditResult] = []
+        if others:
+            # Read for each audit, and to be written. At once and whole: whoever observes these rows
+            # sees the first query over them, and that of an audit may end before the last row.
+            rows = rows.localCheckpoint()
+            with self._timed():
+                found = self._of_more_rows(others, rows, kept)
+                if any(one.fails for one in found):
+                    found += judged(self.node.name, rows, of_row)
+            self._refuse(found)
+        if warned and not observed:
+            with self._timed():
+                found += judged(self.node.name, rows, warned)
+        counted = counting(rows, of_row if observed else ())
+        try:
+            yield guarded(counted.rows, of_row)
+        except (PySparkException, Py4JError) as error:
+            if MARK not in str(error):
+                raise
+            with self._timed():
+                found += judged(self.node.name, rows, of_row)
+            self._refuse(found)
+            raise
+        found += counted.results(self.node.name)
+        named = {one.audit for one in found}
+        found += [result(self.node.name, one) for one in of_row if one.name not in named]
+        self.results = self._with_cells(found)
+
+    def _refuse(self, found: Sequence[AuditResult]) -> None:
+        refuse_failed(self.node.name, self._with_cells(found))
+
+    def _with_cells(self, found: Sequence[AuditResult]) -> list[AuditResult]:
+        cells = hull(self.step.cells)
+        return [replace(one, cells=cells) for one in found]
+
+    def _of_more_rows(
+        self, audits: Sequence[Audit], rows: DataFrame, kept: Callable[[], DataFrame] | None
+    ) -> list[AuditResult]:
+        """What the audits find that look at more than one row."""
+        written = user_columns(rows)
+        stay = None if kept is None else user_columns(kept()).select(*map(column, written.columns))
+        on = Judged(self.node, written, stay, self._other, self.work.named_view, self._clock())
+        return [
+            result(self.node.name, one, waiting=True)
+            if one.waits and self.pending
+            else judge(one, on)
+            for one in audits
+        ]
+
+    def _clock(self) -> int:
+        """The clock of the run."""
+        [run] = self.work.ledger.runs(1, run=self.work.run)
+        return run.as_of
+
+    def _other(self, name: str) -> DataFrame | None:
+        """Another model's rows: at the version that the step reads, or else the newest."""
+        return newest_rows(self.work, name, self.step)
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds += time.monotonic() - started
+
+
+CarryOut = Callable[[Work, Step, Prepared], Outcome]
+
+
+def with_audits(carry_out: CarryOut) -> CarryOut:
+    """What carries out a step, with the audits of its model on what it writes."""
+
+    def audited(work: Work, step: Step, prepared: Prepared) -> Outcome:
+        found = StepAudits(work, work.project[step.model], step)
+        found.pending = step.trace is not None and bool(step.trace.pending)
+
+        def announced(outcome: Outcome) -> Outcome:
+            expected = prepared(outcome)
+            found.pending = bool(expected.trace.pending)
+            return expected
+
+        tables = AuditedTables(work.tables, found)
+        outcome = carry_out(replace(work, tables=tables), step, announced)
+        receipt = replace(
+            outcome.receipt,
+            audits=len(found.results),
+            audits_failed=sum(one.state is AuditState.FAILED for one in found.results),
+            audit_seconds=found.seconds,
+        )
+        return replace(outcome, audits=tuple(found.results), receipt=receipt)
+
+    return audited
+
+
+def newest_rows(work: Work, name: str, step: Step | None = None) -> DataFrame | None:
+    """
+    The rows of a model at the version that a step reads, or else the newest; None if not built.
+
+    A view is evaluated over such rows.
+    """
+    if name not in work.project:
+        return None
+    node = work.project[name]
+    if node.model.kind is not Kind.VIEW:
+        head = work.ledger.newest_versions().get(name)
+        if head is None or not work.tables.exists(name):
+            return None
+        read = step.inputs.get(name) if step is not None else None
+        return user_columns(work.frame(name, read[1] if read else head.number))
+    frames = {one.name: newest_rows(work, one.name, step) for one in node.stored_inputs}
+    known = {key: rows for key, rows in frames.items() if rows is not None}
+    return work.sql(node, known) if len(known) == len(frames) else None
+
+
+@dataclass(frozen=True)
+class AuditedTables:
+    """``port.Tables`` of one step; what is written to its own table is judged."""
+
+    inner: Tables
+    audits: StepAudits
+
+    def _own(self, table: str) -> bool:
+        return table == self.audits.node.name
+
+    def exists(self, table: str) -> bool:
+        """See ``port.Tables``."""
+        return self.inner.exists(table)
+
+    def read(self, table: str, snapshot: int | None = None) -> DataFrame:
+        """See ``port.Tables``."""
+        return self.inner.read(table, snapshot)
+
+    def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
+        """See ``port.Tables``."""
+        return self.inner.values(table, column, snapshot, limit)
+
+    def layout(self, table: str) -> Layout:
+        """See ``port.Tables``."""
+        return self.inner.layout(table)
+
+    def evolve(
+        self,
+        table: str,
+        names: Sequence[tuple[str, str]],
+        types: Sequence[tuple[Sequence[str], DataType]],
+        stamp: Stamp,
+    ) -> int:
+        """See ``port.Tables``; no row is written, so none is judged."""
+        return self.inner.evolve(table, names, types, stamp)
+
+    def create(self, table: str, rows: DataFrame, layout: Layout, stamp: Stamp) -> int:
+        """See ``port.Tables``: no stored row stays."""
+        if not self._own(table):
+            return self.inner.create(table, rows, layout, stamp)
+        with self.audits.watch(rows, None) as passed:
+            return self.inner.create(table, passed, layout, stamp)
+
+    def append(self, table: str, rows: DataFrame, stamp: Stamp) -> int:
+        """See ``port.Tables``: all stored rows stay."""
+        if not self._own(table):
+            return self.inner.append(table, rows, stamp)
+        with self.audits.watch(rows, lambda: self.inner.read(table)) as passed:
+            return self.inner.append(table, passed, stamp)
+
+    def merge(
+        self,
+        table: str,
+        *,
+        insert: DataFrame,
+        delete: DataFrame,
+        on: Sequence[str],
+        condition: str,
+        stamp: Stamp,
+    ) -> int:
+        """See ``port.Tables``: the stored rows stay that none of ``delete`` matches."""
+
+        def kept() -> DataFrame:
+            stored = self.inner.read(table)
+            keys = [(name, f"_on_{at}") for at, name in enumerate(on)]
+            gone = delete.select(*(column(name).alias(key) for name, key in keys))
+            same = (F.expr(quoted(name)) == F.col(key) for name, key in keys)
+            matched = reduce(Column.__and__, same) & F.expr(f"coalesce({condition}, false)")
+            return stored.join(gone, matched, "left_anti")
+
+        if not self._own(table):
+            return self.inner.merge(
+                table, insert=insert, delete=delete, on=on, condition=condition, stamp=stamp
+            )
+        with self.audits.watch(insert, kept, observed=False) as passed:
+            return self.inner.merge(
+                table, insert=passed, delete=delete, on=on, condition=condition, stamp=stamp
+            )
+
+    def replace(
+        self, table: str, *, column: str, ranges: Ranges, rows: DataFrame, stamp: Stamp
+    ) -> int:
+        """See ``port.Tables``: the stored rows of other cells stay."""
+
+        def kept() -> DataFrame:
+            stored = self.inner.read(table)
+            type_ = dict(stored.dtypes)[column]
+            inside = range_predicate(column, type_, ranges, exact=True)
+            return stored.where(f"NOT coalesce({inside}, false)")
+
+        if not self._own(table):
+            return self.inner.replace(table, column=column, ranges=ranges, rows=rows, stamp=stamp)
+        with self.audits.watch(rows, kept) as passed:
+            return self.inner.replace(table, column=column, ranges=ranges, rows=passed, stamp=stamp)

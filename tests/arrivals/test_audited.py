@@ -1,0 +1,108 @@
+"""
+Runs in which audits fail for what files bring: no row that fails is ever in a table, and once the
+audits let the rows pass every table equals the reference.
+
+Without Spark, as ``test_dry``: rows are judged where the dry engine commits them. The runner, the
+planner and the ledger are the program's own, and a run may die at any write point.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.arrivals.dry import DryPlay, Memory, _hash
+from tests.arrivals.programs import Program, programs
+from tests.arrivals.shape import Rows
+from tests.arrivals.shapes import SHAPES
+from tests.crash.scenario import living
+
+from infold.core.audits import AuditResult, AuditsFailed, AuditState, Severity
+from infold.core.interval import Interval
+from infold.core.model import table_name
+from infold.core.report import RunFailed, RunResult
+from infold.messages import audit_findings
+
+EXAMPLES = settings().max_examples // 5
+ONE_IN = 60
+"""One row in so many fails its audit."""
+
+
+def fails(table: str, row: Any) -> bool:
+    """Whether a row fails the audit of its table: by its content alone."""
+    return (_hash(row) + len(table)) % ONE_IN == 0
+
+
+@contextmanager
+def audited(models: Sequence[str]) -> Iterator[None]:
+    """The rows of some models are judged before they are committed."""
+    real, tables = Memory.commit, {table_name(model): model for model in models}
+
+    def commit(self: Memory, table: str, step: str, rows: Rows, columns: Sequence[str]) -> int:
+        bad = [row for row in rows if fails(table, row)] if table in tables else []
+        if bad:
+            model = tables[table]
+            found = AuditResult(model, "few", Severity.ERROR, AuditState.FAILED, len(bad))
+            error = audit_findings.audit_failed(model=model, found=[("few", "", "")], sample=[])
+            raise AuditsFailed.of(error, [found])
+        return real(self, table, step, rows, columns)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Memory, "commit", commit)
+        yield
+
+
+@pytest.mark.deep
+@settings(max_examples=EXAMPLES)
+@given(
+    program=programs(users=5, rounds=(2, 4)),
+    seed=st.integers(0, 2**20),
+    jobs=st.sampled_from([None, 3]),
+    shape=st.sampled_from(sorted(SHAPES)),
+)
+def test_no_row_that_fails_is_in_a_table(
+    shape: str, program: Program, seed: int, jobs: int | None
+) -> None:
+    """
+    Runs fail by random audits, some die at a write point besides; no committed table has a row that
+    fails. Without the audits a run builds the rest, and all tables equal the reference.
+    """
+    random = Random(seed)
+
+    class Audited(DryPlay):
+        """Runs with audits, perhaps dies, and then runs without."""
+
+        def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
+            chosen = [name for name in self.shape.tables if random.random() < 0.4]
+            seen = {name: len(kept.snapshots) for name, kept in self.memory.tables.items()}
+            dies = random.choice((0, 0, random.randint(1, 40)))
+            failed: dict[str, str] = {}
+            with audited(chosen), living(dies) as life:
+                try:
+                    super()._run(window, terms)
+                except RunFailed as end:
+                    failed = {one.model: one.error.slug for one in end.result.failures}
+            assert set(failed.values()) <= {"audit-failed"}
+            for name in chosen:
+                kept = self.memory.tables.get(table_name(name))
+                new = list(kept.snapshots.items()) if kept else []
+                for _, rows in new[seen.get(table_name(name), 0) :]:
+                    assert not any(fails(table_name(name), row) for row in rows)
+            if not life.dead:
+                book = self.ledger
+                known = {one.result.model for one in book.audits() if one.result.fails}
+                book.close()
+                assert failed.keys() <= known
+            self._complete = False
+            return super()._run(window, terms)
+
+    with tempfile.TemporaryDirectory(prefix="infold-dry-") as name:
+        folder = Path(name)
+        Audited(SHAPES[shape], folder, shape, folder, program.users, jobs=jobs).play(program)

@@ -1,0 +1,161 @@
+# ruff: noqa: E501 (one case is one row of a table)
+"""Each mistake in an audit is one error with its place; audits that are right are as declared."""
+
+from __future__ import annotations
+
+import pytest
+from tests.declare.shop import CLICKS, SHOP, project, read
+from tests.declare.test_mistakes import shown
+
+from infold.core.audits import AuditKind, Severity, Within
+
+AT = "models/clicks.sql"
+
+
+def with_audit(*audits: str) -> dict[str, str]:
+    """The project with these entries in `audits` of clicks, the first in line 4."""
+    lines = "".join(f"- {one}\n" for one in audits)
+    return {**SHOP, AT: CLICKS.replace("unique_key", f"audits:\n{lines}unique_key", 1)}.copy()
+
+
+MISTAKES = [
+    ("not_null: usr_id", "unknown-column models/clicks.sql:4 `` (user_id)"),
+    ("not_nul: user_id", "unknown-key models/clicks.sql:4 `not_nul` (not_null)"),
+    ("{}", "bad-audit models/clicks.sql:4 `{}`"),
+    ("not_null: []", "bad-audit models/clicks.sql:4 `not_null: []`"),
+    ("unique: {column: event_id}", "unknown-key models/clicks.sql:4 `column` (columns)"),
+    ("unique: {columns: event_id, within: day}", "bad-value models/clicks.sql:4 `day`"),
+    (
+        "accepted_values: {column: url, values: []}",
+        "bad-audit models/clicks.sql:4 `{column: url, values: []}`",
+    ),
+    ("accepted_range: {column: amount}", "bad-audit models/clicks.sql:4 `{column: amount}`"),
+    ("accepted_range: {column: amount, min: [1]}", "wrong-type models/clicks.sql:4 `[1]`"),
+    ("row_count: {min: many}", "wrong-type models/clicks.sql:4 `many`"),
+    ("freshness: {max_age: soon}", "bad-duration models/clicks.sql:4 `soon`"),
+    ("expression: amount >", "bad-sql models/clicks.sql:4 ``"),
+    ("expression: nothing > 0", "unknown-column models/clicks.sql:4 ``"),
+    ("expression: amount > 0) AND (1 = 1", "bad-audit models/clicks.sql:4 ``"),
+    ("expression: sum(amount) > 0", "bad-audit models/clicks.sql:4 ``"),
+    ("expression: event_ts < now()", "bad-audit models/clicks.sql:4 ``"),
+    ("expression: rand() < amount", "bad-audit models/clicks.sql:4 ``"),
+    ("relationship: {column: user_id, to: users}", "unknown-table models/clicks.sql:4 ``"),
+    ("relationship: {column: user_id, to: sessions}", "bad-audit models/clicks.sql:4 ``"),
+    ("relationship: {column: user_id, to: raw.countries}", "bad-audit models/clicks.sql:4 ``"),
+]
+
+
+@pytest.mark.parametrize(("audit", "wanted"), MISTAKES)
+def test_a_mistake_has_its_place(audit: str, wanted: str) -> None:
+    """A mistake in an audit is the only error of its project, with file and line."""
+    _, errors = read(with_audit(audit))
+
+    assert [shown(error)[: len(wanted)] for error in errors] == [wanted]
+
+
+QUERIES = [
+    ("---\nmodel: clicks\nsevere: warn\n---\nSELECT * FROM clicks", "unknown-key audits/a.sql:3"),
+    ("---\nseverity: warn\n---\nSELECT * FROM clicks", "missing-key audits/a.sql"),
+    (
+        "---\nmodel: clics\n---\nSELECT * FROM clicks",
+        "unknown-table audits/a.sql:2 `clics` (clicks)",
+    ),
+    ("---\nmodel: clicks\n---\nSELECT * FRO clicks", "bad-sql audits/a.sql:4"),
+    ("---\nmodel: clicks\n---\nSELECT nope FROM clicks", "unknown-column audits/a.sql:4 `nope`"),
+    ("---\nmodel: sessions\n---\nSELECT 1 AS one FROM clicks", "bad-audit audits/a.sql:4"),
+    (
+        "---\nmodel: clicks\n---\nSELECT 1 AS a FROM clicks WHERE event_ts > now()",
+        "bad-audit audits/a.sql:4 `now",
+    ),
+    ("---\nmodel: clicks\n---\nSELECT 1 AS a FROM clicks, daily", "bad-audit audits/a.sql:2"),
+]
+
+
+@pytest.mark.parametrize(("text", "wanted"), QUERIES)
+def test_a_mistake_in_a_file_has_its_place(text: str, wanted: str) -> None:
+    """A mistake in a file of audits/ is the only error, with its place in that file."""
+    _, errors = read({**SHOP, "audits/a.sql": text})
+
+    assert [shown(error)[: len(wanted)] for error in errors] == [wanted]
+
+
+def test_two_audits_of_one_name() -> None:
+    """Two audits of one model cannot have the same name, wherever they are declared."""
+    files = with_audit("{not_null: url, name: A}")
+    _, errors = read({**files, "audits/a.sql": "---\nmodel: clicks\n---\nSELECT * FROM clicks"})
+
+    assert [error.slug for error in errors] == ["duplicate-name"]
+
+
+BY_ROW = {
+    "SELECT * FROM clicks WHERE amount < 0": True,
+    "SELECT user_id FROM clicks GROUP BY user_id": False,
+    "SELECT DISTINCT user_id FROM clicks": False,
+    "SELECT count(*) AS n FROM clicks": False,
+    "SELECT row_number() OVER (ORDER BY event_id) AS n FROM clicks": False,
+    "SELECT a.url FROM clicks a JOIN clicks b ON a.event_id = b.event_id": False,
+    "SELECT * FROM clicks WHERE amount > (SELECT avg(amount) FROM clicks)": False,
+    "SELECT * FROM (SELECT * FROM clicks)": False,
+    "WITH c AS (SELECT * FROM clicks) SELECT * FROM c": False,
+    "SELECT * FROM clicks LIMIT 3": False,
+}
+
+
+@pytest.mark.parametrize("sql", BY_ROW)
+def test_a_query_is_judged_on_written_rows_only_if_each_row_is_alone(sql: str) -> None:
+    """A SELECT whose bad rows depend on other rows of the model is judged on the whole table."""
+    found = project({**SHOP, "audits/a.sql": f"---\nmodel: clicks\n---\n{sql}"})
+
+    [audit] = found["clicks"].model.audits
+    assert audit.by_row is BY_ROW[sql]
+
+
+@pytest.mark.parametrize(
+    ("join", "by_row"),
+    [
+        ("JOIN", True),
+        ("LEFT JOIN", True),
+        ("RIGHT JOIN", False),
+        ("FULL JOIN", False),
+        ("LEFT ANTI JOIN", True),
+    ],
+)
+def test_joins_that_keep_rows_apart(join: str, by_row: bool) -> None:
+    """Joins that give rows without a row of the model are judged on the whole table."""
+    sql = f"SELECT d.day FROM daily d {join} clicks c ON cast(c.event_ts AS date) = d.day"
+    found = project({**SHOP, "audits/a.sql": f"---\nmodel: daily\n---\n{sql}"})
+
+    assert found["daily"].model.audits[0].by_row is by_row
+
+
+def test_audits_as_declared() -> None:
+    """Names, severities, defaults and literals are as they were written."""
+    found = project(
+        with_audit(
+            "not_null: [USER_ID]",
+            "{accepted_values: {column: url, values: ['it''s', 3, 2024-01-01, true]}, severity: warn}",
+            "row_count: {min: 1}",
+            "freshness: {max_age: 1 day}",
+            "no_gaps",
+        )
+    )
+
+    first, values, rows, fresh, gaps = found["clicks"].model.audits
+    assert (first.name, first.columns) == ("not_null(USER_ID)", ("user_id",))
+    assert values.values == (r"'it\'s'", "3", "'2024-01-01'", "true")
+    assert (values.severity, rows.within) == (Severity.WARN, Within.CELL)
+    assert (fresh.columns, gaps.kind) == (("event_ts",), AuditKind.NO_GAPS)
+
+
+def test_a_table_that_an_audit_reads_comes_first() -> None:
+    """The models are in an order in which tables that audits read come before their readers."""
+    other = "---\nmaterialization: table\n---\nSELECT user_id FROM clicks"
+    audited = SHOP["models/daily.sql"].replace(
+        "incremental",
+        "audits: [{relationship: {column: day, to: zoo, to_column: user_id}}]\nincremental",
+    )
+    found = project({**SHOP, "models/daily.sql": audited, "models/zoo.sql": other})
+
+    names = [node.name for node in found]
+    assert names.index("zoo") < names.index("daily")
+    assert found["daily"].fingerprint == project()["daily"].fingerprint
