@@ -26,10 +26,7 @@ class Drift(StrEnum):
     ERROR = "error"
     SET_ASIDE = "set_aside"
     EVOLVE = "evolve"
-    """
-    As ``error``; but files may have more columns than are declared. They wait in the files until
-    they are declared.
-    """
+    """As ``error``, but columns that are not declared wait in the files until they are."""
 
 
 ON_UNREADABLE = (Drift.ERROR, Drift.SET_ASIDE)
