@@ -32,6 +32,12 @@ materialization: cumulative_aggregate
 ---
 SELECT who, sum(amount) AS amount FROM events GROUP BY who"""
 WHOLE = "---\nmaterialization: table\n---\nSELECT max(n) AS most FROM visits"
+VERSIONS = """---
+materialization: scd_type_2
+unique_key: [who]
+scd_type_2: {updated_at: ts}
+---
+SELECT who, ts, id FROM events"""
 NO_AMOUNT = DAILY.replace(", sum(amount) AS amount", "")
 
 
@@ -40,7 +46,7 @@ class Guarded(Shop):
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
-        self.models(events=EVENTS, visits=VISITS, sums=SUMS, whole=WHOLE)
+        self.models(events=EVENTS, visits=VISITS, sums=SUMS, whole=WHOLE, versions=VERSIONS)
 
     def state(self) -> Mapping[str, object]:
         """What is applied, every table's version and where its metadata is."""
@@ -73,7 +79,7 @@ class Guarded(Shop):
         """Every table equals a rebuild by the applied definitions."""
         report = api.verify(self.project())
         assert [verdict.model for verdict in report.models if not verdict.equal] == []
-        assert len(report.models) == 7
+        assert len(report.models) == 8
 
 
 def test_a_destructive_change_is_refused_before_anything_is_written_and_production_stays_whole(
