@@ -29,6 +29,7 @@ LISTS = (
     "findings",
     "refusals",
     "analyser_findings",
+    "unit_test_errors",
 )
 SPOT = Spot("models/daily.sql", 3, 8, "SELECT day FROM events", 3)
 
