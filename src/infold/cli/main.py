@@ -84,8 +84,8 @@ class Commands(click.Group):
     name="infold",
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 done or nothing to do, 1 a step or a test failed, 2 the project or the command is "
-    "wrong, 3 refused, 4 verify found a difference, 5 diff did.",
+    epilog="Exit codes: 0 done or nothing to do, 1 a step or a test failed, 2 the project or the "
+    "command is wrong, 3 refused, 4 verify found a difference, 5 diff did.",
 )
 @click.option(
     "-C",

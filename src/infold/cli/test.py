@@ -22,6 +22,7 @@ from infold.messages.errors import ExitCode
     help="Try N random orders and cuts of each test; 1 by default.",
 )
 @click.option("--seed", type=int, default=0, metavar="N", help="What random orders are drawn by.")
+@click.option("--coverage", is_flag=True, help="Also list what no test looks at.")
 @click.option(
     "--junit",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -47,6 +48,7 @@ def command(
     no_shuffle: bool,
     shuffles: int,
     seed: int,
+    coverage: bool,
     junit: Path | None,
     new: str | None,
     start: str | None,
@@ -78,6 +80,7 @@ def command(
         tests,
         seed=seed,
         shuffles=0 if no_shuffle else shuffles,
+        coverage=coverage,
         done=lambda result: None if as_json else click.echo(render.result_line(result)),
     )
     if junit is not None:

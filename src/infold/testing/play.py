@@ -40,6 +40,15 @@ class _Ran:
     clock: int
 
 
+@dataclass(frozen=True)
+class Played:
+    """A test whose arrivals were all run, and what the last came to."""
+
+    test: UnitTest
+    chain: tuple[Any, ...]
+    ran: _Ran
+
+
 @dataclass
 class Player:
     """Plays tests in a scratch. ``shuffles`` is how many random orders each is tried in."""
@@ -48,6 +57,7 @@ class Player:
     tables: Tables
     seed: int
     shuffles: int = 1
+    played: list[Played] = field(default_factory=list)
     _known: dict[Any, _Ran | InfoldError] = field(default_factory=dict)
     _rows: dict[tuple[Any, str], list[Row]] = field(default_factory=dict)
 
@@ -70,6 +80,7 @@ class Player:
             if failures:
                 return TestResult(test, tuple(failures))
         assert ran is not None
+        self.played.append(Played(test, chain, ran))
         found = tuple(self._variants(test, of, chain, ran))
         return TestResult(test, tuple(f for _, f in found if f is not None), shuffles=len(found))
 
@@ -93,6 +104,12 @@ class Player:
         return chain, self._known[chain]
 
     # -- what is expected
+
+    def rows_at_end(self, played: Played, model: str) -> list[Row]:
+        """The rows of a model at the end of a test that makes it."""
+        if model not in played.ran.of:
+            return []
+        return self._rows_of(played.chain, played.ran, model)
 
     def _unmet(
         self, chain: tuple[Any, ...], ran: _Ran, after: str, expected: Sequence[Expectation]

@@ -44,8 +44,8 @@ class Tables:
         }
         return Tables(sources, models)
 
-    def given(self, name: str) -> Mapping[str, str]:
-        """The columns of a source or model whose rows are given."""
+    def columns(self, name: str) -> Mapping[str, str]:
+        """The columns of a source or a model."""
         return self.sources[name] if name in self.sources else self.models[name]
 
 

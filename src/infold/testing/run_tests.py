@@ -17,6 +17,7 @@ from infold.messages import unit_test_errors
 from infold.messages.errors import InfoldError, InfoldErrors
 from infold.spark.analyser import as_stored
 from infold.spark.reading import source_rows
+from infold.testing.coverage import untested
 from infold.testing.play import Player
 from infold.testing.project import Tables, needed_models
 from infold.testing.scratch import Scratch
@@ -71,6 +72,7 @@ def run_tests(
     *,
     seed: int = 0,
     shuffles: int = 1,
+    coverage: bool = False,
     done: Callable[[TestResult], None] = lambda _: None,
 ) -> TestReport:
     """
@@ -101,8 +103,15 @@ def run_tests(
                 result = player.play(by_name[test.name])
             results.append(replace(result, seconds=time.monotonic() - begun))
             done(results[-1])
-        spent = time.monotonic() - started
-        return TestReport(tuple(results), seed, spent, scratch.runs)
+        left = untested(project, player, tests) if coverage else None
+        return TestReport(
+            tuple(results),
+            seed,
+            time.monotonic() - started,
+            scratch.runs,
+            left,
+            sum(not node.landed for node in project),
+        )
 
 
 def _wrong(

@@ -135,20 +135,20 @@ class Values:
         return found.with_clocks(self._default_clock(found))
 
     def _delivery(self, each: Delivery) -> Delivery:
-        if not self.tables.given(each.of):
+        if not self.tables.columns(each.of):
             self.errors.append(unit_test_errors.no_columns(each.at, name=each.of))
             return each
         rows = self._rows(each.of, each.written, expected=False)
         source = self.project.sources.get(each.of)
         absent = {
             column: None
-            for column in self.tables.given(each.of)
+            for column in self.tables.columns(each.of)
             if source is None or not any(c.name == column and c.optional for c in source.columns)
         }
         return replace(each, rows=tuple({**absent, **row} for row in rows))
 
     def _rows(self, name: str, written: WrittenTable, *, expected: bool) -> tuple[Row, ...]:
-        columns = self.tables.models.get(name, {}) if expected else self.tables.given(name)
+        columns = self.tables.models.get(name, {}) if expected else self.tables.columns(name)
         names = []
         for cell in written.columns:
             spelled = _spelled(cell.text, list(columns))
