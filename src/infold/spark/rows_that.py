@@ -7,7 +7,7 @@ from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -26,10 +26,9 @@ def conditions_met(
     ``columns`` have types as Spark SQL writes them; ``rows`` have values as ``typed_text`` has.
     """
     ddl = ", ".join(f"{quoted(name)} {of}" for name, of in columns.items())
-    schema = T.StructType.fromDDL(ddl)
-    frame = spark.createDataFrame(
-        [tuple(row.get(name) for name in columns) for row in rows], schema
-    )
+    values: Any = [tuple(row.get(name) for name in columns) for row in rows]
+    make: Any = spark.createDataFrame  # its annotations know no list of tuples
+    frame: DataFrame = make(values, T.StructType.fromDDL(ddl))
     found: list[bool | None] = []
     for condition in conditions:
         try:

@@ -31,10 +31,10 @@ MOST_ROWS = 200
 
 @dataclass
 class _Masks:
-    """Other values for those of some columns: one value has one mask wherever it is."""
+    """Other values for those of some columns: a value has one mask in whichever of them it is."""
 
     columns: frozenset[str]
-    known: dict[tuple[str, Any], str] = field(default_factory=dict)
+    known: dict[str, str] = field(default_factory=dict)
     masked: set[str] = field(default_factory=set)
 
     def row(self, row: Row) -> Row:
@@ -45,17 +45,15 @@ class _Masks:
         if name.lower() not in self.columns or not isinstance(value, str):
             return value
         self.masked.add(name.lower())
-        return self.known.setdefault((name.lower(), value), f"{name}_{self._number(name)}")
-
-    def _number(self, name: str) -> int:
-        return 1 + sum(column == name.lower() for column, _ in self.known)
+        number = 1 + sum(mask.rpartition("_")[0] == name for mask in self.known.values())
+        return self.known.setdefault(value, f"{name}_{number}")
 
 
 def write_test(
     project: Project, model: str, start: str, mask: Sequence[str] = ()
 ) -> tuple[Path, str]:
     """
-    Add a test of a session, or of a cell, to ``tests/MODEL.md``; that file, and the test's name.
+    Add a test of a session or a cell to ``tests/MODEL_from_rows.md``; the file, and its name.
 
     Raises ``unit_test_errors`` where there are no rows, or too many.
     """
@@ -74,7 +72,7 @@ def write_test(
     for column in mask:
         if column.lower() not in masks.masked:
             raise unit_test_errors.not_masked(column=column, known=sorted(shown_columns))
-    path = project.root / FOLDER / f"{table_name(model)}.md"
+    path = project.root / FOLDER / f"{table_name(model)}_from_rows.md"
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     name = _new_name(found.name if not sessions or not mask else f"A session of {model}", before)
     path.parent.mkdir(exist_ok=True)
