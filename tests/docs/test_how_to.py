@@ -25,6 +25,7 @@ GUIDES = (
     "investigate-a-wrong-number",
     "remove-a-bot",
     "backfill",
+    "test-models",
     "recover",
     "upgrade",
 )

@@ -33,7 +33,7 @@ from infold.messages.errors import ExitCode
 @click.option(
     "--from",
     "start",
-    metavar="SESSION_ID|CELL",
+    metavar="ID_OR_CELL",
     help="With --new: the session, or the cell, whose rows the test shows.",
 )
 @click.option(

@@ -158,7 +158,7 @@ too_many_rows = Message(
 )
 
 not_masked = Message(
-    "unknown-columns",
-    "--mask names no column of text of what the test shows: {column}",
+    "unknown-column",
+    "nothing that the test shows has a column of text {column}",
     {"columns": Near("{column}")},
 )
