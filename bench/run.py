@@ -29,6 +29,7 @@ from bench import (
     processes,
     replay,
     session_kinds,
+    unit_tests,
     versus_sqlmesh,
 )
 from bench.measure import Line, Size, as_dict, machine, table
@@ -57,6 +58,7 @@ CASES: dict[str, Case] = {
     "r": changed_definitions.plan_of_a_change,
     "s": changed_definitions.column_in_a_chain,
     "t": changed_definitions.other_gap,
+    "v": unit_tests.fifty_tests,
 }
 
 HERE = Path(__file__).parent

@@ -15,7 +15,9 @@ from infold.testing.project import needed_models
 _ALONE = "Spark cannot evaluate it alone"
 
 
-def untested(project: Project, player: Player, tests: Sequence[UnitTest]) -> tuple[Untested, ...]:
+def untested(
+    project: Project, players: Sequence[Player], tests: Sequence[UnitTest]
+) -> tuple[Untested, ...]:
     """
     All of it, in the order of the models.
 
@@ -32,20 +34,20 @@ def untested(project: Project, player: Player, tests: Sequence[UnitTest]) -> tup
             found.append(Untested(node.name, Spot(place.file, place.line)))
         every = branches(node)
         for table in dict.fromkeys(branch.table for branch in every):
-            found += _of_table(player, [b for b in every if b.table == table], table)
+            found += _of_table(players, [b for b in every if b.table == table], table)
     return tuple(found)
 
 
-def _of_table(player: Player, some: Sequence[Branch], table: str) -> list[Untested]:
+def _of_table(players: Sequence[Player], some: Sequence[Branch], table: str) -> list[Untested]:
     """The branches of a model that no row of a table goes through."""
     if not table:
         return [Untested(b.model, b.at, b.label, b.unknown) for b in some]
-    rows = _rows_read(player, some[0].model, table)
+    rows = _rows_read(players, some[0].model, table)
     if not rows:
         return [Untested(b.model, b.at, b.label) for b in some]
-    columns = player.tables.columns(table)
+    columns = players[0].tables.columns(table)
     conditions = [branch.condition for branch in some]
-    met = conditions_met(player.scratch.spark, columns, rows, conditions)
+    met = conditions_met(players[0].scratch.spark, columns, rows, conditions)
     return [
         Untested(b.model, b.at, b.label, _ALONE if goes is None else "")
         for b, goes in zip(some, met, strict=True)
@@ -53,10 +55,10 @@ def _of_table(player: Player, some: Sequence[Branch], table: str) -> list[Untest
     ]
 
 
-def _rows_read(player: Player, model: str, table: str) -> list[Row]:
+def _rows_read(players: Sequence[Player], model: str, table: str) -> list[Row]:
     """The rows of a table that a model has read in any test that makes the model."""
     found: list[Row] = []
-    for played in player.played:
+    for player, played in ((one, each) for one in players for each in one.played):
         test = played.test
         needed = needed_models(player.scratch.base, test.models, test.given)
         if model not in needed or model in test.given:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
@@ -16,12 +15,14 @@ from infold.declare.unit_tests import PATTERN, read_tests
 from infold.messages import unit_test_errors
 from infold.messages.errors import InfoldError, InfoldErrors
 from infold.spark.analyser import as_stored
+from infold.spark.jvm.session_settings import Size
 from infold.spark.reading import source_rows
 from infold.testing.coverage import untested
 from infold.testing.play import Player
 from infold.testing.project import Tables, needed_models
 from infold.testing.scratch import Scratch
 from infold.testing.typed import Names, Values
+from infold.testing.workers import workers
 
 
 def read_project_tests(project: Project, terms: Sequence[str] = ()) -> tuple[UnitTest, ...]:
@@ -82,36 +83,40 @@ def run_tests(
     """
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="infold-test-", ignore_cleanup_errors=True) as folder:
-        scratch = Scratch(Path(folder).resolve(), project)
+        size: Size = "large" if len(tests) >= MANY else "small"
+        scratch = Scratch(Path(folder).resolve() / "0", project, size=size)
         tables, wrong = _analysed(scratch, tests)
         values = Values(project, tables)
         right = [values.test(test) for test in tests if not _wrong(project, test, wrong)]
         if values.errors:
             raise InfoldErrors(_in_order(values.errors))
-        player = Player(scratch, tables, seed, shuffles)
-        by_name = {test.name: test for test in right}
-        results = []
-        for test in tests:
-            begun = time.monotonic()
-            if errors := _wrong(project, test, wrong):
-                failures = tuple(
-                    Failure(model, "its analysis", test.at, error=error)
-                    for model, error in errors.items()
-                )
-                result = TestResult(test, failures)
-            else:
-                result = player.play(by_name[test.name])
-            results.append(replace(result, seconds=time.monotonic() - begun))
-            done(results[-1])
-        left = untested(project, player, tests) if coverage else None
+        found = [_failed(test, _wrong(project, test, wrong)) for test in tests]
+        results = {result.test.name: result for result in found if result.failures}
+        for result in results.values():
+            done(result)
+        at_work = workers(Player(scratch, tables, seed, shuffles), right, done)
+        results |= at_work.play(right)
+        left = untested(project, at_work.players, tests) if coverage else None
         return TestReport(
-            tuple(results),
+            tuple(results[test.name] for test in tests),
             seed,
             time.monotonic() - started,
-            scratch.runs,
+            sum(player.scratch.runs for player in at_work.players),
             left,
             sum(not node.landed for node in project),
         )
+
+
+MANY = 5
+"""From so many tests on, the compiler that takes its time pays."""
+
+
+def _failed(test: UnitTest, errors: Mapping[str, InfoldError]) -> TestResult:
+    """A test that is not run, as models that it needs are wrong."""
+    failures = (
+        Failure(model, "its analysis", test.at, error=error) for model, error in errors.items()
+    )
+    return TestResult(test, tuple(failures))
 
 
 def _wrong(

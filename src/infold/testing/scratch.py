@@ -35,6 +35,7 @@ from infold.render.plan import plan_strip
 from infold.running.observe import Observer
 from infold.running.request import Request
 from infold.spark.engine import SparkEngine
+from infold.spark.jvm.session_settings import Size
 from infold.spark.storages import storage_of
 
 LANDING = "landing"
@@ -82,6 +83,8 @@ class Scratch:
     base: Project
     types: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
     """The columns of all models that are right, which Spark's analyser has found."""
+    size: Size = "small"
+    """What the JVM is started for, if none runs yet; each run has the settings of a small one."""
     runs: int = 0
     _ledgers: int = 0
 
@@ -117,17 +120,19 @@ class Scratch:
     @cached_property
     def spark(self) -> Any:
         """The Spark session; its JVM's log and spilled rows are where they outlive the scratch."""
-        from infold.spark.jvm.spark_session import start
+        from infold.spark.jvm.spark_session import start, tune
 
         here = self.analysed
         here.warehouse.mkdir(parents=True, exist_ok=True)
-        return start(
+        session = start(
             here.warehouse,
             here.catalog_db,
-            size="small",
+            size=self.size,
             extra=dict(here.target.spark),
             storage=here.target.storage,
         )
+        tune(session, "small")
+        return session
 
     def engine(self, project: Project, run: str = "test") -> SparkEngine:
         """An engine on the tables of a project of this scratch."""
