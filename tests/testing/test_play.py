@@ -270,3 +270,16 @@ def test_results_are_lines() -> None:
     line = result_line(TestResult(test, (), 1.25, 2))
 
     assert line == "ok    More clicks  (1.25 s, 2 other orders)"
+
+
+def test_rows_that_their_time_leaves_out_are_noted(tmp_path: Path) -> None:
+    """A failure says which given rows are from before the start, or from after the clock."""
+    text = TEXT.replace("| a3       | ann     | 2024-03-09 |", "| a3 | cat | 2019-10-23 |")
+    text = text.replace("expect sessions:\n", "clock: 2024-03-07\n\nexpect sessions:\n", 1)
+    report, _ = played(tmp_path, text)
+
+    assert report.results[0].failures[0].notes == (
+        "clicks leaves out 1 given row from before its start, 2024-01-01",
+        "2 given rows of raw.clicks wait, as the clock is at 2024-03-07",
+    )
+    assert "  note: clicks leaves out 1 given row" in report_screen(report)

@@ -173,7 +173,7 @@ class Failure:
     Why a test failed: rows that differ (``compared``), or an ``error``.
 
     ``order`` says in which other order and cuts the arrivals came; empty for that of the file.
-    ``strip`` is the plan of the arrival at fault.
+    ``strip`` is the plan of the arrival at fault, ``notes`` what may have been overlooked.
     """
 
     model: str
@@ -183,6 +183,7 @@ class Failure:
     error: InfoldError | None = None
     order: tuple[str, ...] = ()
     strip: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

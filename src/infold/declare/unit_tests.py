@@ -28,6 +28,8 @@ from infold.messages.errors import InfoldError, Spot
 
 FOLDER = "tests"
 PATTERN = f"{FOLDER}/*.md"
+README = "README.md"
+"""A file about tests, which has none."""
 GIVEN = "given"
 """The heading of what is given to all tests of a file, in lower case."""
 
@@ -52,6 +54,8 @@ def read_tests(root: Path) -> tuple[tuple[UnitTest, ...], tuple[InfoldError, ...
     tests: list[UnitTest] = []
     errors: list[InfoldError] = []
     for path in sorted((root / FOLDER).glob("*.md")):
+        if path.name == README:
+            continue
         name = path.relative_to(root).as_posix()
         try:
             text = path.read_bytes().decode("utf-8-sig")

@@ -57,6 +57,8 @@ def failure_text(result: TestResult, failure: Failure) -> str:
     if failure.strip:
         parts.append("  This run was about to do this:")
         parts.append("\n".join(failure.strip))
+    if failure.notes:
+        parts.append("\n".join(f"  note: {note}" for note in failure.notes))
     return "\n\n".join(parts)
 
 
@@ -170,6 +172,7 @@ def _failure_json(failure: Failure) -> dict[str, Any]:
         "columns": [] if compared is None else list(compared.columns),
         "rows": [] if compared is None else list(_rows_json(compared)),
         "plan": list(failure.strip),
+        "notes": list(failure.notes),
     }
 
 

@@ -8,7 +8,7 @@ share their first runs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from infold.core.typed_text import instant_of, stored_value
 from infold.core.unit_tests import Delivery, Expectation, Failure, Row, TestResult, UnitTest
 from infold.messages.errors import InfoldError
 from infold.testing.compare import compare
+from infold.testing.notes import left_out_notes
 from infold.testing.project import Tables, project_under_test, stored_models
 from infold.testing.scratch import Scratch, State
 from infold.testing.shuffle import Variant, variants
@@ -78,7 +79,8 @@ class Player:
             ran = made
             failures += self._unmet(chain, ran, after, arrival.expected)
             if failures:
-                return TestResult(test, tuple(failures))
+                notes = left_out_notes(of, test, arrival)
+                return TestResult(test, tuple(replace(one, notes=notes) for one in failures))
         assert ran is not None
         self.played.append(Played(test, chain, ran))
         found = tuple(self._variants(test, of, chain, ran))

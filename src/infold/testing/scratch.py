@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
@@ -180,10 +179,6 @@ class Scratch:
             return tuple(plan_strip(project, observed, plan, api.coverage(project, plan)))
         except InfoldError:  # the run said what is wrong
             return ()
-
-    def remove(self) -> None:
-        """Delete all of it."""
-        shutil.rmtree(self.root, ignore_errors=True)
 
 
 _REQUEST = Request(PlanOptions(ignore_cron=True), command="test", allow_removals=True)
