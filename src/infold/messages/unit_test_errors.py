@@ -150,6 +150,12 @@ from_files = Message(
     todo="Write the test by hand, or make one of a model that reads {model}: {readers}.",
 )
 
+view_from_rows = Message(
+    "no-rows-for-test",
+    "{model} is a view: it has no rows of its own",
+    todo="Make a test of a model that reads it, or write one by hand.",
+)
+
 too_many_rows = Message(
     "no-rows-for-test",
     "a test of {model} in {start} would have {rows} rows of {input}",

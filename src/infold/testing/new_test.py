@@ -64,11 +64,16 @@ def write_test(
     if node.model.kind is Kind.EVENTS:
         readers = [one.name for one in project if model in one.reads] or ["none does"]
         raise unit_test_errors.from_files(model=model, readers=readers)
+    if node.model.kind is Kind.VIEW:
+        raise unit_test_errors.view_from_rows(model=model)
     masks = _Masks(frozenset(name.lower() for name in mask))
     sessions = node.model.kind is Kind.SESSIONS
     found = _of_session(project, node, start) if sessions else _of_cell(project, node, start)
-    text = _text(project, node, start, found, masks)
-    shown_columns = {name for rows in (found.expected, *found.given.values()) for name in rows[0]}
+    if not found.expected:
+        raise unit_test_errors.not_a_start(model=model, start=start)
+    text = _text(node, "" if mask else start, found, masks)
+    every = (row for rows in (found.expected, *found.given.values()) for row in rows[:1])
+    shown_columns = {name for row in every for name in row}
     for column in mask:
         if column.lower() not in masks.masked:
             raise unit_test_errors.not_masked(column=column, known=sorted(shown_columns))
@@ -112,7 +117,7 @@ def _of_session(project: Project, node: Node, id_: str) -> _Found:
     given = {}
     for entry in node.inputs:
         span = Interval(first, last + 1)
-        every = _input_rows(project, node, entry.name, entry.time_column, Ranges((span,)))
+        every = _input_rows(project, entry.name, entry.time_column, Ranges((span,)))
         mine = every
         if entry.time_column is not None:
             mine = [one for one in every if column not in one or one[column] == row[column]]
@@ -146,17 +151,14 @@ def _of_cell(project: Project, node: Node, text: str) -> _Found:
     given = {}
     for entry in node.inputs:
         times = entry.times_read(Ranges((cell,))) if entry.time_column else None
-        every = _input_rows(project, node, entry.name, entry.time_column, times)
+        every = _input_rows(project, entry.name, entry.time_column, times)
         given[entry.name] = _few(node, text, entry.name, every)
     start = show_instant(cell.start)
     return _Found(f"{node.name} in {start}", rows, given, within=start)
 
 
-def _input_rows(
-    project: Project, node: Node, name: str, column: str | None, times: Ranges | None
-) -> list[Row]:
+def _input_rows(project: Project, name: str, column: str | None, times: Ranges | None) -> list[Row]:
     """The rows of an input at some times; of a lookup all."""
-    del node
     rows = _rows(project, name)
     if column is None or times is None:
         return rows
@@ -185,10 +187,9 @@ def _rows(project: Project, name: str, where: str | None = None) -> list[Row]:
     return sorted(typed, key=lambda row: [value_text(value) for value in row.values()])
 
 
-def _text(project: Project, node: Node, start: str, found: _Found, masks: _Masks) -> str:
-    """The test below its heading."""
-    del project
-    parts = [f"As it was stored; written from {node.name} {start}.", "## Arrival"]
+def _text(node: Node, start: str, found: _Found, masks: _Masks) -> str:
+    """The test below its heading; a masked one does not name the session that it is of."""
+    parts = [f"As it was stored; written from {node.name} {start}".rstrip() + ".", "## Arrival"]
     for name, rows in found.given.items():
         shown_ = [masks.row(row) for row in rows]
         parts += [f"{name}:", _table(shown_)] if shown_ else [f"{name}: no rows"]

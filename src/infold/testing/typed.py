@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from infold.analysis.names.subject import time_column
@@ -193,9 +193,3 @@ class Values:
     def _time_column(self, name: str) -> str | None:
         source = self.project.sources.get(name)
         return source.event_time_column if source else time_column(self.project[name])
-
-
-def with_declared_columns(expected: Expectation, columns: Mapping[str, str]) -> tuple[str, ...]:
-    """The columns of an expectation as they are declared."""
-    spelled = (_spelled(name, list(columns)) for name in expected.columns)
-    return tuple(name for name in spelled if name is not None)
