@@ -30,6 +30,7 @@ from bench import (
     processes,
     replay,
     session_kinds,
+    unit_tests,
     versus_sqlmesh,
 )
 from bench.measure import Line, Size, as_dict, machine, table
@@ -59,6 +60,7 @@ CASES: dict[str, Case] = {
     "s": changed_definitions.column_in_a_chain,
     "t": changed_definitions.other_gap,
     "u": audits.five_audits,
+    "v": unit_tests.fifty_tests,
 }
 
 HERE = Path(__file__).parent

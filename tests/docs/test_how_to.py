@@ -26,6 +26,7 @@ GUIDES = (
     "investigate-a-wrong-number",
     "remove-a-bot",
     "backfill",
+    "test-models",
     "recover",
     "upgrade",
 )

@@ -82,10 +82,7 @@ def compile_models(
     """
     work = _Compiler(sources, downgrade)
     for source in sources.values():
-        columns = tuple(column.name for column in source.columns) or None
-        known = {column.name.lower(): followed_type(column.type) for column in source.columns}
-        work.types[source.name] = {name: of for name, of in known.items() if of is not None}
-        work.tables[source.name.lower()] = Table(source.name, columns)
+        work.add_source(source)
     for name in broken:
         work.tables[name.lower()] = Table(name, None)
     names = {draft.model.name.lower(): draft for draft in drafts}
@@ -120,6 +117,14 @@ def compile_models(
     )
 
 
+def landed_node(source: Source) -> Node:
+    """The model that takes in a source as it is, compiled."""
+    work = _Compiler({source.name: source})
+    work.add_source(source)
+    work.add(landing_model(source))
+    return work.nodes[source.name]
+
+
 @dataclass(slots=True)
 class _Compiler:
     sources: Mapping[str, Source]
@@ -132,6 +137,13 @@ class _Compiler:
     types: dict[str, Types] = field(default_factory=dict)
     errors: list[InfoldError] = field(default_factory=list)
     nondeterministic: NondeterministicViews = field(default_factory=NondeterministicViews)
+
+    def add_source(self, source: Source) -> None:
+        """Make the columns of a source known."""
+        columns = tuple(column.name for column in source.columns) or None
+        known = {column.name.lower(): followed_type(column.type) for column in source.columns}
+        self.types[source.name] = {name: of for name, of in known.items() if of is not None}
+        self.tables[source.name.lower()] = Table(source.name, columns)
 
     def add(self, draft: Draft) -> None:
         """Check one model after its inputs, and make its node."""

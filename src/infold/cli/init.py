@@ -35,7 +35,8 @@ Go on with
   infold show sessions
   mv later/*.json landing/clicks/    # a late event that joins two sessions, a copy, a new one
   infold run
-  infold verify                      # the tables equal a rebuild"""
+  infold verify                      # the tables equal a rebuild
+  infold test                        # the cases in tests/, without any of these tables"""
     )
 
 

@@ -36,6 +36,7 @@ COMMANDS = {
     "forget": "Forget models and drop their tables; the next run builds them again.",
     "teardown": "Drop all tables of a target, and its ledger.",
     "check": "Read the project and report all mistakes in it.",
+    "test": "Run the unit tests of the project.",
     "verify": "Compare the tables with a full rebuild of them.",
     "audit": "Judge stored rows by the audits of their models.",
 }
@@ -84,8 +85,8 @@ class Commands(click.Group):
     name="infold",
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 done or nothing to do, 1 a step failed, 2 the project or the command is "
-    "wrong, 3 refused, 4 verify found a difference, 5 diff did.",
+    epilog="Exit codes: 0 done or nothing to do, 1 a step or a test failed, 2 the project or the "
+    "command is wrong, 3 refused, 4 verify found a difference, 5 diff did.",
 )
 @click.option(
     "-C",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from infold.core.ports import Lake
 from infold.core.project import Project
@@ -55,6 +55,12 @@ class StorageAdapters(Protocol):
 
         So a JVM loads the classes for it (``jvm.warm_up``).
         """
+
+    def tables_now(self, project: Project, /) -> Any:
+        """What :meth:`put_back` takes to go back to the tables as they are; none may be dropped."""
+
+    def put_back(self, project: Project, tables: Any, /) -> None:
+        """Let there be exactly the tables that there were, each as it was. For scratch tables."""
 
 
 STORAGES: Mapping[Storage, StorageAdapters] = {Storage.ICEBERG: iceberg}

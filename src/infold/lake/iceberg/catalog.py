@@ -135,3 +135,28 @@ def metadata(location: str) -> dict[str, Any]:
         raw = gzip.decompress(raw)
     found: dict[str, Any] = json.loads(raw)
     return found
+
+
+def rows(catalog_db: Path) -> tuple[tuple[Any, ...], ...]:
+    """All tables, as :func:`put_back` takes them; none when there is no catalog yet."""
+    if not catalog_db.exists():
+        return ()
+    with closing(sqlite3.connect(catalog_db, timeout=BUSY_SECONDS)) as connection:
+        try:
+            return tuple(connection.execute("SELECT * FROM iceberg_tables"))
+        except sqlite3.OperationalError:  # the engine has made the file and no table in it
+            return ()
+
+
+def put_back(catalog_db: Path, kept: Sequence[tuple[Any, ...]]) -> None:
+    """Let the catalog have exactly the tables that it had: each as it was."""
+    if not catalog_db.exists():
+        return
+    with closing(sqlite3.connect(catalog_db, timeout=BUSY_SECONDS)) as connection, connection:
+        try:
+            connection.execute("DELETE FROM iceberg_tables")
+        except sqlite3.OperationalError:
+            return
+        for row in kept:
+            marks = ", ".join("?" * len(row))
+            connection.execute(f"INSERT INTO iceberg_tables VALUES ({marks})", row)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from infold.core.model import Publish
 from infold.core.ports import Lake
 from infold.core.project import Project
 from infold.core.snapshot_reader import SnapshotReader
+from infold.lake.iceberg import catalog
 from infold.lake.iceberg.tables import IcebergLake
 from infold.spark.tables.iceberg import session_settings
 from infold.spark.tables.jar import Jar
@@ -85,3 +86,13 @@ def write_samples(spark: SparkSession, events: DataFrame) -> None:
     from infold.spark.tables.iceberg.samples import write_samples as write
 
     write(spark, events)
+
+
+def tables_now(project: Project) -> tuple[tuple[Any, ...], ...]:
+    """The rows of the catalog; the files of a table are only ever added to."""
+    return catalog.rows(project.catalog_db)
+
+
+def put_back(project: Project, tables: tuple[tuple[Any, ...], ...]) -> None:
+    """The catalog has these rows again."""
+    catalog.put_back(project.catalog_db, tables)

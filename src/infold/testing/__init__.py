@@ -1,0 +1,1 @@
+"""Runs the unit tests of a project: each as a project of its own, over the rows it is given."""

@@ -1,0 +1,145 @@
+"""Runs the tests of a project, or some of them."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+
+from infold.core.project import Project
+from infold.core.type_changes import Type
+from infold.core.unit_tests import Failure, TestReport, TestResult, UnitTest
+from infold.declare.unit_tests import PATTERN, read_tests
+from infold.messages import unit_test_errors
+from infold.messages.errors import InfoldError, InfoldErrors
+from infold.spark.analyser import as_stored
+from infold.spark.jvm.session_settings import Size
+from infold.spark.reading import source_rows
+from infold.testing.coverage import untested
+from infold.testing.play import Player
+from infold.testing.project import Tables, needed_models
+from infold.testing.scratch import Scratch
+from infold.testing.typed import Names, Values
+from infold.testing.workers import workers
+
+
+def read_project_tests(project: Project, terms: Sequence[str] = ()) -> tuple[UnitTest, ...]:
+    """
+    The tests that terms name, or all of a project.
+
+    Raises InfoldErrors with all that is wrong with the files, as far as it is known without Spark.
+    """
+    tests, wrong = read_tests(project.root)
+    names = Names(project, list(wrong))
+    tests = tuple(names.test(test) for test in tests)
+    if names.errors:
+        raise InfoldErrors(_in_order(names.errors))
+    if not tests:
+        raise unit_test_errors.no_tests(pattern=str(project.root / PATTERN))
+    return _selected(tests, terms)
+
+
+def _selected(tests: Sequence[UnitTest], terms: Sequence[str]) -> tuple[UnitTest, ...]:
+    """Those that any term names: by name, file, or a model whose rows are expected."""
+    found: set[str] = set()
+    for term in terms:
+        hits = {test.name for test in tests if any(_means(term, w) for w in _words(test))}
+        if not hits:
+            raise unit_test_errors.unknown_test(term=term, known=[test.name for test in tests])
+        found |= hits
+    return tuple(test for test in tests if not terms or test.name in found)
+
+
+def _words(test: UnitTest) -> tuple[str, ...]:
+    file = PurePosixPath(test.file)
+    return test.name, test.file, file.name, file.stem, *test.models
+
+
+def _means(term: str, word: str) -> bool:
+    return fnmatchcase(word.lower(), term.lower())
+
+
+def _in_order(errors: Sequence[InfoldError]) -> list[InfoldError]:
+    """Errors in the order of the files, each once."""
+    once = {str(error): error for error in errors}.values()
+    return sorted(once, key=lambda e: (e.at.file, e.at.line) if e.at else ("", 0))
+
+
+def run_tests(
+    project: Project,
+    tests: Sequence[UnitTest],
+    *,
+    seed: int = 0,
+    shuffles: int = 1,
+    coverage: bool = False,
+    done: Callable[[TestResult], None] = lambda _: None,
+) -> TestReport:
+    """
+    Run tests, each by itself, in one Spark; ``done`` is called after each.
+
+    Raises InfoldErrors for values that are not of their columns' types, before anything is run.
+    """
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="infold-test-", ignore_cleanup_errors=True) as folder:
+        size: Size = "large" if len(tests) >= MANY else "small"
+        scratch = Scratch(Path(folder).resolve() / "0", project, size=size)
+        tables, wrong = _analysed(scratch, tests)
+        values = Values(project, tables)
+        right = [values.test(test) for test in tests if not _wrong(project, test, wrong)]
+        if values.errors:
+            raise InfoldErrors(_in_order(values.errors))
+        found = [_failed(test, _wrong(project, test, wrong)) for test in tests]
+        results = {result.test.name: result for result in found if result.failures}
+        for result in results.values():
+            done(result)
+        at_work = workers(Player(scratch, tables, seed, shuffles), right, done)
+        results |= at_work.play(right)
+        left = untested(project, at_work.players, tests) if coverage else None
+        return TestReport(
+            tuple(results[test.name] for test in tests),
+            seed,
+            time.monotonic() - started,
+            sum(player.scratch.runs for player in at_work.players),
+            left,
+            sum(not node.landed for node in project),
+        )
+
+
+MANY = 5
+"""From so many tests on, the compiler that takes its time pays."""
+
+
+def _failed(test: UnitTest, errors: Mapping[str, InfoldError]) -> TestResult:
+    """A test that is not run, as models that it needs are wrong."""
+    failures = (
+        Failure(model, "its analysis", test.at, error=error) for model, error in errors.items()
+    )
+    return TestResult(test, tuple(failures))
+
+
+def _wrong(
+    project: Project, test: UnitTest, errors: Mapping[str, InfoldError]
+) -> Mapping[str, InfoldError]:
+    """The errors of models that a test needs."""
+    needed = needed_models(project, [*test.models, *test.given], ())
+    return {name: error for name, error in errors.items() if name in needed}
+
+
+def _analysed(
+    scratch: Scratch, tests: Sequence[UnitTest]
+) -> tuple[Tables, Mapping[str, InfoldError]]:
+    """The columns of what tests need, and the models that are wrong."""
+    project = scratch.analysed
+    names = {name for test in tests for name in (*test.models, *test.given)}
+    needed = sorted(needed_models(project, names, ()))
+    engine = scratch.engine(project)
+    wrong = engine.analyse(needed)
+    scratch.types = engine.column_types([name for name in needed if name not in wrong])
+    of_tables: dict[str, Mapping[str, Type]] = {}
+    for name, source in project.sources.items():
+        if not source.columns and any(name in test.given for test in tests):
+            schema = source_rows.column_types(scratch.spark, project, source)
+            of_tables[name] = {f.name: as_stored(f.dataType).jsonValue() for f in schema.fields}
+    return Tables.of(project, scratch.types, of_tables), wrong

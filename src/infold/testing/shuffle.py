@@ -1,0 +1,101 @@
+"""
+Other orders and cuts of a test's arrivals, which must come to the same tables.
+
+At the end the same rows are there, in files that were changed in the same order each: that is all
+that a definition knows of. So files may come in any order, in any number of runs; a file that only
+came may come in two parts; and what was replaced or deleted may never be seen. The clock is that of
+the last arrival from the first run on: what is admitted must not depend on when it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from infold.core.unit_tests import Change, Delivery, UnitTest
+
+_TRIES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Runs in this order, each after these changes; ``name`` says what kind of variant it is."""
+
+    name: str
+    runs: tuple[tuple[Delivery, ...], ...]
+    clock: int
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """A line for each run."""
+        return (
+            self.name,
+            *(
+                f"run {number}: {'; '.join(map(_described, run))}"
+                for number, run in enumerate(self.runs, 1)
+            ),
+        )
+
+
+def _described(each: Delivery) -> str:
+    verb = "" if each.change is Change.ADD else f"{each.change.value} "
+    rows = "" if each.change is Change.DELETE else f" ({len(each.rows)} rows)"
+    return f"{verb}{each.of} in {each.file}{rows}".replace("(1 rows)", "(1 row)")
+
+
+def variants(test: UnitTest, random: Random, number: int) -> Iterator[Variant]:
+    """All arrivals at once, if there are several, and a ``number`` of random orders and cuts."""
+    runs = [arrival.deliveries for arrival in test.arrivals]
+    every = [each for run in runs for each in run]
+    clock = test.arrivals[-1].clock
+    assert clock is not None
+    if len(runs) > 1 and every:
+        yield Variant("all at once", (tuple(every),), clock)
+    tried = {_shape(runs), _shape([every])}
+    for _ in range(number):
+        for _ in range(_TRIES):
+            found = _cut(_shuffled(_split(every, random), random), random)
+            if _shape(found) not in tried:
+                tried.add(_shape(found))
+                yield Variant("in another order", tuple(map(tuple, found)), clock)
+                break
+
+
+def _shape(runs: Sequence[Sequence[Delivery]]) -> object:
+    return tuple(frozenset(each.key for each in run) for run in runs)
+
+
+def _split(every: Sequence[Delivery], random: Random) -> Iterator[Delivery]:
+    """Some of the files that only come, in two parts each."""
+    for each in every:
+        changes = [one for one in every if (one.of, one.file) == (each.of, each.file)]
+        if len(changes) > 1 or len(each.rows) < 2 or random.random() < 0.5:
+            yield each
+            continue
+        first = set(random.sample(range(len(each.rows)), random.randint(1, len(each.rows) - 1)))
+        for part, inside in (("a", True), ("b", False)):
+            rows = [row for at, row in enumerate(each.rows) if (at in first) is inside]
+            yield replace(each, file=f"{each.file}_{part}", rows=tuple(rows))
+
+
+def _shuffled(every: Iterator[Delivery], random: Random) -> Iterator[Delivery]:
+    """All changes, those of one file in their order."""
+    left: dict[tuple[str, str], list[Delivery]] = {}
+    for each in every:
+        left.setdefault((each.of, each.file), []).append(each)
+    while left:
+        key = random.choice(list(left))
+        yield left[key].pop(0)
+        if not left[key]:
+            del left[key]
+
+
+def _cut(every: Iterator[Delivery], random: Random) -> list[list[Delivery]]:
+    """In order, in one run or several."""
+    runs: list[list[Delivery]] = [[]]
+    for each in every:
+        if runs[-1] and random.random() < 0.6:
+            runs.append([])
+        runs[-1].append(each)
+    return runs

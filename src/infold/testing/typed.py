@@ -1,0 +1,195 @@
+"""Gives the cells of written tests their meaning: which table, which column, which value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from infold.analysis.names.subject import time_column
+from infold.core.interval import DAY, MIN, parse_instant_text
+from infold.core.model import Kind
+from infold.core.project import Project
+from infold.core.typed_text import instant_of, read_value
+from infold.core.unit_tests import (
+    Arrival,
+    Change,
+    Delivery,
+    Expectation,
+    Row,
+    UnitTest,
+    WrittenTable,
+)
+from infold.messages import unit_test_errors
+from infold.messages.errors import InfoldError
+from infold.testing.project import Tables
+
+_NO_CLOCK = parse_instant_text("2000-01-01")
+"""The clock of a test without any event time."""
+
+
+@dataclass
+class Names:
+    """Whether what tests name is there; all that is wrong is noted in ``errors``."""
+
+    project: Project
+    errors: list[InfoldError] = field(default_factory=list)
+
+    def test(self, test: UnitTest) -> UnitTest:
+        """A test with the names as they are declared."""
+        before = len(self.errors)
+        files: dict[str, set[str]] = {}
+        arrivals = [self._arrival(arrival, files) for arrival in test.arrivals]
+        found = replace(test, arrivals=tuple(arrivals))
+        if len(self.errors) == before:
+            self._check_expected(found)
+        return found
+
+    def _arrival(self, arrival: Arrival, files: dict[str, set[str]]) -> Arrival:
+        deliveries = [one for each in arrival.deliveries for one in self._delivery(each, files)]
+        expected = [one for each in arrival.expected for one in self._expectation(each)]
+        return replace(arrival, deliveries=tuple(deliveries), expected=tuple(expected))
+
+    def _delivery(self, each: Delivery, files: dict[str, set[str]]) -> Iterator[Delivery]:
+        every = [*self.project.sources, *(node.name for node in self.project)]
+        name = _spelled(each.of, every)
+        if name is None:
+            error = unit_test_errors.unknown_given(each.at, name=each.of, known=every)
+            self.errors.append(error)
+            return
+        if name not in self.project.sources and self.project[name].model.kind is Kind.VIEW:
+            reads = self.project[name].reads
+            self.errors.append(unit_test_errors.view_given(each.at, name=name, reads=reads))
+            return
+        there = files.setdefault(name, set())
+        if each.change is Change.ADD and each.file in there:
+            error = unit_test_errors.file_there(each.at, name=name, file=each.file)
+            self.errors.append(error)
+        elif each.change is not Change.ADD and each.file not in there:
+            error = unit_test_errors.no_such_file(
+                each.at, name=name, file=each.file, files=sorted(there) or "none"
+            )
+            self.errors.append(error)
+        there.add(each.file)
+        if each.change is Change.DELETE:
+            there.discard(each.file)
+        yield replace(each, of=name)
+
+    def _expectation(self, each: Expectation) -> Iterator[Expectation]:
+        models = [node.name for node in self.project]
+        name = _spelled(each.model, models)
+        if name is None:
+            error = unit_test_errors.unknown_expected(each.at, name=each.model, known=models)
+            self.errors.append(error)
+            return
+        node = self.project[name].model
+        if each.within is not None:
+            if node.granularity is None:
+                self.errors.append(unit_test_errors.no_cells(each.at, model=name))
+            elif _instant(each.within.text) is None:
+                error = unit_test_errors.bad_cell(each.at, text=each.within.text, model=name)
+                self.errors.append(error)
+        yield replace(each, model=name)
+
+    def _check_expected(self, test: UnitTest) -> None:
+        """Nothing is expected of models whose rows are given."""
+        for arrival in test.arrivals:
+            for each in arrival.expected:
+                if each.model in test.given:
+                    self.errors.append(unit_test_errors.given_and_made(each.at, name=each.model))
+
+
+def _spelled(name: str, known: list[str]) -> str | None:
+    """A name as it is declared; case does not count."""
+    return next((one for one in known if one.lower() == name.lower()), None)
+
+
+def _instant(text: str) -> int | None:
+    try:
+        return parse_instant_text(text)
+    except ValueError:
+        return None
+
+
+@dataclass
+class Values:
+    """The values of tests by the types of their columns; all that is wrong is in ``errors``."""
+
+    project: Project
+    tables: Tables
+    errors: list[InfoldError] = field(default_factory=list)
+
+    def test(self, test: UnitTest) -> UnitTest:
+        """A test with rows, and with a clock in each arrival."""
+        arrivals = tuple(
+            replace(
+                arrival,
+                deliveries=tuple(self._delivery(each) for each in arrival.deliveries),
+                expected=tuple(
+                    replace(each, rows=self._rows(each.model, each.written, expected=True))
+                    for each in arrival.expected
+                ),
+            )
+            for arrival in test.arrivals
+        )
+        found = replace(test, arrivals=arrivals)
+        return found.with_clocks(self._default_clock(found))
+
+    def _delivery(self, each: Delivery) -> Delivery:
+        if not self.tables.columns(each.of):
+            self.errors.append(unit_test_errors.no_columns(each.at, name=each.of))
+            return each
+        rows = self._rows(each.of, each.written, expected=False)
+        source = self.project.sources.get(each.of)
+        absent = {
+            column: None
+            for column in self.tables.columns(each.of)
+            if source is None or not any(c.name == column and c.optional for c in source.columns)
+        }
+        return replace(each, rows=tuple({**absent, **row} for row in rows))
+
+    def _rows(self, name: str, written: WrittenTable, *, expected: bool) -> tuple[Row, ...]:
+        columns = self.tables.models.get(name, {}) if expected else self.tables.columns(name)
+        names = []
+        for cell in written.columns:
+            spelled = _spelled(cell.text, list(columns))
+            if spelled is None:
+                self.errors.append(
+                    unit_test_errors.unknown_column(
+                        cell.at, name=name, column=cell.text, known=columns
+                    )
+                )
+            names.append(spelled)
+        rows = []
+        for cells in written.rows:
+            row = {}
+            for column, cell in zip(names, cells, strict=True):
+                if column is None:
+                    continue
+                try:
+                    row[column] = read_value(cell.text, columns[column])
+                except (ValueError, KeyError, ArithmeticError, AttributeError, TypeError):
+                    self.errors.append(
+                        unit_test_errors.bad_value(
+                            cell.at,
+                            text=cell.text or "an empty cell",
+                            type=columns[column],
+                            column=column,
+                        )
+                    )
+            rows.append(row)
+        return tuple(rows)
+
+    def _default_clock(self, test: UnitTest) -> int:
+        """The end of the day of the last event time that is given: nothing is in the future."""
+        last = MIN
+        for arrival in test.arrivals:
+            for each in arrival.deliveries:
+                column = self._time_column(each.of)
+                for row in each.rows if column else ():
+                    if row.get(column or "") is not None:
+                        last = max(last, instant_of(row[column or ""]))
+        return _NO_CLOCK if last == MIN else last - last % DAY + DAY
+
+    def _time_column(self, name: str) -> str | None:
+        source = self.project.sources.get(name)
+        return source.event_time_column if source else time_column(self.project[name])

@@ -1,0 +1,285 @@
+"""
+What is compared, and when a test fails: over tables that a function of the landed rows stands for.
+
+The same with real tables is in ``tests/spark/test_unit_tests.py``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.declare import shop
+
+from infold.core.project import Project
+from infold.core.unit_tests import Side, TestReport, TestResult
+from infold.declare.unit_tests import read_test_file
+from infold.messages.command_errors import not_built
+from infold.messages.errors import InfoldError
+from infold.render.unit_tests import junit_xml, report_json, report_screen, result_line
+from infold.testing.compare import compare
+from infold.testing.play import Player
+from infold.testing.project import Tables, project_under_test
+from infold.testing.scratch import Scratch, State
+from infold.testing.typed import Names, Values
+
+TYPES = {
+    "clicks": {"event_id": "string", "user_id": "string", "event_ts": "timestamp"},
+    "sessions": {"user_id": "string", "session_start": "timestamp", "events": "bigint"},
+    "daily": {"day": "date", "sessions": "bigint", "revenue": "decimal(18,2)"},
+}
+Rule = Callable[[list[Mapping[str, Any]], int], list[dict[str, Any]]]
+"""The rows of sessions, by the clicks that are there and how many runs there were."""
+
+
+class Fake(Scratch):
+    """A scratch whose runs compute nothing; it counts them."""
+
+    def run(self, of: Project, state: State, clock: int) -> tuple[State, Project]:
+        """The state itself, one run later."""
+        self.runs += 1
+        if any(b"broken" in content for content, _ in state.files.values()):
+            raise not_built(name="clicks")
+        return replace(state, tables=(*state.tables, clock)), of
+
+    def go_to(self, project: Project, state: State) -> None:
+        """Remember where it is."""
+        self.state = state
+
+    def strip(self, of: Project, state: State, clock: int) -> tuple[str, ...]:
+        """A line instead."""
+        return (f"  the plan of a run over {len(state.files)} files",)
+
+
+class FakePlayer(Player):
+    """A player that reads tables by a rule."""
+
+    rule: Rule
+
+    def _stored(self, project: Project, model: str) -> Any:
+        state: State = self.scratch.state  # type: ignore[attr-defined]
+        lines = [line for content, _ in state.files.values() for line in content.splitlines()]
+        rows = [json.loads(line) for line in lines]
+        found = self.rule(rows, len(state.tables)) if model == "sessions" else []
+
+        class Table:
+            def to_pylist(self) -> list[dict[str, Any]]:
+                return found
+
+        return Table()
+
+
+def counted(rows: list[Mapping[str, Any]], runs: int) -> list[dict[str, Any]]:
+    """One session for each user."""
+    users = sorted({row["user_id"] for row in rows})
+    return [
+        {
+            "user_id": user,
+            "session_start": None,
+            "events": sum(row["user_id"] == user for row in rows),
+        }
+        for user in users
+    ]
+
+
+TEXT = """# Given
+
+## Arrival
+
+raw.clicks in first:
+
+| event_id | user_id | event_ts   |
+|----------|---------|------------|
+| a1       | ann     | 2024-03-08 |
+| a2       | bob     | 2024-03-08 |
+
+# More clicks
+
+## Arrival
+
+raw.clicks in second:
+
+| event_id | user_id | event_ts   |
+|----------|---------|------------|
+| a3       | ann     | 2024-03-09 |
+
+expect sessions:
+
+| user_id | events |
+|---------|--------|
+| bob     | 1      |
+| ann     | 2      |
+
+# The first file goes
+
+## Arrival
+
+delete raw.clicks in first
+
+expect sessions: no rows
+"""
+
+
+def played(tmp_path: Path, text: str = TEXT, rule: Rule = counted) -> tuple[TestReport, Player]:
+    """How the tests of a file end, where sessions are by a rule."""
+    project = shop.project()
+    tests, errors = read_test_file("tests/shop.md", text)
+    assert not errors
+    tables = Tables.of(project, TYPES, {})
+    player = FakePlayer(Fake(tmp_path, project), tables, seed=0)
+    player.rule = rule
+    names, values = Names(project), Values(project, tables)
+    results = [player.play(values.test(names.test(test))) for test in tests]
+    assert not [*names.errors, *values.errors]
+    return TestReport([*results], 0, 1.0, player.scratch.runs), player
+
+
+def test_tests_that_begin_alike_share_their_runs(tmp_path: Path) -> None:
+    """What is given to all is run once; so is everything that two orders have in common."""
+    report, player = played(tmp_path)
+
+    assert [result.passed for result in report.results] == [True, True]
+    assert [result.shuffles for result in report.results] == [2, 1]
+    arrivals = 2 + 2  # the first of both tests is one run
+    assert report.runs < arrivals + sum(result.shuffles * 2 for result in report.results)
+    assert len(player.played) == 2
+
+
+def test_a_failure_shows_the_rows_beside_each_other(tmp_path: Path) -> None:
+    """Differing values are marked; the order of rows and columns without a name do not count."""
+    text = TEXT.replace("| ann     | 2      |", "| ann     | 3      |\n| cat     | 1      |")
+    text = text.replace("| bob     | 1      |\n", "")
+    report, _ = played(tmp_path, text)
+
+    failure = report.results[0].failures[0]
+    assert failure.compared is not None
+    sides = [(row.side, row.values, sorted(row.differing)) for row in failure.compared.rows]
+    assert sides == [
+        (Side.EXPECTED, ("ann", 3), [1]),
+        (Side.ACTUAL, ("ann", 2), [1]),
+        (Side.EXPECTED, ("cat", 1), [0]),
+        (Side.ACTUAL, ("bob", 1), [0]),
+    ]
+    assert (failure.after, failure.at.line) == ("arrival 2", 22)
+    assert report_screen(report).splitlines()[:14] == [
+        "More clicks",
+        "  sessions is not as expected after arrival 2: 2 rows differ",
+        "  at tests/shop.md:22",
+        "",
+        "            user_id  events",
+        "  --------  -------  ------",
+        "  expected  ann      *3*",
+        "  actual    ann      *2*",
+        "  expected  *cat*    1",
+        "  actual    *bob*    1",
+        "",
+        "  This run was about to do this:",
+        "",
+        "  the plan of a run over 2 files",
+    ]
+    assert result_line(report.results[0]).startswith("FAIL  More clicks  (")
+    assert "1 passed, 1 failed in 1.00 s (" in report_screen(report)
+
+
+def test_what_depends_on_the_order_is_found(tmp_path: Path) -> None:
+    """A table that knows in how many runs its rows came fails in another order, and says which."""
+
+    def by_runs(rows: list[Mapping[str, Any]], runs: int) -> list[dict[str, Any]]:
+        found = counted(rows, runs)
+        return [{**row, "session_start": None if runs > 1 else "1"} for row in found]
+
+    report, _ = played(tmp_path, rule=by_runs)
+
+    (failure,) = report.results[0].failures
+    assert failure.order[0] == "all at once"
+    assert "comes out otherwise where the arrivals come in another order" in report_screen(report)
+    fixed = TEXT.replace("delete raw", "no shuffle: it counts runs\n\ndelete raw")
+    fixed = fixed.replace("expect sessions:\n", "no shuffle: so\n\nexpect sessions:\n")
+    assert played(tmp_path, fixed, by_runs)[0].passed
+
+
+def test_a_run_that_fails_is_the_tests_failure(tmp_path: Path) -> None:
+    """The error is shown with the arrival; other tests go on."""
+    report, _ = played(tmp_path, TEXT.replace("a3 ", "broken"))
+
+    (failure,) = report.results[0].failures
+    assert isinstance(failure.error, InfoldError)
+    assert failure.after == "arrival 2"
+    assert "not-built: clicks has not been built yet" in report_screen(report)
+    assert report.results[1].passed
+
+
+def test_programs_get_the_same(tmp_path: Path) -> None:
+    """JSON has what differs, JUnit's XML the text of the screen."""
+    report, _ = played(tmp_path, TEXT.replace("| ann     | 2      |", "| ann     | 3      |"))
+    found = report_json(report)
+
+    assert (found["passed"], found["seed"]) == (False, 0)
+    (failure,) = found["tests"][0]["failures"]
+    assert (failure["model"], failure["at"]) == ("sessions", "tests/shop.md:22")
+    assert failure["rows"] == [
+        {"side": "expected", "values": ["ann", "3"], "differing": ["events"]},
+        {"side": "actual", "values": ["ann", "2"], "differing": ["events"]},
+    ]
+    xml = junit_xml(report)
+    assert '<testsuite name="infold" tests="2" failures="1"' in xml
+    assert "expected  ann      *3*" in xml
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "equal"),
+    [
+        ([1.0], [1.0 + 1e-12], True),
+        ([float("nan")], [float("nan")], True),
+        ([1], [1, 1], False),
+        ([1, 1], [1], False),
+        ([None], [None], True),
+        ([[1.0, {"a": 2.0}]], [[1.0, {"a": 2.0 + 1e-12}]], True),
+        ([], [], True),
+    ],
+)
+def test_rows_are_compared_as_multisets(
+    expected: list[Any], actual: list[Any], equal: bool
+) -> None:
+    """Each row counts, NULL equals NULL, and doubles may differ in their last digits."""
+    found = compare(["n"], [{"n": one} for one in expected], [{"n": one} for one in actual])
+
+    assert found.equal is equal
+
+
+def test_given_rows_of_a_model_stand_for_it() -> None:
+    """Its readers are as they were, nothing before it is run, and its source has its columns."""
+    base = shop.project()
+    made = project_under_test(base, ["daily"], ["sessions"], Tables.of(base, TYPES, {}))
+
+    assert [node.name for node in made] == ["sessions", "daily"]
+    assert made["daily"] == base["daily"]
+    assert made["sessions"].landed
+    assert made["sessions"].columns == ("user_id", "session_start", "events")
+    assert made.sources["sessions"].event_time_column == "session_start"
+
+
+def test_results_are_lines() -> None:
+    """A passed test says in how many other orders it came out the same."""
+    (test,), _ = read_test_file("tests/shop.md", TEXT.split("# The first", maxsplit=1)[0])
+
+    line = result_line(TestResult(test, (), 1.25, 2))
+
+    assert line == "ok    More clicks  (1.25 s, 2 other orders)"
+
+
+def test_rows_that_their_time_leaves_out_are_noted(tmp_path: Path) -> None:
+    """A failure says which given rows are from before the start, or from after the clock."""
+    text = TEXT.replace("| a3       | ann     | 2024-03-09 |", "| a3 | cat | 2019-10-23 |")
+    text = text.replace("expect sessions:\n", "clock: 2024-03-07\n\nexpect sessions:\n", 1)
+    report, _ = played(tmp_path, text)
+
+    assert report.results[0].failures[0].notes == (
+        "clicks leaves out 1 given row from before its start, 2024-01-01",
+        "2 given rows of raw.clicks wait, as the clock is at 2024-03-07",
+    )
+    assert "  note: clicks leaves out 1 given row" in report_screen(report)

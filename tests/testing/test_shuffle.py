@@ -1,0 +1,85 @@
+"""Other orders and cuts end with the same rows in the same sources."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from random import Random
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infold.core.unit_tests import Arrival, Change, Delivery, UnitTest
+from infold.messages.errors import Spot
+from infold.testing.shuffle import variants
+
+AT = Spot("tests/a.md")
+
+
+def delivery(change: Change, of: str, file: str, *rows: int) -> Delivery:
+    """A changed file with some rows."""
+    return Delivery(change, of, file, AT, rows=tuple({"n": row} for row in rows))
+
+
+@st.composite
+def drawn_tests(draw: st.DrawFn) -> UnitTest:
+    """Files that come, are replaced and go, in some arrivals."""
+    there: set[tuple[str, str]] = set()
+    arrivals = []
+    for number in range(draw(st.integers(1, 4))):
+        changes = []
+        for _ in range(draw(st.integers(0, 3))):
+            key = draw(st.sampled_from(["a", "b"])), draw(st.sampled_from(["x", "y", "z"]))
+            kinds = [Change.REPLACE, Change.DELETE] if key in there else [Change.ADD]
+            change = draw(st.sampled_from(kinds))
+            there.discard(key) if change is Change.DELETE else there.add(key)
+            rows = draw(st.lists(st.integers(0, 9), max_size=4))
+            changes.append(delivery(change, *key, *(rows if change is not Change.DELETE else ())))
+        arrivals.append(Arrival(number + 1, AT, tuple(changes), clock=number))
+    return UnitTest("a test", AT, tuple(arrivals))
+
+
+def rows_at_end(runs: Iterable[Sequence[Delivery]]) -> Counter[tuple[str, Any]]:
+    """The rows of each source when all is there; fails where a file changes that is not there."""
+    files: dict[tuple[str, str], Delivery] = {}
+    for run in runs:
+        for each in run:
+            key = each.of, each.file
+            assert (each.change is Change.ADD) == (key not in files)
+            files[key] = each
+            if each.change is Change.DELETE:
+                del files[key]
+    return Counter((each.of, row["n"]) for each in files.values() for row in each.rows)
+
+
+@given(drawn_tests(), st.integers())
+def test_the_same_rows_are_there_at_the_end(test: UnitTest, seed: int) -> None:
+    """Whatever the order, each source has the rows that it has in the order of the file."""
+    wanted = rows_at_end(arrival.deliveries for arrival in test.arrivals)
+
+    for variant in variants(test, Random(seed), 3):
+        assert rows_at_end(variant.runs) == wanted
+        assert variant.clock == test.arrivals[-1].clock
+        assert len(variant.order) == len(variant.runs) + 1
+
+
+def test_a_seed_draws_the_same_again() -> None:
+    """Who is given a seed sees what another one saw."""
+    arrival = Arrival(1, AT, (delivery(Change.ADD, "a", "x", 1, 2, 3, 4),), clock=0)
+    test = UnitTest("a test", AT, (arrival,))
+
+    first, again = (list(variants(test, Random(7), 3)) for _ in range(2))
+
+    assert first == again
+    assert len(first) == 3
+
+
+def test_several_arrivals_are_also_one() -> None:
+    """A build from nothing over all that is there is the first variant."""
+    arrivals = tuple(
+        Arrival(at, AT, (delivery(Change.ADD, "a", f"{at}", at),), clock=at) for at in (1, 2)
+    )
+    first = next(variants(UnitTest("a test", AT, arrivals), Random(0), 1))
+
+    assert first.order == ("all at once", "run 1: a in 1 (1 row); a in 2 (1 row)")
