@@ -54,9 +54,13 @@ test-deep: $(TOOLS) ## random programs and processes that die, without Java
 	@$(BIN)/python -m pytest -m "deep and not spark" --numprocesses auto --dist worksteal
 
 .PHONY: test-spark
-test-spark: need-java $(TOOLS) ## the tests that start Spark
-	@$(BIN)/python -m infold.spark.jvm.warm_up
+test-spark: warm-up ## the tests that start Spark
 	@$(BIN)/python -m pytest -m spark --numprocesses $(JVMS) --dist loadfile --no-loadscope-reorder
+
+# The classes that Spark loads, in infold's cache: made once, in one process.
+.PHONY: warm-up
+warm-up: need-java $(TOOLS)
+	@$(BIN)/python -m infold.spark.jvm.warm_up
 
 .PHONY: check
 check: lint test-fast ## format, lint, types, layers, and the tests that need no Java
