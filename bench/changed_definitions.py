@@ -13,6 +13,7 @@ from bench.generate import history
 from bench.measure import Clock, Line, Size, alternately, ratio
 from bench.processes import infold
 from bench.project import DATA, SESSIONS, lay_out, with_history
+from bench.sqlmesh_plan import ManyModels
 
 from infold import api
 from infold.declare.definitions import definitions_of
@@ -32,7 +33,11 @@ SELECT day, user_id, amount{0} FROM {1}
 
 
 def plan_of_a_change(size: Size) -> list[Line]:
-    """`infold plan` over 500 models, after a column was added to one of them: whole process."""
+    """
+    `infold plan` over 500 models, after a column was added to one of them: whole process.
+
+    And `sqlmesh plan` over as many of the same shape.
+    """
     root = DATA / "r"
     shutil.rmtree(root, ignore_errors=True)
     count = size.rows(500, 20)
@@ -45,6 +50,7 @@ def plan_of_a_change(size: Size) -> list[Line]:
     book.close()
     infold(root, "plan")
     nothing, change = Clock(), Clock()
+    sqlmesh = ManyModels(count)
     file = root / "models" / f"m{count // 2}.sql"
     written = file.read_text()
 
@@ -57,9 +63,17 @@ def plan_of_a_change(size: Size) -> list[Line]:
         file.write_text(written.replace(", n ", f", n, n + {time.time_ns()} AS more "))
         change.add(infold(root, "plan")[0])
 
-    alternately(max(3, size.repeats), unchanged, changed)
+    alternately(max(3, size.repeats), unchanged, changed, lambda: sqlmesh.change(count // 2))
     what = f"`infold plan`, {count:,} models of {DAYS * 24:,} hourly cells, a column added to one"
-    return [Line(what, change.least, 1.0, "s", f"{change}; without a change {nothing}")]
+    return [
+        Line(what, change.least, 1.0, "s", f"{change}; without a change {nothing}"),
+        Line(
+            "the same, against `sqlmesh plan` on DuckDB",
+            ratio(change, sqlmesh.clock),
+            None,
+            detail=f"{change} against {sqlmesh.clock}",
+        ),
+    ]
 
 
 def column_in_a_chain(size: Size) -> list[Line]:

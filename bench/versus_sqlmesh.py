@@ -251,7 +251,7 @@ class _SqlmeshProcess:
     """SQLMesh in a process of its own environment, which is made when it is missing."""
 
     def __init__(self, root: Path, settings: str) -> None:
-        python, top = _environment(), Path(__file__).parent.parent
+        python, top = sqlmesh_python(), Path(__file__).parent.parent
         arguments = [str(root), str(CORES), str(TASKS), settings]
         self._process = subprocess.Popen(
             [python, Path(__file__).parent / "sqlmesh_process.py", *arguments],
@@ -284,7 +284,7 @@ class _SqlmeshProcess:
         self._process.wait(60)
 
 
-def _environment() -> Path:
+def sqlmesh_python() -> Path:
     """The Python of an environment with SQLMesh and this environment's PySpark."""
     folder = DATA / f"sqlmesh-{SQLMESH}"
     python = folder / "bin" / "python"
