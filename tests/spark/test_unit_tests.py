@@ -121,6 +121,66 @@ expect shapes:
 | 2024-03-08 | 3.0 | [2, null] | {"revenue": "59.90", "no": null} | {"a\|b": "59.9"} |
 | 2024-03-09 | 6.0 | [4, null] | {}                               | {"a\|b": null}   |
 
+# Rows set aside, and quarantine by hand
+
+## Arrival
+
+raw.clicks in clicks:
+
+| event_id | user_id | event_ts         | amount  |
+|----------|---------|------------------|---------|
+| a1       | ann     | 2024-03-08 09:21 | 1.50    |
+| a2       | ann     | 2024-03-08 23:00 | NULL    |
+| a3       | bob     | `soon`           | NULL    |
+| a4       | bob     | 2024-03-08 10:00 | `12,50` |
+| a5       | bob     | 2024-03-08 10:00 | NULL    |
+
+quarantine add sessions of ann at 2024-03-08 09:21
+quarantine add sessions of bob
+
+expect set_aside of clicks:
+
+| event_id | event_ts         | amount  | reason                                 | file   |
+|----------|------------------|---------|----------------------------------------|--------|
+| a3       | `soon`           | NULL    | unparsable: event_ts is not timestamp  | clicks |
+| a4       | 2024-03-08 10:00 | `12,50` | unparsable: amount is not decimal(18,2) | clicks |
+
+expect set_aside of sessions: no rows
+
+expect sessions:
+
+| user_id | session_start    |
+|---------|------------------|
+| ann     | 2024-03-08 23:00 |
+
+## Arrival
+
+quarantine release sessions of user bob
+
+expect sessions:
+
+| user_id | events |
+|---------|--------|
+| ann     | 1      |
+| bob     | 1      |
+
+# Rows of a view stand for it
+
+## Arrival
+
+places:
+
+| event_id | user_id | event_ts         | url  | country |
+|----------|---------|------------------|------|---------|
+| a1       | ann     | 2024-03-08 09:21 | /    | DE      |
+| a2       | bot     | 2024-03-08 09:21 | /    | DE      |
+
+expect by_country:
+
+| day        | country | what   | clicks |
+|------------|---------|--------|--------|
+| 2024-03-08 | DE      | looked | 1      |
+
 # This one fails
 
 ## Arrival
@@ -180,14 +240,16 @@ def test_all_that_can_be_given_is_compared(folder: Path) -> None:
     assert "ok    Rows of a model stand for it  (" in done.output
     assert "FAIL  This one fails  (" in done.output
     assert "  missing  ann      1" in done.output
-    assert "2 passed, 1 failed in " in done.output
+    assert "ok    Rows set aside, and quarantine by hand  (" in done.output
+    assert "ok    Rows of a view stand for it  (" in done.output
+    assert "4 passed, 1 failed in " in done.output
     assert "3 of 6 models have a test." not in done.output  # sessions has one, which fails
     assert "  places" not in done.output.partition("Without a test")[2].partition("No row")[0]
     untaken = done.output.partition("No row of a test goes this way")[2]
     assert "WHEN url IS NULL" in untaken
     assert "left out by WHERE user_id <> 'bot'" in untaken
     assert "WHEN url = '/pay'" not in untaken
-    assert 'tests="3" failures="1"' in junit.read_text()
+    assert 'tests="5" failures="1"' in junit.read_text()
     (folder / "tests" / "more.md").unlink()
 
 

@@ -283,3 +283,36 @@ def test_rows_that_their_time_leaves_out_are_noted(tmp_path: Path) -> None:
         "2 given rows of raw.clicks wait, as the clock is at 2024-03-07",
     )
     assert "  note: clicks leaves out 1 given row" in report_screen(report)
+
+
+def test_given_rows_of_a_view_stand_for_it() -> None:
+    """
+    Its readers are compiled over a table of its columns, by its event time; events of one instant
+    are in the order of the view's tables.
+    """
+    files = {
+        "models/seen.sql": "---\nmaterialization: view\n---\n"
+        "SELECT event_id, user_id, event_ts, url, event_ts AS at FROM clicks",
+        "models/visits.sql": "---\nmaterialization: sessions\n"
+        "sessions: {user: user_id, gap: 1 hour}\n---\n"
+        "SELECT count(*) AS n, first(url) AS entry FROM seen",
+        "models/urls.sql": "---\nmaterialization: table\n"
+        "timeseries: {event_time_column: event_ts, partition_column: day, granularity: day}\n"
+        "incremental: {}\n---\n"
+        "SELECT cast(event_ts AS date) AS day, url, count(*) AS n FROM seen GROUP BY 1, 2",
+    }
+    base = shop.project({**shop.SHOP, **files})
+    times = dict.fromkeys(("at", "event_ts"), "timestamp")
+    types = {**TYPES, "seen": {"event_id": "string", "user_id": "string", "url": "string", **times}}
+    tables = Tables.of(base, {**types, "visits": {}, "urls": {}}, {})
+
+    made = project_under_test(base, ["visits", "urls"], ["seen"], tables)
+
+    assert sorted(node.name for node in made) == ["seen", "urls", "visits"]
+    assert made["seen"].landed
+    assert made.sources["seen"].event_time_column == "event_ts"
+    assert [entry.name for entry in made["visits"].inputs] == ["seen"]
+    query = made["visits"].query
+    assert query is not None
+    assert (query.input, query.time_column, query.key) == ("seen", "event_ts", ("event_id",))
+    assert made["urls"].input("seen").time_column == "event_ts"

@@ -10,9 +10,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infold.core.unit_tests import Arrival, Change, Delivery, UnitTest
+from infold.core.unit_tests import Arrival, Change, Delivery, Entry, UnitTest
 from infold.messages.errors import Spot
-from infold.testing.shuffle import variants
+from infold.testing.shuffle import Change_, variants
 
 AT = Spot("tests/a.md")
 
@@ -36,30 +36,41 @@ def drawn_tests(draw: st.DrawFn) -> UnitTest:
             there.discard(key) if change is Change.DELETE else there.add(key)
             rows = draw(st.lists(st.integers(0, 9), max_size=4))
             changes.append(delivery(change, *key, *(rows if change is not Change.DELETE else ())))
-        arrivals.append(Arrival(number + 1, AT, tuple(changes), clock=number))
+        owners = draw(st.lists(st.sampled_from(["ann", "bob"]), max_size=2))
+        actions = [draw(st.sampled_from(["add", "release"])) for _ in owners]
+        made = [Entry("s", *one, AT, "", number) for one in zip(actions, owners, strict=True)]
+        arrivals.append(Arrival(number + 1, AT, tuple(changes), tuple(made), clock=number))
     return UnitTest("a test", AT, tuple(arrivals))
 
 
-def rows_at_end(runs: Iterable[Sequence[Delivery]]) -> Counter[tuple[str, Any]]:
-    """The rows of each source when all is there; fails where a file changes that is not there."""
+def what_there_is(runs: Iterable[Sequence[Change_]]) -> tuple[Counter[tuple[str, Any]], list[Any]]:
+    """
+    The rows of each source when all is there, and the entries in their order.
+
+    Fails where a file changes that is not there.
+    """
     files: dict[tuple[str, str], Delivery] = {}
+    entries = []
     for run in runs:
         for each in run:
+            if isinstance(each, Entry):
+                entries.append(each)
+                continue
             key = each.of, each.file
             assert (each.change is Change.ADD) == (key not in files)
             files[key] = each
             if each.change is Change.DELETE:
                 del files[key]
-    return Counter((each.of, row["n"]) for each in files.values() for row in each.rows)
+    return Counter((each.of, row["n"]) for each in files.values() for row in each.rows), entries
 
 
 @given(drawn_tests(), st.integers())
 def test_the_same_rows_are_there_at_the_end(test: UnitTest, seed: int) -> None:
     """Whatever the order, each source has the rows that it has in the order of the file."""
-    wanted = rows_at_end(arrival.deliveries for arrival in test.arrivals)
+    wanted = what_there_is((*a.deliveries, *a.entries) for a in test.arrivals)
 
     for variant in variants(test, Random(seed), 3):
-        assert rows_at_end(variant.runs) == wanted
+        assert what_there_is(variant.runs) == wanted
         assert variant.clock == test.arrivals[-1].clock
         assert len(variant.order) == len(variant.runs) + 1
 

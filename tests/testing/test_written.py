@@ -9,6 +9,7 @@ import pytest
 from tests.declare import shop
 
 from infold.core.interval import parse_instant_text
+from infold.core.typed_text import Unusable
 from infold.core.unit_tests import Change, UnitTest
 from infold.declare.unit_tests import read_test_file, read_tests
 from infold.messages.errors import InfoldError
@@ -154,6 +155,24 @@ expect sessions:
         ),
         ("expect sessions:", "expect sessions in March:", 11, "March is no cell of sessions"),
         ("raw.clicks:", "sessions:", 11, "there is nothing to expect of it"),
+        ("expect sessions:", "expect set_aside:", 11, "which model sets the rows aside"),
+        ("expect sessions:", "expect set_aside of daily:", 11, "daily sets no rows aside"),
+        ("expect sessions:", "quarantine add daily of ann\n\nexpect sessions:", 11, "no sessions"),
+        (
+            "expect sessions:",
+            "quarantine add sessions of identifier k\n\nexpect sessions:",
+            11,
+            "one user each, not of an identifier",
+        ),
+        (
+            "expect sessions:",
+            "quarantine add sessions of ann at noon\n\nexpect sessions:",
+            11,
+            "noon is no date or time",
+        ),
+        ("expect sessions:", "quarantine keep sessions of ann\n\nexpect sessions:", 11, "no part"),
+        ("| ann     | 1      |", "| ann     | `1`    |", 15, "`1` is no bigint"),
+        ("| a1       | 2024-03-08 |", "| a1       | 2024-03-08 |\n| a2 |", 10, "1 cells"),
         ("# A test\n", "", 2, "belongs to no test"),
         ("## Arrival\n", "", 1, "has no arrival"),
         ("expect sessions:", "> a note\n\nraw.clicks in other:", 1, "expects nothing"),
@@ -179,6 +198,71 @@ def test_a_mistake_is_shown_with_its_line(old: str, new: str, line: int, what: s
     at = errors[0].at
     assert at is not None
     assert (at.file, at.line) == ("tests/shop.md", line)
+
+
+GIVEN_ROWS = """# A test
+
+## Arrival
+
+clicks in first:
+
+| event_id | event_ts   |
+|----------|------------|
+| a1       | 2024-03-08 |
+
+## Arrival
+
+replace clicks in first:
+
+| event_id | event_ts   |
+|----------|------------|
+| a1       | 2024-03-09 |
+
+clicks in second:
+
+| event_id | event_ts   |
+|----------|------------|
+| a1       | 2024-03-08 |
+| a1       | 2024-03-09 |
+| a2       | NULL       |
+
+expect sessions: no rows
+"""
+
+
+def test_rows_of_a_model_are_such_as_it_stores() -> None:
+    """One row of each key at a time, over all files that are there; and none without a time."""
+    _, errors = typed(GIVEN_ROWS)
+
+    assert [(error.at and error.at.line, error.what) for error in errors] == [
+        (25, "this row of clicks has no event_ts, so it would not be stored"),
+        (24, "clicks has another row with this key"),
+    ]
+    assert dict(errors[1].facts)["other"] == "tests/shop.md:17"
+
+
+def test_what_is_made_by_hand_and_what_stands_in_files() -> None:
+    """An entry has its owner and instant; text between backticks is what stands in the file."""
+    text = ARRIVAL.replace("| a1       | 2024-03-08 |", "| a1       | `soon`     |")
+    text = text.replace(
+        "expect sessions:",
+        'quarantine add sessions of "ann lee" at 2024-03-08\n'
+        "quarantine release sessions of user bob\n\n"
+        "expect set_aside of clicks:\n\n"
+        "| event_ts | reason |\n|---|---|\n| `soon` | unparsable |\n\nexpect sessions:",
+    )
+    (test,), errors = typed(text)
+
+    assert [str(error) for error in errors] == []
+    (arrival,) = test.arrivals
+    assert arrival.deliveries[0].rows[0]["event_ts"] == Unusable("soon")
+    assert arrival.clock == parse_instant_text("2000-01-01")
+    one, two = (entry.entry for entry in arrival.entries)
+    at = parse_instant_text("2024-03-08")
+    assert (one.owner, one.in_quarantine, one.start, one.end) == ("ann lee", True, at, at)
+    assert (two.owner, two.in_quarantine, two.start, two.end) == ("bob", False, None, None)
+    assert arrival.expected[0].rows == ({"event_ts": Unusable("soon"), "reason": "unparsable"},)
+    assert (test.aside, test.judged) == (("clicks",), ("sessions",))
 
 
 def test_all_files_are_read_and_names_are_there_once(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -31,6 +32,39 @@ _WHOLE = {
     "long": 64,
 }  # fmt: skip
 _SPECIAL = {"nan": "NaN", "infinity": "Infinity", "-infinity": "-Infinity"}
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """What stands in a file where a value of a type should; written between backticks."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return f"`{self.text}`"
+
+
+def file_value(text: str, type_: str) -> Any:
+    """
+    The value of a type that a text stands for, or :class:`Unusable` of what is between backticks.
+
+    In a text backticks are what they are. Raises ValueError as :func:`read_value` does.
+    """
+    plain = len(text) < 2 or not text[0] == text[-1] == "`" or bool(_TEXT.match(type_.lower()))
+    return read_value(text, type_) if plain else Unusable(text[1:-1])
+
+
+def value_in_file(value: Any, type_: str) -> Any:
+    """A value of JSON as :func:`file_value` gives it; what is none of the type is unusable."""
+    if value is None:
+        return None
+    if _TEXT.match(type_.lower()):
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    try:
+        return read_value(written, type_) if written != NULL else Unusable(written)
+    except (ValueError, KeyError, ArithmeticError, AttributeError, TypeError):
+        return Unusable(written)
 
 
 def read_value(text: str, type_: str) -> Any:
@@ -211,6 +245,8 @@ def json_value(value: Any) -> Any:
     """A value in a file of JSON lines: its text, or a list or an object of such."""
     if value is None or isinstance(value, str):
         return value
+    if isinstance(value, Unusable):
+        return value.text
     if isinstance(value, bytes):
         return value.decode()
     return _plain(value) if isinstance(value, list | dict) else _plain_text(value)

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
+from infold.core.manual_entry import ManualEntry
 from infold.messages.errors import InfoldError, Spot
 
 Row = Mapping[str, Any]
@@ -65,11 +66,45 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
+class Entry:
+    """
+    An entry that is made by hand in the quarantine of the sessions model ``of``.
+
+    It is about all sessions of an owner, or with ``instant`` about the one that has it in it.
+    ``kind`` says what the owner is: user, identifier, or (empty) what the sessions are of.
+    """
+
+    of: str
+    action: str
+    owner: str
+    at: Spot
+    kind: str = ""
+    instant: int | None = None
+    owner_in_ledger: str = ""
+    """The owner as entries name it, once the model is known."""
+
+    file: ClassVar[str] = ""
+    """Entries of one model keep their order, as changes of one file do."""
+    rows: ClassVar[tuple[Row, ...]] = ()
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What it says."""
+        return self.action, self.of, self.owner_in_ledger, self.instant
+
+    @property
+    def entry(self) -> ManualEntry:
+        """The same in the words of the ledger."""
+        wanted = {"add": True, "release": False, "auto": None}[self.action]
+        return ManualEntry(0, self.owner_in_ledger, wanted, self.instant, self.instant)
+
+
+@dataclass(frozen=True, slots=True)
 class Expectation:
     """
     The rows that a model has; only the columns that are ``written`` are compared.
 
-    With ``within``, only the rows in that cell are.
+    With ``within``, only the rows in that cell are. With ``aside``, the rows that it sets aside.
     """
 
     model: str
@@ -77,6 +112,7 @@ class Expectation:
     written: WrittenTable = WrittenTable()
     within: Cell | None = None
     rows: tuple[Row, ...] = ()
+    aside: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -91,6 +127,7 @@ class Arrival:
     number: int
     at: Spot
     deliveries: tuple[Delivery, ...] = ()
+    entries: tuple[Entry, ...] = ()
     expected: tuple[Expectation, ...] = ()
     clock: int | None = None
 
@@ -114,6 +151,17 @@ class UnitTest:
         """The sources and models whose rows are given."""
         names = (each.of for arrival in self.arrivals for each in arrival.deliveries)
         return tuple(dict.fromkeys(names))
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """The models whose quarantine has entries made by hand."""
+        return tuple(dict.fromkeys(e.of for arrival in self.arrivals for e in arrival.entries))
+
+    @property
+    def aside(self) -> tuple[str, ...]:
+        """The models that it expects to set rows aside, or none."""
+        every = (each for arrival in self.arrivals for each in arrival.expected)
+        return tuple(dict.fromkeys(each.model for each in every if each.aside))
 
     @property
     def models(self) -> tuple[str, ...]:

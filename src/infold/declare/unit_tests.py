@@ -8,6 +8,7 @@ error, so that no misspelled line is passed over. ``docs/how-to/test-models.md``
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from infold.core.unit_tests import (
     Cell,
     Change,
     Delivery,
+    Entry,
     Expectation,
     UnitTest,
     WrittenTable,
@@ -40,6 +42,12 @@ _ROWS = re.compile(
     r"\s*(?P<none>no rows)?\s*\Z"
 )
 _DELETE = re.compile(rf"delete\s+(?P<of>{_NAME})\s+in\s+(?P<file>[\w./-]+)\s*\Z")
+_ENTRY = re.compile(
+    rf"quarantine\s+(?P<action>add|release|auto)\s+(?P<of>{_NAME})\s+of\s+"
+    r"(?:(?P<kind>user|identifier)\s+)?"
+    r"(?P<owner>\"(?:[^\"\\]|\\.)*\"|[^\s\"]\S*)(?:\s+at\s+(?P<instant>.+?))?\s*\Z"
+)
+_ASIDE = re.compile(rf"expect\s+set_aside\s+of\s+(?P<of>{_NAME})\s*:\s*(?P<none>no rows)?\s*\Z")
 _EXPECT = re.compile(
     rf"expect\s+(?P<of>{_NAME})(?:\s+in\s+(?P<cell>[^|]+?))?\s*:\s*(?P<none>no rows)?\s*\Z"
 )
@@ -147,6 +155,10 @@ class _Reading:
             self.fixed = found[1]
         elif found := _DELETE.match(text):
             self._add(Delivery(Change.DELETE, found["of"], found["file"], at))
+        elif found := _ENTRY.match(text):
+            self._entry(at, found)
+        elif found := _ASIDE.match(text):
+            self._begin(Expectation(found["of"], at, aside=True), bool(found["none"]))
         elif found := _EXPECT.match(text):
             cell = found["cell"]
             within = Cell(cell, at) if cell else None
@@ -168,6 +180,17 @@ class _Reading:
         if before and clock < before[-1]:
             self.wrong(unit_test_errors.clock_back(at, before=show_instant(before[-1])))
         self.arrivals[-1] = replace(self.arrivals[-1], clock=clock)
+
+    def _entry(self, at: Spot, found: re.Match[str]) -> None:
+        owner, instant = found["owner"], None
+        try:
+            owner = json.loads(owner) if owner.startswith('"') else owner
+            instant = parse_instant_text(found["instant"]) if found["instant"] else None
+        except ValueError:
+            self.wrong(unit_test_errors.bad_clock(at, text=found["instant"] or found["owner"]))
+        kind, last = found["kind"] or "", self.arrivals[-1]
+        entry = Entry(found["of"], found["action"], owner, at, kind, instant)
+        self.arrivals[-1] = replace(last, entries=(*last.entries, entry))
 
     def _begin(self, what: Delivery | Expectation, no_rows: bool) -> None:
         if no_rows:

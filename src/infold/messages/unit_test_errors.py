@@ -6,9 +6,9 @@ from infold.messages.message import Finding, Message, Near
 
 _FORMS = (
     "Lines of an arrival are `raw.clicks:`, `raw.clicks in FILE:`, `replace raw.clicks in FILE:` "
-    "and `expect MODEL:`, each with a table below it or `no rows` behind it; "
-    "`delete raw.clicks in FILE`; `clock: TIME`; `no shuffle: WHY`. A line with > before it is a "
-    "note."
+    "`expect MODEL:` and `expect set_aside of MODEL:`, each with a table below it or `no rows` "
+    "behind it; `delete raw.clicks in FILE`; `quarantine add SESSIONS of USER`; `clock: TIME`; "
+    "`no shuffle: WHY`. A line with > before it is a note."
 )
 
 bad_line = Finding("bad-test", "this line is no part of an arrival", todo=_FORMS)
@@ -77,8 +77,8 @@ unknown_expected = Finding("bad-test", "there is no model {name}", {"models": Ne
 
 view_given = Finding(
     "bad-test",
-    "rows of the view {name} cannot be given: nothing of it is stored",
-    {"reads": "{reads}"},
+    "rows of the view {name} cannot be given: its readers do not take a table in its place",
+    {"why": "{why}"},
     "Give rows of what it reads.",
 )
 
@@ -88,6 +88,41 @@ given_and_made = Finding(
     todo="Expect rows of what reads it, or give rows of what it reads.",
 )
 
+aside_alone = Finding(
+    "bad-test",
+    "nothing says which model sets the rows aside",
+    todo="Write `expect set_aside of MODEL:`.",
+)
+
+none_aside = Finding(
+    "bad-test", "{name} sets no rows aside", todo="Models of events and of sessions do."
+)
+
+not_sessions = Finding(
+    "bad-test", "{name} has no sessions that could be in quarantine", {"sessions": "{models}"}
+)
+
+unclear_owner = Finding(
+    "bad-test",
+    "nothing says whether {owner} is a user or an identifier",
+    todo="Write `of user {owner}` or `of identifier {owner}`.",
+)
+
+other_owner = Finding("bad-test", "sessions of {name} are of {what}, not of {kind}")
+
+no_time = Finding(
+    "bad-test",
+    "this row of {name} has no {column}, so it would not be stored",
+    todo="A stored row is in the cell of its {column}: give it one.",
+)
+
+same_key = Finding(
+    "bad-test",
+    "{name} has another row with this key",
+    {"key": "{key}", "other": "{other}"},
+    "Rows of a model are given as it would store them: one of each key.",
+)
+
 unknown_column = Finding("bad-test", "{name} has no column {column}", {"columns": Near("{column}")})
 
 bad_value = Finding(
@@ -95,7 +130,8 @@ bad_value = Finding(
     "{text} is no {type}",
     {"column": "{column}"},
     "NULL is NULL, a text may be in double quotes as in JSON, and an empty one is. Times are "
-    "written 2024-03-09 12:00, arrays, maps and structs as JSON.",
+    "written 2024-03-09 12:00, arrays, maps and structs as JSON. What a file of a source has in "
+    "its place is written between backticks.",
 )
 
 file_there = Finding(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from infold.core.project import Project
+from infold.core.typed_text import Unusable
 from infold.core.unit_tests import Row, UnitTest, Untested
 from infold.messages.errors import Spot
 from infold.spark.rows_that import conditions_met
@@ -60,7 +61,8 @@ def _rows_read(players: Sequence[Player], model: str, table: str) -> list[Row]:
     found: list[Row] = []
     for player, played in ((one, each) for one in players for each in one.played):
         test = played.test
-        needed = needed_models(player.scratch.base, test.models, test.given)
+        made = (*test.models, *test.judged)
+        needed = needed_models(player.scratch.base, made, test.given)
         if model not in needed or model in test.given:
             continue
         given = [
@@ -69,6 +71,7 @@ def _rows_read(players: Sequence[Player], model: str, table: str) -> list[Row]:
             for each in arrival.deliveries
             if each.of == table
             for row in each.rows
+            if not any(isinstance(value, Unusable) for value in row.values())
         ]
         found += given or player.rows_at_end(played, table)
     return found

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from infold.core.interval import show_instant
 from infold.core.project import Project
-from infold.core.typed_text import instant_of
+from infold.core.typed_text import Unusable, instant_of
 from infold.core.unit_tests import Arrival, Change, Delivery, UnitTest
 
 
@@ -43,5 +43,5 @@ def _rows(number: int) -> str:
 def _times(given: list[Delivery], column: str) -> Iterator[int]:
     for each in given:
         for row in each.rows:
-            if row.get(column) is not None:
+            if row.get(column) is not None and not isinstance(row[column], Unusable):
                 yield instant_of(row[column])

@@ -18,13 +18,22 @@ from infold.core.interval import parse_instant_text
 from infold.core.model import Kind
 from infold.core.project import Node, Project
 from infold.core.typed_text import instant_of, stored_value
-from infold.core.unit_tests import Delivery, Expectation, Failure, Row, TestResult, UnitTest
+from infold.core.unit_tests import (
+    Delivery,
+    Entry,
+    Expectation,
+    Failure,
+    Row,
+    TestResult,
+    UnitTest,
+)
 from infold.messages.errors import InfoldError
 from infold.testing.compare import compare
 from infold.testing.notes import left_out_notes
 from infold.testing.project import Tables, project_under_test, stored_models
 from infold.testing.scratch import Scratch, State
-from infold.testing.shuffle import Variant, variants
+from infold.testing.set_aside import aside_columns, rows_set_aside
+from infold.testing.shuffle import Change_, Variant, variants
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,7 +73,7 @@ class Player:
 
     def play(self, test: UnitTest) -> TestResult:
         """One test. Its first failure in the order of the file ends it."""
-        models = sorted({*test.models})
+        models = sorted({*test.models, *test.judged})
         of = project_under_test(self.scratch.base, models, test.given, self.tables)
         chain: tuple[Any, ...] = (tuple(node.name for node in of), tuple(sorted(test.given)))
         failures: list[Failure] = []
@@ -72,7 +81,8 @@ class Player:
         for arrival in test.arrivals:
             assert arrival.clock is not None
             after = f"arrival {arrival.number}"
-            chain, made = self._run(chain, of, ran, arrival.deliveries, arrival.clock)
+            changes: tuple[Change_, ...] = (*arrival.deliveries, *arrival.entries)
+            chain, made = self._run(chain, of, ran, changes, arrival.clock)
             if isinstance(made, InfoldError):
                 model = dict(made.facts).get("model", "")
                 return TestResult(test, (Failure(model, after, arrival.at, error=made),))
@@ -91,13 +101,16 @@ class Player:
         chain: tuple[Any, ...],
         of: Project,
         before: _Ran | None,
-        deliveries: Sequence[Delivery],
+        changes: Sequence[Change_],
         clock: int,
     ) -> tuple[tuple[Any, ...], _Ran | InfoldError]:
         """A run after changes, and what it follows from."""
-        chain = (*chain, (tuple(each.key for each in deliveries), clock))
+        chain = (*chain, (tuple(each.key for each in changes), clock))
         if chain not in self._known:
-            state = (before.after if before else State()).after(deliveries)
+            state = (before.after if before else State()).after(
+                [each for each in changes if isinstance(each, Delivery)],
+                [each for each in changes if isinstance(each, Entry)],
+            )
             try:
                 after, project = self.scratch.run(of, state, clock)
                 self._known[chain] = _Ran(of, state, after, project, clock)
@@ -118,16 +131,33 @@ class Player:
     ) -> list[Failure]:
         found = []
         for each in expected:
-            every = self._rows_of(chain, ran, each.model)
-            rows = _within(ran.of[each.model], every, each)
-            known = self.tables.models[each.model]
+            node = ran.of[each.model]
+            if each.aside:
+                rows: Sequence[Row] = self._aside_of(chain, ran, node)
+                known = aside_columns(node, self.tables)
+            else:
+                rows = _within(node, self._rows_of(chain, ran, each.model), each)
+                known = self.tables.models[each.model]
             spelled = {name.lower(): name for name in known}
-            columns = [spelled[name.lower()] for name in each.columns] or list(known)
+            columns = [spelled[name.lower()] for name in each.columns]
+            columns = columns or [name for name in known if name != "raw"]
             compared = compare(columns, each.rows, rows)
             if not compared.equal:
                 strip = self.scratch.strip(ran.of, ran.before, ran.clock)
-                found.append(Failure(each.model, after, each.at, compared, strip=strip))
+                what = f"set_aside of {each.model}" if each.aside else each.model
+                found.append(Failure(what, after, each.at, compared, strip=strip))
         return found
+
+    def _aside_of(self, chain: tuple[Any, ...], ran: _Ran, node: Node) -> list[Row]:
+        """The rows that a model sets aside."""
+        key = chain, f"set_aside of {node.name}"
+        if key not in self._rows:
+            self.scratch.go_to(ran.project, ran.after)
+            self._rows[key] = self._stored_aside(ran.project, node)
+        return self._rows[key]
+
+    def _stored_aside(self, project: Project, node: Node) -> list[Row]:
+        return rows_set_aside(self.scratch, project, node, self.tables)
 
     def _rows_of(self, chain: tuple[Any, ...], ran: _Ran, model: str) -> list[Row]:
         key = chain, model
@@ -182,14 +212,24 @@ class Player:
                 return Failure("", "all runs", test.at, error=made, order=variant.order)
             last = made
         assert last is not None
-        for node in stored_models(of):
-            wanted = self._rows_of(right, ran, node.name)
-            rows = self._rows_of(chain, last, node.name)
-            compared = compare(list(self.tables.models[node.name]), wanted, rows)
+        pairs = [
+            (
+                node.name,
+                list(self.tables.models[node.name]),
+                self._rows_of(right, ran, node.name),
+                self._rows_of(chain, last, node.name),
+            )
+            for node in stored_models(of)
+        ]
+        for name in test.aside:  # by their rows: files are cut
+            wanted, rows = (self._aside_of(*one, of[name]) for one in ((right, ran), (chain, last)))
+            pairs.append((f"set_aside of {name}", ["raw", "reason", "event_time"], wanted, rows))
+        for name, columns, wanted, rows in pairs:
+            compared = compare(columns, wanted, rows)
             if not compared.equal:
                 strip = self.scratch.strip(of, last.before, variant.clock)
                 order = variant.order
-                return Failure(node.name, "all runs", test.at, compared, order=order, strip=strip)
+                return Failure(name, "all runs", test.at, compared, order=order, strip=strip)
         return None
 
 

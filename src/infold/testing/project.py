@@ -17,6 +17,7 @@ from infold.core.formats import Format
 from infold.core.model import Column, Kind, Override, Source
 from infold.core.project import Node, Project
 from infold.core.type_changes import Type, shown
+from infold.testing.given_views import over_tables
 from infold.testing.scratch import LANDING
 
 Types = Mapping[str, Mapping[str, Type]]
@@ -67,18 +68,25 @@ def needed_models(project: Project, models: Iterable[str], given: Iterable[str])
 def project_under_test(
     base: Project, models: Sequence[str], given: Sequence[str], tables: Tables
 ) -> Project:
-    """The project that makes ``models`` from ``given`` rows."""
+    """
+    The project that makes ``models`` from ``given`` rows.
+
+    Raises InfoldErrors where a reader of a given view cannot read a table in its place.
+    """
     needed = needed_models(base, models, given)
     stand_ins = {
         name: _given_model(base[name], tables.models[name])
         for name in needed
         if name in given and name not in base.sources
     }
+    views = sorted(name for name in stand_ins if base[name].model.kind is Kind.VIEW)
+    found = over_tables(base, views, needed, stand_ins) if views else base
+    stand_ins |= {name: found.sources[name] for name in views}
     nodes = tuple(
         landed_node(stand_ins[node.name])
         if node.name in stand_ins
         else replace(node, backfill_limit=None)
-        for node in base
+        for node in found
         if node.name in needed
     )
     sources = {

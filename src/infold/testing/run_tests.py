@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
+from infold.core.model import Kind
 from infold.core.project import Project
 from infold.core.type_changes import Type
 from infold.core.unit_tests import Failure, TestReport, TestResult, UnitTest
@@ -18,8 +19,9 @@ from infold.spark.analyser import as_stored
 from infold.spark.jvm.session_settings import Size
 from infold.spark.reading import source_rows
 from infold.testing.coverage import untested
+from infold.testing.given_views import view_times
 from infold.testing.play import Player
-from infold.testing.project import Tables, needed_models
+from infold.testing.project import Tables, needed_models, project_under_test
 from infold.testing.scratch import Scratch
 from infold.testing.typed import Names, Values
 from infold.testing.workers import workers
@@ -88,6 +90,8 @@ def run_tests(
         tables, wrong = _analysed(scratch, tests)
         values = Values(project, tables)
         right = [values.test(test) for test in tests if not _wrong(project, test, wrong)]
+        if not values.errors:
+            values.errors += [e for test in right for e in _not_as_tables(project, test, tables)]
         if values.errors:
             raise InfoldErrors(_in_order(values.errors))
         found = [_failed(test, _wrong(project, test, wrong)) for test in tests]
@@ -107,6 +111,28 @@ def run_tests(
         )
 
 
+def _not_as_tables(project: Project, test: UnitTest, tables: Tables) -> Iterator[InfoldError]:
+    """Why rows of views cannot be given: readers that read no table, rows without a time."""
+    given = [each for arrival in test.arrivals for each in arrival.deliveries]
+    of_views = [each for each in given if each.of not in project.sources]
+    of_views = [each for each in of_views if project[each.of].model.kind is Kind.VIEW]
+    if not of_views:
+        return
+    first = of_views[0]
+    try:
+        found = project_under_test(project, [*test.models, *test.judged], test.given, tables)
+    except InfoldErrors as errors:
+        why = f"{errors.slug}: {errors.what}"
+        yield unit_test_errors.view_given(first.at, name=first.of, why=why)
+        return
+    times = dict(view_times(found, project))
+    for each in of_views:
+        for row, cells in zip(each.rows, each.written.rows, strict=True):
+            if each.of in times and row.get(times[each.of]) is None:
+                at, column = cells[0].at, times[each.of]
+                yield unit_test_errors.no_time(at, name=each.of, column=column)
+
+
 MANY = 5
 """From so many tests on, the compiler that takes its time pays."""
 
@@ -123,7 +149,7 @@ def _wrong(
     project: Project, test: UnitTest, errors: Mapping[str, InfoldError]
 ) -> Mapping[str, InfoldError]:
     """The errors of models that a test needs."""
-    needed = needed_models(project, [*test.models, *test.given], ())
+    needed = needed_models(project, [*test.models, *test.judged, *test.given], ())
     return {name: error for name, error in errors.items() if name in needed}
 
 
@@ -132,7 +158,7 @@ def _analysed(
 ) -> tuple[Tables, Mapping[str, InfoldError]]:
     """The columns of what tests need, and the models that are wrong."""
     project = scratch.analysed
-    names = {name for test in tests for name in (*test.models, *test.given)}
+    names = {name for test in tests for name in (*test.models, *test.judged, *test.given)}
     needed = sorted(needed_models(project, names, ()))
     engine = scratch.engine(project)
     wrong = engine.analyse(needed)

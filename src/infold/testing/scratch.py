@@ -28,7 +28,7 @@ from infold.core.progress import SilentProgress
 from infold.core.project import Project
 from infold.core.type_changes import Type
 from infold.core.typed_text import json_value
-from infold.core.unit_tests import Change, Delivery
+from infold.core.unit_tests import Change, Delivery, Entry
 from infold.messages.errors import InfoldError
 from infold.render.plan import plan_strip
 from infold.running.observe import Observer
@@ -52,9 +52,11 @@ class State:
     """Path below the landing folder -> content, and when it was modified (seconds)."""
     changes: int = 0
     """How many files were changed so far."""
+    entries: tuple[Entry, ...] = ()
+    """Made by hand, and not in the ledger yet."""
 
-    def after(self, deliveries: Iterable[Delivery]) -> State:
-        """The same with changed files, and not run yet."""
+    def after(self, deliveries: Iterable[Delivery], entries: Iterable[Entry] = ()) -> State:
+        """The same with changed files and new entries, and not run yet."""
         files, changes = dict(self.files), self.changes
         for each in deliveries:
             path = f"{each.of}/{each.file}.json"
@@ -63,7 +65,7 @@ class State:
                 files.pop(path, None)
             else:
                 files[path] = _content(each.rows), _FIRST_MODIFIED + changes
-        return replace(self, files=files, changes=changes)
+        return replace(self, files=files, changes=changes, entries=(*self.entries, *entries))
 
 
 def _content(rows: Sequence[Mapping[str, Any]]) -> bytes:
@@ -88,7 +90,7 @@ class Scratch:
     _ledgers: int = 0
 
     def project(self, of: Project, state: State) -> Project:
-        """A project with its tables and its ledger here, the ledger as it is in a state."""
+        """A project with its tables and its ledger here, the ledger as a state says it is."""
         self._ledgers += 1
         ledger = self.root / "ledgers" / f"{self._ledgers}.db"
         if state.ledger is not None:
@@ -98,7 +100,10 @@ class Scratch:
                 closing(sqlite3.connect(ledger)) as new,
             ):
                 old.backup(new)
-        return replace(of, target=self.target(ledger), targets={}, root=self.root)
+        found = replace(of, target=self.target(ledger), targets={}, root=self.root)
+        for entry in state.entries:
+            api.ledger(found).add_entries(entry.of, [entry.entry])
+        return found
 
     def target(self, ledger: Path) -> Target:
         """Where tables and a ledger are."""
@@ -167,7 +172,7 @@ class Scratch:
         _ScratchRun(project, _REQUEST, SilentProgress(), as_of=clock, scratch=self).run()
         made = storage_of(project).tables_now(project)
         ledger = Path(project.target.ledger.removeprefix("sqlite:///"))
-        return replace(state, ledger=ledger, tables=made), project
+        return replace(state, ledger=ledger, tables=made, entries=()), project
 
     def strip(self, of: Project, state: State, clock: int) -> tuple[str, ...]:
         """What a run from a state would do, as `infold plan` draws it."""

@@ -3,8 +3,10 @@ Other orders and cuts of a test's arrivals, which must come to the same tables.
 
 At the end the same rows are there, in files that were changed in the same order each: that is all
 that a definition knows of. So files may come in any order, in any number of runs; a file that only
-came may come in two parts; and what was replaced or deleted may never be seen. The clock is that of
-the last arrival from the first run on: what is admitted must not depend on when it came.
+came may come in two parts; and what was replaced or deleted may never be seen. Entries of a
+quarantine may come before the events they are about; those of one model keep their order, as the
+latest counts. The clock is that of the last arrival from the first run on: what is admitted must
+not depend on when it came.
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from infold.core.unit_tests import Change, Delivery, UnitTest
+from infold.core.unit_tests import Change, Delivery, Entry, UnitTest
 
+Change_ = Delivery | Entry
+"""What comes before a run."""
 _TRIES = 10
 
 
@@ -23,7 +27,7 @@ class Variant:
     """Runs in this order, each after these changes; ``name`` says what kind of variant it is."""
 
     name: str
-    runs: tuple[tuple[Delivery, ...], ...]
+    runs: tuple[tuple[Change_, ...], ...]
     clock: int
 
     @property
@@ -38,7 +42,9 @@ class Variant:
         )
 
 
-def _described(each: Delivery) -> str:
+def _described(each: Change_) -> str:
+    if isinstance(each, Entry):
+        return f"quarantine {each.action} {each.of} of {each.owner}"
     verb = "" if each.change is Change.ADD else f"{each.change.value} "
     rows = "" if each.change is Change.DELETE else f" ({len(each.rows)} rows)"
     return f"{verb}{each.of} in {each.file}{rows}".replace("(1 rows)", "(1 row)")
@@ -46,7 +52,9 @@ def _described(each: Delivery) -> str:
 
 def variants(test: UnitTest, random: Random, number: int) -> Iterator[Variant]:
     """All arrivals at once, if there are several, and a ``number`` of random orders and cuts."""
-    runs = [arrival.deliveries for arrival in test.arrivals]
+    runs: list[tuple[Change_, ...]] = [
+        (*arrival.deliveries, *arrival.entries) for arrival in test.arrivals
+    ]
     every = [each for run in runs for each in run]
     clock = test.arrivals[-1].clock
     assert clock is not None
@@ -62,15 +70,20 @@ def variants(test: UnitTest, random: Random, number: int) -> Iterator[Variant]:
                 break
 
 
-def _shape(runs: Sequence[Sequence[Delivery]]) -> object:
+def _shape(runs: Sequence[Sequence[Change_]]) -> object:
     return tuple(frozenset(each.key for each in run) for run in runs)
 
 
-def _split(every: Sequence[Delivery], random: Random) -> Iterator[Delivery]:
+def _split(every: Sequence[Change_], random: Random) -> Iterator[Change_]:
     """Some of the files that only come, in two parts each."""
     for each in every:
         changes = [one for one in every if (one.of, one.file) == (each.of, each.file)]
-        if len(changes) > 1 or len(each.rows) < 2 or random.random() < 0.5:
+        if (
+            isinstance(each, Entry)
+            or len(changes) > 1
+            or len(each.rows) < 2
+            or random.random() < 0.5
+        ):
             yield each
             continue
         first = set(random.sample(range(len(each.rows)), random.randint(1, len(each.rows) - 1)))
@@ -79,9 +92,9 @@ def _split(every: Sequence[Delivery], random: Random) -> Iterator[Delivery]:
             yield replace(each, file=f"{each.file}_{part}", rows=tuple(rows))
 
 
-def _shuffled(every: Iterator[Delivery], random: Random) -> Iterator[Delivery]:
+def _shuffled(every: Iterator[Change_], random: Random) -> Iterator[Change_]:
     """All changes, those of one file in their order."""
-    left: dict[tuple[str, str], list[Delivery]] = {}
+    left: dict[tuple[str, str], list[Change_]] = {}
     for each in every:
         left.setdefault((each.of, each.file), []).append(each)
     while left:
@@ -91,9 +104,9 @@ def _shuffled(every: Iterator[Delivery], random: Random) -> Iterator[Delivery]:
             del left[key]
 
 
-def _cut(every: Iterator[Delivery], random: Random) -> list[list[Delivery]]:
+def _cut(every: Iterator[Change_], random: Random) -> list[list[Change_]]:
     """In order, in one run or several."""
-    runs: list[list[Delivery]] = [[]]
+    runs: list[list[Change_]] = [[]]
     for each in every:
         if runs[-1] and random.random() < 0.6:
             runs.append([])

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from infold.analysis.names.subject import time_column
 from infold.core.interval import DAY, MIN, parse_instant_text
 from infold.core.model import Kind
 from infold.core.project import Project
-from infold.core.typed_text import instant_of, read_value
+from infold.core.typed_text import Unusable, file_value, instant_of, read_value
 from infold.core.unit_tests import (
     Arrival,
     Change,
     Delivery,
+    Entry,
     Expectation,
     Row,
     UnitTest,
@@ -21,6 +22,8 @@ from infold.core.unit_tests import (
 )
 from infold.messages import unit_test_errors
 from infold.messages.errors import InfoldError
+from infold.testing import set_aside
+from infold.testing.given_rows import impossible_rows
 from infold.testing.project import Tables
 
 _NO_CLOCK = parse_instant_text("2000-01-01")
@@ -46,8 +49,14 @@ class Names:
 
     def _arrival(self, arrival: Arrival, files: dict[str, set[str]]) -> Arrival:
         deliveries = [one for each in arrival.deliveries for one in self._delivery(each, files)]
+        entries = [one for each in arrival.entries for one in self._entry(each)]
         expected = [one for each in arrival.expected for one in self._expectation(each)]
-        return replace(arrival, deliveries=tuple(deliveries), expected=tuple(expected))
+        return replace(
+            arrival,
+            deliveries=tuple(deliveries),
+            entries=tuple(entries),
+            expected=tuple(expected),
+        )
 
     def _delivery(self, each: Delivery, files: dict[str, set[str]]) -> Iterator[Delivery]:
         every = [*self.project.sources, *(node.name for node in self.project)]
@@ -55,10 +64,6 @@ class Names:
         if name is None:
             error = unit_test_errors.unknown_given(each.at, name=each.of, known=every)
             self.errors.append(error)
-            return
-        if name not in self.project.sources and self.project[name].model.kind is Kind.VIEW:
-            reads = self.project[name].reads
-            self.errors.append(unit_test_errors.view_given(each.at, name=name, reads=reads))
             return
         there = files.setdefault(name, set())
         if each.change is Change.ADD and each.file in there:
@@ -77,11 +82,16 @@ class Names:
     def _expectation(self, each: Expectation) -> Iterator[Expectation]:
         models = [node.name for node in self.project]
         name = _spelled(each.model, models)
+        if name is None and each.model.lower() == "set_aside":
+            self.errors.append(unit_test_errors.aside_alone(each.at))
+            return
         if name is None:
             error = unit_test_errors.unknown_expected(each.at, name=each.model, known=models)
             self.errors.append(error)
             return
         node = self.project[name].model
+        if each.aside and node.kind not in set_aside.KINDS:
+            self.errors.append(unit_test_errors.none_aside(each.at, name=name))
         if each.within is not None:
             if node.granularity is None:
                 self.errors.append(unit_test_errors.no_cells(each.at, model=name))
@@ -90,12 +100,39 @@ class Names:
                 self.errors.append(error)
         yield replace(each, model=name)
 
+    def _entry(self, each: Entry) -> Iterator[Entry]:
+        models = [node.name for node in self.project if node.model.kind is Kind.SESSIONS]
+        name = _spelled(each.of, models)
+        sessions = None if name is None else self.project[name].model.sessions
+        if name is None or sessions is None:
+            error = unit_test_errors.not_sessions(each.at, name=each.of, models=models or "none")
+            self.errors.append(error)
+            return
+        owner = each.owner
+        if sessions.fallback_gap is not None:
+            if not each.kind:
+                self.errors.append(unit_test_errors.unclear_owner(each.at, owner=owner))
+            owner = f"{each.kind[:1]}{owner}"
+        else:
+            what = "identifier" if sessions.identifier else "user"
+            if each.kind not in ("", what):
+                error = unit_test_errors.other_owner(
+                    each.at,
+                    name=name,
+                    what=f"one {what} each",
+                    kind=f"an {each.kind}" if each.kind == "identifier" else "a user",
+                )
+                self.errors.append(error)
+        yield replace(each, of=name, owner_in_ledger=owner)
+
     def _check_expected(self, test: UnitTest) -> None:
-        """Nothing is expected of models whose rows are given."""
+        """Nothing is expected, or decided by hand, of models whose rows are given."""
         for arrival in test.arrivals:
-            for each in arrival.expected:
-                if each.model in test.given:
-                    self.errors.append(unit_test_errors.given_and_made(each.at, name=each.model))
+            made = [*((each.model, each.at) for each in arrival.expected)]
+            made += [(each.of, each.at) for each in arrival.entries]
+            for model, at in made:
+                if model in test.given:
+                    self.errors.append(unit_test_errors.given_and_made(at, name=model))
 
 
 def _spelled(name: str, known: list[str]) -> str | None:
@@ -124,21 +161,22 @@ class Values:
             replace(
                 arrival,
                 deliveries=tuple(self._delivery(each) for each in arrival.deliveries),
-                expected=tuple(
-                    replace(each, rows=self._rows(each.model, each.written, expected=True))
-                    for each in arrival.expected
-                ),
+                expected=tuple(self._expectation(each) for each in arrival.expected),
             )
             for arrival in test.arrivals
         )
         found = replace(test, arrivals=arrivals)
+        if not self.errors:
+            self.errors += dict.fromkeys(impossible_rows(self.project, found))
         return found.with_clocks(self._default_clock(found))
 
     def _delivery(self, each: Delivery) -> Delivery:
         if not self.tables.columns(each.of):
             self.errors.append(unit_test_errors.no_columns(each.at, name=each.of))
             return each
-        rows = self._rows(each.of, each.written, expected=False)
+        in_file = each.of in self.project.sources
+        columns = self.tables.columns(each.of)
+        rows = self._rows(each.of, columns, each.written, in_file=in_file)
         source = self.project.sources.get(each.of)
         absent = {
             column: None
@@ -147,8 +185,16 @@ class Values:
         }
         return replace(each, rows=tuple({**absent, **row} for row in rows))
 
-    def _rows(self, name: str, written: WrittenTable, *, expected: bool) -> tuple[Row, ...]:
-        columns = self.tables.models.get(name, {}) if expected else self.tables.columns(name)
+    def _expectation(self, each: Expectation) -> Expectation:
+        columns = self.tables.models.get(each.model, {})
+        if each.aside:
+            columns = set_aside.aside_columns(self.project[each.model], self.tables)
+        rows = self._rows(each.model, columns, each.written, in_file=each.aside)
+        return replace(each, rows=rows)
+
+    def _rows(
+        self, name: str, columns: Mapping[str, str], written: WrittenTable, *, in_file: bool
+    ) -> tuple[Row, ...]:
         names = []
         for cell in written.columns:
             spelled = _spelled(cell.text, list(columns))
@@ -166,7 +212,8 @@ class Values:
                 if column is None:
                     continue
                 try:
-                    row[column] = read_value(cell.text, columns[column])
+                    read = file_value if in_file else read_value
+                    row[column] = read(cell.text, columns[column])
                 except (ValueError, KeyError, ArithmeticError, AttributeError, TypeError):
                     self.errors.append(
                         unit_test_errors.bad_value(
@@ -184,12 +231,17 @@ class Values:
         last = MIN
         for arrival in test.arrivals:
             for each in arrival.deliveries:
-                column = self._time_column(each.of)
-                for row in each.rows if column else ():
-                    if row.get(column or "") is not None:
-                        last = max(last, instant_of(row[column or ""]))
+                columns = self._time_columns(each.of)
+                for value in (row.get(column) for row in each.rows for column in columns):
+                    if value is not None and not isinstance(value, Unusable):
+                        last = max(last, instant_of(value))
         return _NO_CLOCK if last == MIN else last - last % DAY + DAY
 
-    def _time_column(self, name: str) -> str | None:
+    def _time_columns(self, name: str) -> Sequence[str]:
+        """What may be the event time: of a view any time."""
         source = self.project.sources.get(name)
-        return source.event_time_column if source else time_column(self.project[name])
+        if source is None and self.project[name].model.kind is Kind.VIEW:
+            types = self.tables.models[name]
+            return [column for column, of in types.items() if of.startswith(("timestamp", "date"))]
+        column = source.event_time_column if source else time_column(self.project[name])
+        return [column] if column else []

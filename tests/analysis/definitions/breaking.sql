@@ -677,3 +677,8 @@ SELECT q.x FROM (SELECT a, b FROM t) AS q(y, x)
 SELECT x FROM (SELECT a, b FROM t) AS q(x, y)
 -- =>
 SELECT x FROM (SELECT a FROM t) AS q(x, y)
+
+-- breaking: another first column is tested for NULL
+SELECT a IS NULL AS gone, b FROM t
+-- =>
+SELECT b IS NULL AS gone, b FROM t

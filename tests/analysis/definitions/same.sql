@@ -235,3 +235,13 @@ SELECT transform(z.xs, x -> x + z.a) AS ys FROM t AS z
 SELECT x.a FROM t AS x WHERE x.b > 1
 -- =>
 SELECT X.A FROM t AS x WHERE X.b > 1
+
+-- none: brackets around a test for NULL that is the first column
+SELECT a IS NULL AS gone, b FROM t
+-- =>
+SELECT (a IS NULL) AS gone, b FROM t
+
+-- none: an alias of a table, and a first column that is a test of a test
+SELECT a IS NULL IS NULL AS gone, b FROM t
+-- =>
+SELECT x.a IS NULL IS NULL AS gone, b FROM t AS x

@@ -63,7 +63,9 @@ class _Parser(SparkParser):
         return self._with_note(super()._parse_assignment)
 
     def _parse_range(self, *args: Any, **kwargs: Any) -> Any:
-        return self._with_note(partial(super()._parse_range, *args, **kwargs))
+        if args or kwargs:  # it goes on behind an operand, as after IS NULL: it begins before
+            return super()._parse_range(*args, **kwargs)
+        return self._with_note(super()._parse_range)
 
     def _parse_function_call(self, *args: Any, **kwargs: Any) -> Any:
         name, behind = self._curr, self._next
