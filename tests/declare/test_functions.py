@@ -75,6 +75,11 @@ CALLS = {
         "f(1)",
         "cast(cast(1 AS INT) + 1 AS INT)",
     ),
+    "numbers with their types": (
+        "CREATE FUNCTION f(a DOUBLE) RETURNS DOUBLE RETURN a + 1.5D + 2L",
+        "f(3.75D)",
+        "cast(cast(3.75D AS DOUBLE) + 1.5D + 2L AS DOUBLE)",
+    ),
     "no parameter": ("CREATE FUNCTION f() RETURNS INT RETURN 7", "f()", "cast(7 AS INT)"),
     "a name that another dialect has a function of": (
         "CREATE FUNCTION safe_divide(a DOUBLE) RETURNS DOUBLE RETURN a",

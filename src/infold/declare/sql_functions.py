@@ -14,7 +14,7 @@ from sqlglot import exp
 from infold.analysis.names.relation import Block, Table
 from infold.analysis.names.resolve import resolve
 from infold.analysis.names.row_wise import calls_over_rows
-from infold.analysis.sql.expand import Functions, ProjectFunction, Use, expand, one_line
+from infold.analysis.sql.expand import Functions, ProjectFunction, Use, behind_word, between, expand
 from infold.analysis.sql.functions import BUILT_IN, CHANCE, GRAMMAR
 from infold.analysis.sql.origins import Origins, Piece
 from infold.analysis.sql.parse import Parsed, parse
@@ -114,7 +114,6 @@ def _body(header: Header, parsed: Parsed, errors: list[InfoldError]) -> Iterator
     end = len(text.tokens) - 2  # FROM and the name
     i = 1
     while i < end:
-        first = i
         last, use = uses.get(text.tokens[i].start, (text.tokens[i].end, None))
         while text.tokens[i].end < last:
             i += 1
@@ -125,10 +124,9 @@ def _body(header: Header, parsed: Parsed, errors: list[InfoldError]) -> Iterator
             yield renamed.get(token.start) or text.sql[token.start : token.end + 1]
         if token.end in fields:
             yield f" AS {fields[token.end]}"
-        i += 1
-        assert i > first
+        i = behind_word(text.tokens, i)
         if i < end:
-            yield from [*one_line(text, text.tokens[i - 1 : i + 1])][1:2]
+            yield between(text, token, text.tokens[i])
 
 
 def _as_parameter(header: Header, error: InfoldError) -> InfoldError:

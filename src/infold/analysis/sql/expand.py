@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -179,7 +178,7 @@ class _Expansion:
                 i = self.calls[i][1].end
             else:
                 found.append(self._written(tokens[i].start, tokens[i].end + 1))
-                i += 1
+                i = behind_word(tokens, i)
             if i < end:
                 gap = self._written(tokens[i - 1].end + 1, tokens[i].start)
                 found.append(_one_line(gap) if inside else gap)
@@ -256,19 +255,23 @@ def _substituted(
         yield own(f" AS {function.returns})")
 
 
+def behind_word(tokens: Sequence[Token], i: int) -> int:
+    """The index of the next word of the text: ``3.75D`` is one word and three tokens."""
+    end = tokens[i].end
+    while i < len(tokens) and tokens[i].start <= end:
+        i += 1
+    return i
+
+
 def _one_line(gap: Piece) -> Piece:
     """What is between two tokens, without line breaks and comments."""
     plain = gap.text.isspace() and "\n" not in gap.text
     return gap if plain or not gap.text else Piece(" ", gap.start, gap.end)
 
 
-def one_line(text: Text, tokens: Sequence[Token]) -> Iterator[str]:
-    """Tokens and what is between them, without line breaks and comments."""
-    for token, behind in pairwise([*tokens, None]):
-        assert token is not None
-        yield text.sql[token.start : token.end + 1]
-        if behind is not None:
-            yield _one_line(Piece(text.sql[token.end + 1 : behind.start], 0, 0)).text
+def between(text: Text, token: Token, behind: Token) -> str:
+    """What is between two tokens, without line breaks and comments."""
+    return _one_line(Piece(text.sql[token.end + 1 : behind.start], 0, 0)).text
 
 
 def _beside(call: Call) -> str:
