@@ -8,7 +8,7 @@ from pathlib import Path
 
 from infold.analysis.sql.parse import parse
 from infold.core.project import Project
-from infold.declare import project as reading
+from infold.declare import functions as reading
 from infold.declare.folder import Folder
 from infold.declare.project import read_project
 from infold.messages.errors import InfoldError

@@ -30,6 +30,8 @@ LISTS = (
     "refusals",
     "analyser_findings",
     "audit_findings",
+    "python_findings",
+    "function_findings",
     "unit_test_errors",
 )
 SPOT = Spot("models/daily.sql", 3, 8, "SELECT day FROM events", 3)

@@ -278,6 +278,7 @@ KEYS: Mapping[str, Decides] = {
     "Model.tags": Decides.METADATA,
     "Model.description": Decides.METADATA,
     "Model.audits": Decides.METADATA,  # they judge rows, and change none
+    "Model.functions": Decides.ELSEWHERE,  # they are expanded in the SQL that calls them
     "Model.sql_line": Decides.NOTHING,
     "Model.place": Decides.NOTHING,
     "Timeseries.event_time_column": Decides.CONTENT,

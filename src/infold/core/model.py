@@ -2,8 +2,7 @@
 What a project declares, as frozen values: sources, models and their materializations.
 
 These values are what the user wrote, checked and with defaults filled in. They know nothing of
-ingested files, of existing tables or of Spark. ``declare`` makes them, ``project`` orders them,
-``analysis`` adds what follows from a model's SQL.
+files, tables or Spark. ``declare`` makes them, ``analysis`` adds what follows from a model's SQL.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from enum import StrEnum
 
 from infold.core.audits import Audit
 from infold.core.formats import FORMATS, Format
+from infold.core.functions import CalledFunction
 from infold.core.interval import DAY, HOUR, Granularity
 from infold.core.session_rules import Sessions
 from infold.core.storages import DEFAULT_STORAGE, Storage
@@ -286,7 +286,7 @@ class Model:
     """
     One declared table.
 
-    ``sql`` is the SELECT alone, exactly as written; ``sql_line`` is the 1-based line of the file
+    ``sql`` is the SELECT alone, as written; ``sql_line`` is the 1-based line of the file
     on which it starts, so findings can point into the file.
     """
 
@@ -314,6 +314,8 @@ class Model:
     tags: tuple[str, ...] = ()
     description: str = ""
     audits: tuple[Audit, ...] = ()
+    functions: tuple[CalledFunction, ...] = ()
+    """The functions of the project that it calls; in ``sql`` and all others they are expanded."""
     sql_line: int = 1
     place: Place = field(default=Place("models"), compare=False)
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from infold.analysis.sql.parse import parse
 from infold.core.audits import Audit, AuditKind, Severity, Within
+from infold.core.functions import CalledFunction
 from infold.core.model import Model
 from infold.core.sql_literals import text_literal
 from infold.declare.front_matter import split_front_matter
+from infold.declare.functions import ProjectFunctions
 from infold.declare.keys import Keys
 from infold.declare.tree import Page, Value, read
 from infold.messages import audit_findings, findings
@@ -279,13 +280,23 @@ def _literal(keys: Keys, key: str, value: Value) -> str:
 # -- files
 
 
+@dataclass(frozen=True, slots=True)
+class FileAudit:
+    """An audit in a file: the model that it is about, and the functions that it calls."""
+
+    model: str
+    audit: Audit
+    called: tuple[CalledFunction, ...]
+
+
 def read_audit_file(
     file: str,
     text: str,
     models: Mapping[str, Model],
     broken: Sequence[str],
+    functions: ProjectFunctions,
     errors: list[InfoldError],
-) -> tuple[str, Audit] | None:
+) -> FileAudit | None:
     """
     The model that a file in ``audits/`` is about, and its audit; None with errors noted.
 
@@ -294,9 +305,9 @@ def read_audit_file(
     before = len(errors)
     try:
         front = split_front_matter(file, text)
-        parsed = parse(file, text, front.sql_start)
+        parsed, called = functions.parse(file, text, front.sql_start)
     except InfoldError as error:
-        errors.append(error)
+        errors.extend(error.each)
         return None
     page = Page(file, tuple(text.splitlines()), front.above)
     value = read(page, front.text, errors) or Value("a mapping", front.at)
@@ -329,4 +340,4 @@ def read_audit_file(
         line=keys.at("model").line,
         sql_line=parsed.text.line,
     )
-    return names[model.lower()], found
+    return FileAudit(names[model.lower()], found, tuple(called))

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NoReturn
 
 from infold.messages import findings
+from infold.messages.errors import InfoldError
 
 PROJECT_FILE = "infold.yml"
 MODELS = "models"
 AUDITS = "audits"
 SEEDS = "seeds"
+FUNCTIONS = "functions"
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """infold.yml, models, audits and seeds, read once; names are relative to the project."""
+    """infold.yml, models, audits, seeds and functions, read once, by their names in the project."""
 
     root: Path
     files: tuple[tuple[str, bytes], ...]
@@ -45,6 +48,11 @@ class Folder:
     def seeds(self) -> Iterator[tuple[str, bytes]]:
         """The files under seeds/ in the order of their names."""
         return self._under(SEEDS)
+
+    def functions(self) -> Iterator[tuple[str, bytes]]:
+        """The files under functions/ in the order of their names; those with _ are modules."""
+        found = self._under(FUNCTIONS)
+        return (one for one in found if not PurePosixPath(one[0]).name.startswith("_"))
 
     def _under(self, folder: str) -> Iterator[tuple[str, bytes]]:
         return (one for one in self.files if one[0].startswith(f"{folder}/"))
@@ -72,6 +80,13 @@ def read_folder(root: Path) -> Folder:
             found += _read_files(root, audits, (".sql",))
         except _UnreadableError as error:
             raise findings.no_models(folder=error.path, why=error.why) from error
+    functions = root / FUNCTIONS
+    if functions.is_dir():
+        try:
+            found += _read_files(root, functions, (".sql",))
+            found += _imported_modules(root, found)
+        except _UnreadableError as error:
+            raise findings.no_models(folder=error.path, why=error.why) from error
     seeds = root / SEEDS
     try:
         if seeds.exists():
@@ -79,6 +94,24 @@ def read_folder(root: Path) -> Folder:
     except _UnreadableError as error:
         raise findings.unreadable_seeds(folder=error.path, why=error.why) from error
     return Folder(root, tuple(found))
+
+
+def _imported_modules(
+    root: Path, found: Sequence[tuple[str, bytes]]
+) -> Iterator[tuple[str, bytes]]:
+    """The modules of the project that its functions import; mistakes are for others to find."""
+    functions = [name for name, _ in found if name.endswith(".py") and name.startswith(FUNCTIONS)]
+    if not functions:
+        return
+    from infold.declare.python_sources import read_sources
+
+    known = {name for name, _ in found}
+    for function in functions:
+        with suppress(InfoldError):
+            for name, text in read_sources(root, function).files:
+                if name not in known:
+                    known.add(name)
+                    yield name, text.encode()
 
 
 class _UnreadableError(Exception):

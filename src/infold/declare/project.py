@@ -13,15 +13,15 @@ from pathlib import PurePosixPath
 from infold.analysis.audits import check_audits
 from infold.analysis.compile import compile_models
 from infold.analysis.names.subject import Draft
-from infold.analysis.sql.parse import parse
+from infold.analysis.sql.origins import spot_in
 from infold.analysis.sql.run_interval import replace_run_interval
-from infold.analysis.sql.text import spot_in
-from infold.core.audits import Audit
 from infold.core.model import SET_ASIDE, UNPUBLISHED, Apply, Kind, Source, Target, table_name
 from infold.core.project import Node, Project
-from infold.declare.audits import read_audit_file, with_names_apart
+from infold.declare.audits import FileAudit, read_audit_file, with_names_apart
 from infold.declare.folder import PROJECT_FILE, Folder
 from infold.declare.front_matter import split_front_matter
+from infold.declare.function_calls import with_called, with_calls_expanded
+from infold.declare.functions import ProjectFunctions, read_functions
 from infold.declare.keys import NAME, Keys
 from infold.declare.models import read_model
 from infold.declare.seeds import read_seed
@@ -55,6 +55,7 @@ class _Reading:
     errors: list[InfoldError] = field(default_factory=list)
     sources: dict[str, Source] = field(default_factory=dict)
     targets: dict[str, Target] = field(default_factory=dict)
+    functions: ProjectFunctions = field(default_factory=ProjectFunctions)
     drafts: list[Draft] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
     names_taken: dict[str, str] = field(default_factory=lambda: {SET_ASIDE: "infold's own"})
@@ -109,6 +110,7 @@ def read_project(
         )
     _read_sources(reading, keys)
     default = _read_targets(reading, keys)
+    reading.functions = read_functions(folder.root, folder.functions(), reading.errors)
     _read_models(reading, keys)
     _read_seeds(reading, keys)
     _read_audits(reading)
@@ -281,18 +283,26 @@ def _read_seeds(reading: _Reading, keys: Keys) -> None:
 def _read_audits(reading: _Reading) -> None:
     """The files in audits/, each into the model that it is about."""
     models = {draft.model.name: draft.model for draft in reading.drafts}
-    found: dict[str, list[Audit]] = {}
+    found: dict[str, list[FileAudit]] = {}
     for file, content in reading.folder.audits():
         text = _decode(reading, file, content)
         broken = reading.broken
-        read_audit = read_audit_file(file, text, models, broken, reading.errors) if text else None
-        if read_audit is not None:
-            found.setdefault(read_audit[0], []).append(read_audit[1])
+        if text and not reading.functions.names_broken(text):
+            read_audit = read_audit_file(
+                file, text, models, broken, reading.functions, reading.errors
+            )
+            if read_audit is not None:
+                found.setdefault(read_audit.model, []).append(read_audit)
     for at, draft in enumerate(reading.drafts):
         own = found.get(draft.model.name)
         if own:
-            audits = with_names_apart((*draft.model.audits, *own), draft.model.name, reading.errors)
-            model = replace(draft.model, audits=audits)
+            audits = with_names_apart(
+                (*draft.model.audits, *(one.audit for one in own)),
+                draft.model.name,
+                reading.errors,
+            )
+            called = (function for one in own for function in one.called)
+            model = with_called(replace(draft.model, audits=audits), *called)
             reading.drafts[at] = replace(draft, model=model)
 
 
@@ -326,16 +336,21 @@ def _read_draft(
         declared = read_model(name, file, both, defaults, reading.errors)
     try:
         text, filters = replace_run_interval(file, text, front.sql_start)
-        parsed = parse(file, text, front.sql_start)
+        if reading.functions.names_broken(text):
+            return None
+        parsed, called = reading.functions.parse(file, text, front.sql_start)
     except InfoldError as error:
         if other_tools.has_dbt_config(text) and not own.entries:  # the missing keys are in it
             missed = [error for error in reading.errors[before:] if error.slug == "missing-key"]
             reading.errors[before:] = [e for e in reading.errors[before:] if e not in missed]
-        reading.errors.append(error)
+        reading.errors.extend(error.each)
         return None
     if declared is None:
         return None
-    model = replace(declared.model, sql=parsed.text.sql, sql_line=parsed.text.line)
+    model = with_calls_expanded(declared.model, declared.places, reading.functions, reading.errors)
+    if len(reading.errors) > before:
+        return None
+    model = replace(with_called(model, *called), sql=parsed.text.sql, sql_line=parsed.text.line)
     return Draft(model, parsed, declared.places, filters=filters)
 
 

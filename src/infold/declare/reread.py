@@ -18,7 +18,7 @@ from typing import Any
 from infold.core.model import Kind
 from infold.core.project import Node, Project
 from infold.declare.cache import FILES
-from infold.declare.folder import PROJECT_FILE, Folder
+from infold.declare.folder import FUNCTIONS, MODELS, PROJECT_FILE, Folder
 
 
 def changed_project(folder: Folder, kept: Mapping[str, Any]) -> Project | None:
@@ -44,6 +44,7 @@ def changed_project(folder: Folder, kept: Mapping[str, Any]) -> Project | None:
     if len(needed) * 2 > len(whole.nodes) or not _stands_alone(whole, models, needed):
         return None
     names = {PROJECT_FILE, *(file for file, node in files.items() if node.name in needed)}
+    names.update(name for name in folder.digests if _is_called(name))
     made = _read(Folder(folder.root, tuple(one for one in folder.files if one[0] in names)))
     if made is None or {node.name for node in made} != needed:
         return None
@@ -61,6 +62,13 @@ def _changed_files(folder: Folder, before: Mapping[str, str]) -> frozenset[str]:
     if now.keys() != before.keys() or now[PROJECT_FILE] != before[PROJECT_FILE]:
         return frozenset()
     return frozenset(name for name, digest in now.items() if digest != before[name])
+
+
+def _is_called(file: str) -> bool:
+    """Whether models may call what is in a file: functions, and modules that these import."""
+    return file.startswith(f"{FUNCTIONS}/") or (
+        file.endswith(".py") and not file.startswith(f"{MODELS}/")
+    )
 
 
 def _has_optional_columns(project: Project) -> bool:

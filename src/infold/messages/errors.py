@@ -34,7 +34,8 @@ class Spot:
     The place of a mistake: file (relative to the project), 1-based line and column.
 
     ``text`` is that whole line and ``width`` how many characters of it are meant, so that a
-    caret can be drawn under them; without ``text`` none is drawn.
+    caret can be drawn under them; without ``text`` none is drawn. ``function`` is the file of the
+    project's function whose call is there, if the mistake is in that.
     """
 
     file: str
@@ -42,6 +43,7 @@ class Spot:
     column: int = 1
     text: str = ""
     width: int = 1
+    function: str = ""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
@@ -80,6 +82,8 @@ class InfoldError(Exception):
         self.slug = slug
         self.what = what
         found = tuple((name, text) for name, text in facts if text)
+        if at is not None and at.function:
+            found = (("in", at.function), *found)
         self.facts = found if at is None else (("at", str(at)), *found)
         self.todo = todo
         self.exit_code = exit_code
@@ -96,6 +100,11 @@ class InfoldError(Exception):
         if self.todo:
             parts.append(self.todo)
         return "\n\n".join(parts)
+
+    @property
+    def each(self) -> tuple[InfoldError, ...]:
+        """The error; of several at once every one."""
+        return (self,)
 
     def with_facts(self, *facts: tuple[str, str]) -> Self:
         """The same with more facts."""
@@ -132,6 +141,11 @@ class InfoldErrors(InfoldError):  # noqa: N818 (it is what its name says: severa
         if len(shown) > 1:
             shown.append(f"{len(shown)} errors.")
         return "\n\n\n".join(shown)
+
+    @property
+    def each(self) -> tuple[InfoldError, ...]:
+        """Every one of them."""
+        return self.errors
 
     @property
     def record(self) -> dict[str, object]:

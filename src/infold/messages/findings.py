@@ -179,7 +179,8 @@ unknown_function = Finding(
     "unknown-function",
     "Spark has no function {name}",
     {"functions": Near("{name}")},
-    "Only built-in functions can be called: a session's own are not known to every run.",
+    "A query calls Spark's built-in functions and those in the project's folder functions/: what "
+    "a session has of its own is not known to every run.",
 )
 
 long_column = Finding(

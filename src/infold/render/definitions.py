@@ -156,6 +156,8 @@ def _in_words(difference: Difference) -> str:
     if part in _SAME:
         return _SAME[part]
     before, after = difference.before, difference.after
+    if part == "function":
+        return f"function {name}"
     if part in ("column", "source column"):
         source = part.removesuffix("column")
         return f"{source}{_sign(before, after)}{name}  {_change(before, after)}"

@@ -7,7 +7,7 @@ the old columns are equal. Every change without a proof is breaking.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from infold.analysis.definitions.canonical import Canon
 from infold.analysis.definitions.clauses import Doubt
@@ -24,6 +24,7 @@ from infold.analysis.definitions.session_inputs import input_form
 from infold.core.definition import Category, Derivation, Difference, How, Loss, Lost, Redefinition
 from infold.core.model import Kind, Source
 from infold.core.project import Node
+from infold.messages.errors import Spot
 
 
 def compare_projects(
@@ -76,7 +77,12 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
             node.name, Category.METADATA, differences, How.REBUCKET, before.node, node, proven
         )
     kept = frozenset[str]() if keys.content else proven
-    differences = (*keys.content, *query_differences(before, after), *keys.metadata)
+    differences = (
+        *keys.content,
+        *_functions(before, after),
+        *query_differences(before, after),
+        *keys.metadata,
+    )
     category = _category(before, after, kept, same=not keys.content, also=bool(keys.metadata))
     destroys = losses_of(before, after, differences)
     if category in (Category.NONE, Category.METADATA):
@@ -126,6 +132,14 @@ def redefinition(before: Meaning | None, after: Meaning) -> Redefinition | None:
     return Redefinition(
         node.name, category, differences, how, *nodes, kept, losses, derived, destroys
     )
+
+
+def _functions(before: Meaning, after: Meaning) -> Iterator[Difference]:
+    """The functions of the project that both call, and that say something else now."""
+    known = {one.name: one.digest for one in before.node.model.functions}
+    for one in after.node.model.functions:
+        if known.get(one.name, one.digest) != one.digest:
+            yield Difference("function", one.name, "", "", Spot(one.file))
 
 
 def _derived(

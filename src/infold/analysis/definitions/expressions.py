@@ -34,7 +34,8 @@ from infold.analysis.names.relation import (
     Table,
     own_nodes,
 )
-from infold.analysis.rules.random import CHANCE, ENVIRONMENT
+from infold.analysis.rules.random import ENVIRONMENT
+from infold.analysis.sql.functions import CHANCE
 from infold.analysis.sql.node_map import NodeMap
 from infold.analysis.sql.token_calls import closing_bracket
 

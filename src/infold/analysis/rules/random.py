@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from sqlglot.tokenizer_core import Token, TokenType
 
 from infold.analysis.names.subject import Subject
+from infold.analysis.sql.functions import CHANCE
 from infold.analysis.sql.token_calls import Call, calls
 from infold.messages import refusals
 from infold.messages.errors import InfoldError
 
-CHANCE = frozenset({"rand", "random", "randn", "randstr", "shuffle", "uniform", "uuid"})
 ENVIRONMENT = frozenset(
     {
         "current_catalog",

@@ -104,3 +104,6 @@ TABLE_FUNCTIONS = frozenset(
     }
 )
 """Functions that are allowed in FROM: their rows follow from their arguments alone."""
+
+CHANCE = frozenset({"rand", "random", "randn", "randstr", "shuffle", "uniform", "uuid"})
+"""Functions that draw a value by chance."""

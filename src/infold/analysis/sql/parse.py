@@ -16,8 +16,9 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from infold.analysis.sql.comments import continued_comment
+from infold.analysis.sql.origins import Origins, spot_in
 from infold.analysis.sql.parser_leniency import in_tokens, in_tree
-from infold.analysis.sql.text import CALL, SPAN, UNIT, Text, spot_in
+from infold.analysis.sql.text import CALL, SPAN, UNIT, Text
 from infold.messages import findings, other_tools
 from infold.messages.errors import InfoldError, Spot
 
@@ -52,6 +53,9 @@ class _Parser(SparkParser):
         "TRUNC": _with_unit("TRUNC", 1),
     }
 
+    own: frozenset[str] = frozenset()
+    """Functions of the project, in lower case: no dialect's, whatever their names."""
+
     def _with_note(self, parse: Callable[[], Any]) -> Any:
         start = self._curr
         node = parse()
@@ -69,6 +73,8 @@ class _Parser(SparkParser):
 
     def _parse_function_call(self, *args: Any, **kwargs: Any) -> Any:
         name, behind = self._curr, self._next
+        if self.own and name.text.lower() in self.own:
+            kwargs["anonymous"] = True
         node = self._with_note(partial(super()._parse_function_call, *args, **kwargs))
         if isinstance(node, exp.Expr) and behind and behind.token_type is TokenType.L_PAREN:
             node.meta.setdefault(CALL, name.text)
@@ -86,12 +92,20 @@ class Parsed:
     tree: exp.Expr
 
 
-def parse(file: str, source: str, start: int = 0) -> Parsed:
+def parse(
+    file: str,
+    source: str,
+    start: int = 0,
+    *,
+    own: frozenset[str] = frozenset(),
+    origins: Origins | None = None,
+) -> Parsed:
     """
     Parse the one SELECT of ``source[start:]``, the text of ``file``.
 
     Comments and a semicolon around it are left off, so that the text can be put into parentheses.
-    Raises InfoldError.
+    ``own`` are the names of the project's functions, in lower case; ``origins`` says where the text
+    comes from if these are expanded. Raises InfoldError.
     """
     rest = source[start:]
     try:
@@ -116,19 +130,26 @@ def parse(file: str, source: str, start: int = 0) -> Parsed:
             at = spot_in(file, source, start + token.start, start + token.end + 1)
             raise findings.not_one_select(at, what="a second statement")
     text = Text(
-        file, source, start + first.start, start + last.end + 1, _shift_positions(body, first.start)
+        file,
+        source,
+        start + first.start,
+        start + last.end + 1,
+        _shift_positions(body, first.start),
+        origins,
     )
-    return Parsed(text, _parse_tree(text))
+    return Parsed(text, _parse_tree(text, own))
 
 
-def _parse_tree(text: Text) -> exp.Expr:
+def _parse_tree(text: Text, own: frozenset[str]) -> exp.Expr:
     pipe = next((t for t in text.tokens if t.token_type is TokenType.PIPE_GT), None)
     if pipe is not None:
         raise findings.unsupported_sql(text.spot_of_token(pipe), what="the pipe syntax")
     for at, why in in_tokens(text):
         raise _other_dialect(text.file, text.source, text.start) or findings.bad_sql(at, why=why)
     try:
-        found = _Parser(dialect=_DIALECT).parse(_named_windows(text.tokens), text.sql)
+        parser = _Parser(dialect=_DIALECT)
+        parser.own = own
+        found = parser.parse(_named_windows(text.tokens), text.sql)
     except ParseError as error:
         foreign = _other_dialect(text.file, text.source, text.start)
         if foreign is not None:

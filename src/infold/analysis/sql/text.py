@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from infold.analysis.sql.origins import Origins, spot_in
 from infold.messages.errors import Spot
 
 
@@ -22,7 +23,8 @@ class Text:
     """
     One SELECT: the whole file's text, where in it the SELECT starts and ends, and its tokens.
 
-    The tokens' own positions count from the start of the SELECT.
+    The tokens' own positions count from the start of the SELECT. Where functions of the project are
+    expanded, ``origins`` says from where.
     """
 
     file: str
@@ -30,10 +32,11 @@ class Text:
     start: int
     end: int
     tokens: tuple[Token, ...] = field(repr=False)
+    origins: Origins | None = None
 
     @property
     def sql(self) -> str:
-        """The SELECT alone, as written."""
+        """The SELECT alone, as written; calls of the project's functions are expanded."""
         return self.source[self.start : self.end]
 
     @property
@@ -43,7 +46,10 @@ class Text:
 
     def spot(self, start: int, end: int | None = None) -> Spot:
         """The place in the file of ``sql[start:end]``."""
-        return spot_in(self.file, self.source, self.start + start, self.start + (end or start + 1))
+        begin, stop = self.start + start, self.start + (end or start + 1)
+        if self.origins is not None:
+            return self.origins.spot(self.file, begin, stop)
+        return spot_in(self.file, self.source, begin, stop)
 
     def spot_of(self, node: exp.Expr) -> Spot:
         """The place of a node: as the parser noted it, else from its first name to its last."""
@@ -102,15 +108,6 @@ CALL = "call"
 
 UNIT = "unit"
 """Where the parser notes the unit of trunc and date_trunc, if it is a text, as it was written."""
-
-
-def spot_in(file: str, source: str, start: int, end: int) -> Spot:
-    """The place in a file of ``source[start:end]``, with its line and what to underline."""
-    begin = source.rfind("\n", 0, start) + 1
-    stop = source.find("\n", start)
-    text = source[begin : len(source) if stop < 0 else stop].rstrip("\r")
-    width = max(1, min(end, begin + len(text)) - start)
-    return Spot(file, source.count("\n", 0, start) + 1, start - begin + 1, text, width)
 
 
 def positions_of(node: exp.Expr) -> Iterator[tuple[int, int]]:

@@ -43,7 +43,7 @@ def calls(tokens: Sequence[Token], start: int, end: int) -> Iterator[Call]:
         if tokens[i + 1].token_type is TokenType.L_PAREN and (
             _is_name(tokens, i) or _filters_a_list(tokens, i)
         ):
-            yield _call_at(tokens, i)
+            yield call_at(tokens, i)
 
 
 def closing_bracket(tokens: Sequence[Token], opening: int) -> int:
@@ -128,7 +128,8 @@ _NO_FUNCTIONS = frozenset(
 )
 
 
-def _call_at(tokens: Sequence[Token], i: int) -> Call:
+def call_at(tokens: Sequence[Token], i: int) -> Call:
+    """The call whose name is the token at ``i``."""
     name = tokens[i].text.lower()
     close = closing_bracket(tokens, i + 1)
     start, end = i + 2, close

@@ -1,0 +1,173 @@
+"""
+The functions of a project, from the files in ``functions/``: read before the models that call them.
+
+An SQL function is expanded where it is called; of a Python function the call stays, by a name that
+carries the digest of its code, and its arguments are cast in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from infold.analysis.sql.expand import Functions, ProjectFunction, expand, named_in
+from infold.analysis.sql.functions import BUILT_IN, GRAMMAR, TABLE_FUNCTIONS
+from infold.analysis.sql.parse import Parsed, parse
+from infold.core.functions import CalledFunction
+from infold.declare.function_headers import Header, read_header
+from infold.declare.keys import NAME
+from infold.declare.python_functions import read_python_function
+from infold.declare.sql_functions import read_body
+from infold.messages import findings, function_findings
+from infold.messages.errors import InfoldError, InfoldErrors, Spot
+
+_RESERVED = frozenset({"case", "cast", "from", "select", "where", "interval", "struct", "table"})
+
+
+@dataclass(slots=True)
+class ProjectFunctions:
+    """What models can call; ``broken`` are functions, in lower case, that could not be read."""
+
+    functions: Functions = field(default_factory=dict)
+    broken: frozenset[str] = frozenset()
+
+    def parse(self, file: str, source: str, start: int) -> tuple[Parsed, Sequence[CalledFunction]]:
+        """
+        The one SELECT of a file with the calls in it expanded, and what it calls.
+
+        Raises InfoldError; of wrong calls InfoldErrors.
+        """
+        if not named_in(source[start:], self.functions):
+            return parse(file, source, start), ()
+        errors: list[InfoldError] = []
+        written = parse(file, source, start, own=frozenset(self.functions))
+        found = expand(written, self.functions, errors)
+        if errors:
+            raise InfoldErrors(errors)
+        if found is None:
+            return parse(file, source, start), ()
+        return parse(file, found.origins.text, start, origins=found.origins), found.called
+
+    def expression(self, at: Spot, sql: str) -> tuple[str, Sequence[CalledFunction]]:
+        """
+        An expression of front matter with the calls in it expanded, and what it calls.
+
+        One that cannot be parsed stays as it is: the check of its key says what is wrong. Raises
+        InfoldError for a wrong call, at the place of the key.
+        """
+        if not named_in(sql, self.functions):
+            return sql, ()
+        errors: list[InfoldError] = []
+        try:
+            written = parse(at.file, f"{_BEFORE}{sql}{_BEHIND}", own=frozenset(self.functions))
+        except InfoldError:
+            return sql, ()
+        found = expand(written, self.functions, errors)
+        for error in errors:
+            facts = tuple(fact for fact in error.facts if fact[0] != "at")
+            raise InfoldError(error.slug, error.what, facts, error.todo, error.exit_code, at)
+        if found is None:
+            return sql, ()
+        return found.origins.text[len(_BEFORE) : -len(_BEHIND)], found.called
+
+    def names_broken(self, text: str) -> bool:
+        """Whether a text may call a function that has errors of its own."""
+        return bool(self.broken) and named_in(text, dict.fromkeys(self.broken, _NOTHING))
+
+
+_BEFORE, _BEHIND = "SELECT (", "\n) AS value"
+_NOTHING = ProjectFunction("", "", (), "", (), ())
+
+
+def read_functions(
+    root: Path, files: Iterator[tuple[str, bytes]], errors: list[InfoldError]
+) -> ProjectFunctions:
+    """The functions of a project; mistakes are noted."""
+    headers: dict[str, Header] = {}
+    found: dict[str, ProjectFunction] = {}
+    places: dict[str, str] = {}
+    broken: set[str] = set()
+    for file, content in files:
+        path = PurePosixPath(file)
+        name = path.stem.lower()
+        try:
+            _check_name(path, places)
+            if path.suffix == ".py":
+                found[name] = read_python_function(root, file)
+            else:
+                headers[name] = read_header(file, _decoded(file, content))
+        except InfoldError as error:
+            errors.append(error)
+            broken.add(name)
+    _read_bodies(headers, found, broken, errors)
+    return ProjectFunctions(found, frozenset(broken))
+
+
+def _check_name(path: PurePosixPath, places: dict[str, str]) -> None:
+    at, name = Spot(str(path)), path.stem.lower()
+    if not NAME.match(name) or name in _RESERVED:
+        raise function_findings.bad_function_name(at, name=path.stem)
+    if name in BUILT_IN | GRAMMAR | TABLE_FUNCTIONS:
+        raise function_findings.built_in_name(at, name=name)
+    other = places.setdefault(name, str(path))
+    if other != str(path):
+        raise findings.duplicate_name(at, name=path.stem, other=other)
+
+
+def _decoded(file: str, content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise findings.not_utf8(Spot(file, line), byte=error.start) from None
+
+
+def _read_bodies(
+    headers: Mapping[str, Header],
+    found: dict[str, ProjectFunction],
+    broken: set[str],
+    errors: list[InfoldError],
+) -> None:
+    """The SQL functions into ``found``, those that others call before these."""
+    todo = [(name, False) for name in sorted(headers, reverse=True)]
+    path: list[str] = []
+    while todo:
+        name, done = todo.pop()
+        if done:
+            path.pop()
+            if name not in broken:
+                _read_body(headers[name], found, broken, errors)
+        elif name in path:
+            circle = [*path[path.index(name) :], name]
+            at = Spot(headers[name].file)
+            shown = " -> ".join(headers[one].name for one in circle)
+            errors.append(function_findings.recursive_function(at, path=shown))
+            broken.update(circle)
+        elif name not in found and name not in broken:
+            path.append(name)
+            todo.append((name, True))
+            called = headers[name].calls(headers)
+            todo.extend((one, False) for one in sorted(called, reverse=True))
+
+
+def _read_body(
+    header: Header,
+    found: dict[str, ProjectFunction],
+    broken: set[str],
+    errors: list[InfoldError],
+) -> None:
+    name = header.name.lower()
+    if header.calls(dict.fromkeys(broken)):
+        broken.add(name)  # that function has errors of its own
+        return
+    wrong: list[InfoldError] = []
+    try:
+        function = read_body(header, found, wrong)
+    except InfoldError as error:
+        wrong.append(error)
+    if wrong:
+        errors.extend({str(error): error for error in wrong}.values())
+        broken.add(name)
+    else:
+        found[name] = function

@@ -1,0 +1,218 @@
+"""
+A Python file of a project with the project's modules that it imports, none of them executed.
+
+Imports are found in the syntax tree wherever they stand, and followed from module to module.
+Absolute ones are looked for from the project's folder, relative ones from the file's own. The
+standard library comes before the project; the project comes before installed packages, which are
+not followed. Names that a program makes up while it runs (``importlib.import_module(name)``) are
+not seen.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
+
+from infold.messages import findings, python_findings
+from infold.messages.errors import Spot
+
+_NEVER_OF_A_PROJECT = frozenset({*sys.stdlib_module_names, "infold", "pyspark"})
+
+
+@dataclass(frozen=True, slots=True)
+class PythonSources:
+    """
+    The texts of a file and of the modules that it imports, by their paths in the project.
+
+    The file itself is the first; the modules follow in the order of their paths.
+    """
+
+    files: tuple[tuple[str, str], ...]
+
+    @property
+    def digest(self) -> str:
+        """What identifies the code: comments, layout and docstrings do not count."""
+        found = sha256()
+        for path, text in self.files:
+            found.update(f"{path}\0{_canonical(ast.parse(text))}\0".encode())
+        return found.hexdigest()
+
+
+def read_sources(root: Path, file: str) -> PythonSources:
+    """
+    A file of the project in ``root`` and all that it imports of the project.
+
+    Raises InfoldError with file and line: a file that is not UTF-8 or not Python, a module that is
+    neither in the project nor installed.
+    """
+    found: dict[str, str] = {}
+    todo = [(file, Spot(file))]
+    while todo:
+        path, at = todo.pop()
+        if path not in found:
+            found[path] = text = _read(root, path, at)
+            todo.extend(_imported_files(root, path, text))
+    others = sorted(path for path in found if path != file)
+    return PythonSources(tuple((path, found[path]) for path in (file, *others)))
+
+
+def parse_python(file: str, text: str) -> ast.Module:
+    """The syntax tree of a file; raises InfoldError where it is none."""
+    try:
+        return ast.parse(text)
+    except SyntaxError as error:
+        line, lines = error.lineno or 1, text.splitlines()
+        shown = lines[line - 1] if line <= len(lines) else ""
+        at = Spot(file, line, max(1, error.offset or 1), shown)
+        raise python_findings.bad_python(at, why=error.msg) from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise python_findings.bad_python(Spot(file), why=str(error) or "too deep") from None
+
+
+def place_in(file: str, text: str, node: ast.expr | ast.stmt) -> Spot:
+    """The place of a node of a file's tree, underlined as far as its line goes."""
+    line = text.splitlines()[node.lineno - 1]
+    column = len(line.encode()[: node.col_offset].decode()) + 1
+    one_line = node.end_lineno == node.lineno and node.end_col_offset is not None
+    width = (node.end_col_offset or 0) - node.col_offset if one_line else len(line) - column + 1
+    return Spot(file, node.lineno, column, line, max(1, width))
+
+
+def _read(root: Path, path: str, at: Spot) -> str:
+    try:
+        content = (root / path).read_bytes()
+    except OSError as error:
+        raise python_findings.unreadable_python(at, why=error.strerror or str(error)) from error
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise findings.not_utf8(Spot(path, line), byte=error.start) from None
+
+
+def _imported_files(root: Path, path: str, text: str) -> Iterator[tuple[str, Spot]]:
+    """The files that a module's imports execute, each with the place of the import."""
+    tree = parse_python(path, text)
+    optional = _in_try(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [(alias.name, "") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute_name(path, node)
+            names = [(base, alias.name) for alias in node.names]
+        else:
+            continue
+        at = place_in(path, text, node)
+        for module, name in names:
+            files = _files_of(root, module, name)
+            needed = node not in optional
+            if not files and needed and not (module and _is_installed(module.split(".")[0])):
+                shown = module or f"{'.' * getattr(node, 'level', 0)}{name}"
+                raise python_findings.missing_module(
+                    at, module=shown, known=_modules_near(root, module)
+                )
+            yield from ((one, at) for one in files)
+
+
+def _in_try(tree: ast.Module) -> frozenset[ast.AST]:
+    """The nodes in a `try` with an `except`: an import there may fail."""
+    tries = (node for node in ast.walk(tree) if isinstance(node, ast.Try) and node.handlers)
+    return frozenset(
+        inner for node in tries for statement in node.body for inner in ast.walk(statement)
+    )
+
+
+def _absolute_name(path: str, node: ast.ImportFrom) -> str:
+    """The name of the module that an import is from, by the project's folder; "" is the folder."""
+    if not node.level:
+        return node.module or ""
+    folder = PurePosixPath(path).parent.parts
+    kept = folder[: len(folder) - node.level + 1]
+    return ".".join((*kept, *((node.module,) if node.module else ())))
+
+
+def _files_of(root: Path, module: str, name: str) -> list[str]:
+    """
+    The files of the project that importing ``module`` (and ``name`` of it, if that is one) runs.
+
+    None where the project has no such module.
+    """
+    parts = module.split(".") if module else []
+    if parts and parts[0] in _NEVER_OF_A_PROJECT:
+        return []
+    packages = []
+    for end in range(1, len(parts)):
+        folder = root.joinpath(*parts[:end])
+        if not folder.is_dir():
+            return []
+        if (folder / "__init__.py").is_file():
+            packages.append("/".join((*parts[:end], "__init__.py")))
+    own = _file_of(root, parts) if parts else None
+    below = _file_of(root, [*parts, name]) if name and name != "*" else None
+    if own is None and below is None:
+        return []
+    return [*packages, *(one for one in (own, below) if one is not None)]
+
+
+def _file_of(root: Path, parts: list[str]) -> str | None:
+    for ending in ((*parts, "__init__.py"), (*parts[:-1], f"{parts[-1]}.py")):
+        if root.joinpath(*ending).is_file():
+            return "/".join(ending)
+    return None
+
+
+@cache
+def _is_installed(name: str) -> bool:
+    """Whether a module of that name can be imported; it is not."""
+    if name in _NEVER_OF_A_PROJECT:
+        return True
+    try:
+        return find_spec(name) is not None
+    except (ImportError, ValueError, AttributeError):
+        return False
+
+
+def _modules_near(root: Path, module: str) -> list[str]:
+    """Modules of the project in the folder where ``module`` was looked for."""
+    parts = module.split(".")[:-1]
+    folder = root.joinpath(*parts)
+    names = sorted(path.stem for path in folder.glob("*.py")) if folder.is_dir() else []
+    return [".".join((*parts, name)) for name in names]
+
+
+def _canonical(node: object) -> str:
+    """
+    A tree as text without positions and docstrings.
+
+    Unlike the text of ``ast.dump`` it is the same in all versions of Python: what is empty is left
+    out, so fields that later versions add do not show.
+    """
+    if isinstance(node, ast.AST):
+        fields = ((name, value) for name, value in ast.iter_fields(node) if name not in _UNUSED)
+        shown = (
+            f"{name}={_canonical(_without_docstring(node, name, value))}"
+            for name, value in fields
+            if value not in (None, [])
+        )
+        return f"{type(node).__name__}({','.join(shown)})"
+    if isinstance(node, list):
+        return f"[{','.join(map(_canonical, node))}]"
+    return repr(node)
+
+
+_UNUSED = ("type_comment", "type_ignores", "kind")
+
+
+def _without_docstring(node: ast.AST, field: str, value: object) -> object:
+    documented = isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+    if field != "body" or not documented or not isinstance(value, list) or not value:
+        return value
+    first = value[0]
+    is_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    return value[1:] if is_text and isinstance(first.value.value, str) else value
