@@ -56,7 +56,8 @@ TYPES = (
 KEYS = 300
 
 SHOWN = """SELECT who, count(*) AS n, count(amount) AS known, sum(small) AS units,
-  sum(amount) AS paid, sum(big) AS big, sum(wide) AS wide, avg(small) AS mean, avg(amount) AS price, avg(big) AS mid,
+  sum(amount) AS paid, sum(big) AS big, sum(wide) AS wide, avg(small) AS mean,
+  avg(amount) AS price, avg(big) AS mid,
   min(ts) AS first_at, max(ts) AS last_at, min(amount) AS least, max(small) AS most,
   min(day) AS first_day, bool_or(yes) AS some, every(yes) AS every, max(yes) AS top,
   min_by(small, struct(ts, id)) AS first_small, max_by(day, struct(id, ts)) AS last_day,

@@ -15,15 +15,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from infold.core.own_columns import state_mark
 from infold.core.queries import Aggregate, GroupedQuery
 from infold.spark.cumulative.parts import ROWS, Merge, Part, States, Value
 from infold.spark.sessions.mergeable import decimal_average
 
-_MARK = "of_1_{}"
-"""
-A field of ``_state`` without a value. Its name has the form of states and the definition that they
-are of: a table with any other is built again.
-"""
 _WHOLE = "decimal(38,0)"
 _EXACT_DOUBLES = 2**53
 """Up to here every whole number is a double."""
@@ -50,7 +46,7 @@ def states_of(rows: DataFrame, query: GroupedQuery, fingerprint: str) -> States 
         if value is None:
             return None
         values.append((one.name, value))
-    mark = _MARK.format(fingerprint[:16])
+    mark = state_mark(fingerprint)
     parts, outputs = tuple(found.parts.values()), followed.outputs
     return States(parts, tuple(values), outputs, followed.having, followed.items_end, mark)
 
