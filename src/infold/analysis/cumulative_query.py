@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from infold.analysis.followed_select import followed_select
 from infold.analysis.inputs.fold_inputs import FoldInputs, fold_inputs_of
 from infold.analysis.names.query_pieces import QueryPieces, first_outside, qualifier_spans
 from infold.analysis.names.relation import Block, Origin, Table, own_nodes
@@ -49,7 +50,9 @@ def split_cumulative_query(subject: Subject) -> GroupedParts:
     if taker.errors:
         return GroupedParts(None, tuple(taker.errors))
     having = bool(block.node.args.get("having"))
-    return GroupedParts(GroupedQuery(name, tuple(keys), taker.where(), taker.columns(), having))
+    where, followed = taker.where(), followed_select(taker.cut, block, taker.items, keys)
+    query = GroupedQuery(name, tuple(keys), where, taker.columns(), having, followed)
+    return GroupedParts(query)
 
 
 _FINE = ("GROUP BY", "HAVING")

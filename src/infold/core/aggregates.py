@@ -2,7 +2,8 @@
 Spark's aggregate functions: one table of what each does, for all rooms.
 
 To let sessions merge another function, give it a ``merge`` here and a state in
-``spark/sessions/mergeable.py``; a test compares the two.
+``spark/sessions/mergeable.py``. To let a cumulative aggregate follow it without reading rows again,
+give it a ``follows`` here and a state in ``spark/cumulative/states.py``. A test compares them.
 """
 
 from __future__ import annotations
@@ -17,14 +18,16 @@ class AggregateFunction:
     One function, by its name in lower case.
 
     ``merge`` names the merge of its state when sessions join; None: it is evaluated over all
-    events again. ``picks``: it takes the first or the last value. ``collects``: it puts values
-    one after the other, as a ``text`` if not as a list. ``buffered``: Spark keeps an object for
-    each group and evaluates all aggregates beside it by hashing, where a group's events may come
-    in several pieces.
+    events again. ``follows`` names the state by which its value for a key follows from rows that
+    come and go; None: it is evaluated over all rows of the key again. ``picks``: it takes the first
+    or the last value. ``collects``: it puts values one after the other, as a ``text`` if not as a
+    list. ``buffered``: Spark keeps an object for each group and evaluates all aggregates beside it
+    by hashing, where a group's events may come in several pieces.
     """
 
     name: str
     merge: str | None = None
+    follows: str | None = None
     picks: bool = False
     collects: bool = False
     text: bool = False
@@ -43,7 +46,8 @@ def _functions() -> Iterator[AggregateFunction]:
         "bool_or": "bool_or some any",
     }
     for merge, names in merges.items():
-        yield from (AggregateFunction(name, merge=merge) for name in names.split())
+        yield from (AggregateFunction(name, merge, follows=merge) for name in names.split())
+    yield from (AggregateFunction(name, follows=name) for name in ("min_by", "max_by"))
     for merge in ("first", "last"):
         yield from (
             AggregateFunction(name, merge, picks=True) for name in (merge, f"{merge}_value")
@@ -65,7 +69,7 @@ percentile_cont percentile_disc
 _OTHERS = """
 any_value approx_count_distinct bit_and bit_or bit_xor bitmap_and_agg corr covar_pop covar_samp
 grouping grouping_id kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float kurtosis
-max_by min_by regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy
+regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy
 regr_syy schema_of_avro skewness std stddev stddev_pop stddev_samp
 theta_sketch_agg theta_union_agg try_avg try_sum var_pop var_samp variance
 """

@@ -8,3 +8,13 @@ FILE = "_source_file"
 
 KEY = "_key"
 """Of cumulative aggregates: the hash of the row's keys."""
+
+
+def state_mark(fingerprint: str) -> str:
+    """
+    The first field of ``_state`` in the rows of a cumulative aggregate; it has no value.
+
+    Its name says which form of states they are, and of which definition: rows with any other cannot
+    be folded by them.
+    """
+    return f"of_1_{fingerprint[:16]}"

@@ -131,6 +131,8 @@ class ModelObservation:
     """Inputs whose changed definitions are proven to keep all columns that it reads."""
     earlier: tuple[Stretch, ...] = ()
     """The cells that keep the rows of earlier definitions; none ordinarily."""
+    has_states: bool = False
+    """Whether the rows of a cumulative aggregate have the states of its definition."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,12 +19,13 @@ from infold.core.session_rules import IDENTIFIER, NUMBERS, Keep
 @dataclass(frozen=True, slots=True)
 class Aggregate:
     """
-    One aggregate call of a sessions query.
+    One aggregate call of a query that is folded.
 
     ``call`` is the lower-case function (``count``, ``count_if``, ``sum``, ``min``, ``max``,
-    ``avg``, ``first``, ``last``, ``bool_and``, ``bool_or``) or ``other``. ``argument`` is Spark
-    SQL over one event (None for ``count(*)``), ``filter`` that of FILTER (WHERE …). ``sql`` is the
-    whole call as written, for aggregates that are evaluated over reread events.
+    ``avg``, ``bool_and``, ``bool_or``; ``first``, ``last`` of sessions, ``min_by``, ``max_by`` of
+    cumulative aggregates) or ``other``. ``argument`` is Spark SQL over one event or row (None for
+    ``count(*)``), ``filter`` that of FILTER (WHERE …). ``sql`` is the whole call as written, for
+    aggregates that are evaluated over reread events.
     """
 
     name: str
@@ -34,6 +35,8 @@ class Aggregate:
     ignore_nulls: bool
     sql: str
     distinct: bool = False
+    order: str | None = None
+    """What ``min_by`` and ``max_by`` choose by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,8 @@ class Output:
     """
     One column of a model, and Spark SQL for it.
 
-    That of a sessions model is over its aggregates' names (``_a0``, ``_a1`` …).
+    That of a sessions model, and of a :class:`FollowedSelect`, is over its aggregates' names
+    (``_a0``, ``_a1`` …).
     """
 
     name: str
@@ -161,6 +165,22 @@ def left_out_reason(query: SessionsQuery) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class FollowedSelect:
+    """
+    The SELECT of a cumulative aggregate all of whose aggregates have states.
+
+    ``outputs`` are its columns in order; those of keys have no SQL. ``having`` is over the names of
+    aggregates and of outputs. The items of the SELECT end before the character ``items_end`` of the
+    model's text, where FROM begins.
+    """
+
+    aggregates: tuple[Aggregate, ...]
+    outputs: tuple[Output, ...]
+    items_end: int
+    having: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class GroupedQuery:
     """
     The parts of a cumulative aggregate's SELECT.
@@ -176,6 +196,8 @@ class GroupedQuery:
     where: str | None = None
     columns: tuple[str, ...] | None = None
     having: bool = False
+    followed: FollowedSelect | None = None
+    """None: some aggregate is evaluated over all rows of a key again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from infold.core.record import Arrival, StepRecord
 from infold.core.report import AppliedDefinition, ExplainedInput, Explanation
 from infold.core.trace import EarlierCells, Trace
 from infold.planning import cron
+from infold.planning.plan_notes import follows_from_states
 from infold.planning.planner import plan
 from infold.running.observe import Observer
 
@@ -71,7 +72,7 @@ def explain(
         applied=_applied(observer, name, declared),
         notes=(
             *_deduplication_notes(node, sum(entry.rows for entry in cells)),
-            *_fold_notes(node),
+            *_fold_notes(node, has_states=model is not None and model.has_states),
             *_incremental_notes(node, observer.as_of),
             *_definitions_in_force(observer, trace, cell),
         ),
@@ -133,7 +134,7 @@ def _deduplication_notes(node: Node, rows: int) -> tuple[tuple[str, str], ...]:
     return (("copies", f"one row for each {key} and {time}, sought in the cells of new rows"),)
 
 
-def _fold_notes(node: Node) -> tuple[tuple[str, str], ...]:
+def _fold_notes(node: Node, *, has_states: bool) -> tuple[tuple[str, str], ...]:
     """How a model that is kept by key is folded, and what that reads."""
     query = node.versions.grouped if node.versions is not None else node.grouped
     if query is None:
@@ -141,6 +142,8 @@ def _fold_notes(node: Node) -> tuple[tuple[str, str], ...]:
     key = ", ".join(entry.name for entry in query.keys)
     known = query.columns
     columns = "all columns" if known is None else f"{len(known)} columns"
+    if has_states:
+        return (("folds", f"by {key}: {follows_from_states(query)}"),)
     return (
         ("folds", f"by {key}: where rows come or go, the query runs over its rows"),
         ("looks at", f"{columns} of {query.input}, for the rows of keys that are there already"),

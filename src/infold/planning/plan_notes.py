@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from infold.core.model import Override
 from infold.core.plan import Action, ModelObservation, Observations, PlanOptions, Step
 from infold.core.project import Node
+from infold.core.queries import GroupedQuery
 from infold.core.trace import Cause
 from infold.planning.staleness import other_files
 
@@ -16,6 +17,7 @@ def plan_notes(node: Node, model: ModelObservation, steps: Mapping[str, Step]) -
     yield from _unproven(node)
     yield from _unlocated_keys(node, model, steps)
     yield from _in_parts(node, steps[node.name])
+    yield from _from_states(node, model, steps[node.name])
     yield from _after_derivation(node, model, steps)
 
 
@@ -68,6 +70,24 @@ def _in_parts(node: Node, step: Step) -> Iterator[str]:
             f"{node.name}: nothing of its old definition stays; its table has the cells that are "
             "built, and gets the others once they are built"
         )
+
+
+def _from_states(node: Node, model: ModelObservation, step: Step) -> Iterator[str]:
+    """That a fold reads no row of its input besides those that changed."""
+    if step.action is Action.FOLD and model.has_states and node.grouped is not None:
+        yield f"{node.name}: {follows_from_states(node.grouped)}"
+
+
+def follows_from_states(query: GroupedQuery) -> str:
+    """What a fold by states reads, in words."""
+    calls = {one.call for one in query.followed.aggregates} if query.followed else set()
+    but = []
+    if calls & {"min", "max", "min_by", "max_by"}:
+        but.append("keys that lose a least or greatest value")
+    if query.having:
+        but.append("keys that HAVING left out")
+    left = f", but for {' and '.join(but)}" if but else ""
+    return f"follows from stored states: 0 unchanged rows of {query.input} read{left}"
 
 
 _DONE = {

@@ -15,6 +15,7 @@ from infold.core.definition import How, Redefinition
 from infold.core.files import ListedFile, with_file_policy
 from infold.core.interval import Granularity
 from infold.core.model import Kind, Source, table_name
+from infold.core.own_columns import state_mark
 from infold.core.plan import FileDiff, InputDiff, ModelObservation, Observations
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project, Stretch
@@ -268,7 +269,15 @@ class Observer:
             newest_entry=entries,
             earlier=earlier,
             redefined=change,
+            has_states=self._has_states(node),
         )
+
+    def _has_states(self, node: Node) -> bool:
+        """Whether rows may follow from the states that they have, of this definition."""
+        if node.grouped is None or node.grouped.followed is None:
+            return False
+        known = self.lake.metadata(table_name(node.name))
+        return known is not None and known.state == state_mark(node.fingerprint)
 
     def _stretches_of(
         self, node: Node, trace: Trace | None, change: Redefinition | None

@@ -33,6 +33,14 @@ def user_columns(metadata: Mapping[str, Any], snapshot: int | None = None) -> Ma
     return {one["name"]: spark_type(one["type"]) for one in fields if one["name"] not in own}
 
 
+def first_state_field(metadata: Mapping[str, Any]) -> str:
+    """The name of the first field of ``_state`` in the current schema; empty if it has none."""
+    current, schemas = metadata.get("current-schema-id"), metadata.get("schemas") or []
+    [fields] = [one["fields"] for one in schemas if one["schema-id"] == current] or [[]]
+    states = [one["type"]["fields"] for one in fields if one["name"] == STATE]
+    return str(states[0][0]["name"]) if states and states[0] else ""
+
+
 def spark_type(type_: str | Mapping[str, Any]) -> Type:
     """A type of a table as Spark sees it."""
     if isinstance(type_, str):

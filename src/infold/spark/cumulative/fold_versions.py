@@ -23,7 +23,7 @@ from infold.core.queries import VersionedQuery
 from infold.core.record import Outcome
 from infold.core.version_rules import VALID_FROM
 from infold.spark.content import row_hash
-from infold.spark.cumulative.fold import (
+from infold.spark.cumulative.keyed import (
     NEW_HASH,
     OLD_HASH,
     OLD_KEY,

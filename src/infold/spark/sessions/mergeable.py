@@ -87,7 +87,7 @@ def _avg(
         return None
     n, total = f"{name}_n", f"{name}_sum"
     if isinstance(type_, T.DecimalType):
-        quotient = _decimal_average(total, n, type_)
+        quotient = decimal_average(total, n, type_)
         if quotient is None:
             return None
     else:
@@ -96,7 +96,7 @@ def _avg(
     return Compiled((*summed.parts, count), f"CASE WHEN {n} > 0 THEN {quotient} END")
 
 
-def _decimal_average(total: str, n: str, type_: T.DecimalType) -> str | None:
+def decimal_average(total: str, n: str, type_: T.DecimalType) -> str | None:
     """
     Sum by count, rounded half up to Spark's type for the average of decimals.
 

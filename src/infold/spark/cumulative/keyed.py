@@ -1,0 +1,284 @@
+"""
+What folds by key have in common: the keys of changed rows, the rows of these keys, and the commit.
+
+A row follows from the input's rows of its own key. So only rows of the keys of added and removed
+rows can change. What they are now is compared with the stored rows, and one commit removes the
+stored rows that differ and adds the new ones.
+
+Keys may be NULL, and MERGE matches no NULLs, so each row has a hash of its keys (``KEY``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from infold.core.interval import EVER
+from infold.core.own_columns import KEY, VERSION
+from infold.core.plan import Step
+from infold.core.ports import Prepared
+from infold.core.project import Node
+from infold.core.queries import GroupedQuery
+from infold.core.record import Outcome, Receipt
+from infold.core.session_columns import STATE
+from infold.core.trace import CellChange, CellState, signed
+from infold.spark.content import JSON, column, content, row_hash, user_columns
+from infold.spark.fold_commit import RowChanges, announce_and_commit
+from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
+from infold.spark.inputs.changed_keys import SMALL
+from infold.spark.inputs.feed import Feed, foldable
+from infold.spark.step_context import Work
+
+NEW_HASH, OLD_HASH = "__new_hash", "__old_hash"
+"""The hash of a row as it is now, and as it is stored; NULL where there is none."""
+OLD_KEY, TOUCHED_KEY = "__old_key", "__touched_key"
+"""The hash of a stored row's keys, and that of the keys of changed rows."""
+ROWS_OF_KEY = "__rows_of_key"
+"""How many changed rows have a key."""
+OLD_STATE, NEW_STATE = "__old_state", "__new_state"
+"""The hash of a row's state as it is stored, and as it is now, where rows have states."""
+
+TABLE_ROWS = FrameSchema(
+    "a row of the table",
+    (
+        FrameColumn(KEY, "string", "the MD5 of its keys, of NULLs too"),
+        FrameColumn(VERSION, ANY, "the version of the table that wrote it"),
+        FrameColumn(STATE, "struct<…", "its state", "models all of whose aggregates have one"),
+    ),
+    "the columns of the query",
+)
+
+KEYED_ROWS = FrameSchema(
+    "a row of the input that the query takes",
+    (),
+    "the columns that the query reads, and __group_key0 … with its keys",
+)
+
+TOUCHED_KEYS = FrameSchema(
+    "a key that changed rows have",
+    (
+        FrameColumn(ROWS_OF_KEY, "bigint", "how many changed rows have it"),
+        FrameColumn(TOUCHED_KEY, "string", "its hash"),
+        FrameColumn(OLD_KEY, "string", "the same where the table has a row of it, else NULL"),
+        FrameColumn(OLD_HASH, "bigint", "the hash of that row"),
+    ),
+    "__group_key0 …, its values",
+)
+
+
+def foldable_by_key(work: Work, node: Node, step: Step, names: Sequence[str]) -> bool:
+    """Whether there is a table to fold into, changes can be found, and keys can be compared."""
+    if not foldable(work, node, step):
+        return False
+    keys = work.tables.read(step.model).select(*map(column, names))
+    return not any("map<" in type_ for _, type_ in keys.dtypes)
+
+
+def key_hash(rows: DataFrame, keys: Sequence[str]) -> Column:
+    """The MD5 of a text that differs for different keys; NULL is a key like others."""
+    types = rows.select(*map(column, keys)).schema.fields
+    texts = [_as_text(column(key), field.dataType) for key, field in zip(keys, types, strict=True)]
+    known = [F.concat(F.octet_length(text).cast("string"), F.lit(":"), text) for text in texts]
+    return F.md5(F.concat(*(F.coalesce(text, F.lit("-")) for text in known)).cast("binary"))
+
+
+def _as_text(key: Column, type_: T.DataType) -> Column:
+    """A key of any type as a text."""
+    if isinstance(type_, T.BinaryType):
+        return F.hex(key)
+    if isinstance(type_, T.ArrayType | T.StructType):
+        return F.to_json(key, JSON)
+    return key.cast("string")
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What differs, summed up: the rows to add and to remove, and the sums of their hashes."""
+
+    added: int
+    added_content: int
+    removed: int
+    removed_content: int
+    stored: int
+    """How many of the keys had a row."""
+    restated: int = 0
+    """Rows of which only the state differs."""
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+
+@dataclass(frozen=True)
+class KeyCounts:
+    """Rows added or removed, their keys, and for how many of these the input is scanned."""
+
+    rows: int
+    keys: int
+    scanned_keys: int
+
+
+class KeyedFold:
+    """What a fold reads: the changed rows, their keys, and the rows of these keys."""
+
+    def __init__(self, work: Work, node: Node, step: Step, query: GroupedQuery) -> None:
+        self.work, self.step, self.query = work, step, query
+        self.feed = Feed(work, node, step, self.query.input)
+
+    def touched_keys(self) -> tuple[DataFrame, KeyCounts]:
+        """The keys of changed rows, each beside the hash of its stored row, and their counts."""
+        names = key_columns(self.query)
+        removed = self.feed.gone()
+        frames = [self.feed.added()] if removed is None else [self.feed.added(), removed]
+        keyed = [with_keys(frame, self.query).select(*names) for frame in frames]
+        rows = reduce(DataFrame.unionAll, keyed)
+        keys = rows.groupBy(*names).agg(F.count(F.lit(1)).alias(ROWS_OF_KEY))
+        keys = keys.withColumn(TOUCHED_KEY, key_hash(keys, names)).localCheckpoint()
+        found = self.beside_stored(keys).localCheckpoint()
+        to_scan = F.count(F.lit(1)) if self.query.having else F.count(OLD_KEY)
+        row = found.agg(
+            F.sum(ROWS_OF_KEY).alias("rows"),
+            F.count(F.lit(1)).alias("keys"),
+            to_scan.alias("scanned_keys"),
+        ).collect()[0]
+        counts = KeyCounts(row["rows"] or 0, row["keys"], row["scanned_keys"])
+        return found, counts
+
+    @returns(TOUCHED_KEYS)
+    def beside_stored(self, keys: DataFrame) -> DataFrame:
+        """Keys, each with the hash of its stored row."""
+        table = self.work.tables.read(self.step.model)
+        old = table.select(F.col(KEY).alias(OLD_KEY), row_hash(table.schema).alias(OLD_HASH))
+        sent = F.broadcast(keys) if self.feed.rows <= SMALL else keys
+        old = old.join(sent.select(TOUCHED_KEY), F.col(OLD_KEY) == F.col(TOUCHED_KEY), "left_semi")
+        return keys.join(old, F.col(TOUCHED_KEY) == F.col(OLD_KEY), "left")
+
+    def rows_of_keys(
+        self, touched: DataFrame, counts: KeyCounts
+    ) -> tuple[DataFrame, Observation | None]:
+        """All rows of the touched keys, and how many were found by scanning the input."""
+        known = F.lit(True) if self.query.having else F.col(OLD_KEY).isNotNull()
+        frames, seen = [], None
+        if counts.scanned_keys:
+            found = self._rows_with(self.feed.now, touched.where(known), counts)
+            seen = Observation()
+            frames.append(found.observe(seen, F.count(F.lit(1)).alias("rows")))
+        if counts.scanned_keys < counts.keys:
+            frames.append(self._rows_with(self.feed.added(), touched.where(~known), counts))
+        return reduce(DataFrame.unionByName, frames), seen
+
+    def _rows_with(self, rows: DataFrame, keys: DataFrame, counts: KeyCounts) -> DataFrame:
+        """Of some rows those with these keys: the columns that the query reads."""
+        query, names = self.query, key_columns(self.query)
+        rows = with_keys(user_columns(rows), query)
+        if query.columns is not None:
+            rows = rows.select(*map(column, query.columns), *names)
+        wanted = keys.select(*(F.col(name).alias(f"{name}_wanted") for name in names))
+        wanted = F.broadcast(wanted) if counts.keys <= SMALL else wanted
+        same = [F.col(name).eqNullSafe(F.col(f"{name}_wanted")) for name in names]
+        return rows.join(wanted, reduce(and_, same), "left_semi").drop(*names)
+
+
+def key_columns(query: GroupedQuery) -> list[str]:
+    """The columns of an input row for the keys of GROUP BY."""
+    return [f"__group_key{at}" for at in range(len(query.keys))]
+
+
+@returns(KEYED_ROWS)
+def with_keys(rows: DataFrame, query: GroupedQuery) -> DataFrame:
+    """The rows that the query takes, with their keys."""
+    taken = rows.where(query.where) if query.where else rows
+    return taken.withColumns(
+        {name: F.expr(key.sql) for name, key in zip(key_columns(query), query.keys, strict=True)}
+    )
+
+
+def totals_of(compared: DataFrame) -> Totals:
+    """Sums over the rows that differ."""
+    differs = ~F.col(NEW_HASH).eqNullSafe(F.col(OLD_HASH))
+    sums = []
+    for name in (NEW_HASH, OLD_HASH):
+        value = F.when(differs, F.col(name))
+        sums += [
+            F.count(value).alias(f"{name}_n"),
+            F.sum(F.shiftright(value, 32)).alias(f"{name}_hi"),
+            F.sum(value.bitwiseAND(F.lit(0xFFFFFFFF))).alias(f"{name}_lo"),
+        ]
+    restated = F.count_if(is_restated()) if NEW_STATE in compared.columns else F.lit(0)
+    counts = F.count(OLD_HASH).alias("stored"), restated.alias("restated")
+    row = compared.agg(*sums, *counts).collect()[0]
+    plus, minus = (content(row[f"{n}_hi"] or 0, row[f"{n}_lo"] or 0) for n in (NEW_HASH, OLD_HASH))
+    new, old = row[f"{NEW_HASH}_n"], row[f"{OLD_HASH}_n"]
+    return Totals(new, plus, old, minus, row["stored"], row["restated"])
+
+
+def is_restated() -> Column:
+    """Whether a row is as it was, and its state is not."""
+    same = F.col(NEW_HASH).isNotNull() & (F.col(NEW_HASH) == F.col(OLD_HASH))
+    return same & (F.col(NEW_STATE) != F.col(OLD_STATE))
+
+
+def commit(
+    work: Work,
+    step: Step,
+    totals: Totals | None,
+    different: DataFrame | None,
+    looked_at: tuple[int, int],
+    announce: Prepared,
+) -> Outcome:
+    """Announce the outcome, and commit what differs."""
+    assert step.trace is not None, "a planned step has its trace"
+    changes = _cell_changes(work, step, totals)
+    read, scanned = looked_at
+    outcome = Outcome(
+        model=step.model,
+        version=step.version,
+        trace=step.trace,
+        changes=changes,
+        committed=bool(changes),
+        receipt=Receipt(
+            read=read,
+            scanned=scanned,
+            written=totals.added + totals.restated if totals else 0,
+            removed=totals.removed + totals.restated if totals else 0,
+            cells_built=1,
+            cells_cut_off=1 - sum(change.changes_rows for change in changes),
+            commits=len(changes),
+        ),
+    )
+    rows = None
+    if totals is not None and different is not None and changes:
+        rows = _row_changes(totals, different)
+    return announce_and_commit(work, step, outcome, rows, announce)
+
+
+def _row_changes(totals: Totals, different: DataFrame) -> RowChanges:
+    """The rows to add, and the keys of those to remove."""
+    own = [name for name in different.columns if not name.startswith("__")]
+    insert = different.where(F.col(KEY).isNotNull()).select(*map(column, own))
+    if not (totals.removed or totals.restated):
+        return RowChanges(insert, None, (KEY,))
+    delete = different.where(F.col(OLD_KEY).isNotNull()).select(F.col(OLD_KEY).alias(KEY))
+    return RowChanges(insert, delete, (KEY,))
+
+
+def _cell_changes(work: Work, step: Step, totals: Totals | None) -> tuple[CellChange, ...]:
+    """The change of the table's one cell, if any row of it differs, or a state."""
+    if totals is None or not (totals.added or totals.removed or totals.restated):
+        return ()
+    before = next(iter(work.cells(step.model)), CellState(EVER, 0, 0))
+    change = CellChange(
+        cell=EVER,
+        added=totals.added,
+        removed=totals.removed,
+        rows_before=before.rows,
+        rows_after=before.rows + totals.added - totals.removed,
+        content_before=before.content,
+        content_after=signed(before.content + totals.added_content - totals.removed_content),
+    )
+    return (change,)
