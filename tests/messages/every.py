@@ -31,6 +31,7 @@ LISTS = (
     "analyser_findings",
     "audit_findings",
     "unit_test_errors",
+    "python_findings",
 )
 SPOT = Spot("models/daily.sql", 3, 8, "SELECT day FROM events", 3)
 

@@ -280,6 +280,7 @@ KEYS: Mapping[str, Decides] = {
     "Model.audits": Decides.METADATA,  # they judge rows, and change none
     "Model.sql_line": Decides.NOTHING,
     "Model.place": Decides.NOTHING,
+    "Model.python": Decides.ELSEWHERE,  # by its digest, which is in Model.sql
     "Timeseries.event_time_column": Decides.CONTENT,
     "Timeseries.partition_column": Decides.CONTENT,
     "Timeseries.granularity": Decides.CONTENT,

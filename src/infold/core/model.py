@@ -15,6 +15,7 @@ from enum import StrEnum
 from infold.core.audits import Audit
 from infold.core.formats import FORMATS, Format
 from infold.core.interval import DAY, HOUR, Granularity
+from infold.core.python_code import PythonCode
 from infold.core.session_rules import Sessions
 from infold.core.storages import DEFAULT_STORAGE, Storage
 from infold.core.version_rules import VersionRules
@@ -287,7 +288,7 @@ class Model:
     One declared table.
 
     ``sql`` is the SELECT alone, exactly as written; ``sql_line`` is the 1-based line of the file
-    on which it starts, so findings can point into the file.
+    on which it starts. With ``python``, ``sql`` only says what the function reads and yields.
     """
 
     name: str
@@ -316,6 +317,7 @@ class Model:
     audits: tuple[Audit, ...] = ()
     sql_line: int = 1
     place: Place = field(default=Place("models"), compare=False)
+    python: PythonCode | None = None
 
     @property
     def kind(self) -> Kind:

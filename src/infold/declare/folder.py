@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NoReturn
 
+from infold.core.python_code import PROJECT_PACKAGE
 from infold.messages import findings
 
 PROJECT_FILE = "infold.yml"
@@ -19,7 +20,11 @@ SEEDS = "seeds"
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """infold.yml, models, audits and seeds, read once; names are relative to the project."""
+    """
+    infold.yml, models, audits, seeds and modules of Python, read once.
+
+    Names are relative to the project.
+    """
 
     root: Path
     files: tuple[tuple[str, bytes], ...]
@@ -45,6 +50,10 @@ class Folder:
     def seeds(self) -> Iterator[tuple[str, bytes]]:
         """The files under seeds/ in the order of their names."""
         return self._under(SEEDS)
+
+    def library(self) -> Iterator[tuple[str, bytes]]:
+        """The files under lib/ in the order of their names."""
+        return self._under(PROJECT_PACKAGE)
 
     def _under(self, folder: str) -> Iterator[tuple[str, bytes]]:
         return (one for one in self.files if one[0].startswith(f"{folder}/"))
@@ -78,6 +87,12 @@ def read_folder(root: Path) -> Folder:
             found += _read_files(root, seeds, (".csv",))
     except _UnreadableError as error:
         raise findings.unreadable_seeds(folder=error.path, why=error.why) from error
+    library = root / PROJECT_PACKAGE
+    try:
+        if library.is_dir():
+            found += _read_files(root, library, (".py",))
+    except _UnreadableError as error:
+        raise findings.no_models(folder=error.path, why=error.why) from error
     return Folder(root, tuple(found))
 
 
