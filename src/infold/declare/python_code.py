@@ -71,7 +71,7 @@ def project_modules(
     while todo:
         module, parsed = todo.pop()
         errors.extend(_forbidden(module, parsed))
-        for name, node, inside in _imports(module.name, parsed):
+        for name, node, inside in _imports(module.name, parsed, files):
             at = spot_of(module.file, module.source, node)
             if inside:
                 errors.append(python_findings.late_import(at, name=name))
@@ -86,7 +86,9 @@ def project_modules(
     return (own, *(found[name] for name in sorted(found)))
 
 
-def _imports(module: str, tree: ast.Module) -> Iterator[tuple[str, ast.stmt, bool]]:
+def _imports(
+    module: str, tree: ast.Module, files: Mapping[str, str]
+) -> Iterator[tuple[str, ast.stmt, bool]]:
     """The project's modules that a file imports: name, place, and whether inside a function."""
     for node, inside in _statements(tree, inside=False):
         if isinstance(node, ast.Import):
@@ -96,8 +98,8 @@ def _imports(module: str, tree: ast.Module) -> Iterator[tuple[str, ast.stmt, boo
             if node.level:
                 package = module.split(".")[: -node.level] if module else ["models"]
                 base = ".".join([*package, *([base] if base else [])])
-            one = base in (PROJECT_PACKAGE, "models") or not base
-            names = [f"{base}.{alias.name}" for alias in node.names] if one else [base]
+            whole = f"{base.replace('.', '/')}.py" in files
+            names = [base] if whole else [f"{base}.{alias.name}" for alias in node.names]
         else:
             continue
         for name in names:

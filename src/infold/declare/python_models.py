@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from infold.analysis.names.subject import Draft
 from infold.analysis.python_models import python_text
 from infold.analysis.sql.parse import parse
-from infold.core.model import DeclaredBound, Materialization, Model, Override
+from infold.core.model import DeclaredBound, Materialization, Model, Override, Place
 from infold.core.python_code import PythonCode, PythonInput
 from infold.declare.keys import Keys
-from infold.declare.models import Declared, read_model
+from infold.declare.models import read_model
 from infold.declare.python_code import (
     code_digest,
     parse_python,
@@ -72,17 +72,20 @@ def read_python_model(
     own = _arguments(of, call, errors)
     if len(errors) > before:
         return None
+    keys = Keys(own, f"model {name}", errors)
+    if not _can_be_a_function(keys):
+        return None
     front = replace(
         own,
         entries={key: value for key, value in own.entries.items() if key not in KEYS},
         keys={key: at for key, at in own.keys.items() if key not in KEYS},
     )
     declared = read_model(name, file, merge(front, per_model) or front, defaults, errors)
-    keys = Keys(own, f"model {name}", errors)
     columns = _columns(keys)
     given = _inputs(of, function, keys)
-    if declared is not None:
-        _check_kind(declared, keys, errors)
+    if declared is not None and (at := declared.places.get("incremental.bounds")) is not None:
+        todo = "Say it in `inputs`: {table: {before: …, after: …}}."
+        errors.append(findings.needless_key(at, "incremental.bounds", "a model in Python", todo))
     vouched = declared is not None and _any_result_will_do(declared.model)
     code_errors: list[InfoldError] = []
     modules = project_modules(file, source, tree, library, code_errors)
@@ -94,7 +97,7 @@ def read_python_model(
     digest = code_digest(function, {"": tree, **trees})
     code = PythonCode(function.name, modules, inputs, columns, digest)
     model = replace(_with_bounds(declared.model, given), python=code, sql=python_text(code))
-    model = replace(model, sql_line=function.lineno)
+    model = replace(model, sql_line=function.lineno, place=Place(file, function.lineno))
     above = "\n" * (function.lineno - 1)
     places = {**declared.places, **{f"inputs.{one.input.table}": one.at for one in given}}
     return Draft(model, parse(file, above + model.sql, len(above)), places)
@@ -198,25 +201,15 @@ def _mapping(of: _File, node: ast.Dict, what: str, errors: list[InfoldError]) ->
 # -- what it declares
 
 
-def _check_kind(declared: Declared, keys: Keys, errors: list[InfoldError]) -> None:
-    """Kinds and keys that a function cannot have."""
-    kind = declared.model.materialization
-    if kind not in KINDS:
-        todo = _INSTEAD.get(kind, "")
-        errors.append(
-            python_findings.kind_not_in_python(
-                keys.at("materialization"), kind=kind.value, known=KINDS, todo=todo
-            )
-        )
-    if (at := declared.places.get("incremental.bounds")) is not None:
-        todo = "Say it in `inputs`: {table: {before: …, after: …}}."
-        errors.append(findings.needless_key(at, "incremental.bounds", "a model in Python", todo))
-
-
-_INSTEAD = {
-    Materialization.SESSIONS: "Make the columns that sessions need in a model in Python, and the "
-    "sessions in SQL over it.",
-}
+def _can_be_a_function(keys: Keys) -> bool:
+    """Whether a function can make the kind of table that is declared."""
+    value = keys.entries.get("materialization")
+    kind = value.text if value is not None and value.kind == "text" else ""
+    if kind not in set(Materialization) - set(KINDS):
+        return True
+    at = keys.at("materialization")
+    keys.errors.append(python_findings.kind_not_in_python(at, kind=kind, known=KINDS))
+    return False
 
 
 def _columns(keys: Keys) -> tuple[tuple[str, str], ...]:

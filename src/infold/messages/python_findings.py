@@ -75,7 +75,7 @@ kind_not_in_python = Finding(
     "not-in-python",
     "a model in Python cannot be {kind}",
     {"can be": "{known}"},
-    "{todo}",
+    "Let a function make the columns that it needs, and write it in SQL over that.",
 )
 
 opaque_view = Finding(
