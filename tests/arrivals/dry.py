@@ -26,6 +26,7 @@ from tests.arrivals.shape import (
     cell_start,
     during,
     entries_key,
+    model_path,
     project_file,
 )
 from tests.reference.tables import Deduplicated
@@ -507,7 +508,7 @@ class DryPlay(Play):
             text = project_file("dry", "warehouse", self.shape)
             (folder / "infold.yml").write_text(text, encoding="utf-8")
             for name, text in self._texts.items():
-                (folder / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
+                (folder / model_path(name, text)).write_text(text, encoding="utf-8")
             _projects[key] = api.open_project(folder)
             shutil.rmtree(folder)
         return _projects[key]

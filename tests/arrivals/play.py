@@ -24,6 +24,7 @@ from tests.arrivals.shape import (
     TableSpec,
     cell_start,
     entries_key,
+    model_path,
     project_file,
 )
 from tests.reference.compare import difference, stored
@@ -515,7 +516,9 @@ class Play:
 
     def _model(self, name: str, text: str) -> None:
         if text:
-            (self.folder / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
+            for old in (self.folder / "models").glob(f"{name}.*"):
+                old.unlink()  # in SQL, where it is in Python now
+            (self.folder / model_path(name, text)).write_text(text, encoding="utf-8")
 
     def _add_entries(self, name: str, entries: Sequence[ManualEntry]) -> None:
         api.ledger(self.project).add_entries(name, entries)

@@ -150,6 +150,11 @@ def with_entries(name: str, given: Mapping[str, Rows], ends: Ends | None = None)
     return replace(ends or Ends(), entries=entries)
 
 
+def model_path(name: str, text: str) -> str:
+    """Where in its project a model's file is: one in Python begins with its imports."""
+    return f"models/{name}.{'sql' if text.startswith('---') else 'py'}"
+
+
 def model_file(front: str, sql: str) -> str:
     """A model's file: front matter and one SELECT."""
     return f"---\n{front.strip()}\n---\n{sql.strip()}\n"

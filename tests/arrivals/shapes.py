@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -824,6 +825,27 @@ _RECENT = TableSpec(
     granularity=Granularity.DAY,
 )
 
+_RECENT_IN_PYTHON = replace(
+    _RECENT,
+    text="""from infold import model
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+
+@model(
+    materialization="table",
+    timeseries={"event_time_column": "day", "partition_column": "day"},
+    incremental={"batch_size": 3},
+    inputs={"records": {"before": "2 days", "columns": ["day", "records"]}},
+    columns={"day": "date", "records": "bigint", "recent": "bigint"},
+)
+def recent(records):
+    days = F.datediff("day", F.lit("1970-01-01"))
+    near = Window.orderBy(days).rangeBetween(-2, Window.currentRow)
+    return records.withColumn("recent", F.sum("records").over(near))
+""",
+)
+
 
 def _stages(compared: tuple[str, ...] | None) -> TableSpec:
     """The versions of what users last looked at."""
@@ -914,7 +936,7 @@ LANDED = Shape(
         "stages": (_stages(None), _stages(("url",))),
         "then": (_THEN,),
         "records": (_RECORDS,),
-        "recent": (_RECENT,),
+        "recent": (_RECENT, _RECENT_IN_PYTHON),
         "both": (_BOTH,),
         "rides": (_RIDES,),
     },

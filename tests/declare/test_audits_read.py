@@ -159,3 +159,16 @@ def test_a_table_that_an_audit_reads_comes_first() -> None:
     names = [node.name for node in found]
     assert names.index("zoo") < names.index("daily")
     assert found["daily"].fingerprint == project()["daily"].fingerprint
+
+
+def test_a_model_over_a_landed_source_has_audits() -> None:
+    """A source that is landed has the name of what it reads, and comes before its reader."""
+    countries = """---
+materialization: table
+audits: [{not_null: code}]
+---
+SELECT code FROM raw.countries"""
+
+    names = [node.name for node in project({**SHOP, "models/codes.sql": countries})]
+
+    assert names.index("raw.countries") < names.index("codes")

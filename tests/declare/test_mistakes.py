@@ -442,7 +442,7 @@ FILES: list[tuple[str, dict[str, str | bytes | None], list[str]]] = [
     ("a file that is not UTF-8", {C: CLICKS.encode() + b"-- \xff"}, [
         "not-utf8 models/clicks.sql:7 `` (208)",
     ]),
-    ("a model in Python", {"models/x.py": ""}, ["not-supported-yet models/x.py:1 ``"]),
+    ("a model in Python without one", {"models/x.py": ""}, ["no-model-function models/x.py:1 ``"]),
     ("a model without front matter", {"models/x.sql": "SELECT * FROM clicks"}, [
         "missing-key models/x.sql:1 `SELECT * FROM clicks` (one of view, table, events, sessions, cumulative_aggregate, scd_type_2)",
     ]),

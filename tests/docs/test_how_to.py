@@ -29,6 +29,7 @@ GUIDES = (
     "test-models",
     "recover",
     "upgrade",
+    "write-models-in-python",
 )
 """In an order in which they can be followed in one project, one after the other."""
 
@@ -142,6 +143,7 @@ def test_the_guides_can_be_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for page in (*map(page_of, GUIDES), DOCS / "operations.md"):
         for name, text in steps_of(page):
             if name:
+                (folder / name).parent.mkdir(exist_ok=True)
                 (folder / name).write_text(text, encoding="utf-8")
             for line in () if name else text.splitlines():
                 do(line, folder)

@@ -62,7 +62,8 @@ def in_order_for_audits(nodes: Sequence[Node]) -> tuple[Node, ...]:
         if done:
             order.setdefault(node.name, node)
         elif node.name not in order:
-            first = [by_name[name] for name in below.reads[node.name] if name in by_name]
+            others = (name for name in below.reads[node.name] if name != node.name)
+            first = [by_name[name] for name in others if name in by_name]
             todo.append((node, True))
             todo.extend((one, False) for one in reversed(first) if one.name not in order)
     return tuple(order.values())

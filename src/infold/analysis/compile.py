@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from infold.analysis import python_models
 from infold.analysis.audits import in_order_for_audits
 from infold.analysis.bounds.cells import causes_of
 from infold.analysis.bounds.known_columns import InputBound
 from infold.analysis.cumulative_query import split_cumulative_query
+from infold.analysis.dependency_order import in_dependency_order
 from infold.analysis.fingerprint import fingerprint, goes_by_names, normal_text
 from infold.analysis.inputs.ingested import ingested_table
 from infold.analysis.inputs.landed_sources import (
@@ -54,7 +56,7 @@ from infold.analysis.versioned_query import split_versioned_query
 from infold.core.model import Kind, Model, Source
 from infold.core.project import Bound, Input, Node
 from infold.core.queries import SessionsQuery
-from infold.messages import findings
+from infold.messages import findings, python_findings
 from infold.messages.errors import InfoldError, Spot
 
 
@@ -90,7 +92,7 @@ def compile_models(
         name: [table.lower() for table in tables_named(draft.parsed.tree) if table.lower() in names]
         for name, draft in names.items()
     }
-    order, cycles = _in_dependency_order(reads)
+    order, cycles = in_dependency_order(reads)
     for cycle in cycles:
         first = names[cycle[0]]
         shown = [names[name].model.name for name in (*cycle, cycle[0])]
@@ -137,6 +139,8 @@ class _Compiler:
     types: dict[str, Types] = field(default_factory=dict)
     errors: list[InfoldError] = field(default_factory=list)
     nondeterministic: NondeterministicViews = field(default_factory=NondeterministicViews)
+    opaque: dict[str, str] = field(default_factory=dict)
+    """Views in Python, and views that read them, each with such a view in Python."""
 
     def add_source(self, source: Source) -> None:
         """Make the columns of a source known."""
@@ -147,6 +151,9 @@ class _Compiler:
 
     def add(self, draft: Draft) -> None:
         """Check one model after its inputs, and make its node."""
+        if draft.model.python is not None:
+            self._add_python(draft)
+            return
         model, text = draft.model, draft.parsed.text
         extra = model.sessions.visible_columns if model.sessions else ()
         resolved = resolve(text, draft.parsed.tree, self.tables, extra)
@@ -166,6 +173,9 @@ class _Compiler:
             (*unreadable_by_spark(text, draft.parsed.tree, resolved.relation), *resolved.errors)
         )
         query = None
+        if opaque := self._opaque_view(subject):
+            at = text.spot(0, len(text.tokens[0].text))
+            found = RemainingFindings((_reads_opaque(subject, at, opaque),))
         if not found.errors:
             query, errors = self._apply_rules(subject)
             found = self.nondeterministic.put_off(subject, apply_overrides(subject, errors))
@@ -224,6 +234,60 @@ class _Compiler:
             filters=draft.filters,
             fills_cells=not downgraded and keeps_unmatched(subject),
         )
+
+    def _add_python(self, draft: Draft) -> None:
+        """Check a model in Python as far as its declaration goes, and make its node."""
+        model, text = draft.model, draft.parsed.text
+        columns = tuple(name for name, _ in model.python.columns) if model.python else ()
+        # Readers see a table: nothing is known of the rows of a view.
+        self.tables[model.name.lower()] = Table(model.name, columns)
+        errors = [
+            *python_models.unknown_tables(draft, self.tables),
+            *python_models.missing_columns(draft),
+        ]
+        if errors:
+            self.errors.extend(errors)
+            return
+        resolved = resolve(text, draft.parsed.tree, self.tables, ())
+        subject = Subject(draft, resolved.relation, self.sources, self.nodes)
+        subject.tables_read = tuple(dict.fromkeys(r.name for r in resolved.references))
+        if not all(name in self.nodes for name in subject.tables_read):
+            return  # what it reads is wrong
+        errors = [*resolved.errors, *python_models.wrong_bounds(subject)]
+        if errors:
+            self.errors.extend(errors)
+            return
+        by_cells = model.kind is Kind.INCREMENTAL_TABLE
+        bounds = python_models.declared_input_bounds(subject) if by_cells else ()
+        vouched = python_models.vouched(subject)
+        self.kept_columns[model.name] = python_models.partition_grain(subject)
+        types = {name.lower(): followed_type(type_) for name, type_ in _python_columns(model)}
+        self.types[model.name] = {name: of for name, of in types.items() if of is not None}
+        self.row_keys[model.name] = Rows()
+        words = normal_text(text, resolved.references, self.views)
+        of_query = [*words.words_of(draft.parsed.tree), *self._names_read(draft, resolved)]
+        declared = model.incremental.bounds if model.incremental and by_cells else ()
+        print_ = fingerprint(model, of_query, columns, None, vouched, declared)
+        if model.kind is Kind.VIEW:
+            self.views[model.name] = (print_, print_)
+            self.opaque[model.name] = model.name
+        self.nodes[model.name] = Node(
+            model=with_column_spelling(model, columns),
+            inputs=self._inputs(resolved, None, bounds),
+            references=resolved.references,
+            fingerprint=print_,
+            columns=columns,
+            overrides_used=vouched,
+            bounds_declared=by_cells,
+        )
+
+    def _opaque_view(self, subject: Subject) -> str:
+        """A view in Python that a model reads where it may not; views that read one are noted."""
+        found = [self.opaque[name] for name in subject.tables_read if name in self.opaque]
+        kind = subject.model.kind
+        if found and kind is Kind.VIEW:
+            self.opaque[subject.model.name] = found[0]
+        return found[0] if found and kind not in (Kind.VIEW, Kind.TABLE) else ""
 
     def _names_read(self, draft: Draft, resolved: Resolved) -> list[str]:
         """The names of all columns of what a query reads, where they decide about its rows."""
@@ -286,6 +350,15 @@ class _Compiler:
         )
 
 
+def _python_columns(model: Model) -> tuple[tuple[str, str], ...]:
+    return model.python.columns if model.python is not None else ()
+
+
+def _reads_opaque(subject: Subject, at: Spot, view: str) -> InfoldError:
+    model, kind = subject.model.name, subject.model.kind.value
+    return python_findings.opaque_view(at, model=model, view=view, kind=kind)
+
+
 def _can_be_downgraded(model: Model, error: InfoldError) -> bool:
     """Whether a model with this finding can be built whole."""
     return model.kind is Kind.INCREMENTAL_TABLE and (error.slug in REACH or error.slug in BY_SLUG)
@@ -297,33 +370,10 @@ _MISNAMED = ("session-column", "unnamed-column")
 
 def _first_naming(draft: Draft, name: str) -> Spot:
     """Where a model names a table for the first time."""
+    if draft.model.python is not None:
+        named = (one.table for one in draft.model.python.inputs if one.table.lower() == name)
+        return draft.place(f"inputs.{next(named, name)}")
     for table in draft.parsed.tree.find_all(exp.Table):
         if table.name.lower() == name and not table.args.get("db"):
             return draft.parsed.text.spot_of(table.this)
     return draft.parsed.text.spot(0)
-
-
-def _in_dependency_order(
-    reads: Mapping[str, Sequence[str]],
-) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Names with what they read before them, and each circle once."""
-    order: list[str] = []
-    cycles: list[tuple[str, ...]] = []
-    state: dict[str, int] = {}
-    for root in sorted(reads):
-        path: list[str] = []
-        todo: list[tuple[str, bool]] = [(root, False)]
-        while todo:
-            name, done = todo.pop()
-            if done:
-                path.pop()
-                state[name] = 2
-                order.append(name)
-            elif state.get(name) == 1:
-                cycles.append(tuple(path[path.index(name) :]))
-            elif name not in state:
-                state[name] = 1
-                path.append(name)
-                todo.append((name, True))
-                todo.extend((read, False) for read in sorted(set(reads[name]), reverse=True))
-    return order, cycles

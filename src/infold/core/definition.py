@@ -281,6 +281,7 @@ KEYS: Mapping[str, Decides] = {
     "Model.functions": Decides.ELSEWHERE,  # they are expanded in the SQL that calls them
     "Model.sql_line": Decides.NOTHING,
     "Model.place": Decides.NOTHING,
+    "Model.python": Decides.ELSEWHERE,  # by its digest, which is in Model.sql
     "Timeseries.event_time_column": Decides.CONTENT,
     "Timeseries.partition_column": Decides.CONTENT,
     "Timeseries.granularity": Decides.CONTENT,

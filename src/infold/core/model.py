@@ -15,6 +15,7 @@ from infold.core.audits import Audit
 from infold.core.formats import FORMATS, Format
 from infold.core.functions import CalledFunction
 from infold.core.interval import DAY, HOUR, Granularity
+from infold.core.python_code import PythonCode
 from infold.core.session_rules import Sessions
 from infold.core.storages import DEFAULT_STORAGE, Storage
 from infold.core.version_rules import VersionRules
@@ -286,8 +287,8 @@ class Model:
     """
     One declared table.
 
-    ``sql`` is the SELECT alone, as written; ``sql_line`` is the 1-based line of the file
-    on which it starts, so findings can point into the file.
+    ``sql`` is the SELECT, with functions expanded; it starts on line ``sql_line`` of the file, from
+    1. With ``python``, ``sql`` only says what the function reads and yields.
     """
 
     name: str
@@ -315,9 +316,9 @@ class Model:
     description: str = ""
     audits: tuple[Audit, ...] = ()
     functions: tuple[CalledFunction, ...] = ()
-    """The functions of the project that it calls; in ``sql`` and all others they are expanded."""
     sql_line: int = 1
     place: Place = field(default=Place("models"), compare=False)
+    python: PythonCode | None = None
 
     @property
     def kind(self) -> Kind:
@@ -389,7 +390,6 @@ class Target:
 
 SET_ASIDE = "infold__set_aside"
 """The storage name of the table of rows that could not be used; it goes with the target."""
-
 
 UNPUBLISHED = "__unpublished"
 """The end of the storage names of tables that infold writes and that readers do not read yet."""

@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import NoReturn
 
+from infold.core.python_code import PROJECT_PACKAGE
 from infold.messages import findings
 from infold.messages.errors import InfoldError
 
@@ -18,11 +19,22 @@ MODELS = "models"
 AUDITS = "audits"
 SEEDS = "seeds"
 FUNCTIONS = "functions"
+_MAY_BE_THERE = (
+    (AUDITS, ".sql", findings.no_models),
+    (FUNCTIONS, ".sql", findings.no_models),
+    (SEEDS, ".csv", findings.unreadable_seeds),
+    (PROJECT_PACKAGE, ".py", findings.no_models),
+)
+"""Folders that a project may have: what ends their files' names, what cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """infold.yml, models, audits, seeds and functions, read once, by their names in the project."""
+    """
+    infold.yml, models, audits, seeds, functions and modules of Python, read once.
+
+    Names are relative to the project.
+    """
 
     root: Path
     files: tuple[tuple[str, bytes], ...]
@@ -54,6 +66,10 @@ class Folder:
         found = self._under(FUNCTIONS)
         return (one for one in found if not PurePosixPath(one[0]).name.startswith("_"))
 
+    def library(self) -> Iterator[tuple[str, bytes]]:
+        """The files under lib/ in the order of their names."""
+        return self._under(PROJECT_PACKAGE)
+
     def _under(self, folder: str) -> Iterator[tuple[str, bytes]]:
         return (one for one in self.files if one[0].startswith(f"{folder}/"))
 
@@ -74,25 +90,14 @@ def read_folder(root: Path) -> Folder:
         found += _read_files(root, models, (".sql", ".py"))
     except _UnreadableError as error:
         raise findings.no_models(folder=error.path, why=error.why) from error
-    audits = root / AUDITS
-    if audits.is_dir():
+    for name, ending, refused in _MAY_BE_THERE:
+        if not (root / name).exists():
+            continue
         try:
-            found += _read_files(root, audits, (".sql",))
+            found += _read_files(root, root / name, (ending,))
         except _UnreadableError as error:
-            raise findings.no_models(folder=error.path, why=error.why) from error
-    functions = root / FUNCTIONS
-    if functions.is_dir():
-        try:
-            found += _read_files(root, functions, (".sql",))
-            found += _imported_modules(root, found)
-        except _UnreadableError as error:
-            raise findings.no_models(folder=error.path, why=error.why) from error
-    seeds = root / SEEDS
-    try:
-        if seeds.exists():
-            found += _read_files(root, seeds, (".csv",))
-    except _UnreadableError as error:
-        raise findings.unreadable_seeds(folder=error.path, why=error.why) from error
+            raise refused(folder=error.path, why=error.why) from error
+    found += _imported_modules(root, found)
     return Folder(root, tuple(found))
 
 

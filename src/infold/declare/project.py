@@ -6,6 +6,7 @@ It does the work behind ``load``, which calls it only when no project of these f
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import PurePosixPath
@@ -24,6 +25,7 @@ from infold.declare.function_calls import with_called, with_calls_expanded
 from infold.declare.functions import ProjectFunctions, read_functions
 from infold.declare.keys import NAME, Keys
 from infold.declare.models import read_model
+from infold.declare.python_models import read_python_model
 from infold.declare.seeds import read_seed
 from infold.declare.sources import read_source
 from infold.declare.targets import read_target
@@ -60,6 +62,8 @@ class _Reading:
     broken: list[str] = field(default_factory=list)
     names_taken: dict[str, str] = field(default_factory=lambda: {SET_ASIDE: "infold's own"})
     """Storage names in lower case -> where they are declared."""
+    library: Mapping[str, str] | None = None
+    """The texts of the project's Python modules, once a model in Python is read."""
 
 
 def with_start_and_limit(node: Node, start: int | None, limit: int | None) -> Node:
@@ -226,10 +230,6 @@ def _read_models(reading: _Reading, keys: Keys) -> None:
     for file, content in reading.folder.models():
         path = PurePosixPath(file)
         names.add(path.stem)
-        if path.suffix == ".py":
-            reading.errors.append(findings.python_model(Spot(file)))
-            reading.broken.append(path.stem)
-            continue
         text = _decode(reading, file, content)
         at = Spot(file)
         if not NAME.match(path.stem):
@@ -239,11 +239,9 @@ def _read_models(reading: _Reading, keys: Keys) -> None:
             continue
         own = per_model.entries.get(path.stem) if per_model else None
         default_value = defaults.value if defaults else None
-        draft = (
-            _read_draft(reading, path.stem, file, text, own, default_value)
-            if text is not None
-            else None
-        )
+        draft = None
+        if text is not None:
+            draft = _read_draft_of(reading, path, text, own, default_value)
         if draft is None:
             reading.broken.append(path.stem)
         else:
@@ -253,6 +251,24 @@ def _read_models(reading: _Reading, keys: Keys) -> None:
             if key not in names:
                 at = per_model.key_at(key)
                 reading.errors.append(findings.unknown_key(at, key, "models", sorted(names)))
+
+
+def _read_draft_of(
+    reading: _Reading, path: PurePosixPath, text: str, own: Value | None, defaults: Value | None
+) -> Draft | None:
+    """One model in SQL or in Python; None when it cannot be read, with the reasons noted."""
+    if path.suffix == ".sql":
+        return _read_draft(reading, path.stem, str(path), text, own, defaults)
+    library = _library(reading)
+    return read_python_model(path.stem, str(path), text, own, defaults, library, reading.errors)
+
+
+def _library(reading: _Reading) -> Mapping[str, str]:
+    """The texts of the project's Python modules, by file; those that are no text are noted."""
+    if reading.library is None:
+        texts = ((file, _decode(reading, file, text)) for file, text in reading.folder.library())
+        reading.library = {file: text for file, text in texts if text is not None}
+    return reading.library
 
 
 def _read_seeds(reading: _Reading, keys: Keys) -> None:

@@ -66,6 +66,8 @@ def _tables_behind(project: Project, name: str) -> Iterator[ShownTable]:
         own = {column.lower(): column for column in node.columns}
         yield ShownTable(name, own or None)
         return
+    if node.model.python is not None:
+        raise NotPlainError(name)
     sql = node.model.sql
     parsed = parse("", sql)
     tokens, selects = parsed.text.tokens, list(_sides_of_union(parsed.tree))

@@ -41,10 +41,6 @@ duplicate_name = Finding(
     "Names are compared without regard to case, and dots count as two underscores.",
 )
 
-python_model = Finding(
-    "not-supported-yet", "models in Python are not supported yet", todo="Write it as SQL."
-)
-
 
 # --- keys and their values
 

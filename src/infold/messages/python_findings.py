@@ -1,14 +1,13 @@
-"""What can be wrong with a Python file of a project, before it is executed."""
+"""What can be wrong with a Python file: a declaration, its code, and what a model gives back."""
 
 from __future__ import annotations
 
+from infold.messages.errors import ExitCode
 from infold.messages.message import Finding, Near
 
-bad_python = Finding(
-    "bad-python",
-    "this is not valid Python",
-    {"why": "{why}"},
-)
+# --- its file, which is read and not run
+
+bad_python = Finding("bad-python", "this is not valid Python", {"why": "{why}"})
 
 missing_module = Finding(
     "missing-module",
@@ -22,4 +21,109 @@ unreadable_python = Finding(
     "bad-python",
     "this file of the project cannot be read",
     {"why": "{why}"},
+)
+
+no_model_function = Finding(
+    "no-model-function",
+    "this file has {count} functions with @model, and a model is one",
+    todo="Write `from infold import model`, and @model(...) over one function. Code that several "
+    "models share belongs in lib/, beside models/.",
+)
+
+not_literal = Finding(
+    "not-literal",
+    "{what} is not written out, and a declaration is read without running the file",
+    todo="Write the value itself: a text, a number, True, False, a list or a dictionary of these.",
+)
+
+bad_model_function = Finding(
+    "bad-model-function",
+    "{function} {what}",
+    todo="A model is a plain function: one parameter for each table that it reads, and the rows as "
+    "a DataFrame that it returns.",
+)
+
+no_parameter = Finding(
+    "bad-model-function",
+    "{function} reads {table}, and has no parameter for it",
+    {"parameters": Near("{table}")},
+    "A parameter has the name of its table, without what is before a dot.",
+)
+
+no_input = Finding(
+    "bad-model-function",
+    "the parameter {parameter} of {function} is none of its `inputs`",
+    {"inputs": "{known}"},
+    "Name its table in `inputs`, or leave `inputs` out: then each parameter is named like a table.",
+)
+
+no_project_module = Finding(
+    "project-import",
+    "the project has no module {name}",
+    {"file": "{file}"},
+    "Modules that models import are files in lib/, beside models/.",
+)
+
+late_import = Finding(
+    "project-import",
+    "{name} is imported inside a function",
+    todo="Import modules of the project at the top of the file: where the function runs, there may "
+    "be no project.",
+)
+
+changes_by_itself = Finding(
+    "not-deterministic",
+    "{what} is another value each time that it is asked for",
+    todo="Take the value from a column, or say that any result will do: `incremental={{"
+    '"safety_overrides": {{"allow_nondeterministic": True}}}}`.',
+)
+
+outside_inputs = Finding(
+    "outside-inputs",
+    "{what} reads or changes something beside the inputs of a model",
+    todo="Make what it reads a source or a model, and give it to the function as a parameter. Rows "
+    "are returned; infold writes them.",
+)
+
+kind_not_in_python = Finding(
+    "not-in-python",
+    "a model in Python cannot be {kind}",
+    {"can be": "{known}"},
+    "Let a function make the columns that it needs, and write it in SQL over that.",
+)
+
+opaque_view = Finding(
+    "python-view",
+    "{model} reads {view}, a view in Python, and cannot be {kind}",
+    todo="Nothing is known of how the rows of {view} follow from those that it reads. Make it a "
+    "table, or this a table without `incremental`.",
+)
+
+no_timed_input = Finding(
+    "no-timed-input",
+    "no input of {model} has a time column, so nothing says which rows belong to a cell",
+    todo="Read a model with a time column, or leave `incremental` out.",
+)
+
+# --- what it does when it runs
+
+python_failed = Finding(
+    "python-failed",
+    "the function of {model} failed",
+    {"raised": "{what}"},
+    "Correct it; what the table has stays until then.",
+    ExitCode.FAILED,
+)
+
+no_data_frame = Finding(
+    "python-result",
+    "the function of {model} returned {what}, and no DataFrame",
+    todo="Return a DataFrame of Spark that is made from the parameters.",
+)
+
+other_columns = Finding(
+    "python-columns",
+    "the function of {model} returns other columns than it declares",
+    {"missing": "{missing}", "not declared": "{more}", "of another type": "{types}"},
+    "Return the declared columns with their types (`cast`), or declare those that it returns.",
 )

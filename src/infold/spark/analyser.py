@@ -70,6 +70,10 @@ class DefinitionAnalyser:
                     self.schemas[node.name] = stored.schema
                 else:
                     self._keep(work, node, self._analysed(work, node))
+        except InfoldError as error:  # what a function in Python did
+            if ends_run(error):
+                raise
+            self.found[node.name] = error
         except (PySparkException, Py4JError) as error:
             known = failures.known_failure(error)
             if known is not None and ends_run(known):
@@ -135,10 +139,13 @@ class DefinitionAnalyser:
         at, name = _spot_in_sql(node), node.name
         others, missing = analysed.tables_read(rows, work.views)
         yield from (analyser_findings.reads_unseen(at, model=name, what=what) for what in others)
-        yield from (
-            analyser_findings.not_read(at, model=name, what=work.views[view]) for view in missing
-        )
-        for function in sorted(analysed.functions_called(node.model.sql)):
+        written = node.model.sql if node.model.python is None else ""
+        if written:  # a function may leave an input alone
+            yield from (
+                analyser_findings.not_read(at, model=name, what=work.views[view])
+                for view in missing
+            )
+        for function in sorted(analysed.functions_called(written)):
             if function not in self.replaced:
                 self.replaced[function] = analysed.replacing_class(work.spark, function)
             if (class_ := self.replaced[function]) is not None:

@@ -27,6 +27,7 @@ from infold.spark.events import build as events_build
 from infold.spark.events import derived as events_derived
 from infold.spark.inputs import changed_keys
 from infold.spark.maintenance import Maintenance
+from infold.spark.python_models import as_python_failure
 from infold.spark.retyped_inputs import has_retyped_inputs, without_trace
 from infold.spark.sessions import build as sessions_build
 from infold.spark.sessions import derived as derived_sessions
@@ -124,6 +125,8 @@ class SparkEngine:
                 raise known from error
             if damaged := damaged_table(self.lake, self.tables, self._read(step), error):
                 raise damaged[1] from error
+            if failed := as_python_failure(node, error):
+                raise failed from error
             if not isinstance(error, PySparkException):
                 raise
             what, condition = _words_and_class(error)

@@ -21,6 +21,7 @@ from infold.spark.content import (
     time_predicate,
     user_columns,
 )
+from infold.spark.python_models import python_rows
 from infold.spark.tables.port import Stamp, Tables
 
 _view_numbers = itertools.count()
@@ -89,13 +90,17 @@ class Work:
         self, node: Node, frames: Mapping[str, DataFrame], cells: Ranges | None = None
     ) -> DataFrame:
         """
-        The model's query over ``frames``, its stored inputs by name.
+        The model's query over ``frames``, its stored inputs by name; of one in Python its function.
 
         The user's text is not changed, except that names in FROM are replaced by temporary views.
         Models that are views are evaluated in place. With ``cells``, each input is limited to the
         rows that these cells of the output are made from.
         """
         needed = frames if cells is None else self._narrowed(node, frames, cells)
+        if node.model.python is not None:
+            tables = sorted(node.references, key=lambda entry: entry.start)
+            views = (self._view(one.name, needed) for one in tables)
+            return python_rows(node, [self.spark.table(view) for view in views])
         parts: list[str] = []
         at = 0
         made: dict[tuple[str, Bound | None], str] = {}

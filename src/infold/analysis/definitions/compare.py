@@ -201,7 +201,7 @@ def _names(meaning: Meaning) -> frozenset[str]:
 
 def _same(before: Meaning, after: Meaning, metadata: tuple[Difference, ...]) -> Redefinition | None:
     """The change of a model with an equal fingerprint."""
-    rewritten = before.node.model.sql != after.node.model.sql
+    rewritten = _text(before) != _text(after)
     if not metadata and not rewritten:
         return None
     differences = (*(_rewritten(before, after) if rewritten else ()), *metadata)
@@ -289,11 +289,17 @@ def _states(meaning: Meaning) -> list[tuple[str, object]]:
     ]
 
 
+def _text(meaning: Meaning) -> tuple[object, ...]:
+    """All that is written of what a model's rows are."""
+    model = meaning.node.model
+    return model.sql, model.python.modules if model.python is not None else ()
+
+
 def _rewritten(before: Meaning, after: Meaning) -> tuple[Difference, ...]:
     """The differences of two definitions with the same meaning."""
     found = []
     one, two = before.node.model.sql, after.node.model.sql
-    if one != two:
+    if _text(before) != _text(after):
         part = "layout" if sql_words(one) == sql_words(two) else "wording"
         found.append(Difference(part, "", "", ""))
     old, new = before.node.columns, after.node.columns

@@ -12,6 +12,7 @@ from infold.analysis.definitions.places import everything
 from infold.analysis.definitions.selects import Select
 from infold.analysis.names.relation import Block, Relation, RenamedColumns, SetOperation, Table
 from infold.core.definition import Difference
+from infold.core.python_code import PythonCode
 from infold.messages.errors import Spot
 
 _CONDITIONS = ("where", "having", "qualify")
@@ -24,6 +25,8 @@ def query_differences(before: Meaning, after: Meaning) -> tuple[Difference, ...]
 
     Words that are the same are left out, though what they mean is another: that has a cause.
     """
+    if before.node.model.python is not None and after.node.model.python is not None:
+        return tuple(_of_code(before.node.model.python, after.node.model.python))
     if before.relation is None or after.relation is None:
         return _texts(before, after)
     if _is_seed(before) and _is_seed(after) and before.node.columns == after.node.columns:
@@ -38,6 +41,19 @@ def query_differences(before: Meaning, after: Meaning) -> tuple[Difference, ...]
     except (Doubt, RecursionError):
         found = ()
     return found or _texts(before, after)
+
+
+def _of_code(before: PythonCode, after: PythonCode) -> Iterator[Difference]:
+    """The files with another text, and the columns that came, went or got another type."""
+    old, new = ({module.file: module.source for module in code.modules} for code in (before, after))
+    for file in dict.fromkeys((*old, *new)):
+        if old.get(file) != new.get(file) and before.digest != after.digest:
+            yield Difference("code", file, "", "", Spot(file) if file in new else None)
+    columns = dict(before.columns), dict(after.columns)
+    for name in dict.fromkeys((*columns[0], *columns[1])):
+        was, now = (of.get(name, "") for of in columns)
+        if was != now:
+            yield Difference("column", name, was, now, Spot(after.files[0]))
 
 
 _ROWS = Difference("rows of the file", "", "", "")

@@ -155,6 +155,8 @@ class Verifier:
         beyond_bounds = self._cells_beyond_bounds(work, node, step, rebuilt, cells)
         if beyond_bounds:
             notes.append(f"{beyond_bounds} cells would differ without its declared bounds")
+        # Nothing else judges the bounds of a function.
+        unproven = node.model.python is not None and beyond_bounds > 0
         if result.rounded:
             notes.append(f"{result.rounded} cells equal but for the last digits of doubles")
         if wrong:
@@ -168,7 +170,7 @@ class Verifier:
             rows=result.rows,
             cells=result.cells,
             content=result.content,
-            equal=not result.differing and not wrong and not misplaced,
+            equal=not (result.differing or wrong or misplaced or unproven),
             differing=result.differing or tuple((cell, 0, 0) for cell in wrong),
             sample=result.sample,
             note="; ".join(notes),

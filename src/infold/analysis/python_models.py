@@ -1,0 +1,147 @@
+"""
+What is known of a model in Python: it reads its inputs whole or within declared bounds.
+
+Nothing is proven about its code. So its text is a SELECT that says only what it reads and yields:
+each column is an unknown function of the code and of the rows of all inputs. Everything that asks a
+model for its inputs, its columns or whether it changed finds the answer there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from infold.analysis.bounds.known_columns import InputBound
+from infold.analysis.names.relation import Table
+from infold.analysis.names.subject import Draft, Subject, time_column
+from infold.analysis.overrides import timed_inputs
+from infold.analysis.times.shape import Grain
+from infold.core.interval import Granularity
+from infold.core.model import Kind, Override
+from infold.core.project import Bound
+from infold.core.python_code import PythonCode, PythonInput
+from infold.core.quoting import quoted
+from infold.messages import findings, python_findings
+from infold.messages.errors import InfoldError
+
+
+def python_text(code: PythonCode) -> str:
+    """The SELECT of a model in Python; its code is in it by its digest."""
+    given = ", ".join(_given(at, one) for at, one in enumerate(code.inputs))
+    columns = ", ".join(
+        f"cast(python('{code.digest}', {_text(name)}, {given}) AS {type_}) AS {quoted(name)}"
+        for name, type_ in code.columns
+    )
+    tables = (
+        f"{'.'.join(map(quoted, one.table.split('.')))} AS i{at}"
+        for at, one in enumerate(code.inputs)
+    )
+    return f"SELECT {columns}\nFROM {' CROSS JOIN '.join(tables)}"
+
+
+def _given(at: int, one: PythonInput) -> str:
+    """The columns of one input that the function sees."""
+    names = ["*"] if one.columns is None else list(map(quoted, one.columns))
+    return f"struct({', '.join(f'i{at}.{name}' for name in names)})"
+
+
+def _text(name: str) -> str:
+    escaped = name.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def unknown_tables(draft: Draft, tables: Mapping[str, Table]) -> Iterator[InfoldError]:
+    """Inputs that are no table, and columns of them that they do not have."""
+    code = draft.model.python
+    for one in code.inputs if code is not None else ():
+        at = draft.place(f"inputs.{one.table}")
+        table = tables.get(one.table.lower())
+        if table is None or one.table.lower() == draft.model.name.lower():
+            known = [table.name for table in tables.values()]
+            yield findings.unknown_table(at, name=one.table, known=known)
+        elif one.columns is not None and table.columns is not None:
+            names = {name.lower() for name in table.columns}
+            for column in one.columns:
+                if column.lower() not in names:
+                    key = f"inputs.{one.table}.columns"
+                    yield findings.no_such_column(at, key=key, column=column, known=table.columns)
+
+
+def missing_columns(draft: Draft) -> Iterator[InfoldError]:
+    """Columns that the declaration names as keys or as the place of a row, and does not have."""
+    model = draft.model
+    code, incremental = model.python, model.incremental
+    if code is None:
+        return
+    columns = [name for name, _ in code.columns]
+    named = [
+        (f"incremental.unique_key.{i}", name)
+        for i, name in enumerate(incremental.unique_key if incremental is not None else ())
+    ]
+    if model.timeseries is not None and model.kind is Kind.INCREMENTAL_TABLE:
+        named.append(("timeseries.partition_column", model.timeseries.partition_column))
+    for key, name in named:
+        if name.lower() not in map(str.lower, columns):
+            yield findings.no_such_column(draft.place(key), key=key, column=name, known=columns)
+    series = model.timeseries
+    types = {name.lower(): type_.lower() for name, type_ in code.columns}
+    if series is not None and (type_ := types.get(series.partition_column.lower())):
+        key = "timeseries.partition_column"
+        if not type_.startswith(("timestamp", "date")):
+            yield findings.not_a_time(
+                draft.place(key), key=key, column=series.partition_column, type_=type_
+            )
+
+
+def declared_input_bounds(subject: Subject) -> tuple[InputBound, ...]:
+    """How far around its cell a model reads each stored table, as declared for its inputs."""
+    incremental = subject.model.incremental
+    if incremental is None:
+        return ()
+    declared = {one.input.lower(): Bound(one.before, one.after) for one in incremental.bounds}
+    found: dict[str, Bound] = {}
+    for name in subject.tables_read:
+        node = subject.nodes.get(name)
+        if node is None:
+            continue
+        bound = declared.get(name.lower(), Bound())
+        stored = [node.name] if time_column(node) is not None else []
+        if node.model.kind is Kind.VIEW:
+            stored = [entry.name for entry in node.inputs if entry.time_column]
+        for one in stored:
+            found[one] = bound.widest(found.get(one, bound))
+    return tuple(InputBound(name, bound, None) for name, bound in found.items())
+
+
+def wrong_bounds(subject: Subject) -> Iterator[InfoldError]:
+    """What keeps a model from being built cell by cell."""
+    incremental, draft = subject.model.incremental, subject.draft
+    if incremental is None or subject.model.kind is not Kind.INCREMENTAL_TABLE:
+        return
+    timed = frozenset(timed_inputs(subject))
+    if not timed:
+        yield python_findings.no_timed_input(draft.place("incremental"), model=subject.model.name)
+        return
+    for bound in incremental.bounds:
+        node = subject.nodes.get(bound.input)
+        behind = {one.name for one in node.inputs} if node is not None else set[str]()
+        view = node is not None and node.model.kind is Kind.VIEW and behind & timed
+        if (bound.before or bound.after) and bound.input not in timed and not view:
+            at = draft.place(f"inputs.{bound.input}")
+            yield findings.bound_of_no_input(at, bound.input, sorted(timed))
+
+
+def vouched(subject: Subject) -> tuple[Override, ...]:
+    """The overrides that count: that any result will do."""
+    incremental = subject.model.incremental
+    declared = (*subject.model.overrides, *(incremental.overrides if incremental else ()))
+    return (Override.NONDETERMINISTIC,) if Override.NONDETERMINISTIC in declared else ()
+
+
+def partition_grain(subject: Subject) -> Mapping[str, Grain]:
+    """The partition column of a model built cell by cell, with how coarse its values are."""
+    code, series = subject.model.python, subject.model.timeseries
+    if subject.model.kind is not Kind.INCREMENTAL_TABLE or code is None or series is None:
+        return {}
+    column = series.partition_column.lower()
+    types = {name.lower(): type_.lower() for name, type_ in code.columns}
+    return {column: Granularity.DAY if types.get(column) == "date" else None}

@@ -1,0 +1,280 @@
+"""
+The code of a model in Python, read without being run: its imports, its digest, and what it may do.
+
+Imports of the project's own modules are followed, so that what decides about rows is known as a
+whole. What shows in the text and makes rows depend on more than the inputs is refused; what does
+not show there (what an installed package does, say) is for Spark's analysed plan and for `verify`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+
+from infold.core.python_code import PROJECT_PACKAGE, PythonModule
+from infold.messages import python_findings
+from infold.messages.errors import InfoldError, Spot
+
+
+def parse_python(file: str, source: str, errors: list[InfoldError]) -> ast.Module | None:
+    """The tree of a file; None with the reason noted when it is not Python."""
+    try:
+        return ast.parse(source, file)
+    except SyntaxError as error:
+        lines = source.splitlines()
+        line = min(error.lineno or 1, max(len(lines), 1))
+        text = lines[line - 1] if lines else ""
+        at = Spot(file, line, error.offset or 1, text)
+        errors.append(python_findings.bad_python(at, why=error.msg))
+    except (ValueError, RecursionError, MemoryError) as error:
+        errors.append(python_findings.bad_python(Spot(file), why=str(error)))
+    return None
+
+
+def spot_of(file: str, source: str, node: ast.AST) -> Spot:
+    """The place of a part of a file; of several lines the first."""
+    line = getattr(node, "lineno", 1)
+    lines = source.splitlines()
+    text = lines[line - 1] if line <= len(lines) else ""
+    column = _characters(text, getattr(node, "col_offset", 0))
+    end = len(text)
+    if getattr(node, "end_lineno", None) == line:
+        end = _characters(text, getattr(node, "end_col_offset", 0))
+    return Spot(file, line, column + 1, text, max(1, end - column))
+
+
+def _characters(text: str, bytes_: int) -> int:
+    """How many characters the first bytes of a line are."""
+    return len(text.encode()[:bytes_].decode(errors="ignore"))
+
+
+# -- modules of the project
+
+
+def project_modules(
+    file: str,
+    source: str,
+    tree: ast.Module,
+    files: Mapping[str, str],
+    errors: list[InfoldError],
+) -> tuple[PythonModule, ...]:
+    """
+    A model's own file, and every module of the project that it imports, directly or not.
+
+    ``files`` are the texts of the files in lib/. They come after the model, in the order of their
+    names. What they must not do is noted in ``errors``.
+    """
+    own = PythonModule("", file, source)
+    found: dict[str, PythonModule] = {}
+    todo = [(own, tree)]
+    while todo:
+        module, parsed = todo.pop()
+        errors.extend(_forbidden(module, parsed))
+        for name, node, inside in _imports(module.name, parsed, files):
+            at = spot_of(module.file, module.source, node)
+            if inside:
+                errors.append(python_findings.late_import(at, name=name))
+            path = f"{name.replace('.', '/')}.py"
+            if path not in files:
+                errors.append(python_findings.no_project_module(at, name=name, file=path))
+            elif name not in found:
+                found[name] = PythonModule(name, path, files[path])
+                inner = parse_python(path, files[path], errors)
+                if inner is not None:
+                    todo.append((found[name], inner))
+    return (own, *(found[name] for name in sorted(found)))
+
+
+def _imports(
+    module: str, tree: ast.Module, files: Mapping[str, str]
+) -> Iterator[tuple[str, ast.stmt, bool]]:
+    """The project's modules that a file imports: name, place, and whether inside a function."""
+    for node, inside in _statements(tree, inside=False):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                package = module.split(".")[: -node.level] if module else ["models"]
+                base = ".".join([*package, *([base] if base else [])])
+            whole = f"{base.replace('.', '/')}.py" in files
+            names = [base] if whole else [f"{base}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            if name.split(".")[0] in (PROJECT_PACKAGE, "models"):
+                yield name, node, inside
+
+
+def _statements(node: ast.AST, *, inside: bool) -> Iterator[tuple[ast.stmt, bool]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            yield child, inside
+        deeper = inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        yield from _statements(child, inside=deeper)
+
+
+# -- what identifies it
+
+
+def code_digest(function: ast.FunctionDef, modules: Mapping[str, ast.Module]) -> str:
+    """
+    The same for trees that differ in comments, layout and docstrings only.
+
+    The decorators of ``function`` are left out: what they declare counts by itself. ``modules`` are
+    trees by the names of their modules; that of the model has none.
+    """
+    forms = [f"{name}:{_form(tree, function)}" for name, tree in sorted(modules.items())]
+    return sha256("\n".join([function.name, *forms]).encode()).hexdigest()
+
+
+def _form(node: object, function: ast.FunctionDef) -> str:
+    """A tree as text, alike in every version of Python that has its parts."""
+    if isinstance(node, list):
+        return f"[{','.join(_form(one, function) for one in node)}]"
+    if not isinstance(node, ast.AST):
+        return f"{type(node).__name__}:{node!r}"
+    parts = []
+    for name, value in ast.iter_fields(node):
+        if value is None or value == [] or name in _NO_MEANING:
+            continue
+        if node is function and name == "decorator_list":
+            continue
+        shown = value
+        if name == "body" and isinstance(node, _DOCUMENTED) and ast.get_docstring(node) is not None:
+            shown = node.body[1:]
+        parts.append(f"{name}={_form(shown, function)}")
+    return f"{type(node).__name__}({','.join(parts)})"
+
+
+_NO_MEANING = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+# -- what it must not do
+
+
+def _forbidden(module: PythonModule, tree: ast.Module) -> Iterator[InfoldError]:
+    """Reads of a clock, of chance, and of anything that is no input, as far as names show them."""
+    names = _imported_names(tree)
+    called = {id(node.func): node for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
+            continue
+        at = spot_of(module.file, module.source, node)
+        call = called.get(id(node))
+        attribute = node.attr if isinstance(node, ast.Attribute) else ""
+        path = _path(node, names)
+        if attribute in _SESSION or (attribute in _WRITES and call is None):
+            yield python_findings.outside_inputs(at, what=f".{attribute}")
+        elif attribute in _CHOOSING and call is not None:
+            yield python_findings.changes_by_itself(at, what=f".{attribute}()")
+        elif path in _SEEDED and call is not None and (call.args or call.keywords):
+            continue
+        elif _is_in(path, _OUTSIDE):
+            yield python_findings.outside_inputs(at, what=path)
+        elif id(node) not in inner and _is_in(path, _CHANGING):
+            yield python_findings.changes_by_itself(at, what=path)
+
+
+def _imported_names(tree: ast.Module) -> dict[str, str]:
+    """What names of a file stand for: local name -> dotted path."""
+    found = {name: name for name in _BUILT_IN}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                name = alias.name if alias.asname else alias.name.split(".")[0]
+                found[alias.asname or name] = name
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            for alias in node.names:
+                found[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.pop(node.name, None)
+    return found
+
+
+def _path(node: ast.expr, names: Mapping[str, str]) -> str:
+    """What a name with dots stands for; empty where it begins with no import."""
+    if isinstance(node, ast.Name):
+        return names.get(node.id, "")
+    if isinstance(node, ast.Attribute) and (before := _path(node.value, names)):
+        return f"{before}.{node.attr}"
+    return ""
+
+
+def _is_in(path: str, known: frozenset[str]) -> bool:
+    """Whether a path is known, or one of everything in a known module (``random.``)."""
+    if not path:
+        return False
+    parts = path.split(".")
+    return path in known or any(".".join(parts[:at]) + "." in known for at in range(1, len(parts)))
+
+
+_BUILT_IN = ("open", "input", "eval", "exec", "compile", "__import__")
+_SESSION = frozenset({"sparkSession", "sparkContext", "rdd", "_jdf", "_jsparkSession"})
+_WRITES = frozenset({"write", "writeStream"})
+_CHOOSING = frozenset({"sample", "sampleBy", "randomSplit", "writeTo", "mergeInto"})
+_SEEDED = frozenset({"random.Random", "numpy.random.default_rng", "numpy.random.RandomState"})
+_OUTSIDE = frozenset(
+    {
+        *_BUILT_IN,
+        "pyspark.sql.SparkSession",
+        "pyspark.SparkContext",
+        "importlib.",
+        "io.open",
+        "os.environ",
+        "os.getenv",
+        "os.popen",
+        "os.system",
+        "requests.",
+        "socket.",
+        "subprocess.",
+        "urllib.request.",
+    }
+)
+_FUNCTIONS = "pyspark.sql.functions"
+_CHANGING = frozenset(
+    {
+        "datetime.date.today",
+        "datetime.datetime.now",
+        "datetime.datetime.today",
+        "datetime.datetime.utcnow",
+        "numpy.random.",
+        "os.urandom",
+        "pandas.Timestamp.now",
+        "pandas.Timestamp.today",
+        "pandas.Timestamp.utcnow",
+        "random.",
+        "secrets.",
+        "time.gmtime",
+        "time.localtime",
+        "time.monotonic",
+        "time.perf_counter",
+        "time.time",
+        "time.time_ns",
+        "uuid.uuid1",
+        "uuid.uuid4",
+        *(
+            f"{_FUNCTIONS}.{name}"
+            for name in (
+                "curdate",
+                "current_date",
+                "current_time",
+                "current_timestamp",
+                "input_file_name",
+                "localtimestamp",
+                "monotonically_increasing_id",
+                "now",
+                "rand",
+                "randn",
+                "randstr",
+                "shuffle",
+                "spark_partition_id",
+                "uniform",
+                "uuid",
+            )
+        ),
+    }
+)

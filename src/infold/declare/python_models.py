@@ -1,0 +1,323 @@
+"""
+Models in Python: the declaration in @model, and the function under it, read as text.
+
+The arguments of the decorator are literals, so they are read as the front matter of a SQL model is,
+by the same reader, with the same messages and places. No code of the author's runs.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from infold.analysis.names.subject import Draft
+from infold.analysis.python_models import python_text
+from infold.analysis.sql.parse import parse
+from infold.core.model import DeclaredBound, Materialization, Model, Override, Place
+from infold.core.python_code import PythonCode, PythonInput
+from infold.declare.keys import Keys
+from infold.declare.models import read_model
+from infold.declare.python_code import (
+    code_digest,
+    parse_python,
+    project_modules,
+    spot_of,
+)
+from infold.declare.tree import Value, merge
+from infold.declare.types import ALIKE, SIMPLE, is_type
+from infold.messages import findings, python_findings
+from infold.messages.errors import InfoldError, Spot
+
+KEYS = ("columns", "inputs")
+"""Keys of @model that front matter does not have."""
+INPUT = ("before", "after", "columns")
+KINDS = (Materialization.VIEW, Materialization.TABLE)
+_WHY_COLUMNS = "nobody can see in a function which columns its rows have"
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    name: str
+    file: str
+    source: str
+
+    def spot(self, node: ast.AST) -> Spot:
+        return spot_of(self.file, self.source, node)
+
+
+def read_python_model(
+    name: str,
+    file: str,
+    source: str,
+    per_model: Value | None,
+    defaults: Value | None,
+    library: Mapping[str, str],
+    errors: list[InfoldError],
+) -> Draft | None:
+    """
+    One model; None when it cannot be read, with the reasons in ``errors``.
+
+    ``library`` are the texts of the project's modules, by file.
+    """
+    before = len(errors)
+    tree = parse_python(file, source, errors)
+    if tree is None:
+        return None
+    of = _File(name, file, source)
+    found = _model_function(of, tree, errors)
+    if found is None:
+        return None
+    function, call = found
+    own = _arguments(of, call, errors)
+    if len(errors) > before:
+        return None
+    keys = Keys(own, f"model {name}", errors)
+    if not _can_be_a_function(keys):
+        return None
+    front = replace(
+        own,
+        entries={key: value for key, value in own.entries.items() if key not in KEYS},
+        keys={key: at for key, at in own.keys.items() if key not in KEYS},
+    )
+    declared = read_model(name, file, merge(front, per_model) or front, defaults, errors)
+    columns = _columns(keys)
+    given = _inputs(of, function, keys)
+    if declared is not None and (at := declared.places.get("incremental.bounds")) is not None:
+        todo = "Say it in `inputs`: {table: {before: …, after: …}}."
+        errors.append(findings.needless_key(at, "incremental.bounds", "a model in Python", todo))
+    vouched = declared is not None and _any_result_will_do(declared.model)
+    code_errors: list[InfoldError] = []
+    modules = project_modules(file, source, tree, library, code_errors)
+    errors += [e for e in code_errors if not (vouched and e.slug == "not-deterministic")]
+    if declared is None or len(errors) > before:
+        return None
+    trees = {one.name: ast.parse(one.source) for one in modules[1:]}
+    inputs = tuple(one.input for one in given)
+    digest = code_digest(function, {"": tree, **trees})
+    code = PythonCode(function.name, modules, inputs, columns, digest)
+    model = replace(_with_bounds(declared.model, given), python=code, sql=python_text(code))
+    model = replace(model, sql_line=function.lineno, place=Place(file, function.lineno))
+    above = "\n" * (function.lineno - 1)
+    places = {**declared.places, **{f"inputs.{one.input.table}": one.at for one in given}}
+    return Draft(model, parse(file, above + model.sql, len(above)), places)
+
+
+def _model_function(
+    of: _File, tree: ast.Module, errors: list[InfoldError]
+) -> tuple[ast.FunctionDef, ast.Call] | None:
+    """The function with @model, and the call in its decorator."""
+    names = {"infold.model"} | {
+        alias.asname or alias.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module == "infold"
+        for alias in node.names
+        if alias.name == "model"
+    }
+    marked = [
+        (node, decorator)
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        for decorator in node.decorator_list
+        if ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator) in names
+    ]
+    if len(marked) != 1:
+        at = of.spot(marked[1][1]) if marked else Spot(of.file)
+        count = "no" if not marked else "several"
+        errors.append(python_findings.no_model_function(at, count=count))
+        return None
+    [(node, decorator)] = marked
+    if not isinstance(decorator, ast.Call):
+        errors.append(findings.missing_key(of.spot(decorator), "materialization", "@model", ""))
+        return None
+    if not isinstance(node, ast.FunctionDef):
+        what = "is no plain function"
+        errors.append(
+            python_findings.bad_model_function(of.spot(node), function=node.name, what=what)
+        )
+        return None
+    return node, decorator
+
+
+# -- literals as values with places
+
+
+def _arguments(of: _File, call: ast.Call, errors: list[InfoldError]) -> Value:
+    """The arguments of the decorator as a mapping."""
+    entries, keys = dict[str, Value](), dict[str, Spot]()
+    errors.extend(
+        python_findings.not_literal(of.spot(one), what="an argument without a name")
+        for one in call.args
+    )
+    for given in call.keywords:
+        if given.arg is None:
+            errors.append(python_findings.not_literal(of.spot(given.value), what="**"))
+            continue
+        keys[given.arg] = of.spot(given)
+        entries[given.arg] = _value(of, given.value, given.arg, errors)
+    return Value("a mapping", of.spot(call), entries=entries, keys=keys)
+
+
+def _value(of: _File, node: ast.expr, what: str, errors: list[InfoldError]) -> Value:
+    at = of.spot(node)
+    if isinstance(node, ast.Dict):
+        return _mapping(of, node, what, errors)
+    if isinstance(node, ast.List | ast.Tuple):
+        items = tuple(_value(of, item, what, errors) for item in node.elts)
+        return Value("a list", at, items=items)
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        errors.append(python_findings.not_literal(at, what=what))
+        return Value("nothing", at)
+    if isinstance(value, bool):
+        return Value("true or false", at, text=str(value).lower())
+    if isinstance(value, int | float):
+        return Value("a number", at, text=str(value))
+    if isinstance(value, str):
+        return Value("text", at, text=value)
+    if value is not None:
+        errors.append(python_findings.not_literal(at, what=what))
+    return Value("nothing", at)
+
+
+def _mapping(of: _File, node: ast.Dict, what: str, errors: list[InfoldError]) -> Value:
+    entries, keys = dict[str, Value](), dict[str, Spot]()
+    for key, value in zip(node.keys, node.values, strict=True):
+        if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
+            errors.append(
+                python_findings.not_literal(of.spot(key or value), what=f"a key of {what}")
+            )
+            continue
+        at = of.spot(key)
+        if key.value in entries:
+            errors.append(findings.duplicate_key(at, key=key.value, first=keys[key.value]))
+            continue
+        keys[key.value] = at
+        entries[key.value] = _value(of, value, f"{what}.{key.value}", errors)
+    return Value("a mapping", of.spot(node), entries=entries, keys=keys)
+
+
+# -- what it declares
+
+
+def _can_be_a_function(keys: Keys) -> bool:
+    """Whether a function can make the kind of table that is declared."""
+    value = keys.entries.get("materialization")
+    kind = value.text if value is not None and value.kind == "text" else ""
+    if kind not in set(Materialization) - set(KINDS):
+        return True
+    at = keys.at("materialization")
+    keys.errors.append(python_findings.kind_not_in_python(at, kind=kind, known=KINDS))
+    return False
+
+
+def _columns(keys: Keys) -> tuple[tuple[str, str], ...]:
+    """The declared columns with their types."""
+    section = keys.section("columns")
+    if section is None or not section.entries:
+        if section is not None or "columns" not in keys.entries:
+            keys.missing("columns", _WHY_COLUMNS)
+        return ()
+    found: dict[str, tuple[str, str]] = {}
+    for name in section.entries:
+        type_ = section.text(name)
+        if name.startswith("_"):
+            keys.errors.append(findings.reserved_column(section.key_at(name), column=name))
+        if name.lower() in found:
+            first = section.key_at(found[name.lower()][0])
+            keys.errors.append(findings.duplicate_key(section.key_at(name), key=name, first=first))
+        if type_ is not None and not is_type(type_):
+            alike = ALIKE.get(type_.lower())
+            keys.errors.append(
+                findings.bad_column_type(section.at(name), name, type_, alike, SIMPLE)
+            )
+        found[name.lower()] = (name, type_ or "")
+    return tuple(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """An input with its declared bound, and its place."""
+
+    input: PythonInput
+    bound: DeclaredBound
+    at: Spot
+    bounded: bool
+
+
+def _inputs(of: _File, function: ast.FunctionDef, keys: Keys) -> tuple[_Input, ...]:
+    """The tables that the parameters stand for, in the order of the parameters."""
+    parameters = list(_parameters(of, function, keys.errors))
+    section = keys.section("inputs")
+    if section is None:
+        return tuple(
+            _Input(PythonInput(one.arg, one.arg), DeclaredBound(one.arg), of.spot(one), False)
+            for one in parameters
+        )
+    tables = {table.rpartition(".")[2]: table for table in section.entries}
+    names = [one.arg for one in parameters]
+    for table in section.entries:
+        if table.rpartition(".")[2] not in names or tables[table.rpartition(".")[2]] != table:
+            at = section.key_at(table)
+            keys.errors.append(
+                python_findings.no_parameter(at, function=function.name, table=table, known=names)
+            )
+    found = []
+    for one in parameters:
+        name = tables.get(one.arg)
+        if name is None:
+            keys.errors.append(
+                python_findings.no_input(
+                    of.spot(one), parameter=one.arg, function=function.name, known=section.entries
+                )
+            )
+            continue
+        found.append(_input(section, name, one.arg))
+    return tuple(one for one in found if one is not None)
+
+
+def _input(section: Keys, table: str, parameter: str) -> _Input | None:
+    own = section.section(table, f"input {table}")
+    if own is None:
+        return None
+    own.check(INPUT)
+    columns = own.texts("columns") if "columns" in own.entries else None
+    bound = DeclaredBound(table, own.length("before", 0) or 0, own.length("after", 0) or 0)
+    bounded = "before" in own.entries or "after" in own.entries
+    return _Input(PythonInput(table, parameter, columns), bound, section.key_at(table), bounded)
+
+
+def _parameters(
+    of: _File, function: ast.FunctionDef, errors: list[InfoldError]
+) -> Iterator[ast.arg]:
+    """The parameters of a model's function."""
+    arguments = function.args
+    special = [arguments.vararg, arguments.kwarg, *arguments.kwonlyargs, *arguments.defaults]
+    for node in special:
+        if node is not None:
+            what = "has a parameter that is none of a table"
+            errors.append(
+                python_findings.bad_model_function(of.spot(node), function=function.name, what=what)
+            )
+    plain = [*arguments.posonlyargs, *arguments.args]
+    if not plain:
+        what = "has no parameter, so it reads nothing"
+        errors.append(
+            python_findings.bad_model_function(of.spot(function), function=function.name, what=what)
+        )
+    yield from plain
+
+
+def _with_bounds(model: Model, given: tuple[_Input, ...]) -> Model:
+    """The model with the bounds of its inputs, as a SQL model has them in `incremental`."""
+    if model.incremental is None:
+        return model
+    bounds = tuple(one.bound for one in given)
+    return replace(model, incremental=replace(model.incremental, bounds=bounds))
+
+
+def _any_result_will_do(model: Model) -> bool:
+    incremental = model.incremental
+    own = incremental.overrides if incremental is not None else ()
+    return Override.NONDETERMINISTIC in (*model.overrides, *own)

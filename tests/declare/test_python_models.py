@@ -1,0 +1,244 @@
+"""Models in Python are read as text: what they declare, what identifies them, what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from tests.declare.shop import INFOLD, SHOP, read
+
+from infold.core.definition_text import definition_of_text, definition_text
+from infold.core.model import DeclaredBound
+from infold.core.project import Bound, Project
+from infold.core.python_code import PythonInput
+from infold.declare.definitions import definitions_of
+from infold.declare.from_definitions import project_of_definition
+
+DAY = 86_400_000_000
+
+WEEKLY = '''"""Users by week."""
+from datetime import datetime
+
+from infold import model
+from pyspark.sql import functions as F
+from lib.days import spread
+
+
+@model(
+    materialization="table",
+    timeseries={"event_time_column": "event_ts", "partition_column": "day"},
+    incremental={"batch_size": 2},
+    inputs={"clicks": {"before": "6 days"}, "raw.countries": {"columns": ["code"]}},
+    columns={"day": "date", "users": "bigint"},
+)
+def weekly(clicks, countries):
+    """One row for each day."""
+    return spread(clicks).groupBy("day").agg(F.countDistinct("user_id").alias("users"))
+'''
+LIBRARY = {
+    "lib/days.py": "from lib.deep.more import times\n\ndef spread(rows):\n    return times(rows)\n",
+    "lib/deep/more.py": "from . import least\n\ndef times(rows):\n    return rows\n",
+    "lib/deep/least.py": "LEAST = 1\n",
+    "lib/unused.py": "import random\nX = random.random()\n",
+}
+FILES = {**SHOP, "models/weekly.py": WEEKLY, **LIBRARY}
+MODEL = """from infold import model
+
+@model(materialization="table", columns={"a": "int"}%s)
+def daily_users(clicks):
+    return clicks
+"""
+
+
+def project_of(files: Mapping[str, str]) -> Project:
+    """The project of some files, which have no mistake."""
+    project, errors = read(files)
+    assert [str(error) for error in errors] == []
+    assert project is not None
+    return project
+
+
+def test_a_declaration_is_read() -> None:
+    """Inputs, bounds and columns are those of the decorator; the code has all modules in use."""
+    node = project_of(FILES)["weekly"]
+
+    code, incremental = node.model.python, node.model.incremental
+    assert code is not None
+    assert incremental is not None
+    assert code.function == "weekly"
+    assert code.files == (
+        "models/weekly.py",
+        "lib/days.py",
+        "lib/deep/least.py",
+        "lib/deep/more.py",
+    )
+    assert code.inputs == (
+        PythonInput("clicks", "clicks"),
+        PythonInput("raw.countries", "countries", ("code",)),
+    )
+    assert incremental.bounds == (DeclaredBound("clicks", 6 * DAY), DeclaredBound("raw.countries"))
+    assert node.columns == ("day", "users")
+    assert [(one.name, one.time_column, one.bounds) for one in node.inputs] == [
+        ("clicks", "event_ts", (Bound(6 * DAY),)),
+        ("raw.countries", None, (Bound(),)),
+    ]
+    assert node.bounds_declared
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "same"),
+    [
+        ("models/weekly.py", "def weekly", "# why\n\ndef weekly", True),
+        ("models/weekly.py", "One row for each day.", "A row a day.", True),
+        ("models/weekly.py", '"batch_size": 2', '"batch_size": 3', True),
+        ("models/weekly.py", "countDistinct", "count", False),
+        ("models/weekly.py", '"6 days"', '"5 days"', False),
+        ("models/weekly.py", '"users": "bigint"', '"users": "int"', False),
+        ("lib/deep/least.py", "LEAST = 1", "LEAST = 1  # one", True),
+        ("lib/deep/least.py", "LEAST = 1", "LEAST = 2", False),
+        ("lib/unused.py", "import random", "import uuid", True),
+        ("models/clicks.sql", "url, amount", "url, amount, seen_at", False),
+    ],
+)
+def test_what_identifies_a_definition(file: str, old: str, new: str, *, same: bool) -> None:
+    """Code that runs counts, in every module that is imported, and the columns that it is given;
+    comments, layout and docstrings do not.
+    """
+    assert old in FILES[file]
+    before = project_of(FILES)["weekly"]
+    after = project_of({**FILES, file: FILES[file].replace(old, new)})["weekly"]
+
+    assert (before.fingerprint == after.fingerprint) == same
+
+
+def test_a_kept_definition_has_the_code() -> None:
+    """A definition that was kept compiles to the same model, with the code that it had."""
+    project = project_of(FILES)
+    made = {
+        name: definition_of_text(definition_text(one))
+        for name, one in definitions_of(project).items()
+    }
+
+    again = project_of_definition(project, made["weekly"], made, {})
+
+    assert again is not None
+    assert again["weekly"] == project["weekly"]
+
+
+READERS = {
+    "models/paying.py": MODEL.replace('"table"', '"view"').replace("daily_users", "paying") % "",
+    "models/over.sql": "---\nmaterialization: view\n---\nSELECT a FROM paying",
+    "models/whole.sql": "---\nmaterialization: table\n---\nSELECT max(a) AS most FROM over",
+    "models/third.py": MODEL.replace("clicks", "over") % "",
+}
+CELLS = """---
+materialization: table
+timeseries: {event_time_column: event_ts, partition_column: day}
+incremental: {bounds: {clicks: {before: 1 day}}}
+---
+SELECT cast(c.event_ts AS date) AS day, v.a FROM clicks c CROSS JOIN over v"""
+BY_KEY = """---
+materialization: cumulative_aggregate
+---
+SELECT a, count(*) AS n FROM over GROUP BY a"""
+BY_USER = BY_KEY.replace("SELECT a", "SELECT user_id").replace(
+    "over GROUP BY a", "clicks GROUP BY 1"
+)
+
+
+def test_views_are_read_whole() -> None:
+    """A view in Python is read by what is built whole, also through a view; by nothing else."""
+    project_of({**SHOP, **READERS})
+
+    _, errors = read({**SHOP, **READERS, "models/cells.sql": CELLS, "models/keys.sql": BY_KEY})
+
+    assert [(error.slug, error.at and error.at.file) for error in errors] == [
+        ("python-view", "models/cells.sql"),
+        ("python-view", "models/keys.sql"),
+    ]
+
+
+def _body(body: str, imports: str = "") -> str:
+    model = MODEL % ""
+    return f"{imports}\n{model}".replace("return clicks", body)
+
+
+MISTAKES = [
+    ("no Python", "def (", "bad-python", 1),
+    ("a helper", "X = 1\n", "no-model-function", 1),
+    ("two", MODEL % "" + (MODEL % "").replace("daily_users", "other"), "no-model-function", 8),
+    ("no call", "from infold import model\n@model\ndef m(clicks): ...\n", "missing-key", 2),
+    ("a class", (MODEL % "").replace("def daily_users(clicks)", "class X"),
+     "bad-model-function", 4),
+    ("no parameter", (MODEL % "").replace("(clicks)", "()"), "bad-model-function", 4),
+    ("a default", (MODEL % "").replace("(clicks)", "(clicks, n=1)"), "bad-model-function", 4),
+    ("a name", MODEL % ", tags=TAGS", "not-literal", 3),
+    ("an f-string", MODEL % ', tags=[f"{1}"]', "not-literal", 3),
+    ("an unknown key", MODEL % ", materialisation=1", "unknown-key", 3),
+    ("no columns", (MODEL % "").replace(', columns={"a": "int"}', ""), "missing-key", 3),
+    ("a type", (MODEL % "").replace('"int"', '"number"'), "bad-type", 3),
+    ("no such table", (MODEL % "").replace("clicks", "klicks"), "unknown-table", 4),
+    ("no such column", MODEL % ', inputs={"clicks": {"columns": ["x"]}}', "unknown-column", 3),
+    ("no parameter of it", MODEL % ', inputs={"clicks": {}, "raw.countries": {}}',
+     "bad-model-function", 3),
+    ("a kind", (MODEL % "").replace('"table"', '"sessions"'), "not-in-python", 3),
+    ("its own bounds", MODEL % ', timeseries={"event_time_column": "a"}, '
+     'incremental={"bounds": {"clicks": {}}}', "needless-key", 3),
+    ("no time", (MODEL % ', timeseries={"event_time_column": "a"}, incremental={}').replace(
+        '"int"', '"date"').replace("(clicks)", "(by_user)"), "no-timed-input", 3),
+    ("a bound of a lookup", MODEL.replace("(clicks)", "(clicks, countries)").replace(
+        '"int"', '"date"') % ', timeseries={"event_time_column": "a"}, incremental={}, '
+     'inputs={"clicks": {}, "raw.countries": {"before": "1 day"}}', "unknown-table", 3),
+    ("a partition of no time", MODEL % ', timeseries={"event_time_column": "a"}, incremental={}',
+     "not-a-time", 4),
+    ("a clock", _body("return clicks.where(datetime.now() > 1)", "from datetime import datetime"),
+     "not-deterministic", 6),
+    ("another clock", _body("return clicks, dt.date.today()", "import datetime as dt"),
+     "not-deterministic", 6),
+    ("chance", _body("return F.rand()", "import pyspark.sql.functions as F"),
+     "not-deterministic", 6),
+    ("a sample", _body("return clicks.sample(0.1)"), "not-deterministic", 6),
+    ("chance in lib", _body("return clicks", "import lib.unused"), "not-deterministic", 2),
+    ("a session", _body("return clicks.sparkSession.table('x')"), "outside-inputs", 6),
+    ("its own session",
+     _body("return SparkSession.builder", "from pyspark.sql import SparkSession"),
+     "outside-inputs", 6),
+    ("a file", _body("return open('x')"), "outside-inputs", 6),
+    ("a write", _body("clicks.write.parquet('x')"), "outside-inputs", 6),
+    ("no such module", _body("return clicks", "from lib.none import x"), "project-import", 1),
+    ("a model", _body("return clicks", "import models.weekly"), "project-import", 1),
+    ("a late import", _body("from lib.days import spread"), "project-import", 6),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "slug", "line"), [one[1:] for one in MISTAKES],
+                         ids=[one[0] for one in MISTAKES])  # fmt: skip
+def test_a_mistake_has_its_place(text: str, slug: str, line: int) -> None:
+    """Each mistake is one error, at the line of the file that has it."""
+    files = {**SHOP, **LIBRARY, "models/by_user.sql": BY_USER, "models/m.py": text}
+
+    _, errors = read(files)
+
+    assert [(error.slug, error.at and error.at.line) for error in errors] == [(slug, line)]
+
+
+def test_any_result_may_do() -> None:
+    """What changes by itself passes in a model that says so."""
+    vouched = (
+        ', timeseries={"event_time_column": "a"}'
+        ', incremental={"safety_overrides": {"allow_nondeterministic": True}}'
+    )
+    text = MODEL.replace('"int"', '"date"').replace("return clicks", "return clicks.sample(0.1)")
+
+    node = project_of({**SHOP, "models/m.py": text % vouched})["m"]
+
+    assert node.overrides_used == ("allow_nondeterministic",)
+
+
+def test_declarations_in_the_project_file_count() -> None:
+    """Keys under `models` of infold.yml are those of a model in Python too."""
+    text = INFOLD + "models:\n  m: {tags: [nightly]}\n"
+
+    assert project_of({**SHOP, "infold.yml": text, "models/m.py": MODEL % ""})["m"].model.tags == (
+        "nightly",
+    )
