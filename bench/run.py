@@ -26,6 +26,7 @@ from bench import (
     cells,
     changed_definitions,
     first_builds,
+    keys,
     one_more_day,
     processes,
     replay,
@@ -61,6 +62,7 @@ CASES: dict[str, Case] = {
     "t": changed_definitions.other_gap,
     "u": audits.five_audits,
     "v": unit_tests.fifty_tests,
+    "w": keys.one_day_by_key,
 }
 
 HERE = Path(__file__).parent

@@ -7,6 +7,7 @@ fold checks hundreds of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -22,6 +23,7 @@ from infold.core.interval import Ranges
 from infold.core.own_columns import KEY, VERSION
 from infold.core.plan import Action, Step
 from infold.core.ports import Ledger
+from infold.core.project import Project
 from infold.core.session_columns import STATE
 from infold.spark.content import user_columns
 from infold.spark.cumulative.fold_states import DOUBT, StatedModel, StateFold, _with_parts
@@ -145,16 +147,18 @@ def drawn_changes(rng: Random) -> tuple[list[Any], list[Any], list[Any]]:
     return before, went, came
 
 
+HEAD = "---\nmaterialization: cumulative_aggregate\n---\n"
+
+
+def project_of(users: str) -> Project:
+    """The project with a model of users."""
+    files = {"infold.yml": PROJECT, "models/clicks.sql": CLICKS, "models/users.sql": users}
+    return project(files)
+
+
 def model_of(spark: SparkSession, sql: str, rows: DataFrame) -> tuple[Work, StatedModel]:
     """The compiled model with its states, over rows of these types."""
-    head = "---\nmaterialization: cumulative_aggregate\n---\n"
-    shop = project(
-        {
-            "infold.yml": PROJECT,
-            "models/clicks.sql": CLICKS,
-            "models/users.sql": head + sql,
-        }
-    )
+    shop = project_of(HEAD + sql)
     node = shop["users"]
     assert node.grouped is not None
     states = states_of(rows, node.grouped, node.fingerprint)
@@ -209,3 +213,58 @@ def test_rows_follow_from_states(spark: SparkSession, sql: str, share: float) ->
     assert as_set(made.unionByName(others.select(*own))) == expected
     assert doubted.count() < share * rows.count()
     assert len(expected) > KEYS / 3
+
+
+def numbers(who: str, big: int | None = None, wide: str | None = None) -> tuple[Any, ...]:
+    """A row with these numbers alone."""
+    at = datetime(2024, 3, 1, tzinfo=UTC)
+    return (1, who, at, None, None, big, wide and Decimal(wide), None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("items", "before", "came", "doubted"),
+    [
+        (
+            "sum(big) AS big, sum(wide) AS wide",
+            [numbers("full", 2**63 - 1), numbers("fits", 2**63 - 1), numbers("wide", 1, "9e31")],
+            [numbers("full", 1), numbers("fits", -5), numbers("wide", 1, "9e31")],
+            {"full": True, "fits": False, "wide": True},
+        ),
+        (
+            "avg(big) AS mid",
+            [numbers("rounds", 1), numbers("exact", 1)],
+            [numbers("rounds", 2**53), numbers("rounds", -(2**53)), numbers("exact", 2)],
+            {"rounds": True, "exact": False},
+        ),
+    ],
+)
+def test_what_digits_do_not_tell(
+    spark: SparkSession,
+    items: str,
+    before: Sequence[Any],
+    came: Sequence[Any],
+    doubted: dict[str, bool],
+) -> None:
+    """Sums with too many digits, and averages that doubles may round, are left to the query."""
+    frames = [spark.createDataFrame(rows, TYPES) for rows in (before, came)]
+    work, model = model_of(spark, f"SELECT who, {items} FROM clicks GROUP BY who", frames[0])
+    work.tables.rows = built(work, model, frames[0]).localCheckpoint()  # type: ignore[attr-defined]
+    folding = folding_of(work, model, Changes(frames[0], frames[1], frames[0].limit(0)))
+    rows = folding.followed(folding.changed_keys())
+
+    assert {row[0]: row[1] for row in rows.select("__group_key0", DOUBT).collect()} == doubted
+
+
+def test_aggregates_without_an_exact_state(spark: SparkSession) -> None:
+    """A query has no states where values of its types do not add up, or equal ones differ."""
+    rows = spark.createDataFrame([], TYPES)
+    calls = (
+        *("sum(real)", "avg(real)", "max(real)", "count(DISTINCT big)", "avg(wide)"),
+        *("sum(cast(wide AS decimal(38,7)))", "max(who COLLATE UTF8_LCASE)", "sum(DISTINCT big)"),
+        *("max(struct(real))", "median(big)", "min_by(real, struct(ts, id))"),
+    )
+    for call in calls:
+        sql = f"{HEAD}SELECT who, {call} AS v FROM clicks GROUP BY who"
+        node = project_of(sql)["users"]
+        assert node.grouped is not None
+        assert states_of(rows, node.grouped, "") is None, call
