@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hypothesis import strategies as st
-from tests.analysis.rules.forms import FRAMES, LINKS, NAMED, SUBQUERIES, TABLES, TIMES, VALUES
+from tests.analysis.rules.forms import FRAMES, LINKS, NAMED, NEAR, SUBQUERIES, TABLES, TIMES, VALUES
 
 from infold.core.interval import Ranges, datetime_of, parse_instant_text
 from infold.core.project import Node, Reference
@@ -315,7 +315,9 @@ def asked(draw: st.DrawFn, depth: int, at: str = "x.ts", who: str = "x.who") -> 
     if draw(st.booleans()):
         word = draw(st.sampled_from(["EXISTS", "EXISTS", "NOT EXISTS"]))
         form = f"{word} ({draw(st.sampled_from(SUBQUERIES))})"
-    form = form.replace("{link}", link).replace("x.ts", at).replace("x.who", who)
+    of_place = link.replace("x.ts", "p.since").replace("x.who", "p.code")
+    form = form.replace("{link}", link).replace("{near}", draw(st.sampled_from(NEAR)))
+    form = form.replace("x.ts", at).replace("x.who", who).replace("{place_link}", of_place)
     return form.format(other=draw(others(depth)))
 
 
