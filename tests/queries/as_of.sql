@@ -54,8 +54,20 @@ SELECT cast(ts AS date) AS day, count(*) / max(total.n) AS per_country FROM clic
 -- refused: join-over-cells: all_countries_of_each_click_right
 SELECT cast(c.ts AS date) AS day, k.name FROM clicks AS c RIGHT JOIN countries AS k ON k.code = c.country
 
--- refused: join-over-cells: full_join_of_days
+-- admitted: full_join_of_days
 SELECT coalesce(a.day, b.day) AS day, a.n, b.orders FROM daily AS a FULL JOIN (SELECT cast(ordered_at AS date) AS day, count(*) AS orders FROM orders GROUP BY 1) AS b ON a.day = b.day
+
+-- admitted: full_join_using_the_day
+SELECT day, n, orders FROM daily FULL JOIN (SELECT cast(ordered_at AS date) AS day, count(*) AS orders FROM orders GROUP BY 1) USING (day)
+
+-- admitted: clicks_and_orders_within_an_hour
+SELECT cast(coalesce(c.ts, o.ordered_at) AS date) AS day, c.event_id, o.order_id FROM clicks AS c FULL JOIN orders AS o ON o.user_id = c.user_id AND o.ordered_at BETWEEN c.ts AND c.ts + INTERVAL 1 HOUR
+
+-- refused: join-over-cells: full_join_of_users
+SELECT cast(coalesce(c.ts, o.ordered_at) AS date) AS day, c.event_id, o.order_id FROM clicks AS c FULL JOIN orders AS o ON o.user_id = c.user_id
+
+-- refused: null-cell: full_join_with_the_day_of_one
+SELECT a.day, a.n, b.orders FROM daily AS a FULL JOIN (SELECT cast(ordered_at AS date) AS day, count(*) AS orders FROM orders GROUP BY 1) AS b ON a.day = b.day
 
 -- admitted: lookup_of_values
 SELECT cast(ts AS date) AS day, w.weight, count(*) AS n FROM clicks JOIN VALUES ('/', 1), ('/pay', 5) AS w(url, weight) ON w.url = clicks.url GROUP BY 1, 2

@@ -27,6 +27,16 @@ SELECT cast(ts AS date) AS day, country FROM clicks MINUS SELECT cast(ts AS date
 -- refused: unsupported-sql: union_all_by_name
 SELECT cast(ts AS date) AS day, user_id, 1 AS n FROM clicks UNION ALL BY NAME SELECT 2 AS n, cast(ordered_at AS date) AS day, user_id FROM orders
 
+-- admitted: hours_and_days_in_one_table
+-- with: {timeseries: {event_time_column: at, partition_column: at, granularity: hour}}
+SELECT date_trunc('HOUR', ts) AS at, 'hour' AS of, count(*) AS n FROM clicks GROUP BY 1 UNION ALL SELECT cast(day AS timestamp), 'day', n FROM daily UNION ALL SELECT date_trunc('DAY', ordered_at), 'orders of the day', count(*) FROM orders GROUP BY 1
+
+-- admitted: hours_among_days_summed
+SELECT day, sum(n) AS n FROM (SELECT date_trunc('HOUR', ts) AS day, 1 AS n FROM clicks UNION ALL SELECT day, n FROM daily) GROUP BY day
+
+-- admitted: months_beside_days
+SELECT cast(ordered_at AS date) AS day, sku, sum(qty) AS n FROM orders GROUP BY 1, 2 UNION ALL SELECT trunc(ordered_at, 'MM'), NULL, sum(qty) FROM orders GROUP BY 1
+
 -- admitted: three_branches
 SELECT cast(ts AS date) AS day, 'home' AS kind, count(*) AS n FROM clicks WHERE url = '/' GROUP BY 1 UNION ALL SELECT cast(ts AS date), 'pay', count(*) FROM clicks WHERE url = '/pay' GROUP BY 1 UNION ALL SELECT cast(ordered_at AS date), 'order', count(*) FROM orders GROUP BY 1
 

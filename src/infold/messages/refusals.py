@@ -288,13 +288,6 @@ join_of_times = Finding(
     + _WHOLE,
 )
 
-full_join_of_times = Finding(
-    "join-over-cells",
-    "a row of this FULL join has the time of one side or of the other, so {cell} cannot be "
-    "rebuilt alone",
-    todo="Put both beside each other (UNION ALL) and aggregate, " + _WHOLE,
-)
-
 # SEMI and ANTI joins against an input with a time column.
 join_asks_all_cells = Finding(
     "join-over-cells",
@@ -354,7 +347,7 @@ null_cell = Finding(
     "{column} is NULL where an outer join finds no row, and {cell} has no such rows",
     todo=(
         "Say that they are not wanted: SELECT * FROM (…) WHERE {column} IS NOT NULL; or take the "
-        "time of the side that keeps its rows."
+        "time of the side that keeps its rows, of a FULL JOIN coalesce(a.ts, b.ts)."
     ),
 )
 

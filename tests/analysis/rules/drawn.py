@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hypothesis import strategies as st
-from tests.analysis.rules.forms import FRAMES, LINKS, NAMED, SUBQUERIES, TABLES, TIMES, VALUES
+from tests.analysis.rules.drawn_sides import either
+from tests.analysis.rules.forms import (
+    FRAMES,
+    LINKS,
+    NAMED,
+    NEAR,
+    NESTED,
+    SUBQUERIES,
+    TABLES,
+    TIMES,
+    VALUES,
+)
 
 from infold.core.interval import Ranges, datetime_of, parse_instant_text
 from infold.core.project import Node, Reference
@@ -45,7 +56,7 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
     if depth == 0:
         return f"{table} AS x"
     inner = draw(relations(depth - 1))
-    shape = draw(st.sampled_from([*range(30), 12, 12, 19, 21]))
+    shape = draw(st.sampled_from([*range(31), 12, 12, 19, 21, 30]))
     time = draw(st.sampled_from(TIMES))
     if shape <= 3:
         return f"{table} AS x"
@@ -160,6 +171,8 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
         return f"({draw(natural(inner, depth))}) AS x"
     if shape == 29:
         return f"({draw(lateral(inner, depth))}) AS x"
+    if shape == 30:
+        return f"({draw(either(inner, draw(relations(depth - 1))))}) AS x"
     limited = "SELECT id, who, ts, code FROM clicks AS x ORDER BY ts, id LIMIT 4"
     return f"({limited}) AS x"
 
@@ -315,7 +328,14 @@ def asked(draw: st.DrawFn, depth: int, at: str = "x.ts", who: str = "x.who") -> 
     if draw(st.booleans()):
         word = draw(st.sampled_from(["EXISTS", "EXISTS", "NOT EXISTS"]))
         form = f"{word} ({draw(st.sampled_from(SUBQUERIES))})"
-    form = form.replace("{link}", link).replace("x.ts", at).replace("x.who", who)
+    of_place = link.replace("x.ts", "p.since").replace("x.who", "p.code")
+    form = form.replace("{link}", link).replace("{near}", draw(st.sampled_from(NEAR)))
+    form = (
+        form.replace("{nested}", NESTED)
+        .replace("x.ts", at)
+        .replace("x.who", who)
+        .replace("{place_link}", of_place)
+    )
     return form.format(other=draw(others(depth)))
 
 

@@ -42,7 +42,10 @@ SUBQUERIES = [
     "SELECT 1 FROM {other} WHERE o.by = x.who AND {link} GROUP BY o.by HAVING count(*) > 1",
     "SELECT DISTINCT o.by FROM {other} JOIN places AS p ON true WHERE p.code = x.code AND {link}",
     "SELECT 1 FROM {other} WHERE {link} AND NOT EXISTS (SELECT 1 FROM orders WHERE ts = o.at)",
+    "SELECT 1 FROM places AS p WHERE p.since {near} x.ts AND EXISTS {nested}",
 ]
+NESTED = "(SELECT 1 FROM {other} WHERE {place_link})"
+NEAR = ["=", "<=", "BETWEEN x.ts - INTERVAL '36' HOUR AND"]
 NAMED = [
     "x.ts IN (SELECT o.at FROM {other})",
     "cast(x.ts AS date) IN (SELECT cast(o.at AS date) FROM {other} WHERE o.nr > x.id)",

@@ -97,9 +97,60 @@ SELECT to_date(a.event_ts) AS day FROM clicks AS a JOIN clicks AS b ON b.event_t
 -- with: {timeseries: {event_time_column: day, partition_column: day}}
 SELECT a.day FROM daily AS a CROSS JOIN daily AS b LEFT JOIN daily AS c ON c.day = a.day AND c.day = b.day
 
--- refused: join-over-cells `daily AS b`: two times, fully
+-- refused: null-cell `a.day`: the day of one side of a FULL JOIN
 -- with: {timeseries: {event_time_column: day, partition_column: day}}
 SELECT a.day FROM daily AS a FULL JOIN daily AS b ON a.day = b.day AND b.n > 1
+
+-- accepted: the day of either side
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT coalesce(a.day, b.day) AS day, a.n, b.n AS more FROM daily AS a FULL JOIN daily AS b ON a.day = b.day AND b.n > 1
+
+-- accepted: the same as CASE
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT CASE WHEN a.day IS NULL THEN b.day ELSE a.day END AS day, a.n, b.n AS more FROM daily AS a FULL JOIN daily AS b ON a.day = b.day AND a.user_id = b.user_id
+
+-- accepted: USING makes one column of both
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT day, user_id, n, visits FROM daily FULL JOIN (SELECT to_date(session_start) AS day, user_id, count(*) AS visits FROM sessions GROUP BY 1, 2) AS s USING (day, user_id)
+
+-- accepted: so do two in a row, and a star has it once
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT * FROM (SELECT day, n FROM daily) AS a FULL JOIN (SELECT day, n AS m FROM daily WHERE n > 1) AS b USING (day) FULL JOIN (SELECT to_date(session_start) AS day, events FROM sessions) AS c USING (day)
+
+-- accepted: NATURAL
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT day, n, came FROM daily NATURAL FULL JOIN arrivals
+
+-- accepted: two times of a FULL JOIN an hour apart, grouped by the day of either
+SELECT to_date(coalesce(c.event_ts, s.session_start)) AS day, count(c.event_id) AS clicks, count(s.session_id) AS visits FROM clicks AS c FULL JOIN sessions AS s ON c.user_id = s.user_id AND c.event_ts BETWEEN s.session_start AND s.session_start + INTERVAL 1 HOUR GROUP BY 1
+
+-- accepted: a third one at the time of either
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT coalesce(a.day, b.day, c.day) AS day, a.n, b.n AS more, c.came FROM daily AS a FULL JOIN daily AS b ON b.day = a.day - INTERVAL 1 DAY FULL JOIN arrivals AS c ON c.day = coalesce(a.day, b.day)
+
+-- accepted: of those that have the one side
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT a.day, a.n, b.n AS more FROM daily AS a FULL JOIN daily AS b ON a.day = b.day - INTERVAL 1 DAY WHERE a.n > 0 AND a.day IS NOT NULL
+
+-- accepted: a RIGHT JOIN keeps a side, and finds what goes with the other
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT c.day, a.n, b.n AS more FROM daily AS a FULL JOIN daily AS b ON b.day = a.day - INTERVAL 1 DAY RIGHT JOIN arrivals AS c ON c.day = a.day
+
+-- refused: join-over-cells `daily AS b`: a FULL JOIN of any two days
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT coalesce(a.day, b.day) AS day, a.n, b.n AS more FROM daily AS a FULL JOIN daily AS b ON a.user_id = b.user_id
+
+-- refused: join-over-cells `daily AS b`: one end alone
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT coalesce(a.day, b.day) AS day, a.n, b.n AS more FROM daily AS a FULL JOIN daily AS b ON a.user_id = b.user_id AND b.day >= a.day
+
+-- refused: partition-not-proven `coalesce(a.day, b.day)`: rows of a third one alone have no day of these
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT coalesce(a.day, b.day) AS day, a.n, c.came FROM daily AS a FULL JOIN daily AS b ON a.day = b.day FULL JOIN arrivals AS c ON c.day = a.day
+
+-- refused: null-cell `coalesce(a.day, a.day)`: twice the same side
+-- with: {timeseries: {event_time_column: day, partition_column: day}}
+SELECT coalesce(a.day, a.day) AS day, b.n FROM daily AS a FULL JOIN daily AS b ON a.day = b.day AND a.n > 1
 
 -- accepted: one of two ranges
 SELECT to_date(a.event_ts) AS day, a.url, b.url AS other FROM clicks AS a JOIN clicks AS b ON b.event_ts BETWEEN a.event_ts - INTERVAL 2 HOURS AND a.event_ts - INTERVAL 1 HOUR OR b.event_ts BETWEEN a.event_ts + INTERVAL 1 DAY AND a.event_ts + INTERVAL 2 DAYS

@@ -82,6 +82,18 @@ SELECT to_date(event_ts) AS day FROM clicks AS a WHERE EXISTS (SELECT 1 FROM (SE
 -- refused: subquery-over-cells `EXISTS (SELECT 1 FROM daily AS d WHERE d.user_id = s.user_id AND d.n > 1)`: within one that is near
 SELECT to_date(event_ts) AS day FROM clicks AS a WHERE EXISTS (SELECT 1 FROM sessions AS s WHERE to_date(s.session_start) = to_date(a.event_ts) AND EXISTS (SELECT 1 FROM daily AS d WHERE d.user_id = s.user_id AND d.n > 1))
 
+-- refused: subquery-over-cells `EXISTS (SELECT 1 FROM sessions AS s WHERE s.user_id = u.user_id)`: any session of a user, within one over lookups
+SELECT to_date(event_ts) AS day FROM clicks AS a WHERE EXISTS (SELECT 1 FROM users AS u WHERE u.user_id = a.user_id AND EXISTS (SELECT 1 FROM sessions AS s WHERE s.user_id = u.user_id))
+
+-- refused: subquery-over-cells `u.user_id IN (SELECT user_id FROM sessions)`: the same as values
+SELECT to_date(event_ts) AS day, event_id, (SELECT count(*) FROM users AS u WHERE u.user_id IN (SELECT user_id FROM sessions)) AS n FROM clicks
+
+-- accepted: near to a time of a lookup that is near
+SELECT to_date(event_ts) AS day, event_id FROM clicks AS a WHERE EXISTS (SELECT 1 FROM raw.countries AS k WHERE to_date(k.since) = to_date(a.event_ts) AND EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_start BETWEEN k.since AND k.since + INTERVAL 1 DAY))
+
+-- refused: subquery-over-cells `EXISTS (SELECT 1 FROM raw.countries AS k WHERE k.code = a.code AND EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_start BETWEEN k.since AND k.since + INTERVAL 2 DAYS))`: near to a time of a lookup of any time
+SELECT to_date(event_ts) AS day, event_id FROM clicks AS a WHERE EXISTS (SELECT 1 FROM raw.countries AS k WHERE k.code = a.code AND EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_start BETWEEN k.since AND k.since + INTERVAL 2 DAYS))
+
 -- refused: subquery-over-cells `EXISTS (SELECT 1 FROM daily AS d WHERE d.day = b.day)`: near to a row that may not be there
 -- alike: not derived, though nothing is near to a row that is not there
 SELECT to_date(event_ts) AS day FROM clicks AS a LEFT JOIN daily AS b ON b.day = to_date(a.event_ts) WHERE NOT EXISTS (SELECT 1 FROM daily AS d WHERE d.day = b.day)

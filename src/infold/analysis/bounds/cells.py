@@ -26,6 +26,7 @@ from infold.analysis.bounds.select_columns import SelectColumns
 from infold.analysis.bounds.subquery_joins import (
     entries_by_predicate,
     entry_by_value,
+    relations_read,
     selects_and_unions,
 )
 from infold.analysis.bounds.transitive import (
@@ -111,6 +112,10 @@ class Cells:
         """Whether a relation reads an input with a time column."""
         return self.known(relation).reads_time
 
+    def asks_time(self, relation: Relation) -> bool:
+        """Whether a relation reads such an input, or a subquery in one of its expressions does."""
+        return any(map(self.reads_time, relations_read(relation)))
+
     def _analyse(self, relation: Relation) -> KnownColumns:
         if isinstance(relation, Table):
             return self.known(relation.view) if relation.view else self._table(relation)
@@ -186,7 +191,7 @@ class Cells:
                 whole = name.partition("\0")[0]
                 missing = known.nulls.get(name, frozenset())
                 nulls[entry, whole] = frozenset((entry, *path) for path in missing)
-        asked = [(at, inner) for at, inner in block.nested_queries if self.reads_time(inner)]
+        asked = [(at, inner) for at, inner in block.nested_queries if self.asks_time(inner)]
         asked += [(entry.node, entry.relation) for entry in lateral]
 
         def scope(subqueries: tuple[SubqueryEntry, ...]) -> Scope:
@@ -206,7 +211,7 @@ class Cells:
     def _lateral(self, entry: FromEntry) -> bool:
         """Whether an entry of FROM is a LATERAL subquery over an input with a time column."""
         inside = isinstance(entry.relation, (Block, SetOperation))
-        return entry.lateral and inside and self.reads_time(entry.relation)
+        return entry.lateral and inside and self.asks_time(entry.relation)
 
     def _with_subqueries(
         self,
@@ -347,8 +352,13 @@ class Cells:
         return max(counts, default=None)
 
     def can_partition(self, shapes: Shapes) -> bool:
-        """Whether a column with these shapes can say in which cell a row belongs."""
-        return all(shape.can_partition(self.granularity) for shape in shapes.values())
+        """
+        Whether a column with these shapes can say in which cell a row belongs.
+
+        Where all of its values are starts of longer cells, the cells are wanted shorter by mistake.
+        Beside finer ones, as those of a UNION ALL, starts of days are in the first hour of each.
+        """
+        return any(shape.can_partition(self.granularity) for shape in shapes.values())
 
     def time_columns(self, block: Block) -> list[str]:
         """The columns in a block's FROM that follow the time, for messages."""

@@ -46,7 +46,10 @@ class Propagation:
     present: set[InputPath] = field(default_factory=set)
     """What no row lacks, as WHERE or an inner join asks for a value of it."""
     present_with: dict[Step, NullSources] = field(default_factory=dict)
-    """What is present wherever a LEFT JOIN has found a row of an entry, as its ON asks for it."""
+    """
+    What is present wherever a row of an entry is, as ON asks for it: of a LEFT JOIN where it has
+    found one, of a RIGHT JOIN where it has kept one.
+    """
 
     def state(self, left: EntryValue, right: EntryValue, span: Span) -> None:
         """A predicate says that ``left - right`` lies in ``span``."""

@@ -17,10 +17,19 @@ is a SEMI join, NOT EXISTS an ANTI join, a scalar subquery a LEFT join to one gr
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from sqlglot import exp
 
+from infold.analysis.bounds.either_side import (
+    SomePresent,
+    beyond_each,
+    merged_values,
+    one_is_there,
+    some_present_after,
+)
 from infold.analysis.bounds.entries import Entries, EntryValue, SubqueryEntry
 from infold.analysis.bounds.propagation import Propagation, common_grain
 from infold.analysis.bounds.transitive import (
@@ -29,7 +38,8 @@ from infold.analysis.bounds.transitive import (
     NullSources,
     Shapes,
     Step,
-    hull_of,
+    either_shapes,
+    hulls_of,
     seen_through,
 )
 from infold.analysis.names.relation import Block, FromEntry, Origin, own_nodes
@@ -40,11 +50,12 @@ from infold.analysis.times.call_shapes import shape_change
 from infold.analysis.times.conditional_values import (
     coalesced_values,
     exploded_values,
+    first_values,
     possible_values,
 )
 from infold.analysis.times.distances import Link, links_of, values_needed
 from infold.analysis.times.floors import floor_of
-from infold.analysis.times.shape import Shape
+from infold.analysis.times.shape import Shape, Span
 from infold.core.interval import Granularity
 
 
@@ -68,6 +79,8 @@ class Scope:
     """The values that WHERE compares: its predicate is true for every row."""
     preserved: set[FromEntry] = field(default_factory=set)
     """The lookups with rows that an outer join preserves without a match."""
+    some_present: SomePresent = field(default_factory=list)
+    """Sets of entries of which every row has at least one."""
     complete: bool = False
     """Whether all of FROM and WHERE has been read."""
 
@@ -147,7 +160,7 @@ class Scope:
                 return {}
             if self.complete and self.lenient and value[0] in self.preserved:
                 return self.values.known.get(value) or {path: Shape() for path in self.inputs}
-            return self.values.known.get(value, {})
+            return self.values.known.get(value, {}) if node.table else self._merged_shapes(value)
         if isinstance(node, exp.Dot) and isinstance(node.this, exp.Column):
             return self._field(node)
         found = self._computed(node)
@@ -178,9 +191,17 @@ class Scope:
             return {}
         if isinstance(node, exp.Coalesce) and not self.null_sources(values[0]):
             return self.shapes(values[0])  # it is never NULL
-        known = [self.shapes(value) for value in values]
-        shared = [path for path in known[0] if all(path in shapes for shapes in known)]
-        return {path: hull_of(shapes[path] for shapes in known) for path in shared}
+        return self._either([self.shapes(value) for value in values])
+
+    def _merged_shapes(self, value: EntryValue) -> Shapes:
+        """What is known of a column that is named without its table: one of each side of a join."""
+        sides = merged_values(self.block.entries, value[1])
+        known = self.values.known
+        return self._either([known.get(one, {}) for one in sides or [value]])
+
+    def _either(self, known: Sequence[Shapes]) -> Shapes:
+        """What is known of a value that is one of several."""
+        return reduce(either_shapes, known) if self.lenient else hulls_of(known)
 
     def _nulls_of_any(self, node: exp.Expr) -> NullSources | None:
         """The NULL sources of such a value; None where it may be NULL elsewhere."""
@@ -189,7 +210,8 @@ class Scope:
             found = {self._nulls_before_where(value) for value in each if self.shapes(value)}
             return found.pop() if len(found) == 1 else None
         known = [self._nulls_before_where(value) for value in there or () if self.shapes(value)]
-        if any(not nulls - self.values.present for nulls in known):
+        known = [nulls - self.values.present for nulls in known]
+        if one_is_there(self.some_present, known) or frozenset() in known:
             return frozenset()
         return known[0] if known and len(set(known)) == 1 else None
 
@@ -267,14 +289,11 @@ class Scope:
 
     def _nulls_of(self, value: EntryValue, *, merged: bool) -> NullSources:
         step, name = value
-        for entry in self.block.entries if merged else ():
-            join = entry.join
-            if join is None or join.side.upper() not in ("RIGHT", "FULL"):
-                continue
-            if name in joined_by_name(
-                self.block.entries, entry
-            ):  # missing where neither side has the value
-                return frozenset({(MergedColumns(entry),)})
+        sides = merged_values(self.block.entries, name) if merged else []
+        if sides:  # missing where no side has the value
+            nulls = [self._nulls_of(side, merged=False) - self.values.present for side in sides]
+            there = one_is_there(self.some_present, nulls)
+            return frozenset() if there else frozenset({(MergedColumns(self.block.entries[-1]),)})
         own_row: set[InputPath] = {(step,)} if step in self.values.nullable else set()
         whole = step, name.partition("\0")[0]  # a field of a struct is NULL with the struct
         return self.entries.nulls.get(whole, frozenset()) | own_row
@@ -286,10 +305,12 @@ class Scope:
 
     # -- values of one entry
 
-    def column(self, entry: FromEntry, name: str) -> Shapes:
+    def column(self, entry: FromEntry, name: str, *, merged: bool = False) -> Shapes:
         """What is known of a column of an entry, lower case; nothing of one that is not there."""
-        here = entry in self.block.entries and not entry.hidden
-        return self.values.known.get((entry, name), {}) if here else {}
+        if entry not in self.block.entries or entry.hidden:
+            return {}
+        value = entry, name
+        return self._merged_shapes(value) if merged else self.values.known.get(value, {})
 
     def _column(self, node: exp.Column, *fields: str) -> EntryValue | None:
         origin = self.block.origins.get(node)
@@ -340,6 +361,7 @@ class Scope:
 
     def _join(self, at: int, entry: FromEntry) -> None:
         join, values = entry.join, self.values
+        self.some_present = some_present_after(self.some_present, entry)
         if join is None:
             return
         side, kind = join.side.upper(), join.kind.upper()
@@ -350,9 +372,8 @@ class Scope:
             values.present.clear()
         outer = side in ("LEFT", "RIGHT", "FULL") or kind in ("SEMI", "ANTI")
         self._preserve(side, at, entry)
-        if side == "LEFT":
-            asked = (self._nulls_before_where(node) for node in values_needed(join.args.get("on")))
-            values.present_with[entry] = frozenset(one for nulls in asked for one in nulls)
+        if side in ("LEFT", "RIGHT"):
+            self._ask(join, [entry] if side == "LEFT" else self.block.entries[:at])
         for link in links_of(join.args.get("on")):
             self._state(link, only=entry if outer else None)
         if not outer:
@@ -362,6 +383,14 @@ class Scope:
                 left, right = (other, name), (entry, name)
                 if left in values.known and right in values.known:
                     values.state(left, right, (0, 0))
+
+    def _ask(self, join: exp.Join, optional: Iterable[FromEntry]) -> None:
+        """Note what the ON of a join for some entries has asked for, wherever they have a row."""
+        asked = (self._nulls_before_where(node) for node in values_needed(join.args.get("on")))
+        needed = frozenset(one for nulls in asked for one in nulls)
+        for entry in optional:
+            known = self.values.present_with.get(entry, frozenset())
+            self.values.present_with[entry] = known | needed
 
     def _preserve(self, side: str, at: int, entry: FromEntry) -> None:
         """Note the lookups with rows that an outer join preserves."""
@@ -376,8 +405,28 @@ class Scope:
         Note a predicate's distance; ``only``: the predicate only chooses matches of
         this entry.
         """
-        left, right = self.value_of(link.left), self.value_of(link.right)
-        if left is None or right is None or left == right:
+        for left, one in self._values_of(link.left):
+            for right, other in self._values_of(link.right):
+                span = link.low + one[0] - other[1], link.high + one[1] - other[0]
+                self._state_of(link, left, right, span, only)
+
+    def _values_of(self, node: exp.Expr) -> list[tuple[EntryValue, Span]]:
+        """The values that an expression is, or is one of, and how much more each may be than it."""
+        value = self.value_of(node)
+        if value is not None:
+            return [(value, (0, 0))]
+        sides = (self.value_of(side) for side in first_values(node) or ())
+        return beyond_each(sides, self.values.distances)
+
+    def _state_of(
+        self,
+        link: Link,
+        left: EntryValue,
+        right: EntryValue,
+        span: Span,
+        only: FromEntry | None,
+    ) -> None:
+        if left == right:
             return
         if only is not None and only not in (left[0], right[0]):
             return  # it chooses matches, and is not true of rows without one
@@ -386,7 +435,7 @@ class Scope:
         for value, node in ((left, link.left), (right, link.right)):
             if value not in self.values.known:
                 self.values.known[value] = dict(self.shapes(node))
-        self.values.state(left, right, (link.low, link.high))
+        self.values.state(left, right, span)
 
     def _never_null(self, value: EntryValue, joined: FromEntry | None) -> bool:
         """Whether a value is never NULL where a predicate is asked, that of a join for one."""

@@ -97,7 +97,8 @@ class SelectColumns:
     def own_shapes(self, out: OutputColumn) -> Shapes:
         """The shapes of an output column by itself, against some inputs or all."""
         if out.origin is not None:
-            return self.scope.column(out.origin.entry, out.origin.column)
+            star = isinstance(out.node, exp.Star)
+            return self.scope.column(out.origin.entry, out.origin.column, merged=star)
         return self.shapes(out.node)
 
     def shapes(self, node: exp.Expr) -> Shapes:

@@ -23,7 +23,13 @@ from sqlglot import exp
 from infold.analysis.bounds.entries import Distance, EntryValue, SubqueryEntry
 from infold.analysis.bounds.scope import Scope
 from infold.analysis.bounds.transitive import Requirements, Shapes, seen_through
-from infold.analysis.names.relation import Block, FromEntry, Relation, SetOperation
+from infold.analysis.names.relation import (
+    Block,
+    FromEntry,
+    Relation,
+    SetOperation,
+    blocks_of,
+)
 from infold.analysis.times.distances import Link, asked_for_truth, links_of, value_and_offset
 
 
@@ -32,6 +38,18 @@ def selects_and_unions(relation: Relation) -> list[Block | SetOperation]:
     if isinstance(relation, SetOperation):
         return [relation, *selects_and_unions(relation.left), *selects_and_unions(relation.right)]
     return [relation] if isinstance(relation, Block) else []
+
+
+def relations_read(relation: Relation) -> Iterator[Relation]:
+    """
+    A relation and the entries of each FROM in it, those of its subqueries in expressions too.
+
+    A SELECT over lookups alone may ask for rows of any time in its WHERE.
+    """
+    yield relation
+    for block in blocks_of(relation, views=True):
+        if isinstance(block, Block):
+            yield from (entry.relation for entry in block.entries)
 
 
 def entries_by_predicate(

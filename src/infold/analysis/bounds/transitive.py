@@ -13,7 +13,7 @@ the hull over all of them is valid, because one of them is present.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -79,6 +79,12 @@ def hull_of(shapes: Iterable[Shape]) -> Shape:
     for shape in rest:
         first = first.hull(shape)
     return first
+
+
+def hulls_of(known: Sequence[Shapes]) -> Shapes:
+    """The shapes of a value that is one of several, against the inputs that all are known by."""
+    shared = [path for path in known[0] if all(path in shapes for shapes in known)]
+    return {path: hull_of(shapes[path] for shapes in known) for path in shared}
 
 
 def either_shapes(a: Shapes, b: Shapes) -> Shapes:

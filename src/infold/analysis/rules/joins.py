@@ -50,8 +50,6 @@ def _finding_of(
     at = block.text.spot_of_entry(entry.node)
     side, kind = entry.join.side.upper(), entry.join.kind.upper()
     if left_time and right_time:
-        if side == "FULL":
-            return refusals.full_join_of_times(at, cell=cell)
         return (
             None
             if linked

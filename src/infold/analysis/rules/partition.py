@@ -73,9 +73,10 @@ def _findings_at(cells: Cells, relation: Relation, at: int) -> Iterator[InfoldEr
     if isinstance(relation, RenamedColumns):
         yield from _findings_at(cells, relation.inner, at)
     elif isinstance(relation, SetOperation):
-        for side in (relation.left, relation.right):
-            items = cells.known(side).by_position
-            if items is None or at >= len(items) or not _can_partition(cells, items[at]):
+        sides = {side: _shapes_at(cells, side, at) for side in (relation.left, relation.right)}
+        unknown = [side for side, shapes in sides.items() if not shapes]
+        for side, shapes in sides.items():
+            if side in unknown or not (unknown or _can_partition(cells, shapes)):
                 yield from _findings_at(cells, side, at)
     elif isinstance(relation, Block) and relation.outputs and at < len(relation.outputs):
         out = relation.outputs[at]
@@ -92,6 +93,12 @@ def _findings_at(cells: Cells, relation: Relation, at: int) -> Iterator[InfoldEr
         )
     elif not _another_rule_has_findings(cells):
         yield _finding_without_place(cells, "its columns are not known")
+
+
+def _shapes_at(cells: Cells, relation: Relation, at: int) -> Shapes:
+    """The shapes of the ``at``-th column of a relation."""
+    items = cells.known(relation).by_position
+    return items[at] if items is not None and at < len(items) else {}
 
 
 def _finding_without_place(cells: Cells, why: str) -> InfoldError:

@@ -21,7 +21,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
     for block in cells.select_blocks():
         cells.scope(block)
         for holder, relation in block.nested_queries:
-            if cells.reads_time(relation) and relation not in cells.bounded_subqueries:
+            if cells.asks_time(relation) and relation not in cells.bounded_subqueries:
                 negated = isinstance(holder.parent, exp.Not) and SPAN not in holder.meta
                 at = block.text.spot_of(holder.parent if negated and holder.parent else holder)
                 if isinstance(holder, exp.In):

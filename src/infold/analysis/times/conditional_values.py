@@ -14,7 +14,9 @@ from infold.core.interval import DAY
 
 
 def possible_values(node: exp.Expr) -> list[exp.Expr] | None:
-    """The values that an expression may have, NULL or not; None for any other expression."""
+    """The values that a CASE or IF may have, NULL or not; None for any other expression."""
+    if first_values(node) is not None:
+        return None
     if isinstance(node, exp.If):
         return _two_values(node.args.get("true"), node.args.get("false"))
     if isinstance(node, exp.Case):
@@ -25,10 +27,29 @@ def possible_values(node: exp.Expr) -> list[exp.Expr] | None:
 
 
 def coalesced_values(node: exp.Expr) -> list[exp.Expr] | None:
-    """The values of an expression that is the first of them that is not NULL."""
-    if isinstance(node, (exp.Coalesce, exp.Greatest, exp.Least)):
+    """The values of an expression that is one of them that is not NULL, if there is any."""
+    if isinstance(node, (exp.Greatest, exp.Least)):
         return [node.this, *node.expressions]
-    return None
+    return first_values(node)
+
+
+def first_values(node: exp.Expr) -> list[exp.Expr] | None:
+    """The values of an expression that is the first of them that is not NULL."""
+    node = node.unnest()
+    if isinstance(node, exp.Coalesce):
+        return [node.this, *node.expressions]
+    branch: exp.Expr | None = node if isinstance(node, exp.If) else None
+    last = node.args.get("false")
+    if isinstance(node, exp.Case) and len(node.args["ifs"]) == 1 and node.args.get("this") is None:
+        branch, last = node.args["ifs"][0], node.args.get("default")
+    condition = branch.this.unnest() if branch is not None else None
+    there = isinstance(condition, exp.Not)
+    asked = condition.this.unnest() if isinstance(condition, exp.Not) else condition
+    if branch is None or last is None or not isinstance(asked, exp.Is):
+        return None
+    first, second = (branch.args["true"], last) if there else (last, branch.args["true"])
+    plain = isinstance(asked.expression, exp.Null) and isinstance(first, exp.Column)
+    return [first, second] if plain and first == asked.this.unnest() else None
 
 
 def exploded_values(node: exp.Expr) -> list[exp.Expr] | None:
