@@ -87,6 +87,18 @@ class TestPlan:
 
         screen("plan_unread", text)
 
+    def test_a_table_that_is_not_there_yet_is_not_explained(self) -> None:
+        """One that is built apart has a name by which `explain` does not know it."""
+        made = sample.plan()
+
+        def last(*apart: str) -> str:
+            project = replace(sample.project(), apart=dict.fromkeys(apart, "clicks"))
+            return plan_screen(project, sample.observed(), made, sample.COVERED)
+
+        first, *others = (step.model for step in made.steps)
+        assert f"`infold explain {others[0]}" in last(first)
+        assert "infold explain" not in last(first, *others)
+
     def test_ranges_from_far_apart(self, screen: Screen) -> None:
         """Ranges far apart are one column each: an event of 1999 beside today's is two columns."""
         old = Ranges(

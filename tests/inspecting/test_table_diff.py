@@ -98,6 +98,7 @@ def test_what_is_shown() -> None:
 def test_only_what_differs_is_read(model: str, type_: pa.DataType, where: str) -> None:
     """Rows are read from the first to the last cell with other contents, and of none otherwise."""
     name = "day" if model == "daily" else "session_start"
+    spark = "date" if model == "daily" else "timestamp"
     asked = []
 
     class Stored:
@@ -108,6 +109,10 @@ def test_only_what_differs_is_read(model: str, type_: pa.DataType, where: str) -
             other = {1, 2} if table == "other" else set()
             days = (Interval(at * DAY, (at + 1) * DAY) for at in range(5))
             return [CellState(day, 1, at + (at in other)) for at, day in enumerate(days)]
+
+        def columns(self, table: str) -> dict[str, str]:
+            """Those of the table, and one that the other has in another type."""
+            return {name: spark, "n": "long" if table == "other" else "integer"}
 
         def rows(self, table: str, **asked_for: Any) -> pa.Table:
             """No row, with the columns of the table."""
@@ -120,5 +125,6 @@ def test_only_what_differs_is_read(model: str, type_: pa.DataType, where: str) -
 
     assert asked == [(model, where), ("other", where)]
     assert found.cells == Ranges((Interval(DAY, 3 * DAY),))
+    assert found.columns == (("n", "int", "bigint"),)
     same = table_diff(stored, stored, project()[model], model, "same")
     assert (same.equal, len(asked)) == (True, 2)

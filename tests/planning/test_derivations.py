@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.planning.strips import (
     DAILY,
+    EVENTS,
     MONTHLY,
     SESSIONS,
     built,
@@ -18,14 +19,25 @@ from tests.planning.strips import (
 )
 
 from infold.core.definition import Category, Derivation, How, Redefinition
+from infold.core.files import IngestedFile
 from infold.core.interval import DAY, MAX, Interval, Ranges
 from infold.core.model import DefinitionChange
-from infold.core.plan import HELD_BACK, Action, ModelObservation, Observations, Plan, PlanOptions
+from infold.core.plan import (
+    HELD_BACK,
+    Action,
+    FileDiff,
+    ModelObservation,
+    Observations,
+    Plan,
+    PlanOptions,
+)
 from infold.core.project import Node
 from infold.core.trace import Cause, Pending, Trace
+from infold.messages.errors import ExitCode, InfoldError
 from infold.planning.derivations import FOLLOWS
 from infold.planning.model_states import reads_nothing
 from infold.planning.planner import plan
+from infold.planning.removals import refuse_removals
 
 OLD = replace(DAILY, fingerprint="old")
 DERIVATION = Derivation((("day", "`day`"),), stored=("day", "n"))
@@ -281,3 +293,22 @@ def test_a_table_that_is_not_that_of_the_earlier_definition_is_built(
     assert [step.action for step in made(observed(RENAMED)).steps] == [Action.EVOLVE]
     again = PlanOptions(restated={"daily": Ranges((day(1),))})
     assert [step.action for step in made(observed(RENAMED), again).steps] != [Action.EVOLVE]
+
+
+def test_a_source_that_lost_its_files_is_refused_before_columns_get_wider_types() -> None:
+    """Although only the step after it takes their rows out: nothing is written by then."""
+    old = replace(EVENTS, fingerprint="old")
+    wider = Redefinition(
+        "events", Category.METADATA, (), How.EVOLVE, old, EVENTS, renamed=(("n", "v"),)
+    )
+    taken = IngestedFile(1, "1.csv", 100, "v1", 0, rows=10)
+    files = FileDiff("raw.clicks", (), (taken,), ingested=(taken,), lost=(taken,))
+    seen = replace(built(old), files=files, redefined=wider)
+
+    found = plan(project(EVENTS), Observations(0, {"events": seen}), PlanOptions())
+
+    assert [step.action for step in found.steps] == [Action.EVOLVE]
+    with pytest.raises(InfoldError, match="source-shrank") as refused:
+        refuse_removals(project(EVENTS), found, allowed=False)
+    assert refused.value.exit_code == ExitCode.REFUSED
+    refuse_removals(project(EVENTS), found, allowed=True)

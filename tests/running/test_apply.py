@@ -76,6 +76,8 @@ def test_before_the_first_apply_nothing_runs(tmp_path: Path) -> None:
         code, printed = infold(shop, *words)
         assert (code, "daily: `infold apply daily` applies it" in printed) == (2, True), printed
     assert as_json(shop, "status")["unapplied"] == ["clicks", "sessions", "daily"]
+    last = infold(shop, "status")[1].splitlines()[-1]
+    assert last.startswith("Nothing is applied in prod yet: `infold apply` applies 3 models")
 
 
 def test_runs_go_on_by_the_applied_definitions(shop: Project) -> None:

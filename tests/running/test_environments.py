@@ -97,7 +97,7 @@ def test_it_is_listed(shop: Project) -> None:
 
     code, printed = infold(shop, "env", "list")
     assert code == 0
-    for word in ("dev", "ann@host", "1 day", "not finished", "in 3 days", "daily", "3"):
+    for word in ("dev", "ann@host", "1 day", "not finished", "in 4 days", "daily", "3"):
         assert word in printed.splitlines()[1]
     _, printed = infold(shop, "env", "list", "--json")
     [one] = json.loads(printed)["environments"]

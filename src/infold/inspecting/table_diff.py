@@ -18,6 +18,7 @@ from infold.core.ports import Lake, Ledger
 from infold.core.project import Node
 from infold.core.quoting import quoted
 from infold.core.table_diff import Row, RowDiff, TableDiff
+from infold.core.type_changes import shown
 from infold.inspecting.row_key import row_key
 
 SAMPLE = 5
@@ -110,8 +111,8 @@ def _sample(*kinds: Sequence[RowDiff]) -> tuple[RowDiff, ...]:
 
 
 def _columns(lake: Lake, key: str) -> Mapping[str, str]:
-    schema = lake.rows(table_name(key), limit=0).schema
-    return {field.name: str(field.type) for field in schema}
+    """The columns of a table, with types as Spark SQL writes them."""
+    return {name: shown(type_) for name, type_ in lake.columns(table_name(key)).items()}
 
 
 def _other_columns(

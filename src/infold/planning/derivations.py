@@ -164,11 +164,15 @@ def evolve_table(
     assert model.trace is not None, "only a built table has columns"
     trace = model.trace
     why = how_it_evolves(change.retyped)
+    files = model.files
+    if files is not None:
+        # What a source lost is refused before the first step, although a later one takes it out.
+        files = replace(files, new=(), come_due=(), estimate=None) if files.removed else None
     step = draft.make_step(node, Action.EVOLVE, [Reason(Cause.DEFINITION, why)])
     return replace(
         step,
         inputs={name: (read, read) for name, read in trace.inputs.items()},
-        files=None,
+        files=files,
         trace=replace(trace, fingerprint=node.fingerprint),
         expected=False,
         scanned=0,

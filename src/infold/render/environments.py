@@ -26,7 +26,7 @@ def _row(one: EnvironmentSize, now: int) -> tuple[str, ...]:
     ran = "never" if of.last_run_at is None else f"{_length(now - of.last_run_at)} ago"
     if of.built_at is None:
         ran += ", not finished"
-    expires = "never" if of.expires_at is None else f"in {_length(of.expires_at - now)}"
+    expires = "never" if of.expires_at is None else f"in {_length(of.expires_at - now, up=True)}"
     if of.is_over(now):
         expires = "now"
     size = f"{one.bytes / 1_000_000:,.1f}"
@@ -35,11 +35,11 @@ def _row(one: EnvironmentSize, now: int) -> tuple[str, ...]:
     return (of.name, of.owner, age, ran, expires, own, f"{sum(one.rows.values()):,}", size)
 
 
-def _length(micros: int) -> str:
-    """A length of time in its largest unit."""
+def _length(micros: int, *, up: bool = False) -> str:
+    """A length of time in its largest unit, rounded down, or ``up``."""
     for unit, name in ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute")):
         if micros >= unit:
-            return formatting.count(micros // unit, name)
+            return formatting.count(-(-micros // unit) if up else micros // unit, name)
     return "under a minute"
 
 

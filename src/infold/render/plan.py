@@ -372,9 +372,8 @@ def _closing_text(project: Project, plan: Plan, options: str, command: str, *, s
     head = f"{formatting.count(len(plan.steps), 'step')}{total}."
     if command != "plan":
         return head
-    example = next(
-        (step for step in plan.steps if step.cells and not _builds_whole(step)), plan.steps[0]
-    )
+    steps = [step for step in plan.steps if step.model not in project.apart] or plan.steps
+    example = next((step for step in steps if step.cells and not _builds_whole(step)), steps[0])
     cell = ""
     granularity = project[example.model].model.granularity
     if granularity is not None and formatting.has_ends(example.cells) and example.cells:
@@ -394,7 +393,8 @@ def _closing_text(project: Project, plan: Plan, options: str, command: str, *, s
     rest = "; `infold run` leaves these changes alone." if project.applies else ","
     run = f"`infold {verb}{options}` carries this out{rest}"
     why = f"`infold explain {example.model}{cell}` says why."
-    if project.environment or project.applies:  # `explain` goes by what is applied
+    # `explain` goes by what is applied, and by tables that are there.
+    if project.environment or project.applies or example.model in project.apart:
         return f"{head}{run.rstrip(',.')}."
     between = " " if len(head.splitlines()[-1]) + len(run) + len(why) < formatting.WIDTH else "\n"
     return f"{head}{run}{between}{why}"

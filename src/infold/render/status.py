@@ -62,7 +62,7 @@ def status_screen(
     if details:
         parts.append("\n".join(details))
     parts.extend((*unapplied_notes(project), *waiting_notes(project)))
-    parts.append(_closing_text(models))
+    parts.append(_closing_text(project, models))
     return "\n\n".join(parts)
 
 
@@ -103,7 +103,11 @@ def _detail_lines(project: Project, entry: ModelStatus, gaps: Mapping[str, Range
     return [f"  {entry.model}: {fact}" for fact in facts]
 
 
-def _closing_text(models: Sequence[ModelStatus]) -> str:
+def _closing_text(project: Project, models: Sequence[ModelStatus]) -> str:
+    if project.unapplied and not project.nodes:
+        many = formatting.count(len(project.unapplied), "model")
+        start = f"Nothing is applied in {project.target.name} yet"
+        return f"{start}: `infold apply` applies {many} and builds their tables."
     stored = [entry for entry in models if entry.state is not State.VIEW]
     states = {entry.state for entry in stored}
     if states & {State.FIRST_RUN, State.NEW_MODEL, State.OUT_OF_SYNC}:
