@@ -20,12 +20,12 @@ AUDITS = "audits"
 SEEDS = "seeds"
 FUNCTIONS = "functions"
 _MAY_BE_THERE = (
-    (AUDITS, ".sql", findings.no_models),
-    (FUNCTIONS, ".sql", findings.no_models),
-    (SEEDS, ".csv", findings.unreadable_seeds),
-    (PROJECT_PACKAGE, ".py", findings.no_models),
+    (AUDITS, ".sql"),
+    (FUNCTIONS, ".sql"),
+    (SEEDS, ".csv"),
+    (PROJECT_PACKAGE, ".py"),
 )
-"""Folders that a project may have: what ends their files' names, what cannot be read."""
+"""Folders that a project may have, and how the names of their files end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +90,15 @@ def read_folder(root: Path) -> Folder:
         found += _read_files(root, models, (".sql", ".py"))
     except _UnreadableError as error:
         raise findings.no_models(folder=error.path, why=error.why) from error
-    for name, ending, refused in _MAY_BE_THERE:
+    for name, ending in _MAY_BE_THERE:
         if not (root / name).exists():
             continue
         try:
             found += _read_files(root, root / name, (ending,))
         except _UnreadableError as error:
-            raise refused(folder=error.path, why=error.why) from error
+            if name == SEEDS:
+                raise findings.unreadable_seeds(folder=error.path, why=error.why) from error
+            raise findings.no_models(folder=error.path, why=error.why) from error
     found += _imported_modules(root, found)
     return Folder(root, tuple(found))
 
