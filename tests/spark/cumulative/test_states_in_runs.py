@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.crash.scenario import living
 from tests.spark.cumulative.clicks_by_user import CLICKS, SOURCE, put
 from tests.spark.events.clicks_project import NOW, ClicksProject, shop_with
 
@@ -24,6 +25,7 @@ HEAD = "---\nmaterialization: cumulative_aggregate\n---\n"
 TOPS = "SELECT user_id, max(amount) AS top, min(at) AS first_at FROM clicks GROUP BY user_id"
 GROUPS = "SELECT top, count(*) AS users FROM tops GROUP BY top HAVING count(*) > 1"
 CROWD = 30
+FINISHING = "ledger finish_step: before commit"
 ANN = ("1,ann,2024-03-02 09:00:00,/a,5", "2,ann,2024-03-02 10:00:00,/b,3")
 
 
@@ -56,7 +58,8 @@ def top(shop: ClicksProject) -> tuple[object, ...]:
 def test_runs(shop: ClicksProject, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each run reads what changed, and the rows of keys that lost their greatest value alone."""
     put(shop, "more.csv", "3,ann,2024-03-03 09:00:00,/c,4")
-    steps = run(shop)
+    with living() as life:
+        steps = run(shop)
     # The row shows what it showed, and its state has one row more: readers need not look.
     assert steps.keys() == {"clicks", "tops"}
     assert (steps["tops"].read, steps["tops"].written, steps["tops"].removed) == (2, 1, 1)
@@ -64,13 +67,20 @@ def test_runs(shop: ClicksProject, monkeypatch: pytest.MonkeyPatch) -> None:
     planned = api.plan(api.open_project(shop.root), as_of=parse_instant_text(NOW))
     assert not planned.steps
 
+    finishing = [at for at, (_, name) in enumerate(life.passed, 1) if name == FINISHING]
+    put(shop, "even.csv", "4,ann,2024-03-03 10:00:00,/d,2")
+    with living(at=finishing[-1]) as life:
+        run(shop)
+    assert life.dead, "a state alone was committed, and the ledger does not know it yet"
+    assert run(shop) == {}
+
     put(shop, "ann.csv", ANN[1])  # the greatest and the first are gone
     steps = run(shop)
     assert top(shop) == ("ann", 4, "2024-03-02 10:00")
-    assert steps["tops"].read == 1 + 1 + 2, "one click went, one row is stored, two are read"
+    assert steps["tops"].read == 1 + 1 + 3, "one click went, one row is stored, three are read"
     assert steps["groups"].read == 2 + 1 + 1, "its group is stored; another may be left out"
-    shop.drop("more.csv")
-    shop.drop("ann.csv")
+    for name in ("more.csv", "even.csv", "ann.csv"):
+        shop.drop(name)
     assert run(shop)["tops"].removed == 1
     assert top(shop) == ()
 

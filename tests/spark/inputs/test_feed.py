@@ -64,6 +64,12 @@ PAGES = """---
 materialization: cumulative_aggregate
 ---
 SELECT page, sum(price) AS revenue, count(DISTINCT u) AS people FROM priced GROUP BY page"""
+PRICES = """---
+materialization: cumulative_aggregate
+---
+SELECT cur, unknown, count(*) AS n, sum(price) AS revenue, min(price) AS least FROM priced
+GROUP BY ALL"""
+"""It follows from states."""
 CROWD = 30
 
 
@@ -77,6 +83,7 @@ def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[Click
         "priced": PRICED,
         "sessions": SESSIONS,
         "pages": PAGES,
+        "prices": PRICES,
     }.items():
         made.model(name, text)
     (tmp_path / "rates").mkdir()

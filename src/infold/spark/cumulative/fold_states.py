@@ -146,7 +146,11 @@ def with_states(work: Work, node: Node, step: Step) -> StatedModel | None:
     stated = _with_parts(node, states)
     given = work.sql(stated, {query.input: rows})
     names = [output.name for output in states.outputs]
-    if _outputs_of_parts(rows, query, states).dtypes != given.select(*map(column, names)).dtypes:
+    by_parts, by_query = (
+        frame.select(*map(column, names)).dtypes
+        for frame in (_outputs_of_parts(rows, query, states), given)
+    )
+    if by_parts != by_query:
         return None
     row = given.select(*map(column, names), F.expr(states.struct).alias(STATE)).schema
     return StatedModel(stated, query, states, row)
@@ -174,7 +178,7 @@ def _outputs_of_parts(rows: DataFrame, query: GroupedQuery, states: States) -> D
 
 
 def _outputs(parts: DataFrame, query: GroupedQuery, states: States, *keep: str) -> DataFrame:
-    """The columns of the table, of rows with merged parts; others are kept."""
+    """The columns of the table, of rows with merged parts, and the values of its aggregates."""
     own = dict(zip((key.name for key in query.keys), key_columns(query), strict=True))
     valued = parts.withColumns({name: F.expr(value.sql) for name, value in states.values})
     outputs = [
@@ -182,12 +186,7 @@ def _outputs(parts: DataFrame, query: GroupedQuery, states: States, *keep: str) 
         for one in states.outputs
     ]
     named = [one.alias(out.name) for one, out in zip(outputs, states.outputs, strict=True)]
-    return valued.select(*keep, *named, *keep_values(states, keep))
-
-
-def keep_values(states: States, keep: tuple[str, ...]) -> list[str]:
-    """The aggregates' names, where HAVING may ask for their values."""
-    return [name for name, _ in states.values] if keep and states.having else []
+    return valued.select(*keep, *named, *(name for name, _ in states.values))
 
 
 def fold(work: Work, model: StatedModel, step: Step, announce: Prepared) -> Outcome:
@@ -269,7 +268,7 @@ class StateFold(KeyedFold):
             having = f"CASE WHEN {_THERE} THEN ({self.states.having}\n) END"
             there = F.coalesce(F.expr(having), F.lit(False))
         rows = rows.withColumn(KEY, F.when(there, F.col(TOUCHED_KEY)))
-        return self._hashed(rows).drop(_THERE, *keep_values(self.states, tuple(keep)))
+        return self._hashed(rows).drop(_THERE, *(name for name, _ in self.states.values))
 
     @returns(FOLLOWED_ROWS)
     def _hashed(self, rows: DataFrame) -> DataFrame:
