@@ -14,7 +14,7 @@ from tests.arrivals.apart import APART_SHAPE, DryApart
 from tests.arrivals.programs import Op
 from tests.crash.scenario import living
 
-from infold.core.environment import APART, Environment
+from infold.core.environment import APART, Environment, OwnTable
 from infold.core.interval import DAY, Ranges, parse_instant_text
 from infold.core.plan import PlanOptions
 from infold.core.report import RunResult
@@ -200,6 +200,46 @@ def test_a_run_that_another_one_overtook_begins_anew(story: Story) -> None:
 
     assert overtaken[0].steps
     assert not result.steps
+    assert story.days() == dict.fromkeys(range(1, 7), 2)
+
+
+def test_a_teardown_drops_what_is_built_apart(story: Story) -> None:
+    """No table is left, and the runs after it build everything by the new definition."""
+    story.to_version(1)
+    story.go()
+    assert story.keys
+
+    ledger = story.ledger
+    story.building(ledger)._dropper().teardown()
+    assert not story.memory.tables
+
+    for _ in range(3):
+        story.go()
+    assert story.days() == dict.fromkeys(range(1, 7), 2)
+    assert not story.keys
+
+
+def test_an_environment_is_dropped_beside_it(story: Story) -> None:
+    """Its own table goes, and the one that is built apart goes on where it was."""
+    story.to_version(1)
+    story.go()
+    [key] = story.keys
+    ledger = story.ledger
+    table = OwnTable("daily", "daily__dev", "", "")
+    ledger.acquire("r-env")
+    ledger.put_environment(Environment("dev", "ann", 0, None, 0, 0, (table,)))
+    ledger.release()
+    story.memory.tables["daily__dev"] = deepcopy(story.memory.tables["daily"])
+
+    story.building(ledger)._dropper().drop_environment("dev")
+    ledger.close()
+
+    assert story.keys == {key}
+    assert story.apart is not None
+    assert [one.key for one in story.apart.tables] == [key]
+    story.go()
+    last = story.go()
+    assert "daily: what was built apart has replaced its table" in last.notes
     assert story.days() == dict.fromkeys(range(1, 7), 2)
 
 

@@ -24,6 +24,7 @@ from infold.spark.content import column
 from infold.spark.sessions.build import build
 from infold.spark.sessions.derived import DerivedSessions
 from infold.spark.time_range.types import stored_type
+from infold.spark.verify import sessions_from_scratch as from_scratch
 
 pytestmark = pytest.mark.spark
 
@@ -194,3 +195,24 @@ def test_derived_sessions_are_those_built_afresh(spark: SparkSession) -> None:
             assert "real" in what, what  # sums of doubles have no state
         if derived == 8:
             break
+
+
+def test_a_negative_zero_is_a_zero(spark: SparkSession) -> None:
+    """0.0 and -0.0 are equal, so min and max give 0.0, in the table and in its rebuild."""
+    items = [f"cast({call}(real) AS string) AS {call}_real" for call in ("min", "max")]
+    made = project(
+        {
+            "infold.yml": PROJECT,
+            "models/clicks.sql": CLICKS,
+            "models/visits.sql": text(KEYS[0], items, ["real = 0"]),
+        }
+    )
+    query = made["visits"].query
+    assert query is not None
+    events = clicks(spark, Random(1))
+
+    rows = build(events, query).select("min_real", "max_real").distinct().collect()
+    again = from_scratch.sessions(events, query).select("min_real", "max_real").distinct()
+
+    assert [tuple(row) for row in rows] == [("0.0", "0.0")]
+    assert again.collect() == rows

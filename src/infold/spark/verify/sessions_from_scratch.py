@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from infold.core.queries import Aggregate, SessionsQuery
 from infold.core.session_cuts import (
@@ -97,6 +98,7 @@ def sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
         F.min(_AT).alias(_AT),
         *(_aggregate(call, order).alias(call.name) for call in query.aggregates),
     )
+    grouped = _with_one_zero(grouped, query)
     named = grouped.withColumn("session_id", session_id(F.col(_OF), F.col(_AT)))
     named = named.withColumn(query.user, _shown_owner(query))
     if query.chosen_user:
@@ -107,6 +109,16 @@ def sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
         *map(column, query.fixed_columns),
         *(F.expr(output.sql).alias(output.name) for output in query.outputs),
     )
+
+
+def _with_one_zero(grouped: DataFrame, query: SessionsQuery) -> DataFrame:
+    """0.0 and -0.0 are equal, so which of them min and max give depends on order: it is 0.0."""
+    for call in query.aggregates:
+        of = grouped.schema[call.name].dataType
+        if call.call in ("min", "max") and isinstance(of, T.DoubleType | T.FloatType):
+            value = column(call.name) + F.lit(0).cast(of)
+            grouped = grouped.withColumn(call.name, value)
+    return grouped
 
 
 def with_session_numbers(rows: DataFrame, user: Column) -> DataFrame:
