@@ -32,7 +32,7 @@ from infold.core.session_columns import STATE
 from infold.core.trace import CellState, signed
 
 _MASK_BITS = 60
-_LITERAL_RANGES = 24
+LITERAL_RANGES = 24
 """
 The most ranges in a filter of times. Files and their row groups are skipped by it: a year has a
 few dozen of them, and Spark compiles and parses a longer filter for longer than it helps.
@@ -190,7 +190,7 @@ def range_predicate(name: str, type_: str, ranges: Ranges, *, exact: bool = Fals
     """
     if not ranges:
         return "false"
-    parts = ranges.parts if exact else _join_nearest(ranges, _LITERAL_RANGES)
+    parts = ranges.parts if exact else _join_nearest(ranges, LITERAL_RANGES)
     tests = [_interval_predicate(quoted(name), type_, part) for part in parts]
     return "true" if "true" in tests else "(" + " OR ".join(tests) + ")"
 
@@ -223,7 +223,7 @@ def rows_in_cells(
     """
     ranges = Ranges.of(cells)
     near = rows.where(time_predicate(rows, name, ranges))
-    if granularity is None or len(ranges.parts) <= _LITERAL_RANGES:
+    if granularity is None or len(ranges.parts) <= LITERAL_RANGES:
         return near  # there is one cell, or the predicate is exact
     unit = next(one for one in (granularity, *_UNITS) if one.cover(ranges) == ranges)
     each = (cell for part in ranges for cell in unit.cells(part))

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from pyspark.sql import Column
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 ORDER = "__order"
@@ -100,3 +102,18 @@ def orderable(type_: T.DataType) -> bool:
     if isinstance(type_, T.StructType):
         return all(orderable(field.dataType) for field in type_.fields)
     return not isinstance(type_, T.MapType | T.VariantType)
+
+
+def differ_in_a_tie(pick: FirstOrLast, known: str) -> Column:
+    """
+    Whether a stored and a new event tie for first or last, with different values.
+
+    The state knows the time of the event and not its key, so such a component is read again.
+    """
+    end, by = ("max", "max_by") if pick.last else ("min", "min_by")
+    old, new = f"FILTER (WHERE {known})", f"FILTER (WHERE NOT {known})"
+    at, value = pick.at, pick.value
+    return F.expr(
+        f"coalesce({end}({at}) {old} = {end}({at}) {new}, false) AND NOT"
+        f" ({by}({value}, {at}) {old} <=> {by}({value}, {at}) {new})"
+    )

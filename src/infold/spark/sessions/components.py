@@ -10,9 +10,8 @@ later ends.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import cached_property, reduce
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -24,13 +23,13 @@ from infold.core.project import Node
 from infold.core.queries import SessionsQuery
 from infold.core.session_columns import FIRST, LAST
 from infold.core.session_rules import Keep
-from infold.core.trace import CellState
+from infold.spark.computed_once import computed_once
 from infold.spark.content import column, micros, time_predicate, type_of
 from infold.spark.frame_schema import FrameColumn, returns
 from infold.spark.inputs.changed_keys import SMALL
 from infold.spark.inputs.feed import Feed
 from infold.spark.sessions import quarantine, refold
-from infold.spark.sessions.aggregate_state import FirstOrLast
+from infold.spark.sessions.aggregate_state import differ_in_a_tie
 from infold.spark.sessions.cuts import cuts_of
 from infold.spark.sessions.cuts.silence import longest_silence
 from infold.spark.sessions.fold_changes import KEY_TYPE, OLD, key_of
@@ -48,9 +47,14 @@ from infold.spark.sessions.frames import (
     USER_VALUE,
 )
 from infold.spark.sessions.input_changes import INPUT_CHANGES, REMOVED, InputChanges, can_merge
-from infold.spark.sessions.islands import are_parted, compiled_aggregates, quiet_before
+from infold.spark.sessions.islands import (
+    are_parted,
+    compiled_aggregates,
+    owner_of_event,
+    quiet_before,
+)
 from infold.spark.sessions.part import Part
-from infold.spark.sessions.stored import restored_columns, stored_owner
+from infold.spark.sessions.stored import cells_reaching, restored_columns, stored_owner
 from infold.spark.step_context import Work
 
 BY_HAND = "__by_hand"
@@ -82,6 +86,8 @@ COMPONENTS = ISLANDS.plus(
 
 _BEGINS, _NUMBER = "__begins_component", "__component"
 """Of what takes part: 1 if it begins a component, and the component's number for its owner."""
+_REACHED = "__reached"
+"""Of what takes part: how far all of its owner before it reaches."""
 _CHANGED, _FROM = "__changed", "__from"
 """Of a component: the first instant of something new, and the start of the session before that."""
 _TIED = "__tied"
@@ -101,7 +107,7 @@ class Components:
         self.time = type_of(feed.now, query.time_column)
         self.compiled = compiled_aggregates(feed.now, query)
         self.input_changes = InputChanges(query, self.compiled, feed)
-        self.small = feed.rows <= SMALL
+        self._number = 0  # of changes, where they are found in the table
         self.merges = can_merge(query, self.compiled)
         self.may_quarantine = query.may_quarantine
         applied = step.previous_trace.applied_entry if step.previous_trace else 0
@@ -114,7 +120,7 @@ class Components:
         # What stays of a session in quarantine may lie far from where that goes on.
         heads = Ranges.of(Interval(e.start, e.start + 1) for e in self.entries)
         cells = work.cells(step.model, None if part is None else part.ranges)
-        self.candidates = _cells_reaching(cells, near | heads)
+        self.candidates = cells_reaching(cells, near | heads)
         self.scanned = feed.rows_to_scan
         self.scanned += sum(state.rows for state in self.candidates)
 
@@ -137,11 +143,46 @@ class Components:
 
     @returns(COMPONENTS)
     def find(self) -> DataFrame:
-        """One row for each component: its span, merged states, stored keys, and ``AGAIN``."""
-        changes = self._changed_spans().localCheckpoint()
-        if self.step.stored_by is not None or (self.part is not None and self.part.cut):
-            self.small = changes.count() <= SMALL
+        """
+        One row for each component: its span, merged states, stored keys, and ``AGAIN``.
+
+        Without states where :attr:`all_again`.
+        """
+        if self.all_again:
+            components, self._number = computed_once(self._divided_sessions())
+            return components
+        changes = self._changed_spans()
+        if self._found_in_table:
+            changes, self._number = computed_once(changes)
+        else:
+            changes = changes.localCheckpoint()
         return self._merged_components(changes).localCheckpoint()
+
+    @cached_property
+    def all_again(self) -> bool:
+        """Whether the components are stored sessions whose events all have to be read again."""
+        before = self.step.stored_by
+        if before is None or self.part is not None or self.new_manual or self.feed.rows:
+            return False
+        return refold.each_by_itself(before, self.query)
+
+    @property
+    def small(self) -> bool:
+        """Whether the changes are few enough to be sent to every task."""
+        return (self._number if self._found_in_table else self.feed.rows) <= SMALL
+
+    @property
+    def _found_in_table(self) -> bool:
+        """Whether stored sessions change without any event of theirs."""
+        return self.step.stored_by is not None or (self.part is not None and self.part.cut)
+
+    def _divided_sessions(self) -> DataFrame:
+        """Stored sessions that the changed definition may divide."""
+        assert self.step.stored_by is not None, "only then all are read again"
+        table = self._stored()
+        key = key_of(table, self.node.model.granularity)
+        owner = self.feed.now.select(owner_of_event(self.query)).schema[0].dataType
+        return refold.divided_sessions(table, key, self.step.stored_by, self.query, owner)
 
     @returns(CHANGE_SPANS)
     def _changed_spans(self) -> DataFrame:
@@ -212,12 +253,14 @@ class Components:
         """One row for each component, with its merged states and the keys of its sessions."""
         query, inner = self.query, self.cuts.inner
         by_start = Window.partitionBy(OWNER).orderBy(START)
-        reached = F.max(END).over(by_start.rowsBetween(Window.unboundedPreceding, -1))
+        before = F.max(END).over(by_start.rowsBetween(Window.unboundedPreceding, -1))
+        reached = F.col(_REACHED)
         parted = (reached < F.col(START)) & are_parted(query, reached, F.col(START))
         begins = F.when(reached.isNull() | parted, 1)
         number = F.sum(_BEGINS).over(by_start.rowsBetween(Window.unboundedPreceding, 0))
         numbered = (
             self._participants(changes)
+            .withColumn(_REACHED, before)  # a column, or Spark computes it at each place
             .withColumn(_BEGINS, begins.otherwise(0))
             .withColumn(QUIET, quiet_before(F.col(_BEGINS), reached, F.col(START)))
             .withColumn(_NUMBER, number)
@@ -255,7 +298,7 @@ class Components:
     def _entry_columns(self) -> list[Column]:
         """What a component gathers of the entries in it, and of what may be one."""
         tied = [
-            _differ_in_a_tie(p, self._known_sql)
+            differ_in_a_tie(p, self._known_sql)
             for p in self.input_changes.compiled.picks
             if p.value == USER_VALUE
         ]
@@ -302,7 +345,7 @@ class Components:
         """Whether a component's session does not follow from its merged states alone."""
         if not self.merges:
             return F.lit(True)
-        ties = [_differ_in_a_tie(pick, self._known_sql) for pick in self.compiled.picks]
+        ties = [differ_in_a_tie(pick, self._known_sql) for pick in self.compiled.picks]
         return reduce(Column.__or__, ties, F.bool_or(REMOVED))
 
     def _touched_sessions(self, changes: DataFrame) -> DataFrame:
@@ -356,28 +399,3 @@ def query_of(work: Work, step: Step) -> SessionsQuery:
         return query
     applied = (entry for entry in work.ledger.entries(step.model) if entry.number <= newest)
     return replace(query, entries=tuple(applied))
-
-
-def _cells_reaching(cells: Sequence[CellState], ranges: Ranges) -> list[CellState]:
-    """The cells that may have a session which reaches into ``ranges``."""
-    found = []
-    for state in cells:
-        last = state.cell.end if state.last is None else max(state.last + 1, state.cell.end)
-        if ranges.overlaps(Interval(state.cell.start, last)):
-            found.append(state)
-    return found
-
-
-def _differ_in_a_tie(pick: FirstOrLast, known: str) -> Column:
-    """
-    Whether a stored and a new event tie for first or last, with different values.
-
-    The state knows the time of the event and not its key, so such a component is read again.
-    """
-    end, by = ("max", "max_by") if pick.last else ("min", "min_by")
-    old, new = f"FILTER (WHERE {known})", f"FILTER (WHERE NOT {known})"
-    at, value = pick.at, pick.value
-    return F.expr(
-        f"coalesce({end}({at}) {old} = {end}({at}) {new}, false) AND NOT"
-        f" ({by}({value}, {at}) {old} <=> {by}({value}, {at}) {new})"
-    )

@@ -30,7 +30,8 @@ from infold.core.queries import SessionsQuery
 from infold.core.record import Outcome, Receipt
 from infold.core.session_columns import FIRST, ID
 from infold.core.trace import CellChange
-from infold.spark.content import column, time_predicate
+from infold.spark import key_filter
+from infold.spark.content import LITERAL_RANGES, column, time_predicate
 from infold.spark.fold_commit import RowChanges, announce_and_commit
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.sessions import quarantine, unassigned
@@ -117,7 +118,7 @@ class SessionsFold:
         """The changed components, what they add up to, and entries; without numbers."""
         components = self.components.find()
         again, clear = components.where(AGAIN), components.where(~F.col(AGAIN))
-        changed = self._changed_without_reading(clear)
+        changed = None if self.components.all_again else self._changed_without_reading(clear)
         others = unassigned.names_of_others(self.work, self.step)
         unassigned_lines = unassigned.changed_count_lines(self.feed, self.query, others)
         found = collect_totals(changed, again, unassigned_lines)
@@ -202,6 +203,8 @@ class SessionsFold:
         self.scanned += sum(state.rows for state in self.feed.cells if times.overlaps(state.cell))
         before = [name for cut in self.components.cuts.inner for name in cut.state]
         spans = spans_of(components, F.col(START).alias(_COMPONENT), *before)
+        if len(times) > LITERAL_RANGES:  # nights between days are no ranges worth a test
+            times = Granularity.DAY.cover(times)
         there = prepared_events(self.feed.during(times), query, self.compiled)
         events = events_within(there, self.components.broadcast_if_small(spans))
         found = sessions_of(events, query, self.compiled, (OWNER, _COMPONENT))
@@ -282,9 +285,12 @@ def row_changes(
     insert = rows_to_insert(changed)
     if not losing:
         return RowChanges(insert, None, (ID, FIRST))
-    table = work.tables.read(step.model)
-    losing_cells = time_predicate(table, FIRST, losing)
-    return RowChanges(insert, keys_to_delete(changed), (ID, FIRST), losing_cells)
+    table, delete = work.tables.read(step.model), keys_to_delete(changed)
+    condition = time_predicate(table, FIRST, losing)
+    there = sum(state.rows for state in work.cells(step.model, losing))
+    if key_filter.pays(found.rows_removed, there):
+        condition += f" AND {key_filter.may_have(delete, ID, found.rows_removed)}"
+    return RowChanges(insert, delete, (ID, FIRST), condition)
 
 
 def fold_receipt(

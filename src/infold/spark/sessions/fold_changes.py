@@ -152,6 +152,11 @@ class Totals:
             )
         return tuple(found)
 
+    @property
+    def rows_removed(self) -> int:
+        """How many rows are removed from the table."""
+        return sum(rows for (_, added), (rows, _, _) in self.cells.items() if not added)
+
     def losing_cells(self, granularity: Granularity | None) -> Ranges:
         """The cells from which rows are removed."""
         return Ranges.of(cell_of(at, granularity) for at, added in self.cells if not added)

@@ -8,6 +8,10 @@ sessions of one owner (and entries of the quarantine) in which the earlier or th
 parts no two neighbours by their times. No event outside of a run can share an island with one of
 it. A run is left alone if nothing new can end a session in it, and nothing that has ended one is
 gone; all others are *spans that change*, which a fold merges or reads again.
+
+Often nothing can connect two sessions, as with a gap that is only smaller. Then each run that
+changes is one stored session, and is found with all that a fold needs of it by one look at the
+table (:func:`divided_sessions`).
 """
 
 from __future__ import annotations
@@ -31,7 +35,8 @@ from infold.spark.inputs.feed import Feed
 from infold.spark.sessions import quarantine
 from infold.spark.sessions.cuts.midnight import MidnightCut
 from infold.spark.sessions.cuts.silence import FOREVER, silence_of
-from infold.spark.sessions.frames import END, OWNER, QUIET, SILENCE, START
+from infold.spark.sessions.fold_changes import KEY_TYPE, OLD
+from infold.spark.sessions.frames import AGAIN, END, EVENTS, OWNER, QUIET, SILENCE, START
 from infold.spark.sessions.input_changes import REMOVED
 from infold.spark.sessions.islands import are_parted, quiet_before
 from infold.spark.sessions.stored import stored_owner
@@ -41,6 +46,12 @@ _ENTRY = "__entry"
 """Whether something is an entry of the quarantine: of its events only the span is known."""
 _BEGINS, _RUN = "__begins_run", "__run"
 """Of a session: 1 if it begins a run, and the run's number for its owner."""
+_BEGAN, _REACHED = "__began", "__reached"
+"""Of a session: when the one before it began, and how far all before it reach."""
+_REACHES, _NEXT = "__reaches", "__next"
+"""Of a session: how far it and all before it reach, and when the next one begins."""
+_OWNER_HASH = "__owner_hash"
+"""64 bits of an owner: rows are sorted by them first, as ids often begin alike. Or 0."""
 _SPLITS, _CONNECTED, _ENDED = "__splits", "__connected", "__ended"
 """
 Whether a session may be divided, may be connected with the one before, is parted from that now.
@@ -70,6 +81,18 @@ SPANS_THAT_CHANGE = FrameSchema(
     ),
 )
 
+DIVIDED_SESSIONS = FrameSchema(
+    "a session that may be divided: a component by itself",
+    (
+        FrameColumn(OWNER, ANY, "the user or identifier"),
+        FrameColumn(START, "bigint", "its first instant"),
+        FrameColumn(END, "bigint", "its last instant"),
+        FrameColumn(EVENTS, "bigint", "0: none of its events is new"),
+        FrameColumn(OLD, f"array<{KEY_TYPE}", "its key"),
+        FrameColumn(AGAIN, "boolean", "true: its events have to be read again"),
+    ),
+)
+
 
 def refolds_exactly(work: Work, step: Step, rows: T.StructType) -> bool:
     """
@@ -96,6 +119,44 @@ def events_as_folded(work: Work, step: Step) -> DataFrame | None:
         return None
 
 
+def each_by_itself(before: SessionsQuery, now: SessionsQuery) -> bool:
+    """
+    Whether all that can change are sessions that are divided, each into its own.
+
+    Any two sessions of an owner are parted by their times then, by both definitions.
+    """
+    one = F.lit(True)
+    return not (
+        before.cuts_within_islands
+        or now.cuts_within_islands
+        or before.may_quarantine
+        or now.may_quarantine
+        or list(_connections(before, now, (one, one), F.lit(0)))
+    )
+
+
+@returns(DIVIDED_SESSIONS)
+def divided_sessions(
+    table: DataFrame,
+    key: Column,
+    before: SessionsQuery,
+    now: SessionsQuery,
+    owner_type: T.DataType,
+) -> DataFrame:
+    """
+    The stored sessions that may be other ones by the definition ``now``, each with its ``key``.
+
+    For definitions by which each changes :func:`each_by_itself`.
+    """
+    found = table.select(
+        *_span_columns(before, owner_type),
+        F.lit(0).cast("bigint").alias(EVENTS),
+        F.array(key).alias(OLD),
+        F.lit(True).alias(AGAIN),
+    )
+    return found.where(_any(_divisions(before, now))).drop(SILENCE)
+
+
 @returns(SPANS_THAT_CHANGE)
 def spans_that_change(
     table: DataFrame,
@@ -110,27 +171,36 @@ def spans_that_change(
     Events are read again where a session may be divided; the sessions of other runs are joined.
     """
     rows = _stored_spans(table, entries, before, owner_type)
-    rows = rows.withColumn(_SPLITS, _any(_divisions(before, now)))
-    by_start = Window.partitionBy(OWNER).orderBy(START)
-    earlier = by_start.rowsBetween(Window.unboundedPreceding, -1)
-    reached, began = F.max(END).over(earlier), F.lag(START).over(by_start)
-    apart = reached < F.col(START)  # an entry reaches over what it has left in the table
-    parted = [apart & are_parted(query, reached, F.col(START)) for query in (before, now)]
-    connections = list(_connections(before, now, parted, F.col(START) - began))
-    if not connections:  # then each session changes by itself
-        alone = F.lit(True).alias(REMOVED), F.lit(None).cast("bigint").alias(SILENCE)
-        return rows.where(_SPLITS).select(OWNER, START, END, *alone)
-    begins = F.when(reached.isNull() | (parted[0] & parted[1]), 1).otherwise(0)
-    number = F.sum(_BEGINS).over(by_start.rowsBetween(Window.unboundedPreceding, 0))
+    rows = rows.withColumns(
+        {_SPLITS: _any(_divisions(before, now)), _OWNER_HASH: _owner_hash(owner_type)}
+    )
+    by_start = Window.partitionBy(_OWNER_HASH, OWNER).orderBy(START)
+    so_far = by_start.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    # Columns of their own: Spark computes an expression with a window again wherever it is.
+    rows = rows.withColumns(
+        {
+            _REACHED: F.max(END).over(by_start.rowsBetween(Window.unboundedPreceding, -1)),
+            _REACHES: F.max(END).over(so_far),
+            _BEGAN: F.lag(START).over(by_start),
+            _NEXT: F.lead(START).over(by_start),
+        }
+    )
+    parted = _parted(before, now, F.col(_REACHED), F.col(START))
+    connections = _connections(before, now, parted, F.col(START) - F.col(_BEGAN))
+    begins = F.when(F.col(_REACHED).isNull() | (parted[0] & parted[1]), 1).otherwise(0)
+    rows = rows.withColumns({_BEGINS: begins, _CONNECTED: _any(connections), _ENDED: parted[1]})
+    # Most sessions are a run by themselves that does not change, and are left out here.
+    next_parted = _parted(before, now, F.col(_REACHES), F.col(_NEXT))
+    ends = F.col(_NEXT).isNull() | (next_parted[0] & next_parted[1])
+    rows = rows.where(F.col(_SPLITS) | (F.col(_BEGINS) == 0) | ~ends)
     numbered = (
-        rows.withColumns({_BEGINS: begins, _CONNECTED: _any(connections), _ENDED: parted[1]})
-        .withColumn(QUIET, quiet_before(F.col(_BEGINS), reached, F.col(START)))
-        .withColumn(_RUN, number)
+        rows.withColumn(QUIET, quiet_before(F.col(_BEGINS), F.col(_REACHED), F.col(START)))
+        .withColumn(_RUN, F.sum(_BEGINS).over(so_far))
         .withColumn(_CHANGES, F.col(_SPLITS) | ((F.col(_BEGINS) == 0) & F.col(_CONNECTED)))
     )
     divided = F.col(_SPLITS) | ((F.col(_BEGINS) == 0) & F.coalesce(_ENDED, F.lit(False)))
     read = F.bool_or(divided) | F.lit(now.cuts_within_islands or now.may_quarantine)
-    runs = numbered.groupBy(OWNER, _RUN).agg(
+    runs = numbered.groupBy(_OWNER_HASH, OWNER, _RUN).agg(
         F.min(START).alias(START),
         F.max(END).alias(END),
         F.bool_or(_CHANGES).alias(_CHANGES),
@@ -138,6 +208,21 @@ def spans_that_change(
         F.max(QUIET).alias(SILENCE),
     )
     return runs.where(_CHANGES).select(OWNER, START, END, REMOVED, SILENCE)
+
+
+def _owner_hash(owner_type: T.DataType) -> Column:
+    """What rows are sorted by first: the same for equal owners."""
+    if owner_type.simpleString() != "string":  # others sort fast; by a collation hashes differ
+        return F.lit(0).cast("bigint")
+    return F.xxhash64(OWNER)
+
+
+def _parted(
+    before: SessionsQuery, now: SessionsQuery, reached: Column, start: Column
+) -> tuple[Column, Column]:
+    """Whether the times part a session from what reaches up to it, by both definitions."""
+    apart = reached < start  # an entry reaches over what it has left in the table
+    return apart & are_parted(before, reached, start), apart & are_parted(now, reached, start)
 
 
 @returns(STORED_SPANS)
@@ -148,19 +233,23 @@ def _stored_spans(
     owner_type: T.DataType,
 ) -> DataFrame:
     """All stored sessions and entries; both where a session has left its head in the table."""
-    kept = F.col(f"{STATE}.{SILENCE}") if silence_of(query) else F.lit(None).cast("bigint")
-    stored = table.select(
-        stored_owner(query).cast(owner_type).alias(OWNER),
-        micros(column(FIRST)).alias(START),
-        micros(column(LAST)).alias(END),
-        kept.alias(SILENCE),
-        F.lit(False).alias(_ENTRY),
-    )
+    stored = table.select(*_span_columns(query, owner_type), F.lit(False).alias(_ENTRY))
     if not entries:
         return stored
     held = quarantine.entry_spans(table, entries, owner_type)
     unknown = held.withColumns({SILENCE: F.lit(None).cast("bigint"), _ENTRY: F.lit(True)})
     return stored.unionByName(unknown)
+
+
+def _span_columns(query: SessionsQuery, owner_type: T.DataType) -> list[Column]:
+    """Of a stored session: its owner, ends, and silence."""
+    kept = F.col(f"{STATE}.{SILENCE}") if silence_of(query) else F.lit(None).cast("bigint")
+    return [
+        stored_owner(query).cast(owner_type).alias(OWNER),
+        micros(column(FIRST)).alias(START),
+        micros(column(LAST)).alias(END),
+        kept.alias(SILENCE),
+    ]
 
 
 def _divisions(before: SessionsQuery, now: SessionsQuery) -> Iterator[Column]:

@@ -8,15 +8,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from infold.core.interval import Interval, Ranges
 from infold.core.own_columns import VERSION
 from infold.core.queries import SessionsQuery
 from infold.core.quoting import quoted
 from infold.core.session_columns import FIRST, ID, LAST, STATE
 from infold.core.session_rules import NUMBERS
-from infold.spark.content import (
-    column,
-    micros,
-)
+from infold.core.trace import CellState
+from infold.spark.content import column, micros
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.sessions.aggregate_state import StateColumn
 from infold.spark.sessions.aggregates import CompiledAggregates
@@ -129,3 +128,13 @@ def restored_columns(
 def stored_part(part: StateColumn) -> Column:
     """Where a stored row has a part of an aggregate's state."""
     return F.expr(part.restore or f"{STATE}.{quoted(part.name)}")
+
+
+def cells_reaching(cells: Sequence[CellState], ranges: Ranges) -> list[CellState]:
+    """The cells that may have a session which reaches into ``ranges``."""
+    found = []
+    for state in cells:
+        last = state.cell.end if state.last is None else max(state.last + 1, state.cell.end)
+        if ranges.overlaps(Interval(state.cell.start, last)):
+            found.append(state)
+    return found

@@ -1,0 +1,43 @@
+"""
+A filter for the rows of a table that have one of a few keys, as a literal in SQL.
+
+A MERGE that adds rows and removes some joins all rows of the table that its condition lets through:
+Spark can send neither side to every task, and so it sorts the table by its keys. Nor does it take
+a subquery there. With this filter most rows are gone before.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from infold.core.quoting import quoted
+
+PAYS_FROM = 300_000
+"""With fewer rows in the table there is little to sort."""
+
+MOST_KEYS = 32_768
+"""The literal has 16 bytes for each key, and Spark parses it."""
+
+_ROWS_PER_KEY = 16
+_SLOTS_PER_KEY = 16
+
+
+def pays(keys: int, rows: int) -> bool:
+    """Whether a filter for so many keys saves more than it costs, in a table of so many rows."""
+    return rows >= PAYS_FROM and keys <= MOST_KEYS and keys * _ROWS_PER_KEY <= rows
+
+
+def may_have(keys: DataFrame, name: str, number: int) -> str:
+    """
+    SQL over a table: whether a row's ``name`` may be one of about ``number`` ``keys`` of that name.
+
+    True for each that is one, and for hardly one in sixteen of the others: it looks up a hash of
+    the value among those of the keys.
+    """
+    slots = max(1, number * _SLOTS_PER_KEY)
+    slot = f"cast(pmod(xxhash64({quoted(name)}), {slots}L) AS int)"
+    used = bytearray(slots)
+    for at in keys.select(F.expr(slot).alias("slot")).toArrow()["slot"].to_pylist():
+        used[at] = 1
+    return f"substring(X'{used.hex()}', 1 + {slot}, 1) = X'01'"
