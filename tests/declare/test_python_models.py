@@ -272,3 +272,14 @@ def test_declarations_in_the_project_file_count() -> None:
     assert project_of({**SHOP, "infold.yml": text, "models/m.py": MODEL % ""})["m"].model.tags == (
         "nightly",
     )
+
+
+def test_a_mistake_in_a_module_is_reported_once() -> None:
+    """A module that several models import has each of its mistakes once."""
+    texts = {f"models/m{at}.py": "import lib.broken\n" + MODEL % "" for at in (1, 2)}
+
+    _, errors = read({**SHOP, **texts, "lib/broken.py": "x = ("})
+
+    assert [(error.slug, error.at and error.at.file) for error in errors] == [
+        ("bad-python", "lib/broken.py")
+    ]
