@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pytest
 from tests.declare.shop import INFOLD, SHOP, read
 
+from infold.analysis.definitions.compare import compare_projects
 from infold.core.definition_text import definition_of_text, definition_text
 from infold.core.model import DeclaredBound
 from infold.core.project import Bound, Project
@@ -109,6 +110,35 @@ def test_what_identifies_a_definition(file: str, old: str, new: str, *, same: bo
     after = project_of({**FILES, file: FILES[file].replace(old, new)})["weekly"]
 
     assert (before.fingerprint == after.fingerprint) == same
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "category", "how", "differences"),
+    [
+        ("lib/deep/least.py", "1", "1  # one", "none", "nothing", [("layout", "")]),
+        ("models/weekly.py", '"batch_size": 2', '"batch_size": 3', "metadata", "restamp", None),
+        ("lib/deep/least.py", "1", "2", "breaking", "rebuild", [("code", "lib/deep/least.py")]),
+        ("models/weekly.py", '"bigint"', '"int"', "breaking", "rebuild", [("column", "users")]),
+        ("models/weekly.py", '"6 days"', '"5 days"', "breaking", "rebuild", [("bounds", "")]),
+    ],
+)
+def test_changes_are_compared(
+    file: str,
+    old: str,
+    new: str,
+    category: str,
+    how: str,
+    differences: list[tuple[str, str]] | None,
+) -> None:
+    """A changed definition is one of the known categories, and nothing is proven about code."""
+    before = project_of(FILES)
+    after = project_of({**FILES, file: FILES[file].replace(old, new)})
+
+    [change] = compare_projects(before, before.sources, after, after.sources)
+
+    assert (change.model, change.category, change.how) == ("weekly", category, how)
+    if differences is not None:
+        assert [(one.part, one.name) for one in change.differences] == differences
 
 
 def test_a_kept_definition_has_the_code() -> None:
@@ -242,3 +272,14 @@ def test_declarations_in_the_project_file_count() -> None:
     assert project_of({**SHOP, "infold.yml": text, "models/m.py": MODEL % ""})["m"].model.tags == (
         "nightly",
     )
+
+
+def test_a_mistake_in_a_module_is_reported_once() -> None:
+    """A module that several models import has each of its mistakes once."""
+    texts = {f"models/m{at}.py": "import lib.broken\n" + MODEL % "" for at in (1, 2)}
+
+    _, errors = read({**SHOP, **texts, "lib/broken.py": "x = ("})
+
+    assert [(error.slug, error.at and error.at.file) for error in errors] == [
+        ("bad-python", "lib/broken.py")
+    ]

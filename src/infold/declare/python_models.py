@@ -89,8 +89,10 @@ def read_python_model(
     vouched = declared is not None and _any_result_will_do(declared.model)
     code_errors: list[InfoldError] = []
     modules = project_modules(file, source, tree, library, code_errors)
-    errors += [e for e in code_errors if not (vouched and e.slug == "not-deterministic")]
-    if declared is None or len(errors) > before:
+    wrong = [e for e in code_errors if not (vouched and e.slug == "not-deterministic")]
+    known = set(map(str, errors))  # those of a module that other models import too
+    errors.extend(error for error in wrong if str(error) not in known)
+    if declared is None or wrong or len(errors) > before:
         return None
     trees = {one.name: ast.parse(one.source) for one in modules[1:]}
     inputs = tuple(one.input for one in given)

@@ -50,7 +50,7 @@ def python_rows(node: Node, given: Sequence[DataFrame]) -> DataFrame:
             rows = _loaded(code)(*arguments)
     except InfoldError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         known = failures.known_failure(error)
         if known is not None and known.slug == "engine-died":
             raise
@@ -80,7 +80,7 @@ _FRAME = re.compile(r'File "(?P<file>[^"\n]+)", line (?P<line>\d+)')
 _RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Iteration|Warning)\b")
 
 
-def _failed(node: Node, code: PythonCode, error: Exception) -> InfoldError:
+def _failed(node: Node, code: PythonCode, error: BaseException) -> InfoldError:
     """An exception with the deepest place in the author's files."""
     if (inside := as_python_failure(node, error)) is not None:
         return inside

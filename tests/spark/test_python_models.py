@@ -1,0 +1,203 @@
+"""Models in Python with Spark: what they build, what they keep, and how they fail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.spark.test_apply import Shop, built
+
+from infold import api
+from infold.core.report import RunFailed, RunResult
+from infold.messages.errors import InfoldError
+
+pytestmark = pytest.mark.spark
+
+NEAR = """from infold import model
+from pyspark.sql import functions as F
+from lib import names
+from lib.days import on_days
+
+
+@model(
+    materialization="table",
+    timeseries={"event_time_column": "ts", "partition_column": "day"},
+    incremental={},
+    inputs={"raw.clicks": {"before": "%s", "columns": ["ts", "who"]}},
+    columns={"day": "date", "users": "bigint", "names": "array<string>"},
+    audits=["not_null: day"],
+)
+def near(clicks):
+    print("in near")
+    every = on_days(clicks, 2).withColumn("who", names.shown("who"))
+    return every.groupBy("day").agg(
+        F.sort_array(F.collect_set("who")).alias("names"), F.countDistinct("who").alias("users")
+    )
+"""
+NEAR = NEAR.replace('["not_null: day"]', '[{"not_null": ["day"]}]')
+DAYS = """from pyspark.sql import functions as F
+
+def on_days(rows, days):
+    '''Each row on its day, and on those that follow.'''
+    first = F.to_date("ts")
+    return rows.withColumn("day", F.explode(F.sequence(first, F.date_add(first, days - 1))))
+"""
+NAMES = """from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import functions as F
+
+
+@dataclass
+class Name:
+    text: str
+
+def loud(name):
+    return Name(name.upper() + "%s").text
+
+@F.udf("string")
+def shown(name):
+    return loud(name)
+"""
+LOUD = """import pyarrow as pa
+from infold import model
+from lib import names
+
+
+@model(materialization="table", columns={"who": "string", "n": "bigint"})
+def loud(daily):
+    def each(batches):
+        for batch in batches:
+            who = [names.loud("day") for _ in range(batch.num_rows)]
+            yield pa.record_batch({"who": pa.array(who), "n": batch["n"]})
+
+    return daily.mapInArrow(each, "who string, n bigint")
+"""
+SEEN = """from infold import model
+
+@model(materialization="view", columns={"who": "string"})
+def seen(loud):
+    return loud.select("who").distinct()
+"""
+TOP = "---\nmaterialization: table\n---\nSELECT count(*) AS n, max(who) AS who FROM seen\n"
+
+FAILING = {
+    "raises": ("return days[1] / 0", "python-failed", 9),
+    "nothing": ("days.count()", "python-result", 7),
+    "others": ("return days.withColumn('n', F.lit('1')).drop('day')", "python-columns", 7),
+    "unknown": ("return days.select('x')", "python-failed", 9),
+    "chance": (
+        "return days.withColumn('n', F.expr('rand()').cast('bigint'))",
+        "not-deterministic",
+        7,
+    ),
+    "outside": (
+        "return getattr(days, 'spark' + 'Session').createDataFrame([], 'day date, n bigint')",
+        "reads-unseen",
+        7,
+    ),
+    "worker": (
+        "return days.mapInArrow(lambda some: [1 / 0], 'day date, n bigint')",
+        "python-failed",
+        9,
+    ),
+}
+BODY = """from infold import model
+from pyspark.sql import functions as F
+
+
+@model(materialization="table", columns={"day": "date", "n": "bigint"},
+       inputs={"daily": {"columns": ["day", "n"]}})
+def failing(daily):
+    days = daily
+    BODY
+"""
+
+
+class PythonShop(Shop):
+    """A shop with models in Python, one of them with a bound that is too small."""
+
+    def write(self, **files: str) -> None:
+        """Write Python files, by their paths with underscores twice for a folder."""
+        for name, text in files.items():
+            path = self.root / f"{name.replace('__', '/')}.py"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+    def judge(self) -> dict[str, str]:
+        """The models that differ from their rebuild, with what is noted about them."""
+        report = api.verify(self.project())
+        return {verdict.model: verdict.note for verdict in report.models if not verdict.equal}
+
+    def near(self) -> list[tuple[str, list[str]]]:
+        """The names on each day."""
+        rows = api.show(self.project(), "near").to_pylist()
+        return sorted((str(row["day"])[5:10], row["names"]) for row in rows)
+
+
+def test_functions(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Functions make tables by cells, whole and by views; what is late makes the cells stale that
+    the declared bounds say; `verify` judges the bounds. Applied code goes on when its files change,
+    one of them to half a file. What goes wrong in a function has its place.
+    """
+    shop = PythonShop(tmp_path / "shop")
+    (shop.root / "models/rolling.sql").unlink()
+    shop.models(top=TOP)
+    short = NEAR.replace("def near", "def short") % "0 seconds"
+    shop.write(models__near=NEAR % "1 day", models__short=short, models__loud=LOUD)
+    shop.write(models__seen=SEEN, lib__days=DAYS, lib__names=NAMES % "")
+    shop.land("2024-03-05T09:00:00", who="bob")
+    shop.apply()
+    wrong = shop.judge()
+    assert list(wrong) == ["short"]
+    assert "would differ without its declared bounds" in wrong["short"]
+    printed = capfd.readouterr()
+    assert "in near" in printed.err
+    assert "in near" not in printed.out
+    assert shop.near() == [
+        ("03-01", ["ANN"]), ("03-02", ["ANN"]), ("03-03", ["ANN"]),
+        ("03-05", ["BOB"]), ("03-06", ["BOB"]),
+    ]  # fmt: skip
+
+    shop.write(models__near="def half(", lib__names=NAMES % "!")
+    shop.land("2024-03-02T11:00:00", who="eve")
+    done = api.run(shop.project())
+    assert set(built(done)) == {"raw.clicks", "daily", "near", "short", "loud", "top"}
+    assert _cells(done, "near") == 2
+    assert shop.near()[1:3] == [("03-02", ["ANN", "EVE"]), ("03-03", ["ANN", "EVE"])]
+
+    shop.write(models__near=NEAR % "1 day")
+    (shop.root / "models/short.py").unlink()
+    shop.apply()
+    assert shop.judge() == {}
+    assert shop.near()[1] == ("03-02", ["ANN!", "EVE!"])
+    [top] = api.show(shop.project(), "top").to_pylist()
+    assert top == {"n": 1, "who": "DAY!"}
+
+    for name, (body, _, _) in FAILING.items():
+        text = BODY.replace("failing", name).replace(
+            "days = daily; BODY", f"days = daily\n    {body}"
+        )
+        shop.write(**{f"models__{name}": text})
+    found = _errors(shop)
+    places = {
+        name: (one.slug, one.at and (one.at.file, one.at.line)) for name, one in found.items()
+    }
+    assert places == {
+        name: (slug, (f"models/{name}.py", line)) for name, (_, slug, line) in FAILING.items()
+    }
+    assert "ZeroDivisionError" in str(found["worker"])
+    assert "n is string, declared bigint" in str(found["others"])
+
+
+def _cells(result: RunResult, model: str) -> int:
+    return sum(receipt.cells_built for step, receipt in result.steps if step.model == model)
+
+
+def _errors(shop: PythonShop) -> dict[str, InfoldError]:
+    """What failing models end with in a run on the target for development."""
+    project = api.open_project(shop.root, "dev")
+    with pytest.raises(RunFailed) as caught:
+        api.run(project, select=["daily", *FAILING])
+    return {one.model: one.error for one in caught.value.result.failures}
