@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.names.relation import Block, Relation, blocks_of
 from infold.analysis.names.select_parts import named_windows, window_calls
-from infold.analysis.sql.functions import BUILT_IN, GRAMMAR
+from infold.analysis.sql.functions import BUILT_IN, GRAMMAR, is_python
 from infold.analysis.sql.text import CALL, SPAN, Text
 from infold.analysis.times.durations import MONTHS
 from infold.messages import findings
@@ -66,7 +66,7 @@ def _refused_calls(text: Text, node: exp.Expr, name: str) -> Iterator[InfoldErro
         yield findings.unsupported_sql(spot, what="IDENTIFIER(…), a name that is made of a text")
     elif i > 0 and text.tokens[i - 1].text == ".":
         yield findings.unsupported_sql(spot, what="a function of a catalog")
-    elif name.lower() not in BUILT_IN and name.lower() not in GRAMMAR:
+    elif name.lower() not in BUILT_IN | GRAMMAR and not is_python(name):
         yield findings.unknown_function(spot, name=name, known=BUILT_IN)
 
 

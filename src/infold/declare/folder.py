@@ -83,7 +83,7 @@ def read_folder(root: Path) -> Folder:
     functions = root / FUNCTIONS
     if functions.is_dir():
         try:
-            found += _read_files(root, functions, (".sql",))
+            found += _read_files(root, functions, (".sql", ".py"))
             found += _imported_modules(root, found)
         except _UnreadableError as error:
             raise findings.no_models(folder=error.path, why=error.why) from error

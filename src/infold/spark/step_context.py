@@ -21,6 +21,7 @@ from infold.spark.content import (
     time_predicate,
     user_columns,
 )
+from infold.spark.python_functions.register import register_functions
 from infold.spark.tables.port import Stamp, Tables
 
 _view_numbers = itertools.count()
@@ -48,6 +49,9 @@ class Work:
 
     Spark keeps what they are made from until they are dropped.
     """
+
+    def __post_init__(self) -> None:
+        register_functions(self.spark, self.project)
 
     def __enter__(self) -> Self:
         return self
