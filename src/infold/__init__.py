@@ -4,12 +4,36 @@ Keeps tables derived from event data equal to a rebuild, at a cost proportional 
 Nothing of the program is imported here: a command pays only for what it uses.
 """
 
-from collections.abc import Callable
-from typing import TypeVar
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, TypeVar
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
 
 __version__ = "0.1.0"
 
-Function = TypeVar("Function", bound=Callable[..., object])
+
+def function(
+    *, parameters: Sequence[str], returns: str, deterministic: bool = False, over: str = "row"
+) -> Callable[[Function], Function]:
+    """
+    Declare the function of a file ``functions/NAME.py``, which queries call as NAME.
+
+    ``parameters`` and ``returns`` are types of Spark. A function that is ``deterministic`` gives
+    the same value for the same arguments whenever and wherever it is called. ``over`` says what it
+    is called with: the values of one ``row``, or columns of ``arrow`` or ``pandas``. The
+    declaration is read from the file's text, so all of it is written out; the function itself
+    stays as it is.
+    """
+    del parameters, returns, deterministic, over
+
+    def same(declared: Function) -> Function:
+        return declared
+
+    return same
 
 
 def model(**_declaration: object) -> Callable[[Function], Function]:

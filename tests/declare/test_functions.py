@@ -242,6 +242,14 @@ def test_a_wrong_call_has_its_place(select: str, wanted: str) -> None:
     assert errors
 
 
+def test_a_misspelled_function_of_the_project_is_near() -> None:
+    """The nearest names are those of Spark and of the project."""
+    functions = {"first_part": "CREATE FUNCTION first_part(a STRING) RETURN a"}
+    _, [error] = read(with_functions(functions, "SELECT frist_part(url) AS n FROM clicks"))
+
+    assert dict(error.facts)["nearest"].startswith("first_part")
+
+
 def test_a_mistake_inside_of_a_function_names_its_file() -> None:
     """What the expansion shows is at the call, with the file of the function."""
     functions = {

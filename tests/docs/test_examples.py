@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import sqlglot
 import yaml
-from tests.declare.shop import read
+from tests.declare.shop import read, write
 from tests.docs.pages import DOCS, write_project
 
 from infold.declare import check, load
@@ -256,6 +256,26 @@ def test_the_models_of_dbt_are_sql() -> None:
         plain = re.sub(r"\{\{ this \}\}", "this", plain)
         plain = re.sub(r"\{\{.*?\}\}|\{%.*?%\}", "", plain, flags=re.DOTALL)
         assert sqlglot.parse_one(plain, read="spark") is not None
+
+
+def test_check_accepts_the_functions(tmp_path: Path) -> None:
+    """`check` accepts the functions of the reference, and a view that calls them."""
+    page = "docs/reference/functions.md"
+    [net], [of_page] = blocks(page, "sql"), blocks(page, "python")
+    view = "---\nmaterialization: view\n---\nSELECT net(amount, 0.19) AS net, page(url) AS page "
+    files = {f"models/{name}.sql": text for name, text in MODELS.items()}
+    functions = {"functions/net.sql": net, "functions/page.py": of_page}
+    root = write(
+        tmp_path,
+        {
+            "infold.yml": PROJECT,
+            **files,
+            **functions,
+            "models/calls.sql": f"{view} FROM events",
+        },
+    )
+
+    assert [str(error) for error in check(root)] == []
 
 
 def test_check_accepts_the_audits() -> None:

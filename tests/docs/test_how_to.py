@@ -22,6 +22,7 @@ GUIDES = (
     "add-a-source",
     "change-a-model",
     "audit-tables",
+    "write-functions",
     "schedule-runs",
     "investigate-a-wrong-number",
     "remove-a-bot",

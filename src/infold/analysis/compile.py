@@ -170,7 +170,10 @@ class _Compiler:
         subject.inputs_are_right = all(name in self.nodes for name in subject.tables_read)
         columns = output_columns(model, resolved)
         found = RemainingFindings(
-            (*unreadable_by_spark(text, draft.parsed.tree, resolved.relation), *resolved.errors)
+            (
+                *unreadable_by_spark(text, draft.parsed.tree, resolved.relation, draft.functions),
+                *resolved.errors,
+            )
         )
         query = None
         if opaque := self._opaque_view(subject):

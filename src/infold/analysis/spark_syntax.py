@@ -8,7 +8,7 @@ functions that Spark does not have.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from sqlglot import exp
@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.names.relation import Block, Relation, blocks_of
 from infold.analysis.names.select_parts import named_windows, window_calls
-from infold.analysis.sql.functions import BUILT_IN, GRAMMAR
+from infold.analysis.sql.functions import BUILT_IN, GRAMMAR, is_python
 from infold.analysis.sql.text import CALL, SPAN, Text
 from infold.analysis.times.durations import MONTHS
 from infold.messages import findings
@@ -25,8 +25,14 @@ from infold.messages.errors import InfoldError
 _MARKS = (exp.Parameter, exp.Placeholder, exp.SessionParameter)
 
 
-def unreadable_by_spark(text: Text, tree: exp.Expr, relation: Relation) -> Iterator[InfoldError]:
-    """Everything in a query that Spark has no such form of, or that hides what is read."""
+def unreadable_by_spark(
+    text: Text, tree: exp.Expr, relation: Relation, functions: Sequence[str] = ()
+) -> Iterator[InfoldError]:
+    """
+    Everything in a query that Spark has no such form of, or that hides what is read.
+
+    ``functions`` are the project's, whose calls are expanded already.
+    """
     yield from _ambiguous_words(text)
     for block in blocks_of(relation):
         if isinstance(block, Block):
@@ -34,7 +40,7 @@ def unreadable_by_spark(text: Text, tree: exp.Expr, relation: Relation) -> Itera
     for node in tree.walk():
         name = node.meta.get(CALL) if node.meta else None
         if name is not None:
-            yield from _refused_calls(text, node, str(name))
+            yield from _refused_calls(text, node, str(name), functions)
         if isinstance(node, exp.QueryTransform):
             spot = text.spot_of_token(text.token_after(-1, TokenType.USING) or text.tokens[0])
             yield findings.unsupported_sql(spot, what="TRANSFORM … USING, which runs a program")
@@ -58,7 +64,9 @@ def _ambiguous_words(text: Text) -> Iterator[InfoldError]:
             yield findings.not_in_spark(spot, what="DISTINCT ON", instead=todo)
 
 
-def _refused_calls(text: Text, node: exp.Expr, name: str) -> Iterator[InfoldError]:
+def _refused_calls(
+    text: Text, node: exp.Expr, name: str, functions: Sequence[str]
+) -> Iterator[InfoldError]:
     """A call of a function, by the name that is written."""
     i = text.token_index(node.meta[SPAN][0])
     spot = text.spot_of_token(text.tokens[i])
@@ -66,8 +74,8 @@ def _refused_calls(text: Text, node: exp.Expr, name: str) -> Iterator[InfoldErro
         yield findings.unsupported_sql(spot, what="IDENTIFIER(…), a name that is made of a text")
     elif i > 0 and text.tokens[i - 1].text == ".":
         yield findings.unsupported_sql(spot, what="a function of a catalog")
-    elif name.lower() not in BUILT_IN and name.lower() not in GRAMMAR:
-        yield findings.unknown_function(spot, name=name, known=BUILT_IN)
+    elif name.lower() not in BUILT_IN | GRAMMAR and not is_python(name):
+        yield findings.unknown_function(spot, name=name, known=[*functions, *BUILT_IN])
 
 
 def _mixed_frames(block: Block) -> Iterator[InfoldError]:

@@ -20,10 +20,10 @@ AUDITS = "audits"
 SEEDS = "seeds"
 FUNCTIONS = "functions"
 _MAY_BE_THERE = (
-    (AUDITS, ".sql"),
-    (FUNCTIONS, ".sql"),
-    (SEEDS, ".csv"),
-    (PROJECT_PACKAGE, ".py"),
+    (AUDITS, (".sql",)),
+    (FUNCTIONS, (".sql", ".py")),
+    (SEEDS, (".csv",)),
+    (PROJECT_PACKAGE, (".py",)),
 )
 """Folders that a project may have, and how the names of their files end."""
 
@@ -90,11 +90,11 @@ def read_folder(root: Path) -> Folder:
         found += _read_files(root, models, (".sql", ".py"))
     except _UnreadableError as error:
         raise findings.no_models(folder=error.path, why=error.why) from error
-    for name, ending in _MAY_BE_THERE:
+    for name, endings in _MAY_BE_THERE:
         if not (root / name).exists():
             continue
         try:
-            found += _read_files(root, root / name, (ending,))
+            found += _read_files(root, root / name, endings)
         except _UnreadableError as error:
             if name == SEEDS:
                 raise findings.unreadable_seeds(folder=error.path, why=error.why) from error

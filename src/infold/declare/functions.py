@@ -7,12 +7,14 @@ carries the digest of its code, and its arguments are cast in the same way.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from infold.analysis.sql.expand import Functions, ProjectFunction, expand, named_in
 from infold.analysis.sql.functions import BUILT_IN, GRAMMAR, TABLE_FUNCTIONS
+from infold.analysis.sql.origins import spot_in
 from infold.analysis.sql.parse import Parsed, parse
 from infold.core.functions import CalledFunction
 from infold.declare.function_headers import Header, read_header
@@ -38,6 +40,10 @@ class ProjectFunctions:
 
         Raises InfoldError; of wrong calls InfoldErrors.
         """
+        own = _OWN_NAME.search(source, start)
+        if own is not None:
+            at = spot_in(file, source, own.start(), own.end())
+            raise findings.unknown_function(at, name=own[0], known=self.functions)
         if not named_in(source[start:], self.functions):
             return parse(file, source, start), ()
         errors: list[InfoldError] = []
@@ -76,6 +82,8 @@ class ProjectFunctions:
         return bool(self.broken) and named_in(text, dict.fromkeys(self.broken, _NOTHING))
 
 
+_OWN_NAME = re.compile(r"\binfold__(?:python|varying)__\w+")
+"""A name that infold gives; nobody else does."""
 _BEFORE, _BEHIND = "SELECT (", "\n) AS value"
 _NOTHING = ProjectFunction("", "", (), "", (), ())
 

@@ -367,7 +367,8 @@ def _read_draft(
     if len(reading.errors) > before:
         return None
     model = replace(with_called(model, *called), sql=parsed.text.sql, sql_line=parsed.text.line)
-    return Draft(model, parsed, declared.places, filters=filters)
+    known = tuple(one.name for one in reading.functions.functions.values())
+    return Draft(model, parsed, declared.places, filters=filters, functions=known)
 
 
 def _claim_name(reading: _Reading, name: str, at: Spot) -> bool:

@@ -2,11 +2,164 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import ast
+import json
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
 
-from infold.analysis.sql.expand import ProjectFunction
+from infold.analysis.sql.expand import ProjectFunction, Use
+from infold.analysis.sql.functions import python_name
+from infold.core.functions import CalledFunction, PythonCode
+from infold.declare.python_sources import PythonSources, parse_python, place_in, read_sources
+from infold.declare.types import ALIKE, is_type
+from infold.messages import function_findings
+from infold.messages.errors import InfoldError, Spot
+
+DECORATOR = "function"
+OVER = ("row", "arrow", "pandas")
 
 
 def read_python_function(root: Path, file: str) -> ProjectFunction:
     """The function of a file ``functions/NAME.py``. Raises InfoldError."""
-    raise NotImplementedError
+    sources = read_sources(root, file)
+    name = PurePosixPath(file).stem
+    declared = _Declared.of(name, file, sources.files[0][1])
+    parts = [sources.digest, declared.parameters, declared.returns]
+    if declared.over != OVER[0]:
+        parts.append(declared.over)  # another way to call it may give other values
+    digest = sha256(json.dumps(parts).encode()).hexdigest()[:16]
+    code = _code(declared, sources, digest)
+    body: list[str | Use] = [f"{code.registered}("]
+    for at, _ in enumerate(code.parameters):
+        body += [", ", Use(at)] if at else [Use(at)]
+    return ProjectFunction(
+        name,
+        file,
+        tuple(zip(declared.arguments, declared.parameters, strict=True)),
+        declared.returns,
+        (*body, ")"),
+        (CalledFunction(name, file, digest, code),),
+        not declared.deterministic,
+    )
+
+
+def _code(declared: _Declared, sources: PythonSources, digest: str) -> PythonCode:
+    return PythonCode(
+        python_name(declared.name, digest, varies=not declared.deterministic),
+        declared.function,
+        tuple(declared.parameters),
+        declared.returns,
+        sources.files,
+        declared.over,
+        declared.deterministic,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """What the decorator says, and the names of the function and its arguments."""
+
+    name: str
+    function: str
+    arguments: tuple[str, ...]
+    parameters: list[str]
+    returns: str
+    deterministic: bool
+    over: str
+
+    @staticmethod
+    def of(name: str, file: str, text: str) -> _Declared:
+        """The declaration in a file's text."""
+        tree = parse_python(file, text)
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef) and node.name.lower() == name.lower():
+                call = next(filter(None, map(_decoration, node.decorator_list)), None)
+                if call is not None:
+                    return _Reader(file, text).declared(name, node, call)
+        raise function_findings.no_function(Spot(file), name=name)
+
+
+def _decoration(node: ast.expr) -> ast.expr | None:
+    """The decorator, if it is infold's: called, or by its name alone."""
+    called = node.func if isinstance(node, ast.Call) else node
+    named = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+    return node if named == DECORATOR else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    file: str
+    text: str
+
+    def declared(self, name: str, node: ast.FunctionDef, call: ast.expr) -> _Declared:
+        """What the decorator of a function says."""
+        given = self._given(call)
+        parameters = self._parameters(given, call)
+        returns = self._text(given, "returns", "a type of Spark", call)
+        arguments = [one.arg for one in (*node.args.posonlyargs, *node.args.args)]
+        others = (node.args.vararg, node.args.kwarg, *node.args.kwonlyargs, *node.args.defaults)
+        if any(others) or len(arguments) != len(parameters) or not parameters:
+            raise function_findings.bad_python_parameters(
+                self._at(node),
+                name=name,
+                declared=f"{len(parameters)} types" if len(parameters) != 1 else "1 type",
+                found=", ".join(arguments) if arguments and not any(others) else "other arguments",
+            )
+        over = "row" if "over" not in given else self._text(given, "over", " or ".join(OVER), call)
+        if over not in OVER:
+            raise self._wrong("over", " or ".join(OVER), given["over"])
+        if over == "pandas" and find_spec("pandas") is None:
+            raise function_findings.no_pandas(self._at(call), name=name)
+        deterministic = given.get("deterministic")
+        value = getattr(deterministic, "value", None)
+        if deterministic is not None and not isinstance(value, bool):
+            raise self._wrong("deterministic", "True or False", deterministic)
+        return _Declared(
+            name, node.name, tuple(arguments), parameters, returns, value is True, over
+        )
+
+    def _given(self, call: ast.expr) -> dict[str, ast.expr]:
+        """The arguments of the decorator by their names."""
+        if not isinstance(call, ast.Call):
+            raise self._wrong("parameters", "a list of types of Spark", call)
+        if call.args:
+            raise self._wrong("each argument", "a name", call.args[0])
+        given = {one.arg: one.value for one in call.keywords if one.arg is not None}
+        unknown = next((one for one in call.keywords if one.arg not in KEYS), None)
+        if unknown is not None:
+            known = ", ".join(KEYS)
+            raise self._wrong("the decorator", f"{known}, and not {unknown.arg}", unknown.value)
+        return given
+
+    def _parameters(self, given: dict[str, ast.expr], call: ast.expr) -> list[str]:
+        found = given.get("parameters")
+        if not isinstance(found, (ast.List, ast.Tuple)):
+            raise self._wrong("parameters", "a list of types of Spark", found or call)
+        return [self._type("parameters", one) for one in found.elts]
+
+    def _text(self, given: dict[str, ast.expr], key: str, wanted: str, call: ast.expr) -> str:
+        found = given.get(key)
+        if not isinstance(found, ast.Constant) or not isinstance(found.value, str):
+            raise self._wrong(key, wanted, found or call)
+        return self._type(key, found) if key == "returns" else found.value
+
+    def _type(self, key: str, node: ast.expr) -> str:
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            raise self._wrong(key, "types of Spark as texts", node)
+        text = " ".join(node.value.split())
+        if not is_type(text) or "char" in text.lower():
+            nearest = ALIKE.get(text.lower(), "string" if "char" in text.lower() else "")
+            at = self._at(node)
+            raise function_findings.bad_parameter_type(at, type_=text, nearest=nearest)
+        return text.upper() if "<" not in text else text
+
+    def _wrong(self, what: str, wanted: str, node: ast.expr) -> InfoldError:
+        return function_findings.bad_decorator(self._at(node), what=what, wanted=wanted)
+
+    def _at(self, node: ast.expr | ast.stmt) -> Spot:
+        return place_in(self.file, self.text, node)
+
+
+KEYS = ("parameters", "returns", "deterministic", "over")

@@ -77,6 +77,35 @@ recursive_function = Finding(
     "A function is expanded where it is called, so it cannot call itself.",
 )
 
+# --- a Python file in functions/
+
+no_function = Finding(
+    "bad-function",
+    "this file has no function {name} with @function",
+    todo="Write `from infold import function`, and @function(parameters=[…], returns=…, "
+    "deterministic=True) above `def {name}`. A file of other things begins with _.",
+)
+
+# Of the decorator.
+bad_decorator = Finding(
+    "bad-function",
+    "{what} of @function takes {wanted}",
+    todo="It is read without executing the file, so it is written out: @function("
+    'parameters=["STRING"], returns="STRING", deterministic=True)',
+)
+
+bad_python_parameters = Finding(
+    "bad-function",
+    "{name} is declared with {declared}, and takes {found}",
+    todo="Give one type for each argument, in order: no default values, no * and no **.",
+)
+
+no_pandas = Finding(
+    "missing-module",
+    "{name} is called with pandas, which is not installed",
+    todo='Install pandas where infold runs, or use over="arrow".',
+)
+
 # --- a call
 
 wrong_arguments = Finding(
@@ -110,6 +139,13 @@ too_long = Finding(
     "the query has more than {limit} characters when {name} is expanded",
     todo="Its body repeats its arguments: make columns of them in a subquery, and call it over "
     "those.",
+)
+
+in_lambda = Finding(
+    "bad-call",
+    "{name} is Python, and cannot be called in a lambda function",
+    {"function": "{signature}"},
+    "Give it the array, and let it return one.",
 )
 
 lost_call = Finding(

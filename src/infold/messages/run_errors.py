@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from infold.messages.errors import ExitCode, InfoldError
-from infold.messages.message import Message
+from infold.messages.message import Finding, Message
 
 # --- the ledger
 
@@ -233,6 +233,15 @@ step_failed = Message(
     "{model} could not be built",
     {"why": "{what}", "condition": "{condition}"},
     "Nothing of this step was written. Once the cause is gone, run again.",
+    exit_code=ExitCode.FAILED,
+)
+
+# ``what`` it raised or returned; the place is the last line of the project that was executed.
+function_failed = Finding(
+    "function-failed",
+    "the function {function} {what}",
+    {"arguments": "{arguments}"},
+    "Nothing of this step was written. Correct the function or the rows, and run again.",
     exit_code=ExitCode.FAILED,
 )
 

@@ -21,6 +21,7 @@ from infold.spark.content import (
     time_predicate,
     user_columns,
 )
+from infold.spark.python_functions.register import register_functions
 from infold.spark.python_models import python_rows
 from infold.spark.tables.port import Stamp, Tables
 
@@ -49,6 +50,9 @@ class Work:
 
     Spark keeps what they are made from until they are dropped.
     """
+
+    def __post_init__(self) -> None:
+        register_functions(self.spark, self.project)
 
     def __enter__(self) -> Self:
         return self

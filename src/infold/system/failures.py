@@ -11,14 +11,15 @@ Spark's classes are recognized by their names, so that nothing here imports Spar
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-from infold.messages import command_errors, faults
-from infold.messages.errors import InfoldError
+from infold.messages import command_errors, faults, run_errors
+from infold.messages.errors import InfoldError, Spot
 
 NAMELESS = frozenset(
     {
@@ -53,7 +54,7 @@ def known_failure(error: BaseException) -> InfoldError | None:
     if known & _GONE or (known and _is_silence(str(error))):
         return faults.engine_died(why=_line(error))
     if known:
-        return _of_jvm(str(error))
+        return _of_function(str(error)) or _of_jvm(str(error))
     inner = error.__cause__ or getattr(error, "orig", None)
     return known_failure(inner) if isinstance(inner, OSError | sqlite3.Error) else None
 
@@ -108,6 +109,27 @@ def _of_jvm(text: str) -> InfoldError | None:
             line = text[text.rfind("\n", 0, found.start()) + 1 :].split("\n", 1)[0].strip()
             return made(line.removeprefix("Caused by: ").lstrip(": "))
     return None
+
+
+FUNCTION_FAILED = "infold-function-failed: "
+"""What the message of an exception of a Python function of the project begins with."""
+
+
+def _of_function(text: str) -> InfoldError | None:
+    """What a Python function of the project raised in one of Spark's workers."""
+    start = text.find(FUNCTION_FAILED)
+    if start < 0:
+        return None
+    try:
+        facts, _ = json.JSONDecoder().raw_decode(text, start + len(FUNCTION_FAILED))
+    except json.JSONDecodeError:  # cut off
+        return None
+    line = str(facts["text"])
+    column = len(line) - len(line.lstrip()) + 1
+    at = Spot(facts["file"], facts["line"], column, line, max(1, len(line.strip())))
+    return run_errors.function_failed(
+        at, function=facts["function"], what=facts["what"], arguments=facts["arguments"]
+    )
 
 
 def _file_of(line: str) -> str:

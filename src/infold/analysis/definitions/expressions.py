@@ -35,7 +35,7 @@ from infold.analysis.names.relation import (
     own_nodes,
 )
 from infold.analysis.rules.random import ENVIRONMENT
-from infold.analysis.sql.functions import CHANCE
+from infold.analysis.sql.functions import CHANCE, varies
 from infold.analysis.sql.node_map import NodeMap
 from infold.analysis.sql.token_calls import closing_bracket
 
@@ -258,7 +258,7 @@ class Expressions:
     def _word(self, at: int) -> str:
         token = self.block.text.tokens[at]
         kind = token.token_type
-        if self.calls(at) in _CALLS_BY_CHANCE:
+        if self.calls(at) in _CALLS_BY_CHANCE or varies(self.calls(at)):
             raise Doubt
         if kind in _STRINGS:
             return self.block.text.sql[token.start : token.end + 1]

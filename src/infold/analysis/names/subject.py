@@ -25,6 +25,8 @@ class Draft:
     landed: bool = False
     filters: tuple[str, ...] = ()
     """Filters by the interval of a run that were taken out of the text."""
+    functions: tuple[str, ...] = ()
+    """The functions of the project that it could call."""
 
     def place(self, key: str) -> Spot:
         """The place of a key's value; the model's own place when it was not written."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from sqlglot.tokenizer_core import Token, TokenType
 
 from infold.analysis.names.subject import Subject
-from infold.analysis.sql.functions import CHANCE
+from infold.analysis.sql.functions import CHANCE, is_python, varies, written_name
 from infold.analysis.sql.token_calls import Call, calls
 from infold.messages import refusals
 from infold.messages.errors import InfoldError
@@ -82,6 +82,9 @@ def check(subject: Subject) -> Iterator[InfoldError]:
         for names, why in zip((CHANCE, ENVIRONMENT, _APPROXIMATE), _WHY, strict=True):
             if call.name in names:
                 yield refusals.not_deterministic(text.spot_of_token(token), call=call.name, why=why)
+        if is_python(call.name) and varies(call.name):
+            name = written_name(call.name)
+            yield refusals.not_deterministic(text.spot_of_token(token), call=name, why=_UNDECLARED)
         if call.name == "aes_encrypt" and not _seeded(text.tokens, call):
             yield refusals.random_vector(text.spot_of_token(token))
 
@@ -94,6 +97,7 @@ def _seeded(tokens: Sequence[Token], call: Call) -> bool:
     return mode == ["ECB"]
 
 
+_UNDECLARED = "it is not declared with deterministic=True"
 _WHY = (
     "another value at every run",
     "the value depends on who runs it, and where",

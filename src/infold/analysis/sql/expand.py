@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from infold.analysis.sql.functions import CHANCE
+from infold.analysis.sql.functions import varies
 from infold.analysis.sql.origins import Origins, Piece
 from infold.analysis.sql.parse import Parsed
 from infold.analysis.sql.text import CALL, SPAN, Text
@@ -55,6 +55,11 @@ class ProjectFunction:
     body: tuple[str | Use, ...]
     called: tuple[CalledFunction, ...]
     varies: bool = False
+
+    @property
+    def calls_python(self) -> bool:
+        """Whether it is a Python function, or calls one."""
+        return any(one.python is not None for one in self.called)
 
     @property
     def signature(self) -> str:
@@ -135,6 +140,8 @@ class _Expansion:
         if not isinstance(node, exp.Anonymous) or isinstance(node.parent, (exp.Table, exp.Lateral)):
             yield function_findings.lost_call(at, name=name, signature=signature)
             return
+        if function.calls_python and node.find_ancestor(exp.Lambda):
+            yield function_findings.in_lambda(at, name=name, signature=signature)
         wanted, found = len(function.parameters), len(call.arguments)
         if wanted != found:
             yield function_findings.wrong_arguments(
@@ -225,7 +232,7 @@ class _Expansion:
 
     def _varies(self, argument: Sequence[Piece], written: tuple[int, int]) -> bool:
         text = "".join(piece.text for piece in argument)
-        by_chance = any(word.lower() in CHANCE for word in _CALLED.findall(text))
+        by_chance = any(map(varies, _CALLED.findall(text)))
         inner = (self.calls[i][0] for i in range(*written) if i in self.calls)
         return by_chance or any(function.varies for function in inner)
 

@@ -107,3 +107,28 @@ TABLE_FUNCTIONS = frozenset(
 
 CHANCE = frozenset({"rand", "random", "randn", "randstr", "shuffle", "uniform", "uuid"})
 """Functions that draw a value by chance."""
+
+_PYTHON, _VARYING = "infold__python__", "infold__varying__"
+"""How the names of Python functions begin in queries; of those that vary, and of others."""
+
+
+def python_name(name: str, digest: str, *, varies: bool) -> str:
+    """What a Python function of the project is called in queries: its digest is in the name."""
+    return f"{_VARYING if varies else _PYTHON}{name.lower()}__{digest}"
+
+
+def is_python(name: str) -> bool:
+    """Whether a query's function is a Python function of the project."""
+    return name.lower().startswith((_PYTHON, _VARYING))
+
+
+def varies(name: str) -> bool:
+    """Whether a function may give another value each time, by its name in a query."""
+    return name.lower() in CHANCE or name.lower().startswith(_VARYING)
+
+
+def written_name(name: str) -> str:
+    """What the project calls a function of a query."""
+    if not is_python(name):
+        return name
+    return name.lower().removeprefix(_PYTHON).removeprefix(_VARYING).rpartition("__")[0]

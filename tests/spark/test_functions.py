@@ -1,0 +1,138 @@
+"""Functions of a project in runs: SQL and Python ones, in models of every kind and in audits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.spark.audits.audited_project import MODELS, PROJECT, AuditedProject
+
+from infold import api
+from infold.core.project import Project
+
+pytestmark = pytest.mark.spark
+
+NET = "CREATE FUNCTION net(amount DECIMAL(18,2)) RETURNS DECIMAL(18,2) RETURN amount / 2"
+OWNER = """from infold import function
+from lib.names import shouted
+
+
+@function(parameters=["STRING", "TIMESTAMP"], returns="STRING", deterministic=True)
+def owner(who, at):
+    if who == "eve":
+        raise ValueError("not eve")
+    assert who is None or at.tzinfo is not None
+    return shouted(who) if who else None
+"""
+SCORE = """import pyarrow.compute as pc
+
+from infold import function
+
+
+@function(parameters=["DECIMAL(18,2)"], returns="DOUBLE", deterministic=True, over="arrow")
+def score(amounts):
+    return pc.multiply(pc.cast(amounts, "double"), 3.0)
+"""
+CHANGED = {
+    "clicks": MODELS["clicks"].replace("who, ts, amount", "owner(who, ts) AS who, ts, amount"),
+    "visits": MODELS["visits"]
+    .replace("user: who", "user: 'owner(who, ts)'")
+    .replace("sum(amount)", "sum(net(amount))"),
+    "daily": MODELS["daily"].replace("sum(amount)", "sum(net(amount))"),
+    "large": MODELS["large"].replace("*", "*, owner(who, ts) AS owner"),
+    "totals": MODELS["totals"]
+    .replace("FROM clicks", "FROM large")
+    .replace("count(*) AS n", "sum(score(amount)) AS n, max(owner) AS owner"),
+}
+PROD = """
+dev_target: dev
+targets:
+  dev: {}
+  prod: {warehouse: tables, ledger: "sqlite:///prod.db"}
+"""
+
+
+class Shop(AuditedProject):
+    """A project whose models call functions."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        (root / "models/people.sql").unlink()
+        (root / "infold.yml").write_text(PROJECT + PROD)
+        self.write("functions/net.sql", NET)
+        self.write("functions/owner.py", OWNER)
+        self.write("functions/score.py", SCORE)
+        self.write("lib/names.py", "def shouted(text):\n    return text.upper()\n")
+        for name in CHANGED:
+            self.audit(name)
+        self.audit("daily", "expression: net(amount) < 100000")
+        self.audit("clicks", "expression: owner(who, ts) IS NOT NULL", "not_null: [amount]")
+
+    def audit(self, model: str, *audits: str) -> None:
+        """Declare the audits of a model."""
+        lines = "".join(f"  - {one}\n" for one in audits)
+        head = f"---\naudits:\n{lines}" if lines else "---\n"
+        self.write(f"models/{model}.sql", CHANGED[model].replace("---\n", head, 1))
+
+    def write(self, file: str, text: str) -> None:
+        """A file of the project."""
+        path = self.root / file
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+
+    def project(self, *, declared: bool = False) -> Project:
+        """The project where definitions are applied by hand."""
+        return api.open_project(self.root, "prod", declared=declared)
+
+    def apply(self) -> None:
+        """`infold apply`."""
+        api.run(api.to_apply(self.project(declared=True), ()), command="apply")
+
+    def values(self, model: str, column: str) -> list[object]:
+        """The values of a column, sorted."""
+        return sorted(api.show(self.project(), model).column(column).to_pylist())
+
+
+def test_functions_in_every_kind_of_model(tmp_path: Path) -> None:
+    """
+    Functions that changed are not applied, so late rows are folded by the earlier ones, also where
+    the files are broken by now; every table equals its rebuild. The plan names the functions, and
+    applying them rebuilds the models that call them. One that raises fails its model with the
+    author's line, and nothing is written.
+    """
+    shop = Shop(tmp_path / "shop")
+    shop.land("1", "1,ann,2024-03-01T10:00:00,1.00", "2,bob,2024-03-01T11:00:00,200.00")
+    shop.apply()
+    shop.write("functions/net.sql", NET.replace("/ 2", "/ 4"))
+    shop.write("lib/names.py", "raise RuntimeError('this version is broken')\n")
+    shop.land("2", "3,ann,2024-03-01T10:10:00,5.00", "4,cid,2024-03-02T10:10:00,300.00")
+    shop.run()
+    shop.verify()
+    assert shop.values("clicks", "who") == ["ANN", "ANN", "BOB", "CID"]
+    assert shop.values("visits", "user_identifier") == ["ANN", "BOB", "CID"]
+    assert [float(str(one)) for one in shop.values("daily", "amount")] == [103.0, 150.0]
+    assert [*shop.values("totals", "n"), *shop.values("totals", "owner")] == [1500.0, "CID"]
+
+    shop.write("lib/names.py", "def shouted(text):\n    return text.upper() + '!'\n")
+    plan = api.plan(shop.project(declared=True))
+    named = {
+        change.model: names
+        for change in plan.redefinitions
+        if (names := [one.name for one in change.differences if one.part == "function"])
+    }
+    assert named == {
+        "clicks": ["owner"],
+        "visits": ["net", "owner"],
+        "large": ["owner"],
+        "daily": ["net"],
+    }
+    shop.apply()
+    assert shop.values("clicks", "who") == ["ANN!", "ANN!", "BOB!", "CID!"]
+    assert [float(str(one)) for one in shop.values("daily", "amount")] == [51.5, 75.0]
+
+    shop.land("3", "5,eve,2024-03-03T10:00:00,1.00")
+    [failed] = shop.fail().result.failures
+    assert (failed.model, failed.error.slug) == ("clicks", "function-failed")
+    assert str(failed.error.at) == "functions/owner.py:8"
+    assert "'eve'" in dict(failed.error.facts)["arguments"]
+    assert shop.rows("clicks") == 4
