@@ -66,6 +66,18 @@ SELECT day, n FROM (SELECT cast(ts AS date) AS day, country, count(*) AS n FROM 
 -- admitted: two_scalars_of_the_same_stretch
 SELECT day, (SELECT sum(o.price) FROM orders AS o WHERE cast(o.ordered_at AS date) = d.day) / nullif((SELECT count(DISTINCT c.user_id) FROM clicks AS c WHERE cast(c.ts AS date) = d.day), 0) AS per_user FROM daily AS d
 
+-- admitted: chain_of_subqueries
+SELECT cast(ts AS date) AS day, event_id FROM clicks AS c WHERE EXISTS (SELECT 1 FROM orders AS o WHERE o.user_id = c.user_id AND o.ordered_at BETWEEN c.ts AND c.ts + INTERVAL 1 DAY AND NOT EXISTS (SELECT 1 FROM sessions AS s WHERE s.user_id = o.user_id AND s.session_start BETWEEN o.ordered_at - INTERVAL 2 HOURS AND o.ordered_at))
+
+-- admitted: both_in_one_subquery
+SELECT cast(ts AS date) AS day, event_id FROM clicks AS c WHERE EXISTS (SELECT 1 FROM orders AS o JOIN sessions AS s ON s.user_id = o.user_id WHERE o.user_id = c.user_id AND o.ordered_at BETWEEN c.ts AND c.ts + INTERVAL 1 DAY AND s.session_start BETWEEN c.ts - INTERVAL 1 HOUR AND c.ts)
+
+-- refused: unknown-column: time_two_levels_around
+SELECT cast(ts AS date) AS day, event_id FROM clicks AS c WHERE EXISTS (SELECT 1 FROM orders AS o WHERE o.user_id = c.user_id AND cast(o.ordered_at AS date) = cast(c.ts AS date) AND EXISTS (SELECT 1 FROM sessions AS s WHERE s.user_id = o.user_id AND s.session_start BETWEEN c.ts - INTERVAL 1 HOUR AND c.ts))
+
+-- refused: subquery-over-cells: any_order_of_a_user_that_is_looked_up
+SELECT cast(ts AS date) AS day, event_id FROM clicks AS c WHERE EXISTS (SELECT 1 FROM users AS u WHERE u.user_id = c.user_id AND EXISTS (SELECT 1 FROM orders AS o WHERE o.user_id = u.user_id))
+
 -- refused: subquery-over-cells: one_bound_alone
 SELECT day, (SELECT count(*) FROM orders AS o WHERE cast(o.ordered_at AS date) <= d.day) AS orders FROM daily AS d
 

@@ -185,6 +185,15 @@ long_column = Finding(
     todo="Write {shorter}, or give the table an alias.",
 )
 
+column_too_far = Finding(
+    "unknown-column",
+    "{name} is a column two queries around this one, and Spark lets a subquery name columns of the "
+    "query directly around it",
+    todo="Join the two inner ones in one subquery, in whose WHERE both name it (EXISTS (SELECT 1 "
+    "FROM b JOIN c ON … WHERE …)); or say how far each is from the one around it (c.ts BETWEEN "
+    "b.ts AND …, b.ts BETWEEN a.ts AND …).",
+)
+
 unknown_table = Finding(
     "unknown-table", "there is no model or source {name!r}", {"there are": Near("{name}")}
 )

@@ -101,6 +101,19 @@ SELECT to_date(event_ts) AS day FROM clicks AS a LEFT JOIN daily AS b ON b.day =
 -- refused: limit-over-cells `LIMIT`: a limit before any is chosen
 SELECT to_date(event_ts) AS day FROM clicks AS a WHERE EXISTS (SELECT 1 FROM (SELECT day FROM daily ORDER BY day LIMIT 3) AS d WHERE d.day = to_date(a.event_ts))
 
+-- refused: unknown-column `a.event_ts`: a time two queries around, which Spark does not see
+-- refused: unknown-column `a.event_ts`
+SELECT to_date(event_ts) AS day, event_id FROM clicks AS a WHERE EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_start BETWEEN a.event_ts - INTERVAL 1 DAY AND a.event_ts AND NOT EXISTS (SELECT 1 FROM daily AS d WHERE d.user_id = s.user_id AND d.day BETWEEN to_date(a.event_ts) AND to_date(a.event_ts) + INTERVAL 1 DAY))
+
+-- accepted: both in one subquery, each near to the row around
+SELECT to_date(event_ts) AS day, event_id FROM clicks AS a WHERE EXISTS (SELECT 1 FROM sessions AS s JOIN daily AS d ON d.user_id = s.user_id WHERE s.session_start BETWEEN a.event_ts - INTERVAL 1 DAY AND a.event_ts AND d.day BETWEEN to_date(a.event_ts) AND to_date(a.event_ts) + INTERVAL 1 DAY)
+
+-- accepted: from the inner one to the one between, and from that to the row
+SELECT to_date(event_ts) AS day, event_id FROM clicks AS a WHERE EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_start BETWEEN a.event_ts - INTERVAL 1 DAY AND a.event_ts AND NOT EXISTS (SELECT 1 FROM daily AS d WHERE d.user_id = s.user_id AND d.day BETWEEN to_date(s.session_start) AND to_date(s.session_start) + INTERVAL 1 DAY))
+
+-- accepted: three levels
+SELECT to_date(event_ts) AS day, event_id FROM clicks AS a WHERE EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_start BETWEEN a.event_ts - INTERVAL 1 DAY AND a.event_ts AND EXISTS (SELECT 1 FROM daily AS d WHERE d.day = to_date(s.session_start) AND NOT EXISTS (SELECT 1 FROM clicks AS b WHERE to_date(b.event_ts) = d.day + INTERVAL 1 DAY)))
+
 -- page: The subquery looks at the sessions of all time.
 -- refused: subquery-over-cells `user_id NOT IN (SELECT user_id FROM sessions)`: users without any session
 SELECT to_date(event_ts) AS day, event_id

@@ -73,9 +73,7 @@ class Cells:
     subject: Subject
     granularity: Granularity
     lenient: bool = False
-    """
-    Whether everything but the present question counts as right: to tell causes from consequences.
-    """
+    """Whether all but the present question counts as right: to tell causes from consequences."""
     tables: dict[FromEntry, Text] = field(default_factory=dict)
     """The entries of FROM that are inputs with a time column, and the text they are in."""
     bounded_subqueries: set[Relation] = field(default_factory=set)
@@ -355,8 +353,7 @@ class Cells:
         """
         Whether a column with these shapes can say in which cell a row belongs.
 
-        Where all of its values are starts of longer cells, the cells are wanted shorter by mistake.
-        Beside finer ones, as those of a UNION ALL, starts of days are in the first hour of each.
+        Where all of its values are starts of longer cells, shorter cells are a mistake.
         """
         return any(shape.can_partition(self.granularity) for shape in shapes.values())
 

@@ -285,18 +285,21 @@ class _Resolver:
         """
         parts = [part.name.lower() for part in node.parts]
         around: Block | None = block
-        opaque = False
+        opaque, levels = False, 0
         while around is not None:
             found = find_column(around.entries, parts)
             if isinstance(found, Origin):
                 self._not_by_its_table(node, parts, found)
+                if levels > 1 and not opaque:
+                    at = self.text.spot_of(node)
+                    self.errors.append(findings.column_too_far(at, name=as_written(node)))
                 block.origins[node] = found
                 return
             opaque = opaque or found is UNKNOWN
             if around is block and parts[0] in aliases:
                 block.aliases[node] = aliases[parts[0]]
                 return
-            around = around.outer
+            around, levels = around.outer, levels + 1
         if opaque or parts[0] in self.extra:
             block.origins[node] = None
             return
