@@ -178,11 +178,10 @@ class Components:
 
     def _divided_sessions(self) -> DataFrame:
         """Stored sessions that the changed definition may divide."""
-        assert self.step.stored_by is not None, "only then all are read again"
-        table = self._stored()
-        key = key_of(table, self.node.model.granularity)
+        before, table = self.step.stored_by, self._with_keys(self._stored())
+        assert before is not None, "only then all are read again"
         owner = self.feed.now.select(owner_of_event(self.query)).schema[0].dataType
-        return refold.divided_sessions(table, key, self.step.stored_by, self.query, owner)
+        return refold.divided_sessions(table, before, self.query, owner)
 
     @returns(CHANGE_SPANS)
     def _changed_spans(self) -> DataFrame:
