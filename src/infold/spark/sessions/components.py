@@ -161,10 +161,9 @@ class Components:
     @cached_property
     def all_again(self) -> bool:
         """Whether the components are stored sessions whose events all have to be read again."""
-        before = self.step.stored_by
-        if before is None or self.part is not None or self.new_manual or self.feed.rows:
-            return False
-        return refold.each_by_itself(before, self.query)
+        before, inputs = self.step.stored_by, self.step.inputs.values()
+        alone = self.part is None and not self.new_manual and all(a == b for a, b in inputs)
+        return before is not None and alone and refold.each_by_itself(before, self.query)
 
     @property
     def small(self) -> bool:
