@@ -161,10 +161,9 @@ class Components:
     @cached_property
     def all_again(self) -> bool:
         """Whether the components are stored sessions whose events all have to be read again."""
-        before = self.step.stored_by
-        if before is None or self.part is not None or self.new_manual or self.feed.rows:
-            return False
-        return refold.each_by_itself(before, self.query)
+        before, inputs = self.step.stored_by, self.step.inputs.values()
+        alone = self.part is None and not self.new_manual and all(a == b for a, b in inputs)
+        return before is not None and alone and refold.each_by_itself(before, self.query)
 
     @property
     def small(self) -> bool:
@@ -178,11 +177,10 @@ class Components:
 
     def _divided_sessions(self) -> DataFrame:
         """Stored sessions that the changed definition may divide."""
-        assert self.step.stored_by is not None, "only then all are read again"
-        table = self._stored()
-        key = key_of(table, self.node.model.granularity)
+        before, table = self.step.stored_by, self._with_keys(self._stored())
+        assert before is not None, "only then all are read again"
         owner = self.feed.now.select(owner_of_event(self.query)).schema[0].dataType
-        return refold.divided_sessions(table, key, self.step.stored_by, self.query, owner)
+        return refold.divided_sessions(table, before, self.query, owner)
 
     @returns(CHANGE_SPANS)
     def _changed_spans(self) -> DataFrame:

@@ -137,21 +137,17 @@ def each_by_itself(before: SessionsQuery, now: SessionsQuery) -> bool:
 
 @returns(DIVIDED_SESSIONS)
 def divided_sessions(
-    table: DataFrame,
-    key: Column,
-    before: SessionsQuery,
-    now: SessionsQuery,
-    owner_type: T.DataType,
+    table: DataFrame, before: SessionsQuery, now: SessionsQuery, owner_type: T.DataType
 ) -> DataFrame:
     """
-    The stored sessions that may be other ones by the definition ``now``, each with its ``key``.
+    The stored sessions that may be other ones by the definition ``now``.
 
-    For definitions by which each changes :func:`each_by_itself`.
+    ``table`` has their keys as ``OLD``; each of them changes :func:`each_by_itself`.
     """
     found = table.select(
         *_span_columns(before, owner_type),
         F.lit(0).cast("bigint").alias(EVENTS),
-        F.array(key).alias(OLD),
+        F.array(OLD).alias(OLD),
         F.lit(True).alias(AGAIN),
     )
     return found.where(_any(_divisions(before, now))).drop(SILENCE)
