@@ -7,17 +7,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.arrivals.branches import BRANCHES
+from tests.arrivals.branches import BRANCHES, _daily
 from tests.arrivals.dry import Stored
 from tests.arrivals.environments import NAMES, Act, BranchPlay, acts
 from tests.arrivals.play import DifferenceError
 from tests.arrivals.programs import Op
 
 from infold.api import promoting
+from infold.core.environment import APART
 from infold.messages.errors import InfoldError
 
 EXAMPLES = settings().max_examples
@@ -107,3 +109,40 @@ def test_a_new_model_does_not_take_the_table_of_somebody_else() -> None:
             play.act([Act(Op("apply", 2))])
         assert play.memory.tables["tops"] is theirs
         assert theirs.snapshots == {7: []}
+
+
+@pytest.mark.parametrize("command", ["promote", "rollback", "drop"])
+def test_no_names_are_exchanged_while_a_table_is_built_apart(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    A promote and a rollback are refused meanwhile, and an environment is dropped; every table stays
+    exact, and what is built apart is completed.
+    """
+    slow = _daily({"n": "n"}, where="c.url <> '/'", keys="backfill_limit: 1 days")
+    versions = (*BRANCHES.tables["daily"], slow)
+    monkeypatch.setitem(cast("dict[str, Any]", BRANCHES.tables), "daily", versions)
+    with playing(manual=False) as play:
+        play.act([*(Act(Op("arrive", ROWS + at)) for at in range(3)), Act(Op("run", 0))])
+        if command == "rollback":
+            play.change_of("a", {"daily": 1})
+            play.act([Act(Op("env_run", IN_A)), Act(Op("promote", IN_A))])
+        play.change_of("a", {"daily": 5})
+        play.act([Act(Op("env_run", IN_A))])
+        play.change_of("", {"daily": len(versions) - 1})
+        play._run(play.project)
+        book = play.ledger
+        assert book.environments()[APART].own
+        book.close()
+        play.check_all()
+
+        play._operate(Act(Op(command, IN_A)))
+        refused = {"promote": "production-moved", "rollback": "rollback-outdated"}.get(command)
+        assert play.done.get(refused or command), play.log
+        play.check_all()
+
+        for _ in range(40):
+            play._run(play.project)
+            play.check_all()
+        play.applied = play._as_files_say()
+        play._complete_production()
