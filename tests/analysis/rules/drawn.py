@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hypothesis import strategies as st
-from tests.analysis.rules.drawn_sides import either
+from tests.analysis.rules.drawn_sides import either, guarded
 from tests.analysis.rules.forms import (
     FRAMES,
     LINKS,
@@ -56,7 +56,7 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
     if depth == 0:
         return f"{table} AS x"
     inner = draw(relations(depth - 1))
-    shape = draw(st.sampled_from([*range(31), 12, 12, 19, 21, 30]))
+    shape = draw(st.sampled_from([*range(32), 12, 12, 19, 21, 30]))
     time = draw(st.sampled_from(TIMES))
     if shape <= 3:
         return f"{table} AS x"
@@ -173,6 +173,8 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
         return f"({draw(lateral(inner, depth))}) AS x"
     if shape == 30:
         return f"({draw(either(inner, draw(relations(depth - 1))))}) AS x"
+    if shape == 31:
+        return f"({draw(guarded(f'{table} AS x'))}) AS x"
     limited = "SELECT id, who, ts, code FROM clicks AS x ORDER BY ts, id LIMIT 4"
     return f"({limited}) AS x"
 

@@ -166,6 +166,36 @@ SELECT to_date(event_ts) AS day, country FROM (SELECT event_ts, lag(event_ts) OV
 -- alike: no country is since a click
 SELECT to_date(event_ts) AS day, country FROM (SELECT event_ts, lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) AS since FROM clicks) LEFT JOIN raw.countries USING (since)
 
+-- accepted: another column of the row before, where that is near
+SELECT to_date(event_ts) AS day, event_id, CASE WHEN event_ts - lag(event_ts) OVER w <= INTERVAL 30 HOURS THEN lag(url) OVER w END AS came_from FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY event_ts, event_id)
+
+-- accepted: with something else where there is none, or none that is near
+SELECT to_date(event_ts) AS day, event_id, CASE WHEN lag(url) OVER w IS NULL OR event_ts - lag(event_ts) OVER w > INTERVAL 30 HOURS THEN 'none' ELSE lag(url) OVER w END AS came_from FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY event_ts, event_id)
+
+-- accepted: in a CTE, and LEAD
+WITH seen AS (SELECT event_ts, event_id, amount, lead(event_ts) OVER w AS later, lead(amount) OVER w AS more FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY event_ts, event_id)) SELECT to_date(event_ts) AS day, event_id, if(later <= event_ts + INTERVAL 30 HOURS, more - amount, 0) AS more FROM seen
+
+-- accepted: a query around it keeps what is near, and shows another column
+SELECT to_date(event_ts) AS day, event_id, page FROM (SELECT event_ts, event_id, lag(event_ts) OVER w AS before, lag(url) OVER w AS page FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY event_ts, event_id)) WHERE before >= event_ts - INTERVAL 30 HOURS
+
+-- accepted: far, or another page: true for a far row as for none
+SELECT to_date(event_ts) AS day, event_id, CASE WHEN lag(event_ts) OVER w IS NULL OR event_ts - lag(event_ts) OVER w > INTERVAL 30 MINUTES OR lag(url) OVER w <> url THEN 1 ELSE 0 END AS starts FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY event_ts, event_id)
+
+-- refused: window-over-cells `lag(url, 2) OVER w`: the row before is near, and not the one before that
+SELECT to_date(event_ts) AS day, event_id, CASE WHEN event_ts - lag(event_ts) OVER w <= INTERVAL 30 HOURS THEN lag(url, 2) OVER w END AS came_from FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY event_ts, event_id)
+
+-- refused: window-over-cells `lag(url) OVER (PARTITION BY code ORDER BY event_ts, event_id)`: a row of another partition
+SELECT to_date(event_ts) AS day, event_id, CASE WHEN event_ts - lag(event_ts) OVER w <= INTERVAL 30 HOURS THEN lag(url) OVER (PARTITION BY code ORDER BY event_ts, event_id) END AS came_from FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY event_ts, event_id)
+
+-- refused: window-over-cells `lag(event_ts) OVER w`: shown where it is far, too
+-- refused: window-over-cells `lag(url) OVER w`
+-- refused: window-over-cells `lag(url) OVER w`
+SELECT to_date(event_ts) AS day, event_id, CASE WHEN event_ts - lag(event_ts) OVER w <= INTERVAL 30 MINUTES THEN lag(url) OVER w ELSE upper(lag(url) OVER w) END AS came_from FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY event_ts, event_id)
+
+-- refused: window-over-cells `lag(c.url) OVER w`: a row before without a time is of any time
+-- alike: no click without a session is before one with a session, in these few rows
+SELECT to_date(c.event_ts) AS day, c.event_id, CASE WHEN s.session_start - lag(s.session_start) OVER w <= INTERVAL 30 HOURS THEN lag(c.url) OVER w END AS came_from FROM clicks AS c LEFT JOIN sessions AS s ON s.session_start = c.event_ts WINDOW w AS (PARTITION BY c.user_id ORDER BY s.session_start, c.event_ts, c.event_id)
+
 -- page: A running total over all time makes each day depend on every earlier day.
 -- refused: window-over-cells `sum(n) OVER (ORDER BY day)`: a running total
 -- with: {timeseries: {event_time_column: day, partition_column: day}}
@@ -190,6 +220,17 @@ FROM (SELECT day, sum(n) AS n FROM daily GROUP BY day)
 SELECT day, avg(n) OVER (
   ORDER BY day RANGE BETWEEN INTERVAL 6 DAYS PRECEDING AND CURRENT ROW) AS week
 FROM (SELECT day, sum(n) AS n FROM daily GROUP BY day)
+
+-- page: The page before can be of any age.
+-- refused: window-over-cells `lag(url) OVER w`: the page before
+SELECT to_date(event_ts) AS day, event_id, lag(url) OVER w AS came_from
+FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY event_ts, event_id)
+
+-- page: Say how far back it may be: one that is older counts as none.
+-- accepted: the page before, of thirty days at most
+SELECT to_date(event_ts) AS day, event_id,
+  CASE WHEN event_ts - lag(event_ts) OVER w <= INTERVAL 30 DAYS THEN lag(url) OVER w END AS came_from
+FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY event_ts, event_id)
 
 -- page: The click before can be of any age.
 -- refused: window-over-cells `lag(event_ts) OVER w`: seconds since the click before
