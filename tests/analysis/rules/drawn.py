@@ -12,6 +12,7 @@ from tests.analysis.rules.forms import (
     NAMED,
     NEAR,
     NESTED,
+    PARTS,
     SUBQUERIES,
     TABLES,
     TIMES,
@@ -70,14 +71,14 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
         lookup = "places AS p LEFT JOIN clicks AS c ON c.code = p.code"
         return f"(SELECT c.id, c.who, c.ts, c.code FROM {lookup}) AS x"
     if shape == 7:
-        group = draw(st.sampled_from(["who", f"who, {time}", time, f"code, {time}"]))
+        group = draw(st.sampled_from(["who", f"who, {time}", time, f"code, {time}", *PARTS]))
         items = "min(id) AS id, min(who) AS who, max(ts) AS ts, min(code) AS code"
         return f"(SELECT {items} FROM {inner} GROUP BY {group}) AS x"
     if shape == 8:
         group = f"(SELECT count(*) AS id, who, {time} AS ts FROM {inner} GROUP BY 2, 3)"
         return f"(SELECT x.id, x.who, x.ts, x.who AS code FROM {group} AS x) AS x"
     if shape == 9:
-        over = draw(st.sampled_from(["who", f"who, {time}", time]))
+        over = draw(st.sampled_from(["who", f"who, {time}", time, *PARTS]))
         number = f"row_number() OVER (PARTITION BY {over} ORDER BY x.ts, x.id)"
         items = f"cast({number} AS int) AS id, x.who, x.ts, x.code"
         return f"(SELECT {items} FROM {inner}) AS x"

@@ -106,6 +106,27 @@ SELECT to_date(event_ts) AS day, count(*) OVER (ORDER BY unix_timestamp(event_ts
 -- accepted: month to date, each day from its whole month
 SELECT day, sum(n) OVER (PARTITION BY date_trunc('MONTH', day) ORDER BY day) AS so_far FROM (SELECT to_date(event_ts) AS day, count(*) AS n FROM clicks GROUP BY 1)
 
+-- accepted: by the month as a text
+-- elsewhere: SELECT cast(event_ts AS date) AS day, event_id, sum(amount) OVER (PARTITION BY user_id, strftime(event_ts, '%Y-%m') ORDER BY event_ts, event_id ROWS UNBOUNDED PRECEDING) AS so_far FROM clicks
+SELECT to_date(event_ts) AS day, event_id, sum(amount) OVER (PARTITION BY user_id, date_format(event_ts, 'yyyy-MM') ORDER BY event_ts, event_id ROWS UNBOUNDED PRECEDING) AS so_far FROM clicks
+
+-- accepted: the same named in a query inside
+-- elsewhere: SELECT day, event_id, lag(url) OVER (PARTITION BY user_id, month ORDER BY event_ts, event_id) AS page FROM (SELECT cast(event_ts AS date) AS day, event_ts, event_id, user_id, url, strftime(event_ts, '%Y%m') AS month FROM clicks)
+SELECT day, event_id, lag(url) OVER (PARTITION BY user_id, month ORDER BY event_ts, event_id) AS page FROM (SELECT to_date(event_ts) AS day, event_ts, event_id, user_id, url, date_format(event_ts, 'yyyyMM') AS month FROM clicks)
+
+-- accepted: by year and quarter, and a number of year and month
+SELECT to_date(event_ts) AS day, event_id, ntile(2) OVER (PARTITION BY user_id, year(event_ts), quarter(event_ts) ORDER BY event_ts, event_id) AS half, count(*) OVER (PARTITION BY year(event_ts) * 100 + month(event_ts)) AS n FROM clicks
+
+-- accepted: by day as its parts, and in a struct
+SELECT to_date(event_ts) AS day, event_id, count(*) OVER (PARTITION BY extract(YEAR FROM event_ts), extract(MONTH FROM event_ts), extract(DAY FROM event_ts)) AS n, sum(amount) OVER (PARTITION BY struct(user_id, to_date(event_ts)) ORDER BY event_ts, event_id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS s FROM clicks
+
+-- refused: window-over-cells `count(*) OVER (PARTITION BY date_format(event_ts, 'MM-dd'))`: a day of any year
+-- alike: these few rows are of one year
+SELECT to_date(event_ts) AS day, count(*) OVER (PARTITION BY date_format(event_ts, 'MM-dd')) AS n FROM clicks
+
+-- refused: window-over-cells `count(*) OVER (PARTITION BY year(event_ts) + month(event_ts))`: 2024 + 2 is 2023 + 3
+SELECT to_date(event_ts) AS day, count(*) OVER (PARTITION BY year(event_ts) + month(event_ts)) AS n FROM clicks
+
 -- accepted: week to date
 SELECT to_date(event_ts) AS day, count(*) OVER (PARTITION BY user_id, date_trunc('WEEK', event_ts) ORDER BY event_ts, event_id) AS so_far FROM clicks
 
