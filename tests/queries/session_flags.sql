@@ -71,3 +71,12 @@ SELECT cast(ts AS date) AS day, event_id, if(ts - lag(ts, 1, TIMESTAMP '2024-01-
 
 -- refused: window-over-cells: islands_by_row_number
 SELECT min(day) AS day, count(*) AS length FROM (SELECT day, date_sub(day, cast(row_number() OVER (ORDER BY day) AS int)) AS island FROM daily) GROUP BY island
+
+-- admitted: page_before_within_thirty_days
+SELECT cast(ts AS date) AS day, event_id, CASE WHEN ts - lag(ts) OVER w <= INTERVAL 30 DAYS THEN lag(url) OVER w END AS came_from FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY ts, event_id)
+
+-- admitted: next_amount_within_a_day
+WITH next AS (SELECT ts, event_id, amount, lead(ts) OVER w AS at, lead(amount) OVER w AS more FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY ts, event_id)) SELECT cast(ts AS date) AS day, event_id, CASE WHEN at <= ts + INTERVAL 1 DAY THEN more ELSE amount END AS more FROM next
+
+-- admitted: visit_starts_by_silence_or_country
+SELECT cast(ts AS date) AS day, event_id, CASE WHEN lag(ts) OVER w IS NULL OR ts - lag(ts) OVER w > INTERVAL 30 MINUTES OR lag(country) OVER w <> country THEN 1 ELSE 0 END AS starts FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY ts, event_id)

@@ -30,6 +30,18 @@ SELECT day, sum(n) OVER (PARTITION BY month(day) ORDER BY day) AS so_far FROM da
 -- admitted: year_and_month_as_numbers
 SELECT day, sum(n) OVER (PARTITION BY year(day), month(day) ORDER BY day) AS so_far FROM daily
 
+-- admitted: running_total_of_a_user_within_a_day
+SELECT cast(ts AS date) AS day, event_id, sum(amount) OVER (PARTITION BY user_id, date_trunc('DAY', ts) ORDER BY ts, event_id ROWS UNBOUNDED PRECEDING) AS so_far FROM clicks
+
+-- admitted: month_to_date_by_its_name
+SELECT day, n, sum(n) OVER (PARTITION BY date_format(day, 'yyyy-MM') ORDER BY day) AS so_far FROM daily
+
+-- admitted: quarter_to_date_by_numbers
+SELECT day, n, sum(n) OVER (PARTITION BY year(day), quarter(day) ORDER BY day ROWS UNBOUNDED PRECEDING) AS so_far, lag(n) OVER (PARTITION BY year(day) * 100 + month(day) ORDER BY day) AS before FROM daily
+
+-- refused: window-over-cells: same_day_of_every_year
+SELECT day, sum(n) OVER (PARTITION BY date_format(day, 'MM-dd') ORDER BY day) AS so_far FROM daily
+
 -- admitted: month_to_date_by_self_join
 SELECT a.day, sum(b.n) AS so_far FROM daily AS a JOIN daily AS b ON date_trunc('MONTH', b.day) = date_trunc('MONTH', a.day) AND b.day <= a.day GROUP BY a.day
 

@@ -269,8 +269,8 @@ window_over_cells = Finding(
     "this window reaches over all time, so {cell} cannot be rebuilt alone",
     {"cells by": "{columns}"},
     "Partition by the cell as well (PARTITION BY …, cast(… AS date)); or bound it: aggregates "
-    "by RANGE BETWEEN INTERVAL … PRECEDING over the time, LAG and LEAD of the time by asking "
-    "whether they are near (<= INTERVAL …); " + _WHOLE,
+    "by RANGE BETWEEN INTERVAL … PRECEDING over the time, LAG and LEAD by asking whether their row "
+    "is near (CASE WHEN ts - lag(ts) OVER w <= INTERVAL … THEN lag(x) OVER w END); " + _WHOLE,
 )
 
 limit_over_cells = Finding(

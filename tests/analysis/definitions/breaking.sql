@@ -494,9 +494,9 @@ SELECT x.a FROM t x JOIN t y ON x.a = y.a WHERE EXISTS (SELECT 1 FROM u WHERE u.
 SELECT x.a FROM t x JOIN t y ON x.a = y.a WHERE EXISTS (SELECT 1 FROM u WHERE u.k = y.b)
 
 -- breaking: levels of correlation
-SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u WHERE EXISTS (SELECT 1 FROM u w WHERE w.a = t.a))
+SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.a = t.a AND EXISTS (SELECT 1 FROM u w WHERE w.a = w.k))
 -- =>
-SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u WHERE EXISTS (SELECT 1 FROM u w WHERE w.a = u.a))
+SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.a = t.a AND EXISTS (SELECT 1 FROM u w WHERE w.a = u.k))
 
 -- breaking: pairs in IN, the other way round
 SELECT a FROM t WHERE (a, b) IN (SELECT a, k FROM u)

@@ -116,7 +116,8 @@ def _number(rng: Random, seen: list[str], depth: int) -> str:
         return f"coalesce({one}, {two})"
     if shape == 10:
         return f"CASE WHEN {_condition(rng, seen, depth - 1)} THEN {one} ELSE {two} END"
-    return f"(SELECT max(q.k) FROM u AS q WHERE q.a = {one})"
+    near = _number(rng, seen, 0)  # Spark sees columns of one query around a subquery
+    return f"(SELECT max(q.k) FROM u AS q WHERE q.a = {near})"
 
 
 def _condition(rng: Random, seen: list[str], depth: int) -> str:
@@ -133,7 +134,8 @@ def _condition(rng: Random, seen: list[str], depth: int) -> str:
     if shape == 7:
         return f"{one} IN (1, 2)"
     if shape == 8:
-        return f"EXISTS (SELECT 1 FROM u AS q WHERE q.b = {two} AND q.k > {one})"
+        near = _number(rng, seen, 0)
+        return f"EXISTS (SELECT 1 FROM u AS q WHERE q.b = {two} AND q.k > {near})"
     if shape == 9:
         return f"{one} IN (SELECT q.b FROM t AS q)"
     left, right = _condition(rng, seen, depth - 1), _condition(rng, seen, depth - 1)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hypothesis import strategies as st
-from tests.analysis.rules.drawn_sides import either
+from tests.analysis.rules.drawn_sides import either, guarded
 from tests.analysis.rules.forms import (
     FRAMES,
     LINKS,
     NAMED,
     NEAR,
     NESTED,
+    PARTS,
     SUBQUERIES,
     TABLES,
     TIMES,
@@ -56,7 +57,7 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
     if depth == 0:
         return f"{table} AS x"
     inner = draw(relations(depth - 1))
-    shape = draw(st.sampled_from([*range(31), 12, 12, 19, 21, 30]))
+    shape = draw(st.sampled_from([*range(32), 12, 12, 19, 21, 30]))
     time = draw(st.sampled_from(TIMES))
     if shape <= 3:
         return f"{table} AS x"
@@ -70,14 +71,14 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
         lookup = "places AS p LEFT JOIN clicks AS c ON c.code = p.code"
         return f"(SELECT c.id, c.who, c.ts, c.code FROM {lookup}) AS x"
     if shape == 7:
-        group = draw(st.sampled_from(["who", f"who, {time}", time, f"code, {time}"]))
+        group = draw(st.sampled_from(["who", f"who, {time}", time, f"code, {time}", *PARTS]))
         items = "min(id) AS id, min(who) AS who, max(ts) AS ts, min(code) AS code"
         return f"(SELECT {items} FROM {inner} GROUP BY {group}) AS x"
     if shape == 8:
         group = f"(SELECT count(*) AS id, who, {time} AS ts FROM {inner} GROUP BY 2, 3)"
         return f"(SELECT x.id, x.who, x.ts, x.who AS code FROM {group} AS x) AS x"
     if shape == 9:
-        over = draw(st.sampled_from(["who", f"who, {time}", time]))
+        over = draw(st.sampled_from(["who", f"who, {time}", time, *PARTS]))
         number = f"row_number() OVER (PARTITION BY {over} ORDER BY x.ts, x.id)"
         items = f"cast({number} AS int) AS id, x.who, x.ts, x.code"
         return f"(SELECT {items} FROM {inner}) AS x"
@@ -173,6 +174,8 @@ def relations(draw: st.DrawFn, depth: int = 2) -> str:
         return f"({draw(lateral(inner, depth))}) AS x"
     if shape == 30:
         return f"({draw(either(inner, draw(relations(depth - 1))))}) AS x"
+    if shape == 31:
+        return f"({draw(guarded(f'{table} AS x'))}) AS x"
     limited = "SELECT id, who, ts, code FROM clicks AS x ORDER BY ts, id LIMIT 4"
     return f"({limited}) AS x"
 

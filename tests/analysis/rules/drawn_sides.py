@@ -61,3 +61,55 @@ def _joined_again(draw: st.DrawFn, rows: str, time: str) -> tuple[str, str]:
     link = link.replace("x.ts", near)
     rows += f" {kind} (SELECT id AS nr, who AS by, ts AS at FROM orders) AS l ON {link}"
     return rows, draw(st.sampled_from([f"coalesce({time}, l.at)", time, "l.at"]))
+
+
+GUARDS = [
+    "{apart} <= INTERVAL '30' HOUR",
+    "{apart} < INTERVAL '3' HOUR AND x.id > 2",
+    "{time} >= {own} - INTERVAL '30' HOUR",
+    "{time} IS NULL OR {apart} > INTERVAL '30' HOUR",
+    "{apart} > INTERVAL '30' HOUR OR {value} <> x.code",
+    "{apart} > INTERVAL '1' HOUR OR {value} IS NULL",
+    "{value} = x.code AND {apart} <= INTERVAL '5' HOUR",
+    "{value} IS NOT NULL",
+]
+"""What is asked of the row before or after: good and bad guards of its other columns."""
+SHOWN = [
+    "CASE WHEN {guard} THEN {value} END",
+    "CASE WHEN {guard} THEN 'no' ELSE {value} END",
+    "CASE WHEN {guard} THEN concat({value}, x.code) ELSE x.code END",
+    "CASE WHEN NOT ({guard}) THEN coalesce({value}, 'none') ELSE 'far' END",
+    "coalesce(CASE WHEN {guard} THEN {value} END, 'none')",
+    "CASE WHEN {guard} THEN 'a' ELSE 'b' END",
+]
+
+
+@st.composite
+def guarded(draw: st.DrawFn, inner: str) -> str:
+    """A column of the row before or after, shown where that row is near, or is not."""
+    word = draw(st.sampled_from(["lag", "lag", "lead"]))
+    own = "cast(x.ts AS timestamp)"
+    ties = "x.ts, x.id"
+    orders = [f"{own}, {ties}", f"{own}, {ties}", f"{ties}, {own}", f"{own} DESC, {ties}"]
+    order = draw(st.sampled_from(orders))
+    offset = draw(st.sampled_from(["", "", "", ", 2"]))
+    other = draw(st.sampled_from([offset, offset, offset, ", 1"]))
+    over = f"OVER (PARTITION BY x.who ORDER BY {order})"
+    time, value = f"{word}({own}{offset}) {over}", f"{word}(x.code{other}) {over}"
+    before, later = (own, "{time}") if (word == "lag") != ("DESC" in order) else ("{time}", own)
+    parts = {"time": time, "value": value, "own": own}
+    outside = draw(st.booleans())
+    if outside:
+        parts = {"time": "x.t", "value": "x.v", "own": "x.own"}
+    parts["apart"] = f"{before} - {later}".format(**parts)
+    if outside:
+        parts["apart"] = parts["apart"].replace(own, "x.own")
+    guard = draw(st.sampled_from(GUARDS)).format(**parts)
+    shown = draw(st.sampled_from(SHOWN)).format(guard=guard, **parts)
+    if not outside:
+        return f"SELECT x.id, x.who, x.ts, {shown} AS code FROM {inner}"
+    items = f"x.id, x.who, x.ts, x.code, {own} AS own, {time} AS t, {value} AS v"
+    where = draw(st.sampled_from(["true", "true", guard]))
+    code = draw(st.sampled_from([shown, shown, "x.v"]))
+    rows = f"(SELECT {items} FROM {inner}) AS x WHERE {where}"
+    return f"SELECT x.id, x.who, x.ts, {code} AS code FROM {rows}"

@@ -18,6 +18,12 @@ TIMES = [
     "greatest(cast(ts AS date), cast(ts - INTERVAL '2' HOUR AS date))",
     "coalesce(cast(ts AS date), DATE '2024-01-01')",
 ]
+PARTS = [
+    "extract(year FROM ts), extract(month FROM ts)",
+    "extract(year FROM ts), extract(month FROM ts), extract(day FROM ts)",
+    "extract(year FROM ts) * 100 + extract(month FROM ts)",
+    "extract(month FROM ts)",
+]
 FRAMES = [
     "INTERVAL '36' HOUR PRECEDING AND CURRENT ROW",
     "INTERVAL '48' HOUR PRECEDING AND INTERVAL '1' HOUR PRECEDING",

@@ -106,6 +106,27 @@ SELECT to_date(event_ts) AS day, count(*) OVER (ORDER BY unix_timestamp(event_ts
 -- accepted: month to date, each day from its whole month
 SELECT day, sum(n) OVER (PARTITION BY date_trunc('MONTH', day) ORDER BY day) AS so_far FROM (SELECT to_date(event_ts) AS day, count(*) AS n FROM clicks GROUP BY 1)
 
+-- accepted: by the month as a text
+-- elsewhere: SELECT cast(event_ts AS date) AS day, event_id, sum(amount) OVER (PARTITION BY user_id, strftime(event_ts, '%Y-%m') ORDER BY event_ts, event_id ROWS UNBOUNDED PRECEDING) AS so_far FROM clicks
+SELECT to_date(event_ts) AS day, event_id, sum(amount) OVER (PARTITION BY user_id, date_format(event_ts, 'yyyy-MM') ORDER BY event_ts, event_id ROWS UNBOUNDED PRECEDING) AS so_far FROM clicks
+
+-- accepted: the same named in a query inside
+-- elsewhere: SELECT day, event_id, lag(url) OVER (PARTITION BY user_id, month ORDER BY event_ts, event_id) AS page FROM (SELECT cast(event_ts AS date) AS day, event_ts, event_id, user_id, url, strftime(event_ts, '%Y%m') AS month FROM clicks)
+SELECT day, event_id, lag(url) OVER (PARTITION BY user_id, month ORDER BY event_ts, event_id) AS page FROM (SELECT to_date(event_ts) AS day, event_ts, event_id, user_id, url, date_format(event_ts, 'yyyyMM') AS month FROM clicks)
+
+-- accepted: by year and quarter, and a number of year and month
+SELECT to_date(event_ts) AS day, event_id, ntile(2) OVER (PARTITION BY user_id, year(event_ts), quarter(event_ts) ORDER BY event_ts, event_id) AS half, count(*) OVER (PARTITION BY year(event_ts) * 100 + month(event_ts)) AS n FROM clicks
+
+-- accepted: by day as its parts, and in a struct
+SELECT to_date(event_ts) AS day, event_id, count(*) OVER (PARTITION BY extract(YEAR FROM event_ts), extract(MONTH FROM event_ts), extract(DAY FROM event_ts)) AS n, sum(amount) OVER (PARTITION BY struct(user_id, to_date(event_ts)) ORDER BY event_ts, event_id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS s FROM clicks
+
+-- refused: window-over-cells `count(*) OVER (PARTITION BY date_format(event_ts, 'MM-dd'))`: a day of any year
+-- alike: these few rows are of one year
+SELECT to_date(event_ts) AS day, count(*) OVER (PARTITION BY date_format(event_ts, 'MM-dd')) AS n FROM clicks
+
+-- refused: window-over-cells `count(*) OVER (PARTITION BY year(event_ts) + month(event_ts))`: 2024 + 2 is 2023 + 3
+SELECT to_date(event_ts) AS day, count(*) OVER (PARTITION BY year(event_ts) + month(event_ts)) AS n FROM clicks
+
 -- accepted: week to date
 SELECT to_date(event_ts) AS day, count(*) OVER (PARTITION BY user_id, date_trunc('WEEK', event_ts) ORDER BY event_ts, event_id) AS so_far FROM clicks
 
@@ -166,6 +187,36 @@ SELECT to_date(event_ts) AS day, country FROM (SELECT event_ts, lag(event_ts) OV
 -- alike: no country is since a click
 SELECT to_date(event_ts) AS day, country FROM (SELECT event_ts, lag(event_ts) OVER (PARTITION BY user_id ORDER BY event_ts) AS since FROM clicks) LEFT JOIN raw.countries USING (since)
 
+-- accepted: another column of the row before, where that is near
+SELECT to_date(event_ts) AS day, event_id, CASE WHEN event_ts - lag(event_ts) OVER w <= INTERVAL 30 HOURS THEN lag(url) OVER w END AS came_from FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY event_ts, event_id)
+
+-- accepted: with something else where there is none, or none that is near
+SELECT to_date(event_ts) AS day, event_id, CASE WHEN lag(url) OVER w IS NULL OR event_ts - lag(event_ts) OVER w > INTERVAL 30 HOURS THEN 'none' ELSE lag(url) OVER w END AS came_from FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY event_ts, event_id)
+
+-- accepted: in a CTE, and LEAD
+WITH seen AS (SELECT event_ts, event_id, amount, lead(event_ts) OVER w AS later, lead(amount) OVER w AS more FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY event_ts, event_id)) SELECT to_date(event_ts) AS day, event_id, if(later <= event_ts + INTERVAL 30 HOURS, more - amount, 0) AS more FROM seen
+
+-- accepted: a query around it keeps what is near, and shows another column
+SELECT to_date(event_ts) AS day, event_id, page FROM (SELECT event_ts, event_id, lag(event_ts) OVER w AS before, lag(url) OVER w AS page FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY event_ts, event_id)) WHERE before >= event_ts - INTERVAL 30 HOURS
+
+-- accepted: far, or another page: true for a far row as for none
+SELECT to_date(event_ts) AS day, event_id, CASE WHEN lag(event_ts) OVER w IS NULL OR event_ts - lag(event_ts) OVER w > INTERVAL 30 MINUTES OR lag(url) OVER w <> url THEN 1 ELSE 0 END AS starts FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY event_ts, event_id)
+
+-- refused: window-over-cells `lag(url, 2) OVER w`: the row before is near, and not the one before that
+SELECT to_date(event_ts) AS day, event_id, CASE WHEN event_ts - lag(event_ts) OVER w <= INTERVAL 30 HOURS THEN lag(url, 2) OVER w END AS came_from FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY event_ts, event_id)
+
+-- refused: window-over-cells `lag(url) OVER (PARTITION BY code ORDER BY event_ts, event_id)`: a row of another partition
+SELECT to_date(event_ts) AS day, event_id, CASE WHEN event_ts - lag(event_ts) OVER w <= INTERVAL 30 HOURS THEN lag(url) OVER (PARTITION BY code ORDER BY event_ts, event_id) END AS came_from FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY event_ts, event_id)
+
+-- refused: window-over-cells `lag(event_ts) OVER w`: shown where it is far, too
+-- refused: window-over-cells `lag(url) OVER w`
+-- refused: window-over-cells `lag(url) OVER w`
+SELECT to_date(event_ts) AS day, event_id, CASE WHEN event_ts - lag(event_ts) OVER w <= INTERVAL 30 MINUTES THEN lag(url) OVER w ELSE upper(lag(url) OVER w) END AS came_from FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY event_ts, event_id)
+
+-- refused: window-over-cells `lag(c.url) OVER w`: a row before without a time is of any time
+-- alike: no click without a session is before one with a session, in these few rows
+SELECT to_date(c.event_ts) AS day, c.event_id, CASE WHEN s.session_start - lag(s.session_start) OVER w <= INTERVAL 30 HOURS THEN lag(c.url) OVER w END AS came_from FROM clicks AS c LEFT JOIN sessions AS s ON s.session_start = c.event_ts WINDOW w AS (PARTITION BY c.user_id ORDER BY s.session_start, c.event_ts, c.event_id)
+
 -- page: A running total over all time makes each day depend on every earlier day.
 -- refused: window-over-cells `sum(n) OVER (ORDER BY day)`: a running total
 -- with: {timeseries: {event_time_column: day, partition_column: day}}
@@ -190,6 +241,17 @@ FROM (SELECT day, sum(n) AS n FROM daily GROUP BY day)
 SELECT day, avg(n) OVER (
   ORDER BY day RANGE BETWEEN INTERVAL 6 DAYS PRECEDING AND CURRENT ROW) AS week
 FROM (SELECT day, sum(n) AS n FROM daily GROUP BY day)
+
+-- page: The page before can be of any age.
+-- refused: window-over-cells `lag(url) OVER w`: the page before
+SELECT to_date(event_ts) AS day, event_id, lag(url) OVER w AS came_from
+FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY event_ts, event_id)
+
+-- page: Say how far back it may be: one that is older counts as none.
+-- accepted: the page before, of thirty days at most
+SELECT to_date(event_ts) AS day, event_id,
+  CASE WHEN event_ts - lag(event_ts) OVER w <= INTERVAL 30 DAYS THEN lag(url) OVER w END AS came_from
+FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY event_ts, event_id)
 
 -- page: The click before can be of any age.
 -- refused: window-over-cells `lag(event_ts) OVER w`: seconds since the click before

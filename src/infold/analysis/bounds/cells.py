@@ -350,11 +350,7 @@ class Cells:
         return max(counts, default=None)
 
     def can_partition(self, shapes: Shapes) -> bool:
-        """
-        Whether a column with these shapes can say in which cell a row belongs.
-
-        Where all of its values are starts of longer cells, shorter cells are a mistake.
-        """
+        """Whether a column with these shapes places rows, not only at starts of longer cells."""
         return any(shape.can_partition(self.granularity) for shape in shapes.values())
 
     def time_columns(self, block: Block) -> list[str]:

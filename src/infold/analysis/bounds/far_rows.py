@@ -8,6 +8,11 @@ for a row beyond that distance as for none at all::
     lag(ts) IS NULL OR ts - lag(ts) > INTERVAL 30 MINUTES    true for either
     ts - lag(ts) <= INTERVAL 30 MINUTES                      false for the one, NULL for the other
 
+Other columns of that row are NULL without it, and may be anything with it; so they matter wherever
+such a comparison does not decide first::
+
+    CASE WHEN ts - lag(ts) <= INTERVAL 30 DAYS THEN lag(url) END      NULL for either
+
 It is evaluated for both, with every other term set to true, false and NULL in turn. Comparisons
 with a constant give the distance beyond which they are decided.
 """
@@ -61,14 +66,15 @@ _FILTERS = (exp.CountIf, exp.Where)
 @dataclass(slots=True)
 class FarValue:
     """
-    The value of another row: ``found`` recognizes it, ``time`` the own row's time in ORDER BY.
+    The time of another row: ``found`` recognizes it, ``time`` the own row's time in ORDER BY.
 
-    ``before``: the other row is an earlier one.
+    ``before``: the other row is an earlier one. ``beside`` recognizes other columns of that row.
     """
 
     found: Callable[[exp.Expr], bool]
     time: Callable[[exp.Expr], bool]
     before: bool
+    beside: Callable[[exp.Expr], bool]
     decided_beyond: int = 0
     """Beyond this distance all comparisons so far are decided."""
     terms: dict[str, None] = field(default_factory=dict)
@@ -105,7 +111,7 @@ class FarValue:
         return values[0], values[1]
 
     def _involved(self, node: exp.Expr) -> bool:
-        return any(self.found(part) for part in node.walk())
+        return any(self.found(part) or self.beside(part) for part in node.walk())
 
     def value(self, node: exp.Expr) -> Value:
         """The value of an expression."""
@@ -113,6 +119,8 @@ class FarValue:
             return self.value(node.this)
         if self.found(node):
             return ("far",) if self.is_there else None
+        if self.beside(node):
+            return ("beside", node.sql("spark")) if self.is_there else None
         if isinstance(node, exp.Boolean):
             return bool(node.this)
         if isinstance(node, exp.Null):
@@ -131,6 +139,8 @@ class FarValue:
         asked = _asked_for_null(node)
         if asked is not None and self.found(asked[0].unnest()):
             return asked[1] != self.is_there
+        if asked is not None and self.beside(asked[0].unnest()) and not self.is_there:
+            return asked[1]
         if isinstance(node, exp.Between):
             return self._truth(_range(node))
         if type(node) in _OPPOSITE and self.is_there:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from infold.analysis.bounds.lag_lead import shift_reach
+from infold.analysis.bounds.lag_lead import of_the_order, shift_reach
 from infold.analysis.bounds.transitive import NullSources, Shapes
 from infold.analysis.names.relation import Block, Relation
 from infold.analysis.names.select_parts import alike_by, named_windows, partitioned_by
@@ -71,4 +71,9 @@ class WindowReach:
         found = frame_reach(window, named)
         if found is not None and not self.nulls_of(found.order) <= nulls:
             return None
-        return found or shift_reach(window, self.block, self.root, named)
+        if found is not None:
+            return found
+        found = shift_reach(window, self.block, self.root, named)
+        if found is None or of_the_order(window, found.order) or not self.nulls_of(found.order):
+            return found
+        return None  # the row before one may be without a time, and then it is of any time

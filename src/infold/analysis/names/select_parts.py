@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from infold.analysis.names.relation import Block, Origin, OutputColumn, own_nodes
 from infold.analysis.sql.aggregate_calls import is_aggregate
-from infold.analysis.sql.text import UNIT
 from infold.analysis.times.buckets import FIELDS, field_of, is_bucket
+from infold.analysis.times.periods import period_of, periods_of
 from infold.analysis.times.window_frames import base_window, function_of
 
 
@@ -38,7 +38,8 @@ def bucket_fields(out: OutputColumn) -> Iterator[tuple[str, OutputColumn]]:
     The start and the end in an output that is a bucket of time, by name.
 
     It is a call of ``window``, or a column handed on that may be one; so those of a column are
-    asked for as well, and nothing is known of them where it is none.
+    asked for as well, and nothing is known of them where it is none. An output that names a stretch
+    of the calendar has a start as well.
     """
     node, origin = out.node.unalias(), out.origin
     for name in FIELDS if out.name else ():
@@ -47,6 +48,8 @@ def bucket_fields(out: OutputColumn) -> Iterator[tuple[str, OutputColumn]]:
             yield key, OutputColumn("", node, Origin(origin.entry, f"{origin.column}\0{name}"))
         elif is_bucket(node) or isinstance(node, exp.Column):
             yield key, OutputColumn("", field_of(node, name))
+        elif name == "start" and (period := period_of(node)) is not None:
+            yield key, OutputColumn("", period)
 
 
 def merges_columns(block: Block) -> bool:
@@ -106,28 +109,20 @@ def _members_of_set(one: exp.Expr) -> list[exp.Expr]:
 
 def alike_by(items: Iterable[exp.Expr]) -> Iterator[exp.Expr]:
     """What rows have in common that are alike in ``items``: of year and month the month as well."""
-    known = list(items)
+    known = [part for item in items for part in _fields_of_struct(item)]
     yield from known
     for item in known:
         if isinstance(value := item.unalias(), exp.Column) or is_bucket(value):
             yield field_of(value, "start")  # alike in a struct is alike in its fields
-    years = [_time_of_part(item) for item in known if isinstance(item, exp.Year)]
-    months = [_time_of_part(item) for item in known if isinstance(item, exp.Month)]
-    for time in years:
-        yield _floor_to(time, "MONTH" if time in months else "YEAR")
+    yield from periods_of(item.unalias() for item in known)
 
 
-def _time_of_part(part: exp.Expr) -> exp.Expr:
-    inner: exp.Expr = part.this
-    return inner.this if isinstance(inner, exp.TsOrDsToDate) else inner
-
-
-def _floor_to(time: exp.Expr, unit: str) -> exp.Expr:
-    """``date_trunc`` of a time, which stays where it is in its own tree."""
-    floor = exp.TimestampTrunc(unit=exp.Var(this=unit))
-    floor.args["this"] = time
-    floor.meta[UNIT] = unit
-    return floor
+def _fields_of_struct(item: exp.Expr) -> Iterator[exp.Expr]:
+    """An item, and if it is a struct made there, what it is made of."""
+    yield item
+    inner = item.unalias().unnest()
+    for part in inner.expressions if isinstance(inner, (exp.Struct, exp.Tuple)) else ():
+        yield from _fields_of_struct(part.expression if isinstance(part, exp.PropertyEQ) else part)
 
 
 def has_aggregate(tree: exp.Expr) -> bool:
