@@ -83,7 +83,7 @@ def seen(loud):
 TOP = "---\nmaterialization: table\n---\nSELECT count(*) AS n, max(who) AS who FROM seen\n"
 
 FAILING = {
-    "raises": ("return days[1] / 0", "python-failed", 9),
+    "raises": ("return days.limit(1 // 0)", "python-failed", 9),
     "nothing": ("days.count()", "python-result", 7),
     "others": ("return days.withColumn('n', F.lit('1')).drop('day')", "python-columns", 7),
     "unknown": ("return days.select('x')", "python-failed", 9),
