@@ -83,7 +83,7 @@ def seen(loud):
 TOP = "---\nmaterialization: table\n---\nSELECT count(*) AS n, max(who) AS who FROM seen\n"
 
 FAILING = {
-    "raises": ("return days[1] / 0", "python-failed", 9),
+    "raises": ("return days.limit(1 // 0)", "python-failed", 9),
     "nothing": ("days.count()", "python-result", 7),
     "others": ("return days.withColumn('n', F.lit('1')).drop('day')", "python-columns", 7),
     "unknown": ("return days.select('x')", "python-failed", 9),
@@ -139,7 +139,7 @@ class PythonShop(Shop):
 def test_functions(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Functions make tables by cells, whole and by views; what is late makes the cells stale that
     the declared bounds say; `verify` judges the bounds. Applied code goes on when its files change,
-    one of them to half a file. What goes wrong in a function has its place.
+    one of them to half a file.
     """
     shop = PythonShop(tmp_path / "shop")
     (shop.root / "models/rolling.sql").unlink()
@@ -167,18 +167,21 @@ def test_functions(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert _cells(done, "near") == 2
     assert shop.near()[1:3] == [("03-02", ["ANN", "EVE"]), ("03-03", ["ANN", "EVE"])]
 
-    shop.write(models__near=NEAR % "1 day")
-    (shop.root / "models/short.py").unlink()
+    short = NEAR.replace("def near", "def short") % "1 day"
+    shop.write(models__near=NEAR % "1 day", models__short=short)
     shop.apply()
     assert shop.judge() == {}
     assert shop.near()[1] == ("03-02", ["ANN!", "EVE!"])
     [top] = api.show(shop.project(), "top").to_pylist()
     assert top == {"n": 1, "who": "DAY!"}
 
+
+def test_failures(tmp_path: Path) -> None:
+    """What goes wrong in a function is an error at its place; the other models are built."""
+    shop = PythonShop(tmp_path / "shop")
+    (shop.root / "models/rolling.sql").unlink()
     for name, (body, _, _) in FAILING.items():
-        text = BODY.replace("failing", name).replace(
-            "days = daily; BODY", f"days = daily\n    {body}"
-        )
+        text = BODY.replace("failing", name).replace("BODY", body)
         shop.write(**{f"models__{name}": text})
     found = _errors(shop)
     places = {
@@ -199,5 +202,6 @@ def _errors(shop: PythonShop) -> dict[str, InfoldError]:
     """What failing models end with in a run on the target for development."""
     project = api.open_project(shop.root, "dev")
     with pytest.raises(RunFailed) as caught:
-        api.run(project, select=["daily", *FAILING])
+        api.run(project)
+    assert built(caught.value.result) == ["raw.clicks", "daily"]
     return {one.model: one.error for one in caught.value.result.failures}
