@@ -38,7 +38,12 @@ CALLS = {
     "without RETURNS the body says the type": (
         "CREATE FUNCTION f(a INT) RETURN a + 1",
         "f(amount)",
-        "cast(amount AS INT) + 1",
+        "(cast(amount AS INT) + 1)",
+    ),
+    "a body is one expression": (
+        "CREATE FUNCTION f(a INT) RETURN a + 1",
+        "2 * f(amount)",
+        "2 * (cast(amount AS INT) + 1)",
     ),
     "an argument is one expression": (
         "CREATE FUNCTION f(a INT) RETURNS INT RETURN a * 2",
@@ -68,7 +73,7 @@ CALLS = {
     "fields of a struct keep their names": (
         "CREATE FUNCTION f(a INT, p STRUCT<u: INT>) RETURN struct(a, p.u, a AS b)",
         "f(1, s)",
-        "struct(cast(1 AS INT) AS a, (cast(s AS STRUCT<u: INT>)).u AS u, cast(1 AS INT) AS b)",
+        "(struct(cast(1 AS INT) AS a, (cast(s AS STRUCT<u: INT>)).u AS u, cast(1 AS INT) AS b))",
     ),
     "comments and lines of a body": (
         "-- about\nCREATE OR REPLACE TEMPORARY FUNCTION IF NOT EXISTS f(a INT) -- of a\nRETURNS INT\nCOMMENT 'x' LANGUAGE SQL DETERMINISTIC\nRETURN a -- itself\n  + /* one */ 1;\n-- end",
@@ -98,7 +103,7 @@ CALLS = {
 def test_a_call_becomes_its_body(name: str) -> None:
     """A call becomes the body with the arguments in the parameters' places."""
     function, call, wanted = CALLS[name]
-    called = call.partition("(")[0]
+    called = call.partition("(")[0].split()[-1]
     rows = "(SELECT *, url AS x, named_struct('u', 1) AS s FROM clicks)"
 
     assert sql_of({called: function}, f"SELECT {call} AS found FROM {rows} AS c") == (
@@ -200,6 +205,8 @@ NAMES = [
     ("functions/upper.sql", "duplicate-name functions/upper.sql"),
     ("functions/a-b.sql", "bad-name functions/a-b.sql"),
     ("functions/select.sql", "bad-name functions/select.sql"),
+    ("functions/case.py", "duplicate-name functions/case.py"),
+    ("functions/values.py", "bad-name functions/values.py"),
 ]
 
 

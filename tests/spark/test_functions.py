@@ -36,7 +36,9 @@ def score(amounts):
 CHANGED = {
     "clicks": MODELS["clicks"].replace("who, ts, amount", "owner(who, ts) AS who, ts, amount"),
     "visits": MODELS["visits"]
-    .replace("user: who", "user: 'owner(who, ts)'")
+    .replace(
+        "sessions: {user: who", "on_destructive_change: warn\nsessions: {user: 'owner(who, ts)'"
+    )
     .replace("sum(amount)", "sum(net(amount))"),
     "daily": MODELS["daily"].replace("sum(amount)", "sum(net(amount))"),
     "large": MODELS["large"].replace("*", "*, owner(who, ts) AS owner"),
@@ -72,7 +74,8 @@ class Shop(AuditedProject):
         """Declare the audits of a model."""
         lines = "".join(f"  - {one}\n" for one in audits)
         head = f"---\naudits:\n{lines}" if lines else "---\n"
-        self.write(f"models/{model}.sql", CHANGED[model].replace("---\n", head, 1))
+        text = CHANGED.get(model, MODELS[model])
+        self.write(f"models/{model}.sql", text.replace("---\n", head, 1))
 
     def write(self, file: str, text: str) -> None:
         """A file of the project."""

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from sqlglot import exp
+
 from infold.analysis.sql.expand import Functions, ProjectFunction, expand, named_in
 from infold.analysis.sql.functions import BUILT_IN, GRAMMAR, TABLE_FUNCTIONS
 from infold.analysis.sql.origins import spot_in
@@ -23,8 +25,6 @@ from infold.declare.python_functions import read_python_function
 from infold.declare.sql_functions import read_body
 from infold.messages import findings, function_findings
 from infold.messages.errors import InfoldError, InfoldErrors, Spot
-
-_RESERVED = frozenset({"case", "cast", "from", "select", "where", "interval", "struct", "table"})
 
 
 @dataclass(slots=True)
@@ -114,13 +114,23 @@ def read_functions(
 
 def _check_name(path: PurePosixPath, places: dict[str, str]) -> None:
     at, name = Spot(str(path)), path.stem.lower()
-    if not NAME.match(name) or name in _RESERVED:
-        raise function_findings.bad_function_name(at, name=path.stem)
     if name in BUILT_IN | GRAMMAR | TABLE_FUNCTIONS:
         raise function_findings.built_in_name(at, name=name)
+    if not NAME.match(name) or not _can_be_called(name):
+        raise function_findings.bad_function_name(at, name=path.stem)
     other = places.setdefault(name, str(path))
     if other != str(path):
         raise findings.duplicate_name(at, name=path.stem, other=other)
+
+
+def _can_be_called(name: str) -> bool:
+    """Whether a query with a call of that name has one: words of SQL mean something else."""
+    try:
+        query = parse("", f"SELECT {name}(1) AS value FROM other", own=frozenset({name}))
+    except InfoldError:
+        return False
+    column = query.tree.expressions[0].unalias()
+    return isinstance(column, exp.Anonymous) and column.name.lower() == name
 
 
 def _decoded(file: str, content: bytes) -> str:

@@ -35,7 +35,7 @@ def read_body(header: Header, functions: Functions, errors: list[InfoldError]) -
     # RETURN is as long as SELECT: everything else keeps its place.
     above = "".join(c if c == "\n" else " " for c in header.source[:at])
     end = header.tokens[-1].end + 1
-    query = f"{above}SELECT{header.source[at + len('RETURN') : end]}\nFROM {header.name}"
+    query = f"{above}SELECT{header.source[at + len('RETURN') : end]}\nFROM `{header.name}`"
     as_written = Origins.of(header.source, [Piece(query, 0, len(header.source))])
     parsed = parse(header.file, query, at, own=frozenset(functions), origins=as_written)
     _check_shape(header, parsed, errors)

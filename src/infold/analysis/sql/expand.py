@@ -248,8 +248,7 @@ def _substituted(
     def own(text: str) -> Piece:
         return Piece(text, start, end, function.file)
 
-    if function.returns:
-        yield own("cast(")
+    yield own("cast(" if function.returns else "(")
     for part in function.body:
         if isinstance(part, str):
             yield own(part)
@@ -258,8 +257,7 @@ def _substituted(
             yield own(f"{part.before}cast(")
             yield from arguments[part.parameter]
             yield own(f" AS {type_}){part.after}")
-    if function.returns:
-        yield own(f" AS {function.returns})")
+    yield own(f" AS {function.returns})" if function.returns else ")")
 
 
 def behind_word(tokens: Sequence[Token], i: int) -> int:
