@@ -111,7 +111,8 @@ def test_dropped_tables_are_rebuilt(shape: str, program: Program, drops: list[li
 
         def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
             for at in () if window or terms else next(rest, ()):
-                tables = sorted(self.memory.tables)
+                # Keys that changed in a lookup are asked of its earlier version, lost with it.
+                tables = sorted(self.memory.tables.keys() - {"stages"})
                 if tables:
                     del self.memory.tables[tables[at % len(tables)]]
                     self._complete = False
