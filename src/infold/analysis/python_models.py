@@ -17,6 +17,7 @@ from infold.analysis.overrides import timed_inputs
 from infold.analysis.times.shape import Grain
 from infold.core.interval import Granularity
 from infold.core.model import Kind, Override
+from infold.core.overrides import any_result_will_do
 from infold.core.project import Bound
 from infold.core.python_code import PythonCode, PythonInput
 from infold.core.quoting import quoted
@@ -132,9 +133,7 @@ def wrong_bounds(subject: Subject) -> Iterator[InfoldError]:
 
 def vouched(subject: Subject) -> tuple[Override, ...]:
     """The overrides that count: that any result will do."""
-    incremental = subject.model.incremental
-    declared = (*subject.model.overrides, *(incremental.overrides if incremental else ()))
-    return (Override.NONDETERMINISTIC,) if Override.NONDETERMINISTIC in declared else ()
+    return (Override.NONDETERMINISTIC,) if any_result_will_do(subject.model) else ()
 
 
 def partition_grain(subject: Subject) -> Mapping[str, Grain]:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from infold.analysis.names.subject import Draft
 from infold.analysis.python_models import python_text
 from infold.analysis.sql.parse import parse
-from infold.core.model import DeclaredBound, Materialization, Model, Override, Place
+from infold.core.model import DeclaredBound, Materialization, Model, Place
+from infold.core.overrides import any_result_will_do
 from infold.core.python_code import PythonCode, PythonInput
 from infold.declare.keys import Keys
 from infold.declare.models import read_model
@@ -86,7 +87,7 @@ def read_python_model(
     if declared is not None and (at := declared.places.get("incremental.bounds")) is not None:
         todo = "Say it in `inputs`: {table: {before: …, after: …}}."
         errors.append(findings.needless_key(at, "incremental.bounds", "a model in Python", todo))
-    vouched = declared is not None and _any_result_will_do(declared.model)
+    vouched = declared is not None and any_result_will_do(declared.model)
     code_errors: list[InfoldError] = []
     modules = project_modules(file, source, tree, library, code_errors)
     wrong = [e for e in code_errors if not (vouched and e.slug == "not-deterministic")]
@@ -317,9 +318,3 @@ def _with_bounds(model: Model, given: tuple[_Input, ...]) -> Model:
         return model
     bounds = tuple(one.bound for one in given)
     return replace(model, incremental=replace(model.incremental, bounds=bounds))
-
-
-def _any_result_will_do(model: Model) -> bool:
-    incremental = model.incremental
-    own = incremental.overrides if incremental is not None else ()
-    return Override.NONDETERMINISTIC in (*model.overrides, *own)

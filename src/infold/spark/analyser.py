@@ -21,7 +21,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold.core.model import Kind, Override, Source
+from infold.core.model import Kind, Source
+from infold.core.overrides import any_result_will_do
 from infold.core.project import Node, Project
 from infold.core.queries import SessionsQuery
 from infold.core.session_cuts import SqlType
@@ -152,7 +153,7 @@ class DefinitionAnalyser:
                 yield analyser_findings.function_replaced(
                     at, model=name, function=function, class_=class_
                 )
-        if not _may_be_nondeterministic(node):
+        if not any_result_will_do(node.model):
             for what in analysed.nondeterministic_expressions(rows):
                 yield analyser_findings.not_determined(at, model=name, what=what)
 
@@ -225,13 +226,6 @@ def _columns_not_storable(node: Node, schema: T.StructType) -> Iterator[InfoldEr
             yield analyser_findings.type_not_stored(
                 _spot_in_sql(node), model=node.name, column=one.name, type_=type_
             )
-
-
-def _may_be_nondeterministic(node: Node) -> bool:
-    """Whether an override allows what is not deterministic."""
-    incremental = node.model.incremental
-    overrides = incremental.overrides if incremental else ()
-    return Override.NONDETERMINISTIC in (*node.model.overrides, *overrides)
 
 
 def _is_storable(type_: T.DataType) -> bool:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from infold.analysis.compile import landed_node
 from infold.analysis.names.subject import time_column
 from infold.core.formats import Format
-from infold.core.model import Column, Kind, Override, Source
+from infold.core.model import Column, Kind, Source
+from infold.core.overrides import any_result_will_do
 from infold.core.project import Node, Project
 from infold.core.type_changes import Type, shown
 from infold.testing.given_views import over_tables
@@ -136,9 +137,7 @@ def stored_models(project: Project) -> Iterator[Node]:
     """The models with tables that follow from the rows alone, so in whichever order they came."""
     drawn: set[str] = set()
     for node in project:
-        incremental = node.model.incremental
-        overrides = (*node.model.overrides, *(incremental.overrides if incremental else ()))
-        if Override.NONDETERMINISTIC in overrides or drawn & set(node.reads):
+        if any_result_will_do(node.model) or drawn & set(node.reads):
             drawn.add(node.name)
         elif node.model.kind is not Kind.VIEW and not node.landed:
             yield node
