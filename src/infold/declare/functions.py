@@ -23,6 +23,7 @@ from infold.declare.function_headers import Header, read_header
 from infold.declare.keys import NAME
 from infold.declare.python_functions import read_python_function
 from infold.declare.sql_functions import read_body
+from infold.declare.texts import decoded
 from infold.messages import findings, function_findings
 from infold.messages.errors import InfoldError, InfoldErrors, Spot
 
@@ -104,7 +105,7 @@ def read_functions(
             if path.suffix == ".py":
                 found[name] = read_python_function(root, file)
             else:
-                headers[name] = read_header(file, _decoded(file, content))
+                headers[name] = read_header(file, decoded(file, content))
         except InfoldError as error:
             errors.append(error)
             broken.add(name)
@@ -131,14 +132,6 @@ def _can_be_called(name: str) -> bool:
         return False
     column = query.tree.expressions[0].unalias()
     return isinstance(column, exp.Anonymous) and column.name.lower() == name
-
-
-def _decoded(file: str, content: bytes) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise findings.not_utf8(Spot(file, line), byte=error.start) from None
 
 
 def _read_bodies(

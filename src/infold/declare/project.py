@@ -29,6 +29,7 @@ from infold.declare.python_models import read_python_model
 from infold.declare.seeds import read_seed
 from infold.declare.sources import read_source
 from infold.declare.targets import read_target
+from infold.declare.texts import decoded
 from infold.declare.tree import Page, Value, merge, read
 from infold.messages import findings, other_tools
 from infold.messages.errors import InfoldError, Spot
@@ -136,10 +137,9 @@ def read_project(
 
 def _decode(reading: _Reading, file: str, content: bytes) -> str | None:
     try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        reading.errors.append(findings.not_utf8(Spot(file, line), byte=error.start))
+        return decoded(file, content)
+    except InfoldError as error:
+        reading.errors.append(error)
         return None
 
 

@@ -13,41 +13,9 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 
 from infold.core.python_code import PROJECT_PACKAGE, PythonModule
+from infold.declare.python_text import canonical, parse_python, spot_of
 from infold.messages import python_findings
-from infold.messages.errors import InfoldError, Spot
-
-
-def parse_python(file: str, source: str, errors: list[InfoldError]) -> ast.Module | None:
-    """The tree of a file; None with the reason noted when it is not Python."""
-    try:
-        return ast.parse(source, file)
-    except SyntaxError as error:
-        lines = source.splitlines()
-        line = min(error.lineno or 1, max(len(lines), 1))
-        text = lines[line - 1] if lines else ""
-        at = Spot(file, line, error.offset or 1, text)
-        errors.append(python_findings.bad_python(at, why=error.msg))
-    except (ValueError, RecursionError, MemoryError) as error:
-        errors.append(python_findings.bad_python(Spot(file), why=str(error)))
-    return None
-
-
-def spot_of(file: str, source: str, node: ast.AST) -> Spot:
-    """The place of a part of a file; of several lines the first."""
-    line = getattr(node, "lineno", 1)
-    lines = source.splitlines()
-    text = lines[line - 1] if line <= len(lines) else ""
-    column = _characters(text, getattr(node, "col_offset", 0))
-    end = len(text)
-    if getattr(node, "end_lineno", None) == line:
-        end = _characters(text, getattr(node, "end_col_offset", 0))
-    return Spot(file, line, column + 1, text, max(1, end - column))
-
-
-def _characters(text: str, bytes_: int) -> int:
-    """How many characters the first bytes of a line are."""
-    return len(text.encode()[:bytes_].decode(errors="ignore"))
-
+from infold.messages.errors import InfoldError
 
 # -- modules of the project
 
@@ -80,9 +48,10 @@ def project_modules(
                 errors.append(python_findings.no_project_module(at, name=name, file=path))
             elif name not in found:
                 found[name] = PythonModule(name, path, files[path])
-                inner = parse_python(path, files[path], errors)
-                if inner is not None:
-                    todo.append((found[name], inner))
+                try:
+                    todo.append((found[name], parse_python(path, files[path])))
+                except InfoldError as error:
+                    errors.append(error)
     return (own, *(found[name] for name in sorted(found)))
 
 
@@ -125,31 +94,8 @@ def code_digest(function: ast.FunctionDef, modules: Mapping[str, ast.Module]) ->
     The decorators of ``function`` are left out: what they declare counts by itself. ``modules`` are
     trees by the names of their modules; that of the model has none.
     """
-    forms = [f"{name}:{_form(tree, function)}" for name, tree in sorted(modules.items())]
+    forms = [f"{name}:{canonical(tree, function)}" for name, tree in sorted(modules.items())]
     return sha256("\n".join([function.name, *forms]).encode()).hexdigest()
-
-
-def _form(node: object, function: ast.FunctionDef) -> str:
-    """A tree as text, alike in every version of Python that has its parts."""
-    if isinstance(node, list):
-        return f"[{','.join(_form(one, function) for one in node)}]"
-    if not isinstance(node, ast.AST):
-        return f"{type(node).__name__}:{node!r}"
-    parts = []
-    for name, value in ast.iter_fields(node):
-        if value is None or value == [] or name in _NO_MEANING:
-            continue
-        if node is function and name == "decorator_list":
-            continue
-        shown = value
-        if name == "body" and isinstance(node, _DOCUMENTED) and ast.get_docstring(node) is not None:
-            shown = node.body[1:]
-        parts.append(f"{name}={_form(shown, function)}")
-    return f"{type(node).__name__}({','.join(parts)})"
-
-
-_NO_MEANING = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
-_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 # -- what it must not do

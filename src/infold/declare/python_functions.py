@@ -12,7 +12,8 @@ from pathlib import Path, PurePosixPath
 from infold.analysis.sql.expand import ProjectFunction, Use
 from infold.analysis.sql.functions import python_name
 from infold.core.functions import CalledFunction, PythonCode
-from infold.declare.python_sources import PythonSources, parse_python, place_in, read_sources
+from infold.declare.python_sources import PythonSources, read_sources
+from infold.declare.python_text import parse_python, spot_of
 from infold.declare.types import ALIKE, is_type
 from infold.messages import function_findings
 from infold.messages.errors import InfoldError, Spot
@@ -159,7 +160,7 @@ class _Reader:
         return function_findings.bad_decorator(self._at(node), what=what, wanted=wanted)
 
     def _at(self, node: ast.expr | ast.stmt) -> Spot:
-        return place_in(self.file, self.text, node)
+        return spot_of(self.file, self.text, node)
 
 
 KEYS = ("parameters", "returns", "deterministic", "over")

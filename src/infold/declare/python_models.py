@@ -19,12 +19,8 @@ from infold.core.overrides import any_result_will_do
 from infold.core.python_code import PythonCode, PythonInput
 from infold.declare.keys import Keys
 from infold.declare.models import read_model
-from infold.declare.python_code import (
-    code_digest,
-    parse_python,
-    project_modules,
-    spot_of,
-)
+from infold.declare.python_code import code_digest, project_modules
+from infold.declare.python_text import parse_python, spot_of
 from infold.declare.tree import Value, merge
 from infold.declare.types import ALIKE, SIMPLE, is_type
 from infold.messages import findings, python_findings
@@ -62,8 +58,10 @@ def read_python_model(
     ``library`` are the texts of the project's modules, by file.
     """
     before = len(errors)
-    tree = parse_python(file, source, errors)
-    if tree is None:
+    try:
+        tree = parse_python(file, source)
+    except InfoldError as error:
+        errors.append(error)
         return None
     of = _File(name, file, source)
     found = _model_function(of, tree, errors)

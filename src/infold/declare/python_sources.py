@@ -19,7 +19,9 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
-from infold.messages import findings, python_findings
+from infold.declare.python_text import canonical, parse_python, spot_of
+from infold.declare.texts import decoded
+from infold.messages import python_findings
 from infold.messages.errors import Spot
 
 _NEVER_OF_A_PROJECT = frozenset({*sys.stdlib_module_names, "infold", "pyspark"})
@@ -40,7 +42,7 @@ class PythonSources:
         """What identifies the code: comments, layout and docstrings do not count."""
         found = sha256()
         for path, text in self.files:
-            found.update(f"{path}\0{_canonical(ast.parse(text))}\0".encode())
+            found.update(f"{path}\0{canonical(ast.parse(text))}\0".encode())
         return found.hexdigest()
 
 
@@ -62,38 +64,12 @@ def read_sources(root: Path, file: str) -> PythonSources:
     return PythonSources(tuple((path, found[path]) for path in (file, *others)))
 
 
-def parse_python(file: str, text: str) -> ast.Module:
-    """The syntax tree of a file; raises InfoldError where it is none."""
-    try:
-        return ast.parse(text)
-    except SyntaxError as error:
-        line, lines = error.lineno or 1, text.splitlines()
-        shown = lines[line - 1] if line <= len(lines) else ""
-        at = Spot(file, line, max(1, error.offset or 1), shown)
-        raise python_findings.bad_python(at, why=error.msg) from None
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise python_findings.bad_python(Spot(file), why=str(error) or "too deep") from None
-
-
-def place_in(file: str, text: str, node: ast.expr | ast.stmt) -> Spot:
-    """The place of a node of a file's tree, underlined as far as its line goes."""
-    line = text.splitlines()[node.lineno - 1]
-    column = len(line.encode()[: node.col_offset].decode()) + 1
-    one_line = node.end_lineno == node.lineno and node.end_col_offset is not None
-    width = (node.end_col_offset or 0) - node.col_offset if one_line else len(line) - column + 1
-    return Spot(file, node.lineno, column, line, max(1, width))
-
-
 def _read(root: Path, path: str, at: Spot) -> str:
     try:
         content = (root / path).read_bytes()
     except OSError as error:
         raise python_findings.unreadable_python(at, why=error.strerror or str(error)) from error
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise findings.not_utf8(Spot(path, line), byte=error.start) from None
+    return decoded(path, content)
 
 
 def _imported_files(root: Path, path: str, text: str) -> Iterator[tuple[str, Spot]]:
@@ -108,7 +84,7 @@ def _imported_files(root: Path, path: str, text: str) -> Iterator[tuple[str, Spo
             names = [(base, alias.name) for alias in node.names]
         else:
             continue
-        at = place_in(path, text, node)
+        at = spot_of(path, text, node)
         for module, name in names:
             files = _files_of(root, module, name)
             needed = node not in optional
@@ -184,35 +160,3 @@ def _modules_near(root: Path, module: str) -> list[str]:
     folder = root.joinpath(*parts)
     names = sorted(path.stem for path in folder.glob("*.py")) if folder.is_dir() else []
     return [".".join((*parts, name)) for name in names]
-
-
-def _canonical(node: object) -> str:
-    """
-    A tree as text without positions and docstrings.
-
-    Unlike the text of ``ast.dump`` it is the same in all versions of Python: what is empty is left
-    out, so fields that later versions add do not show.
-    """
-    if isinstance(node, ast.AST):
-        fields = ((name, value) for name, value in ast.iter_fields(node) if name not in _UNUSED)
-        shown = (
-            f"{name}={_canonical(_without_docstring(node, name, value))}"
-            for name, value in fields
-            if value not in (None, [])
-        )
-        return f"{type(node).__name__}({','.join(shown)})"
-    if isinstance(node, list):
-        return f"[{','.join(map(_canonical, node))}]"
-    return repr(node)
-
-
-_UNUSED = ("type_comment", "type_ignores", "kind")
-
-
-def _without_docstring(node: ast.AST, field: str, value: object) -> object:
-    documented = isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
-    if field != "body" or not documented or not isinstance(value, list) or not value:
-        return value
-    first = value[0]
-    is_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-    return value[1:] if is_text and isinstance(first.value.value, str) else value

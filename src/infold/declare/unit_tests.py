@@ -25,7 +25,8 @@ from infold.core.unit_tests import (
     UnitTest,
     WrittenTable,
 )
-from infold.messages import findings, unit_test_errors
+from infold.declare.texts import decoded
+from infold.messages import unit_test_errors
 from infold.messages.errors import InfoldError, Spot
 
 FOLDER = "tests"
@@ -66,10 +67,9 @@ def read_tests(root: Path) -> tuple[tuple[UnitTest, ...], tuple[InfoldError, ...
             continue
         name = path.relative_to(root).as_posix()
         try:
-            text = path.read_bytes().decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            line = path.read_bytes()[: error.start].count(b"\n") + 1
-            errors.append(findings.not_utf8(Spot(name, line), byte=error.start))
+            text = decoded(name, path.read_bytes())
+        except InfoldError as error:
+            errors.append(error)
             continue
         found, wrong = read_test_file(name, text)
         tests += found
