@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class PythonCode:
+class FunctionCode:
     """
     What a session needs to have a Python function: texts alone, none of them executed yet.
 
@@ -37,4 +37,4 @@ class CalledFunction:
     name: str
     file: str
     digest: str
-    python: PythonCode | None = None
+    python: FunctionCode | None = None

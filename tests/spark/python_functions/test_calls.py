@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from infold.core.functions import PythonCode
+from infold.core.functions import FunctionCode
 from infold.spark.python_functions.calls import ArrowCall, FunctionFailedError
 from infold.system.failures import FUNCTION_FAILED
 
@@ -28,7 +28,7 @@ def call(body: str, returns: pa.DataType, *, over: str = "row", **modules: str) 
     text = f"import pyarrow as pa\n\ndef f(x):\n    {body}\n"
     files = (("functions/f.py", text), *((f"lib/{name}.py", one) for name, one in modules.items()))
     name = f"infold__python__f__{abs(hash(files)):x}"
-    return ArrowCall(PythonCode(name, "f", ("STRING",), str(returns), files, over), returns)
+    return ArrowCall(FunctionCode(name, "f", ("STRING",), str(returns), files, over), returns)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from infold.core.functions import PythonCode
+from infold.core.functions import FunctionCode
 from infold.spark.python_functions.modules import module_of
 from infold.system.failures import FUNCTION_FAILED
 
@@ -31,7 +31,7 @@ class FunctionFailedError(Exception):
 class ArrowCall:
     """A function of the project as Spark calls it. ``returns`` is the type of the result."""
 
-    code: PythonCode
+    code: FunctionCode
     returns: pa.DataType
 
     def __call__(self, *columns: pa.Array) -> pa.Array:

@@ -12,7 +12,7 @@ from pyspark.sql import types as T
 from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
 from pyspark.sql.pandas.types import to_arrow_type
 
-from infold.core.functions import PythonCode
+from infold.core.functions import FunctionCode
 from infold.core.project import Node
 from infold.spark.python_functions.calls import ArrowCall
 
@@ -30,7 +30,7 @@ def register_functions(spark: SparkSession, nodes: Iterable[Node]) -> None:
                 known.add(code.registered)
 
 
-def _arrow_function(code: PythonCode) -> Any:
+def _arrow_function(code: FunctionCode) -> Any:
     returns = T.DataType.fromDDL(code.returns)
     call = ArrowCall(code, to_arrow_type(returns))
     with warnings.catch_warnings():
