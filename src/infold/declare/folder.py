@@ -112,13 +112,13 @@ def _imported_modules(
         return
     from infold.declare.python_sources import read_sources
 
-    known = {name for name, _ in found}
+    known = dict(found)
     for function in functions:
         with suppress(InfoldError):
-            for name, text in read_sources(root, function).files:
+            for name, text in read_sources(root, function, known).files:
                 if name not in known:
-                    known.add(name)
-                    yield name, text.encode()
+                    known[name] = text.encode()
+                    yield name, known[name]
 
 
 class _UnreadableError(Exception):

@@ -8,9 +8,9 @@ carries the digest of its code, and its arguments are cast in the same way.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from sqlglot import exp
 
@@ -19,6 +19,7 @@ from infold.analysis.sql.functions import BUILT_IN, GRAMMAR, TABLE_FUNCTIONS
 from infold.analysis.sql.origins import spot_in
 from infold.analysis.sql.parse import Parsed, parse
 from infold.core.functions import CalledFunction
+from infold.declare.folder import Folder
 from infold.declare.function_headers import Header, read_header
 from infold.declare.keys import NAME
 from infold.declare.python_functions import read_python_function
@@ -89,21 +90,20 @@ _BEFORE, _BEHIND = "SELECT (", "\n) AS value"
 _NOTHING = ProjectFunction("", "", (), "", (), ())
 
 
-def read_functions(
-    root: Path, files: Iterator[tuple[str, bytes]], errors: list[InfoldError]
-) -> ProjectFunctions:
+def read_functions(folder: Folder, errors: list[InfoldError]) -> ProjectFunctions:
     """The functions of a project; mistakes are noted."""
     headers: dict[str, Header] = {}
     found: dict[str, ProjectFunction] = {}
     places: dict[str, str] = {}
     broken: set[str] = set()
-    for file, content in files:
+    known = dict(folder.files)
+    for file, content in folder.functions():
         path = PurePosixPath(file)
         name = path.stem.lower()
         try:
             _check_name(path, places)
             if path.suffix == ".py":
-                found[name] = read_python_function(root, file)
+                found[name] = read_python_function(folder.root, file, known)
             else:
                 headers[name] = read_header(file, decoded(file, content))
         except InfoldError as error:

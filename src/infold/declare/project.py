@@ -115,7 +115,7 @@ def read_project(
         )
     _read_sources(reading, keys)
     default = _read_targets(reading, keys)
-    reading.functions = read_functions(folder.root, folder.functions(), reading.errors)
+    reading.functions = read_functions(folder, reading.errors)
     _read_models(reading, keys)
     _read_seeds(reading, keys)
     _read_audits(reading)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.util import find_spec
@@ -11,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from infold.analysis.sql.expand import ProjectFunction, Use
 from infold.analysis.sql.functions import python_name
-from infold.core.functions import CalledFunction, PythonCode
+from infold.core.functions import CalledFunction, FunctionCode
 from infold.declare.python_sources import PythonSources, read_sources
 from infold.declare.python_text import parse_python, spot_of
 from infold.declare.types import ALIKE, is_type
@@ -22,9 +23,9 @@ DECORATOR = "function"
 OVER = ("row", "arrow", "pandas")
 
 
-def read_python_function(root: Path, file: str) -> ProjectFunction:
-    """The function of a file ``functions/NAME.py``. Raises InfoldError."""
-    sources = read_sources(root, file)
+def read_python_function(root: Path, file: str, known: Mapping[str, bytes]) -> ProjectFunction:
+    """The function of a file ``functions/NAME.py``, of texts that are known. Raises InfoldError."""
+    sources = read_sources(root, file, known)
     name = PurePosixPath(file).stem
     declared = _Declared.of(name, file, sources.files[0][1])
     parts = [sources.digest, declared.parameters, declared.returns]
@@ -46,8 +47,8 @@ def read_python_function(root: Path, file: str) -> ProjectFunction:
     )
 
 
-def _code(declared: _Declared, sources: PythonSources, digest: str) -> PythonCode:
-    return PythonCode(
+def _code(declared: _Declared, sources: PythonSources, digest: str) -> FunctionCode:
+    return FunctionCode(
         python_name(declared.name, digest, varies=not declared.deterministic),
         declared.function,
         tuple(declared.parameters),

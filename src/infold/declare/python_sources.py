@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 
 from infold.declare.python_text import canonical, parse_python, spot_of
 from infold.declare.texts import decoded
@@ -46,30 +47,32 @@ class PythonSources:
         return found.hexdigest()
 
 
-def read_sources(root: Path, file: str) -> PythonSources:
+def read_sources(
+    root: Path, file: str, known: Mapping[str, bytes] = MappingProxyType({})
+) -> PythonSources:
     """
     A file of the project in ``root`` and all that it imports of the project.
 
-    Raises InfoldError with file and line: a file that is not UTF-8 or not Python, a module that is
-    neither in the project nor installed.
+    Files that are ``known`` are not read again. Raises InfoldError with file and line: a file that
+    is not UTF-8 or not Python, a module that is neither in the project nor installed.
     """
     found: dict[str, str] = {}
     todo = [(file, Spot(file))]
     while todo:
         path, at = todo.pop()
         if path not in found:
-            found[path] = text = _read(root, path, at)
+            content = known[path] if path in known else _read(root, path, at)
+            found[path] = text = decoded(path, content)
             todo.extend(_imported_files(root, path, text))
     others = sorted(path for path in found if path != file)
     return PythonSources(tuple((path, found[path]) for path in (file, *others)))
 
 
-def _read(root: Path, path: str, at: Spot) -> str:
+def _read(root: Path, path: str, at: Spot) -> bytes:
     try:
-        content = (root / path).read_bytes()
+        return (root / path).read_bytes()
     except OSError as error:
         raise python_findings.unreadable_python(at, why=error.strerror or str(error)) from error
-    return decoded(path, content)
 
 
 def _imported_files(root: Path, path: str, text: str) -> Iterator[tuple[str, Spot]]:

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.spark.analysis.functions_in_spark import ANSWERS, FUNCTIONS, QUERIES, result
 
+from infold.declare.folder import Folder
 from infold.declare.functions import ProjectFunctions, read_functions
 from infold.messages.errors import InfoldError
 
@@ -19,7 +20,7 @@ def functions() -> ProjectFunctions:
     """The functions as a project reads them."""
     errors: list[InfoldError] = []
     files = ((f"functions/{name}.sql", text.encode()) for name, text in FUNCTIONS.items())
-    found = read_functions(Path("shop"), files, errors)
+    found = read_functions(Folder(Path("shop"), tuple(files)), errors)
     assert not errors, errors[0]
     return found
 
