@@ -98,9 +98,8 @@ def _fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
         read += totals.stored
         scanned += sum(state.rows for state in work.cells(step.model))
         if seen is not None:
-            # Spark forgets what it observed in a plan that turned out to be empty.
-            read += int(seen.get.get("rows") or 0)
-            scanned += sum(state.rows for state in fold.feed.cells)
+            found, looked_at = fold.scanned_for(seen)
+            read, scanned = read + found, scanned + looked_at
     return commit(work, step, totals, different, (read, scanned), announce)
 
 

@@ -56,7 +56,6 @@ from infold.spark.cumulative.parts import (
 )
 from infold.spark.cumulative.states import states_of
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
-from infold.spark.inputs.changed_keys import SMALL
 from infold.spark.inputs.feed import Feed
 from infold.spark.step_context import Work
 from infold.spark.time_range.types import stored_type
@@ -204,9 +203,8 @@ def fold(work: Work, model: StatedModel, step: Step, announce: Prepared) -> Outc
         found = found.localCheckpoint()
         again = totals_of(found)
         known, totals = known.select(*found.columns).unionByName(found), totals + again
-        # Spark forgets what it observed in a plan that turned out to be empty.
-        read += int(seen.get.get("rows") or 0) + again.stored
-        scanned += sum(state.rows for state in folding.feed.cells)
+        more, looked_at_again = folding.scanned_for(seen)
+        read, scanned = read + more + again.stored, scanned + looked_at_again
     differs = ~F.col(NEW_HASH).eqNullSafe(F.col(OLD_HASH)) | F.coalesce(is_restated(), F.lit(False))
     return commit(work, step, totals, known.where(differs), (read, scanned), announce)
 
@@ -243,9 +241,7 @@ class StateFold(KeyedFold):
                 for part in self.states.parts
             ),
         )
-        sent = F.broadcast(keys) if self.feed.rows <= SMALL else keys
-        old = old.join(sent.select(TOUCHED_KEY), F.col(OLD_KEY) == F.col(TOUCHED_KEY), "left_semi")
-        return keys.join(old, F.col(TOUCHED_KEY) == F.col(OLD_KEY), "left")
+        return keys.join(self.of_keys(old, keys), F.col(TOUCHED_KEY) == F.col(OLD_KEY), "left")
 
     @returns(FOLLOWED_ROWS)
     def followed(self, keys: DataFrame) -> DataFrame:

@@ -36,7 +36,6 @@ from infold.spark.cumulative.keyed import (
     totals_of,
 )
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
-from infold.spark.inputs.changed_keys import SMALL
 from infold.spark.step_context import Work
 from infold.spark.time_range import recompute
 from infold.spark.versions import versions_of
@@ -100,10 +99,7 @@ class _VersionFold(KeyedFold):
         """The stored rows of some keys, each with the hash of its key (``OLD_KEY``)."""
         table = self.work.tables.read(self.step.model)
         names = [key.name for key in self.query.keys]
-        sent = F.broadcast(keys) if self.feed.rows <= SMALL else keys
-        rows = table.withColumn(OLD_KEY, key_hash(table, names))
-        wanted = sent.select(TOUCHED_KEY)
-        return rows.join(wanted, F.col(OLD_KEY) == F.col(TOUCHED_KEY), "left_semi")
+        return self.of_keys(table.withColumn(OLD_KEY, key_hash(table, names)), keys)
 
 
 def _fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
@@ -123,9 +119,8 @@ def _fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
         read += totals.stored
         scanned += 2 * sum(state.rows for state in work.cells(step.model))
         if seen is not None:
-            # Spark forgets what it observed in a plan that turned out to be empty.
-            read += int(seen.get.get("rows") or 0)
-            scanned += sum(state.rows for state in fold.feed.cells)
+            found, looked_at = fold.scanned_for(seen)
+            read, scanned = read + found, scanned + looked_at
     return commit(work, step, totals, different, (read, scanned), announce)
 
 

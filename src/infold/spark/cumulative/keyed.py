@@ -154,9 +154,18 @@ class KeyedFold:
         """Keys, each with the hash of its stored row."""
         table = self.work.tables.read(self.step.model)
         old = table.select(F.col(KEY).alias(OLD_KEY), row_hash(table.schema).alias(OLD_HASH))
+        return keys.join(self.of_keys(old, keys), F.col(TOUCHED_KEY) == F.col(OLD_KEY), "left")
+
+    def of_keys(self, stored: DataFrame, keys: DataFrame) -> DataFrame:
+        """Of stored rows with the hash of their key (``OLD_KEY``), those of some keys."""
         sent = F.broadcast(keys) if self.feed.rows <= SMALL else keys
-        old = old.join(sent.select(TOUCHED_KEY), F.col(OLD_KEY) == F.col(TOUCHED_KEY), "left_semi")
-        return keys.join(old, F.col(TOUCHED_KEY) == F.col(OLD_KEY), "left")
+        same = F.col(OLD_KEY) == F.col(TOUCHED_KEY)
+        return stored.join(sent.select(TOUCHED_KEY), same, "left_semi")
+
+    def scanned_for(self, seen: Observation) -> tuple[int, int]:
+        """How many rows a scan of the input found, and how many it looked at."""
+        # Spark forgets what it observed in a plan that turned out to be empty.
+        return int(seen.get.get("rows") or 0), sum(state.rows for state in self.feed.cells)
 
     def rows_of_keys(
         self, touched: DataFrame, counts: KeyCounts
