@@ -45,6 +45,12 @@ class Spot:
     width: int = 1
     function: str = ""
 
+    @classmethod
+    def of_line(cls, file: str, line: int, text: str) -> Self:
+        """A whole line, but for the blanks around it."""
+        indent = len(text) - len(text.lstrip())
+        return cls(file, line, indent + 1, text, max(1, len(text.strip())))
+
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
 

@@ -109,8 +109,7 @@ def _spot(code: PythonCode, file: str, line: int) -> Spot:
     [module] = [one for one in code.modules if one.file == file]
     lines = module.source.splitlines()
     text = lines[line - 1] if 0 < line <= len(lines) else ""
-    indent = len(text) - len(text.lstrip())
-    return Spot(file, line, indent + 1, text, max(1, len(text.strip())))
+    return Spot.of_line(file, line, text)
 
 
 # -- what it returns

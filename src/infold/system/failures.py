@@ -124,9 +124,7 @@ def _of_function(text: str) -> InfoldError | None:
         facts, _ = json.JSONDecoder().raw_decode(text, start + len(FUNCTION_FAILED))
     except json.JSONDecodeError:  # cut off
         return None
-    line = str(facts["text"])
-    column = len(line) - len(line.lstrip()) + 1
-    at = Spot(facts["file"], facts["line"], column, line, max(1, len(line.strip())))
+    at = Spot.of_line(facts["file"], facts["line"], str(facts["text"]))
     return run_errors.function_failed(
         at, function=facts["function"], what=facts["what"], arguments=facts["arguments"]
     )

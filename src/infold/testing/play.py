@@ -153,11 +153,8 @@ class Player:
         key = chain, f"set_aside of {node.name}"
         if key not in self._rows:
             self.scratch.go_to(ran.project, ran.after)
-            self._rows[key] = self._stored_aside(ran.project, node)
+            self._rows[key] = rows_set_aside(self.scratch, ran.project, node, self.tables)
         return self._rows[key]
-
-    def _stored_aside(self, project: Project, node: Node) -> list[Row]:
-        return rows_set_aside(self.scratch, project, node, self.tables)
 
     def _rows_of(self, chain: tuple[Any, ...], ran: _Ran, model: str) -> list[Row]:
         key = chain, model
