@@ -18,11 +18,26 @@ AUDIT_FAILURES = "audit_failures"
 
 
 def audits_found(project: Project, ledger: Ledger) -> tuple[JudgedAudit, ...]:
-    """What the audits of a project found, as far as they are still declared."""
+    """
+    What the audits of a project found, as far as they are still declared.
+
+    An audit that failed for some cells and passed for others has failed: of it only failures are
+    given.
+    """
     declared = {(node.name, audit.name) for node in project for audit in node.model.audits}
     if not declared:
         return ()
-    return tuple(one for one in ledger.audits() if (one.result.model, one.result.audit) in declared)
+    known = [one for one in ledger.audits() if (one.result.model, one.result.audit) in declared]
+    failed = {_audit_of(one) for one in known if one.result.state is AuditState.FAILED}
+    return tuple(
+        one
+        for one in known
+        if one.result.state is AuditState.FAILED or _audit_of(one) not in failed
+    )
+
+
+def _audit_of(judged: JudgedAudit) -> tuple[str, str, bool]:
+    return judged.result.model, judged.result.audit, judged.result.stored
 
 
 def failed_audits(project: Project, ledger: Ledger) -> Mapping[str, tuple[JudgedAudit, ...]]:

@@ -1,0 +1,186 @@
+"""Audits where what is written is not at once what readers see, and where processes die between."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.spark.audits.audited_project import MODELS, PROJECT, AuditedProject
+from tests.spark.promoted_shop import MODELS as SHOP_MODELS
+from tests.spark.promoted_shop import Shop
+from tests.spark.test_built_apart import LIMITED
+
+from infold import api
+from infold.api import promoting
+from infold.api.environments import verify_environment
+from infold.core.report import RunFailed
+from infold.inspecting.audits import audits_found
+from infold.messages.errors import InfoldError
+
+pytestmark = pytest.mark.spark
+
+FEW = "expression: n < 3"
+"""Of the daily table: a day with three clicks is wrong."""
+
+
+def days(*numbers: int, amount: str = "1.00", start: int = 0) -> list[str]:
+    """A click on each of some days of March."""
+    return [
+        f"{start + at},ann,2024-03-{day:02}T10:{at:02}:00,{amount}"
+        for at, day in enumerate(numbers)
+    ]
+
+
+def die(shop: AuditedProject, at: str) -> None:
+    """A run in a process that kills itself at a write point."""
+    done = subprocess.run(
+        [sys.executable, "-m", "infold", "-C", str(shop.root), "run"],
+        env={**os.environ, "INFOLD_CRASH_AT": at},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+def failed(shop: AuditedProject) -> set[str]:
+    """The models of a run that has to fail, each by an audit."""
+    failures = shop.fail().result.failures
+    assert {one.error.slug for one in failures} == {"audit-failed"}
+    return {one.model for one in failures}
+
+
+def test_tables_that_are_published_together(tmp_path: Path) -> None:
+    """
+    One audit that fails keeps every table as readers know it, and `run` publishes all of them once
+    its rows pass; a process that is killed between the audit and the commit changes nothing.
+    """
+    shop = AuditedProject(tmp_path / "shop")
+    (shop.root / "infold.yml").write_text(PROJECT + "targets:\n  dev: {publish: together}\n")
+    shop.audit("daily", FEW)
+    shop.land("1", *days(1, 2))
+    shop.run()
+    shop.land("2", *days(1, 1, start=10))
+
+    def shown() -> tuple[int, int]:
+        return tuple(
+            sum(row["n"] for row in api.show(shop.project(), name).to_pylist())
+            for name in ("daily", "totals")
+        )
+
+    assert failed(shop) == {"daily"}
+    assert shown() == (2, 2)
+    shop.land("2", *days(1, start=10))
+    # The process dies where the rows have passed and are there, and the ledger does not know it.
+    die(shop, "table daily: after commit")
+    assert shown() == (2, 2)
+    shop.run()
+    assert shown() == (3, 3)
+    shop.verify()
+
+
+def test_batches_at_the_same_time(tmp_path: Path) -> None:
+    """
+    Of batches that are computed side by side those that pass are there, and those that fail are
+    pending: the next run builds these alone.
+    """
+    shop = AuditedProject(tmp_path / "shop")
+    for name in ("visits", "people", "totals"):
+        (shop.root / "models" / f"{name}.sql").unlink()
+    text = MODELS["daily"].replace(
+        "incremental: {}", "incremental: {batch_size: 1, batch_concurrency: 2}"
+    )
+    file = shop.root / "models" / "daily.sql"
+    file.write_text(text.replace("---\n", f"---\naudits:\n  - {FEW}\n", 1))
+    shop.land("1", *days(1, 2, 3, 4, 4, 4, 5, 6))
+    assert failed(shop) == {"daily"}
+    written = {str(row["day"]) for row in api.show(shop.project(), "daily").to_pylist()}
+    assert "2024-03-04" not in written
+    assert {"2024-03-01", "2024-03-02"} <= written
+    [judged] = audits_found(shop.project(), api.ledger(shop.project()))
+    assert judged.result.rows == ('{"day":"2024-03-04","n":3,"amount":3.00}',)
+
+    file.write_text(text.replace("---\n", "---\naudits:\n  - expression: n < 4\n", 1))
+    result = shop.run()
+    assert 0 < sum(step.model == "daily" for step, _ in result.steps) <= 6 - len(written)
+    assert shop.rows("daily") == 6
+    shop.verify()
+
+
+def test_an_environment(tmp_path: Path) -> None:
+    """
+    A table of an environment is judged before it is written, production does not notice, and
+    an environment whose table could not be built is not promoted.
+    """
+    shop = Shop(tmp_path / "shop")
+    shop.land(("ann", "2024-03-01T10:00:00", 1), ("bob", "2024-03-01T11:00:00", 2))
+    shop.apply()
+    before = {name: shop.rows(name) for name in ("daily", "rolling", "visits")}
+    head, sql = SHOP_MODELS["daily"]
+    changed = sql.replace("\nFROM", ", max(amount) AS top\nFROM")
+    audited = f"audits:\n  - accepted_range: {{column: top, max: 1}}\n{head}"
+    shop.write({"daily": (audited, changed)})
+
+    with pytest.raises(RunFailed) as caught:
+        shop.run_environment()
+
+    [failure] = caught.value.result.failures
+    assert (failure.model, failure.error.slug) == ("daily", "audit-failed")
+    with pytest.raises(InfoldError) as refused:
+        promoting.promote(shop.project(), promoting.find_promotion(shop.project(), "dev"))
+    assert "daily" in str(refused.value)
+    assert {name: shop.rows(name) for name in before} == before
+
+    # The audit alone changes: the rows are those of the same definition, and pass now.
+    shop.write({"daily": (audited.replace("max: 1", "max: 9"), changed)})
+    shop.run_environment()
+    assert verify_environment(shop.declared(), "dev").equal
+    shop.promote()
+    assert api.verify(shop.project()).equal
+    assert [row[-1] for row in shop.rows("daily")] == [2]
+    # What was promoted goes on to be judged, in production.
+    shop.land(("ann", "2024-03-01T12:00:00", 10))
+    with pytest.raises(RunFailed) as caught:
+        api.run(shop.project())
+    assert "daily" in {one.model for one in caught.value.result.failures}
+    assert [row[-1] for row in shop.rows("daily")] == [2]
+
+
+def test_a_table_built_apart(tmp_path: Path) -> None:
+    """A batch of the new table that fails leaves the old one to readers until it passes."""
+    shop = Shop(tmp_path / "shop")
+    shop.write({"daily": (LIMITED, SHOP_MODELS["daily"][1])})
+    for name in ("rolling", "visits", "people", "spenders"):
+        (shop.root / "models" / f"{name}.sql").unlink()
+    shop.land(*(("ann", f"2024-03-0{day}T10:00:00", day) for day in range(1, 6)))
+    shop.apply()
+    while any(one.stale for one in api.status(shop.project())):
+        shop.run()
+    before = shop.rows("daily")
+    changed = SHOP_MODELS["daily"][1].replace("\nFROM", ", 2 * sum(amount) AS twice\nFROM")
+    judged = f"audits:\n  - accepted_range: {{column: twice, max: 6}}\n{LIMITED}"
+    shop.write({"daily": (judged, changed)})
+    runs = 0
+    try:
+        shop.apply()
+        while runs < 5:
+            runs += 1
+            shop.run()
+    except RunFailed as caught:
+        [failure] = caught.result.failures
+        assert failure.error.slug == "audit-failed", failure.error
+    else:
+        raise AssertionError("no batch failed")
+    assert shop.rows("daily") == before
+    assert api.verify(shop.project()).equal
+
+    shop.write({"daily": (judged.replace("max: 6", "max: 10"), changed)})
+    shop.apply()
+    while any(one.stale for one in api.status(shop.project())) and runs < 9:
+        runs += 1
+        shop.run()
+    assert [row[-1] for row in shop.rows("daily")] == [2, 4, 6, 8, 10]
+    assert api.verify(shop.project()).equal
