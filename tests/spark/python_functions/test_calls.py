@@ -15,7 +15,8 @@ import pyarrow as pa
 import pytest
 
 from infold.core.functions import FunctionCode
-from infold.spark.python_functions.calls import ArrowCall, FunctionFailedError
+from infold.spark.python_functions.author_code import FunctionFailedError
+from infold.spark.python_functions.calls import ArrowCall
 from infold.system.failures import FUNCTION_FAILED
 
 NOON = datetime(2024, 3, 9, 12, tzinfo=UTC)

@@ -1,0 +1,135 @@
+"""
+Values of rows as the code of a project's author is given them, and what it may return.
+
+NULL is None, TIMESTAMP an aware datetime in UTC, DECIMAL a Decimal, BIGINT an int, BINARY bytes, an
+array a list, a struct a dict, a map a dict. What comes back has to be a value of the declared type,
+exactly: nothing is rounded, parsed or made NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pyarrow as pa
+
+
+class WrongValueError(Exception):
+    """A value that is none of the declared type: which of the values, and why."""
+
+    def __init__(self, at: int, why: str) -> None:
+        super().__init__(why)
+        self.at, self.why = at, why
+
+
+def as_column(values: Sequence[object], type_: pa.DataType) -> pa.Array:
+    """Values as a column of a type. Raises :class:`WrongValueError`."""
+    for at, value in enumerate(values):
+        why = next(_unlike(value, type_), None)
+        if why is not None:
+            raise WrongValueError(at, why)
+    try:
+        return pa.array(values, type=type_)
+    except _UNFIT as error:
+        raise _first_unfit(values, type_, error) from None
+
+
+_UNFIT = (pa.ArrowException, TypeError, ValueError, OverflowError)
+
+
+def _first_unfit(values: Sequence[object], type_: pa.DataType, error: Exception) -> WrongValueError:
+    """Which value is none of the type; Arrow says it of the column."""
+    for at, value in enumerate(values):
+        try:
+            pa.array([value], type=type_)
+        except _UNFIT as one:
+            return WrongValueError(at, first_line(one))
+    return WrongValueError(0, first_line(error))
+
+
+def _unlike(value: object, type_: pa.DataType) -> Iterator[str]:
+    """Values that Arrow would take for one of the type, and change."""
+    if value is None:
+        return
+    if pa.types.is_list(type_):
+        yield from (why for one in _items(value) for why in _unlike(one, type_.value_type))
+    elif pa.types.is_map(type_):
+        for key, one in value.items() if isinstance(value, dict) else _items(value):
+            yield from _unlike(key, type_.key_type)
+            yield from _unlike(one, type_.item_type)
+    elif pa.types.is_struct(type_) and isinstance(value, dict):
+        known = {field.name for field in type_}
+        yield from (f"it has no field {name!r}" for name in value if name not in known)
+        for field in type_:
+            yield from _unlike(value.get(field.name), field.type)
+    else:
+        yield from _unlike_scalar(value, type_)
+
+
+def _unlike_scalar(value: object, type_: pa.DataType) -> Iterator[str]:
+    if isinstance(value, bool) and not pa.types.is_boolean(type_):
+        yield "a bool is no number"
+    elif isinstance(value, float) and pa.types.is_integer(type_):
+        yield "a float is no whole number"
+    elif isinstance(value, str) and pa.types.is_binary(type_):
+        yield "a str is not bytes"
+    elif pa.types.is_date(type_) and (isinstance(value, datetime) or not isinstance(value, date)):
+        yield "it is no date"
+    elif pa.types.is_timestamp(type_):
+        yield from _unlike_time(value, type_)
+
+
+def _unlike_time(value: object, type_: pa.DataType) -> Iterator[str]:
+    if not isinstance(value, datetime):
+        yield "it is no datetime"
+    elif type_.tz is not None and value.tzinfo is None:
+        yield "a datetime without a time zone is no instant"
+    elif type_.tz is None and value.tzinfo is not None:
+        yield "a datetime with a time zone is no local time"
+
+
+def _items(value: object) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else ()
+
+
+def values_of(column: pa.Array) -> list[Any]:
+    """The values of a column as a function of rows is given them."""
+    values = column.to_pylist()
+    return [_plain(value, column.type) for value in values] if _is_apart(column.type) else values
+
+
+def _is_apart(type_: pa.DataType) -> bool:
+    """Whether Arrow's own values of a type, or of a part of it, are not those that are given."""
+    parts = (type_.field(at).type for at in range(type_.num_fields))
+    return pa.types.is_timestamp(type_) or pa.types.is_map(type_) or any(map(_is_apart, parts))
+
+
+def _plain(value: Any, type_: pa.DataType) -> Any:
+    """A value of Arrow's with its instants in Python's UTC, and its maps as dicts."""
+    if value is None:
+        return None
+    if pa.types.is_timestamp(type_):
+        return value if type_.tz is None else value.astimezone(UTC)
+    if pa.types.is_map(type_):
+        key, item = type_.key_type, type_.item_type
+        return {_plain(one, key): _plain(two, item) for one, two in value}
+    if pa.types.is_list(type_):
+        return [_plain(one, type_.value_type) for one in value]
+    if pa.types.is_struct(type_):
+        return {field.name: _plain(value[field.name], field.type) for field in type_}
+    return value
+
+
+def shown(value: object) -> str:
+    """A value as messages show it."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+_SHOWN = 60
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an exception says."""
+    return next(iter(str(error).splitlines()), "")[:300]
