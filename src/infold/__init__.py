@@ -8,7 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, TypeVar
 
     Function = TypeVar("Function", bound=Callable[..., Any])
@@ -29,6 +29,23 @@ def function(
     stays as it is.
     """
     del parameters, returns, deterministic, over
+
+    def same(declared: Function) -> Function:
+        return declared
+
+    return same
+
+
+def session_rule(*, parameters: Mapping[str, str]) -> Callable[[Function], Function]:
+    """
+    Declare the rule of a file ``functions/NAME.py``, which `cuts.rule` of sessions calls as NAME.
+
+    ``parameters`` are names and types of Spark: what the rule is given of each event. The function
+    is a generator: it takes the events of a session in their order, and yields for each, before it
+    takes the next one, whether that begins another session. The declaration is read from the file's
+    text, so all of it is written out; the function itself stays as it is.
+    """
+    del parameters
 
     def same(declared: Function) -> Function:
         return declared

@@ -261,7 +261,7 @@ KEYS = [
         "bad-zone models/sessions.sql:3 `Europe/Berln`",
     ]),
     (S, "gap: 30", "cuts: {noon: UTC}, gap: 30", [
-        "unknown-key models/sessions.sql:3 `noon` (midnight, campaign, start_events)",
+        "unknown-key models/sessions.sql:3 `noon` (midnight, campaign, start_events, rule)",
     ]),
     (S, "gap: 30", "cuts: {campaign: ulr}, gap: 30", [
         "unknown-column models/sessions.sql:3 `ulr` (url)",

@@ -261,10 +261,19 @@ def test_the_models_of_dbt_are_sql() -> None:
 def test_check_accepts_the_functions(tmp_path: Path) -> None:
     """`check` accepts the functions of the reference, and a view that calls them."""
     page = "docs/reference/functions.md"
-    [net], [of_page] = blocks(page, "sql"), blocks(page, "python")
+    [net], [of_page, checkout] = blocks(page, "sql"), blocks(page, "python")
+    [front] = blocks(page, "yaml")
+    sessions = MODELS["sessions"]
+    own = sessions.index("sessions:")
+    ruled = sessions[:own] + front + sessions[sessions.index("---", own) :]
     view = "---\nmaterialization: view\n---\nSELECT net(amount, 0.19) AS net, page(url) AS page "
     files = {f"models/{name}.sql": text for name, text in MODELS.items()}
-    functions = {"functions/net.sql": net, "functions/page.py": of_page}
+    files["models/visits.sql"] = ruled
+    functions = {
+        "functions/net.sql": net,
+        "functions/page.py": of_page,
+        "functions/checkout.py": checkout,
+    }
     root = write(
         tmp_path,
         {

@@ -213,8 +213,9 @@ class Ends:
     ``whose`` is what an event's session is of (None: of none), ``shown`` what the table shows of
     that, ``gap`` the silence that ends it. Sessions end at the midnights of ``zone``, where the
     campaign changes from the last that an event named, before an instant of an event that
-    ``begins`` one, and when they would be longer than ``most``. One longer than ``limit`` is left
-    out, or with ``head`` all but its beginning. The latest of ``entries`` on a session overrides
+    ``begins`` one, where ``rule`` says so of a session so far and the events of the next instant,
+    and when they would be longer than ``most``. One longer than ``limit`` is left out, or with
+    ``head`` all but its beginning. The latest of ``entries`` on a session overrides
     the limit; ``text`` is how people name what a session is of.
     """
 
@@ -224,6 +225,7 @@ class Ends:
     zone: str | None = None
     campaign: Callable[[Row], Hashable | None] | None = None
     begins: Callable[[Row], bool | None] | None = None
+    rule: Callable[[Sequence[Row], Sequence[Row]], bool] | None = None
     most: int | None = None
     limit: int | None = None
     head: bool = False
@@ -263,7 +265,8 @@ def cut_sessions(own: Sequence[Row], time: str, gap: int | None, ends: Ends) -> 
         changed = bool(named) and named[-1] != force
         begins = ends.begins is not None and any(map(ends.begins, rows))
         too_long = ends.most is not None and found and at - found[-1][0][time] > ends.most
-        if anew or changed or begins or too_long:
+        ruled = ends.rule is not None and bool(found) and ends.rule(found[-1], rows)
+        if anew or changed or begins or too_long or ruled:
             found.append([])
         found[-1] += rows
         force = named[-1] if named else force

@@ -310,6 +310,8 @@ KEYS: Mapping[str, Decides] = {
     "Sessions.numbered": Decides.CONTENT,
     "Midnight.zone": Decides.CONTENT,
     "StartEvents.sql": Decides.CONTENT,
+    "Rule.sql": Decides.CONTENT,
+    "Rule.code": Decides.CONTENT,
     "MaxLength.length": Decides.CONTENT,
     "Campaign.columns": Decides.CONTENT,
     "Campaign.nulls": Decides.CONTENT,

@@ -3,8 +3,8 @@ Cuts: where sessions end although their user is still active. One class for each
 
 There are two sorts. Whether a *pairwise* cut (midnight) parts two neighbouring events follows from
 their times alone, so it bounds islands, and new events are merged into stored sessions as without
-it. Any other cut (campaign, start events, greatest length) depends on the events before: it divides
-an island from its first event on. Events of one instant are never parted.
+it. Any other cut (campaign, start events, rule, greatest length) depends on the events before: it
+divides an island from its first event on. Events of one instant are never parted.
 
 A class here answers what the parts of the program without Spark ask of its cut. What Spark does for
 it is in a module of ``spark/sessions/cuts``, which ``CUTS`` there lists.
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from infold.core.functions import FunctionCode
 from infold.core.interval import show_duration
 
 
@@ -157,6 +158,36 @@ class StartEvents(DeclaredCut):
     def in_words(self) -> str:
         """Where it ends a session."""
         return "an event that begins a session"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(DeclaredCut):
+    """
+    A session ends where a function of the project says so, which is given the session's events.
+
+    ``sql`` is a struct of what the function is given of each event; as it is written in the file,
+    it is the call. ``code`` is the function, once it was found.
+    """
+
+    key = "cuts.rule"
+
+    sql: str
+    code: FunctionCode | None = None
+
+    @property
+    def event_sql(self) -> Sequence[EventSql]:
+        """What it is given of an event."""
+        return [EventSql((self.key,), self.sql)]
+
+    @property
+    def definition(self) -> tuple[str, str]:
+        """What it is given, and the digest of the function's code."""
+        return self.sql, self.code.registered if self.code else ""
+
+    @property
+    def in_words(self) -> str:
+        """Where it ends a session."""
+        return f"the rule {self.code.function if self.code else self.sql}"
 
 
 @dataclass(frozen=True, slots=True)

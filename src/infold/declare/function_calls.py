@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from infold.core.audits import Audit, AuditKind
 from infold.core.functions import CalledFunction
 from infold.core.model import Model
-from infold.core.session_cuts import Campaign, DeclaredCut, StartEvents
+from infold.core.session_cuts import Campaign, DeclaredCut, Rule, StartEvents
 from infold.core.session_rules import Sessions
 from infold.declare.functions import ProjectFunctions
 from infold.messages.errors import InfoldError, Spot
@@ -71,11 +71,22 @@ class _Expansion:
                 for at, sql in enumerate(cut.columns)
             )
             return replace(cut, columns=tuple(columns))
-        return cut
+        return self._rule(cut) if isinstance(cut, Rule) else cut
+
+    def _rule(self, cut: Rule) -> Rule:
+        try:
+            found = self.functions.rule(self._place(f"sessions.{cut.key}"), cut.sql)
+        except InfoldError as error:
+            self.errors.append(error)
+            return cut
+        self.called.extend(found.called)
+        return Rule(found.sql, found.code)
 
     def _of_key(self, key: str, sql: str, *others: str) -> str:
-        place = next((self.places[one] for one in (key, *others) if one in self.places), self.at)
-        return self._expanded(place, sql)
+        return self._expanded(self._place(key, *others), sql)
+
+    def _place(self, *keys: str) -> Spot:
+        return next((self.places[one] for one in keys if one in self.places), self.at)
 
     def _expanded(self, at: Spot, sql: str) -> str:
         if not sql:

@@ -18,11 +18,12 @@ from infold.analysis.sql.expand import Functions, ProjectFunction, expand, named
 from infold.analysis.sql.functions import BUILT_IN, GRAMMAR, TABLE_FUNCTIONS
 from infold.analysis.sql.origins import spot_in
 from infold.analysis.sql.parse import Parsed, parse
-from infold.core.functions import CalledFunction
+from infold.core.functions import CalledFunction, FunctionCode
 from infold.declare.folder import Folder
 from infold.declare.function_headers import Header, read_header
 from infold.declare.keys import NAME
 from infold.declare.python_functions import read_python_function
+from infold.declare.session_rules import SessionRule, read_session_rule
 from infold.declare.sql_functions import read_body
 from infold.declare.texts import decoded
 from infold.messages import findings, function_findings
@@ -31,10 +32,15 @@ from infold.messages.errors import InfoldError, InfoldErrors, Spot
 
 @dataclass(slots=True)
 class ProjectFunctions:
-    """What models can call; ``broken`` are functions, in lower case, that could not be read."""
+    """
+    What models can call; ``broken`` are functions, in lower case, that could not be read.
+
+    ``rules`` are called in `cuts.rule` of sessions, and nowhere else.
+    """
 
     functions: Functions = field(default_factory=dict)
     broken: frozenset[str] = frozenset()
+    rules: Mapping[str, SessionRule] = field(default_factory=dict)
 
     def parse(self, file: str, source: str, start: int) -> tuple[Parsed, Sequence[CalledFunction]]:
         """
@@ -79,9 +85,43 @@ class ProjectFunctions:
             return sql, ()
         return found.origins.text[len(_BEFORE) : -len(_BEHIND)], found.called
 
+    def rule(self, at: Spot, sql: str) -> CalledRule:
+        """What `cuts.rule` of a model calls. Raises InfoldError where it is no call of a rule."""
+        found = _CALL.match(sql)
+        rule = self.rules.get(found[1].lower()) if found else None
+        if found is None or rule is None or not _is_one_call(at, sql, found[1]):
+            known = ", ".join(one.arguments.signature for one in self.rules.values()) or "none"
+            raise function_findings.no_session_rule(at, sql=sql, known=known)
+        name = rule.arguments.name.lower()
+        callable_ = ProjectFunctions({**self.functions, name: rule.arguments}, self.broken)
+        text, called = callable_.expression(at, sql)
+        return CalledRule(text, rule.code, called)
+
     def names_broken(self, text: str) -> bool:
         """Whether a text may call a function that has errors of its own."""
         return bool(self.broken) and named_in(text, dict.fromkeys(self.broken, _NOTHING))
+
+
+@dataclass(frozen=True, slots=True)
+class CalledRule:
+    """A session rule with what it is given of an event, as SQL, and the functions it needs."""
+
+    sql: str
+    code: FunctionCode
+    called: Sequence[CalledFunction]
+
+
+_CALL = re.compile(r"\s*(\w+)\s*\(")
+
+
+def _is_one_call(at: Spot, sql: str, name: str) -> bool:
+    """Whether an expression is one call of a function and nothing else."""
+    try:
+        parsed = parse(at.file, f"{_BEFORE}{sql}{_BEHIND}", own=frozenset({name.lower()}))
+    except InfoldError:
+        return False
+    found = parsed.tree.expressions[0].unalias().unnest()
+    return isinstance(found, exp.Anonymous) and found.name.lower() == name.lower()
 
 
 _OWN_NAME = re.compile(r"\binfold__(?:python|varying)__\w+")
@@ -94,6 +134,7 @@ def read_functions(folder: Folder, errors: list[InfoldError]) -> ProjectFunction
     """The functions of a project; mistakes are noted."""
     headers: dict[str, Header] = {}
     found: dict[str, ProjectFunction] = {}
+    rules: dict[str, SessionRule] = {}
     places: dict[str, str] = {}
     broken: set[str] = set()
     known = dict(folder.files)
@@ -102,15 +143,17 @@ def read_functions(folder: Folder, errors: list[InfoldError]) -> ProjectFunction
         name = path.stem.lower()
         try:
             _check_name(path, places)
-            if path.suffix == ".py":
-                found[name] = read_python_function(folder.root, file, known)
-            else:
+            if path.suffix != ".py":
                 headers[name] = read_header(file, decoded(file, content))
+            elif (rule := read_session_rule(folder.root, file, known)) is not None:
+                rules[name] = rule
+            else:
+                found[name] = read_python_function(folder.root, file, known)
         except InfoldError as error:
             errors.append(error)
             broken.add(name)
     _read_bodies(headers, found, broken, errors)
-    return ProjectFunctions(found, frozenset(broken))
+    return ProjectFunctions(found, frozenset(broken), rules)
 
 
 def _check_name(path: PurePosixPath, places: dict[str, str]) -> None:

@@ -74,94 +74,119 @@ class _Declared:
     @staticmethod
     def of(name: str, file: str, text: str) -> _Declared:
         """The declaration in a file's text."""
-        tree = parse_python(file, text)
-        for node in tree.body:
-            if isinstance(node, ast.FunctionDef) and node.name.lower() == name.lower():
-                call = next(filter(None, map(_decoration, node.decorator_list)), None)
-                if call is not None:
-                    return _Reader(file, text).declared(name, node, call)
-        raise function_findings.no_function(Spot(file), name=name)
+        found = decorated(file, text, name, DECORATOR)
+        if found is None:
+            raise function_findings.no_function(Spot(file), name=name)
+        return _Reader(file, text, DECORATOR, KEYS, EXAMPLE).declared(name, *found)
 
 
-def _decoration(node: ast.expr) -> ast.expr | None:
-    """The decorator, if it is infold's: called, or by its name alone."""
-    called = node.func if isinstance(node, ast.Call) else node
-    named = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-    return node if named == DECORATOR else None
+def decorated(
+    file: str, text: str, name: str, decorator: str
+) -> tuple[ast.FunctionDef, ast.expr] | None:
+    """The function of a file that is called ``name``, and its decorator, if it is that one."""
+    for node in parse_python(file, text).body:
+        if isinstance(node, ast.FunctionDef) and node.name.lower() == name.lower():
+            for one in node.decorator_list:
+                called = one.func if isinstance(one, ast.Call) else one
+                found = called.attr if isinstance(called, ast.Attribute) else None
+                if (found or getattr(called, "id", "")) == decorator:
+                    return node, one
+    return None
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class DecoratorReader:
+    """
+    Reads what a decorator of infold's says, which takes the arguments ``keys``.
+
+    ``example`` is how these are written.
+    """
+
     file: str
     text: str
+    decorator: str
+    keys: tuple[str, ...]
+    example: str
 
+    def given(self, call: ast.expr) -> dict[str, ast.expr]:
+        """The arguments of the decorator by their names."""
+        if not isinstance(call, ast.Call):
+            raise self.wrong(self.keys[0], "types of Spark", call)
+        if call.args:
+            raise self.wrong("each argument", "a name", call.args[0])
+        unknown = next((one for one in call.keywords if one.arg not in self.keys), None)
+        if unknown is not None:
+            known = ", ".join(self.keys)
+            raise self.wrong("the decorator", f"{known}, and not {unknown.arg}", unknown.value)
+        return {one.arg: one.value for one in call.keywords if one.arg is not None}
+
+    def type(self, key: str, node: ast.expr | None, call: ast.expr) -> str:
+        """A type of Spark, written out."""
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            raise self.wrong(key, "types of Spark as texts", node or call)
+        text = " ".join(node.value.split())
+        if not is_type(text) or "char" in text.lower():
+            nearest = ALIKE.get(text.lower(), "string" if "char" in text.lower() else "")
+            at = self.at(node)
+            raise function_findings.bad_parameter_type(at, type_=text, nearest=nearest)
+        return text.upper() if "<" not in text else text
+
+    def wrong(self, what: str, wanted: str, node: ast.expr) -> InfoldError:
+        """An argument that is not what it has to be."""
+        return function_findings.bad_decorator(
+            self.at(node),
+            what=what,
+            wanted=wanted,
+            decorator=self.decorator,
+            example=self.example,
+        )
+
+    def at(self, node: ast.expr | ast.stmt) -> Spot:
+        """The place of a part of the file."""
+        return spot_of(self.file, self.text, node)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader(DecoratorReader):
     def declared(self, name: str, node: ast.FunctionDef, call: ast.expr) -> _Declared:
         """What the decorator of a function says."""
-        given = self._given(call)
+        given = self.given(call)
         parameters = self._parameters(given, call)
         returns = self._text(given, "returns", "a type of Spark", call)
         arguments = [one.arg for one in (*node.args.posonlyargs, *node.args.args)]
         others = (node.args.vararg, node.args.kwarg, *node.args.kwonlyargs, *node.args.defaults)
         if any(others) or len(arguments) != len(parameters) or not parameters:
             raise function_findings.bad_python_parameters(
-                self._at(node),
+                self.at(node),
                 name=name,
                 declared=f"{len(parameters)} types" if len(parameters) != 1 else "1 type",
                 found=", ".join(arguments) if arguments and not any(others) else "other arguments",
             )
         over = "row" if "over" not in given else self._text(given, "over", " or ".join(OVER), call)
         if over not in OVER:
-            raise self._wrong("over", " or ".join(OVER), given["over"])
+            raise self.wrong("over", " or ".join(OVER), given["over"])
         if over == "pandas" and find_spec("pandas") is None:
-            raise function_findings.no_pandas(self._at(call), name=name)
+            raise function_findings.no_pandas(self.at(call), name=name)
         deterministic = given.get("deterministic")
         value = getattr(deterministic, "value", None)
         if deterministic is not None and not isinstance(value, bool):
-            raise self._wrong("deterministic", "True or False", deterministic)
+            raise self.wrong("deterministic", "True or False", deterministic)
         return _Declared(
             name, node.name, tuple(arguments), parameters, returns, value is True, over
         )
 
-    def _given(self, call: ast.expr) -> dict[str, ast.expr]:
-        """The arguments of the decorator by their names."""
-        if not isinstance(call, ast.Call):
-            raise self._wrong("parameters", "a list of types of Spark", call)
-        if call.args:
-            raise self._wrong("each argument", "a name", call.args[0])
-        given = {one.arg: one.value for one in call.keywords if one.arg is not None}
-        unknown = next((one for one in call.keywords if one.arg not in KEYS), None)
-        if unknown is not None:
-            known = ", ".join(KEYS)
-            raise self._wrong("the decorator", f"{known}, and not {unknown.arg}", unknown.value)
-        return given
-
     def _parameters(self, given: dict[str, ast.expr], call: ast.expr) -> list[str]:
         found = given.get("parameters")
         if not isinstance(found, (ast.List, ast.Tuple)):
-            raise self._wrong("parameters", "a list of types of Spark", found or call)
-        return [self._type("parameters", one) for one in found.elts]
+            raise self.wrong("parameters", "a list of types of Spark", found or call)
+        return [self.type("parameters", one, call) for one in found.elts]
 
     def _text(self, given: dict[str, ast.expr], key: str, wanted: str, call: ast.expr) -> str:
         found = given.get(key)
         if not isinstance(found, ast.Constant) or not isinstance(found.value, str):
-            raise self._wrong(key, wanted, found or call)
-        return self._type(key, found) if key == "returns" else found.value
-
-    def _type(self, key: str, node: ast.expr) -> str:
-        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
-            raise self._wrong(key, "types of Spark as texts", node)
-        text = " ".join(node.value.split())
-        if not is_type(text) or "char" in text.lower():
-            nearest = ALIKE.get(text.lower(), "string" if "char" in text.lower() else "")
-            at = self._at(node)
-            raise function_findings.bad_parameter_type(at, type_=text, nearest=nearest)
-        return text.upper() if "<" not in text else text
-
-    def _wrong(self, what: str, wanted: str, node: ast.expr) -> InfoldError:
-        return function_findings.bad_decorator(self._at(node), what=what, wanted=wanted)
-
-    def _at(self, node: ast.expr | ast.stmt) -> Spot:
-        return spot_of(self.file, self.text, node)
+            raise self.wrong(key, wanted, found or call)
+        return self.type(key, found, call) if key == "returns" else found.value
 
 
 KEYS = ("parameters", "returns", "deterministic", "over")
+EXAMPLE = 'parameters=["STRING"], returns="STRING", deterministic=True'

@@ -10,6 +10,7 @@ from infold.core.session_cuts import (
     MaxLength,
     Midnight,
     Nulls,
+    Rule,
     StartEvents,
 )
 from infold.core.session_rules import Choose, Keep, Sessions
@@ -77,6 +78,10 @@ def _check_companions(section: Keys, found: Sessions) -> None:
             section.missing("user", "the user of events without identifier")
         if found.numbered:
             section.missing("user", "the user that sessions are numbered for")
+    if any(isinstance(cut, Rule) for cut in found.cuts):
+        _refuse_needless(
+            section, ("max_length",), "sessions with cuts.rule, which sees how long one is"
+        )
     _check_quarantine(section, found)
 
 
@@ -138,6 +143,11 @@ def _start_events(cuts: Keys, key: str) -> StartEvents | None:
     return StartEvents(sql) if sql else None
 
 
+def _rule(cuts: Keys, key: str) -> Rule | None:
+    call = cuts.text(key)
+    return Rule(call) if call else None
+
+
 def _campaign(cuts: Keys, key: str) -> Campaign | None:
     value = cuts.entries.get(key)
     if value is None:
@@ -160,5 +170,6 @@ CUTS: Mapping[str, Callable[[Keys, str], DeclaredCut | None]] = {
     "midnight": _midnight,
     "campaign": _campaign,
     "start_events": _start_events,
+    "rule": _rule,
 }
 """The keys below ``cuts``, each with the function that reads it."""

@@ -89,9 +89,28 @@ no_function = Finding(
 # Of the decorator.
 bad_decorator = Finding(
     "bad-function",
-    "{what} of @function takes {wanted}",
-    todo="It is read without executing the file, so it is written out: @function("
-    'parameters=["STRING"], returns="STRING", deterministic=True)',
+    "{what} of @{decorator} takes {wanted}",
+    todo="It is read without executing the file, so it is written out: @{decorator}({example})",
+)
+
+bad_rule = Finding(
+    "bad-function",
+    "the session rule {name} {what}",
+    todo="A rule takes the events of a session, and yields for each of them whether it begins the "
+    "next one: `for event in events: yield …`.",
+)
+
+bad_rule_parameter = Finding(
+    "bad-function",
+    "{parameter!r} cannot be the name of a parameter of a session rule",
+    todo="It is read as event.{parameter} in Python. event.time is there already.",
+)
+
+map_in_rule = Finding(
+    "bad-type",
+    "a session rule cannot be given {type_}",
+    todo="Events of one instant are put in order by what the rule is given, and maps have no "
+    "order. Give it the value of a key.",
 )
 
 bad_python_parameters = Finding(
@@ -107,6 +126,13 @@ no_pandas = Finding(
 )
 
 # --- a call
+
+no_session_rule = Finding(
+    "bad-call",
+    "{sql!r} is no call of a session rule of the project",
+    {"rules": "{known}"},
+    "Write rule: name(column, …) for a function below @session_rule in functions/name.py.",
+)
 
 wrong_arguments = Finding(
     "bad-call",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
@@ -28,9 +28,10 @@ from tests.spark.sessions.random_folds import (
     rows_of,
 )
 
+from infold.core.functions import FunctionCode
 from infold.core.interval import HOUR, MINUTE
 from infold.core.queries import Aggregate, Fallback, Output
-from infold.core.session_cuts import Campaign, MaxLength, Midnight, Nulls, StartEvents
+from infold.core.session_cuts import Campaign, MaxLength, Midnight, Nulls, Rule, StartEvents
 from infold.core.session_rules import Keep
 from infold.spark.verify import sessions_from_scratch
 
@@ -67,6 +68,44 @@ def _page(row: Row) -> str | None:
     return page
 
 
+PAGES = """
+from datetime import timedelta
+
+from infold import session_rule
+
+
+@session_rule(parameters={"url": "STRING", "ok": "BOOLEAN"})
+def pages(events):
+    seen, first = 0, None
+    for event in events:
+        first = first or event.time
+        yield seen >= 3 and event.time - first >= timedelta(minutes=2)
+        seen += 2 if event.ok else event.url is not None
+"""
+RULE = Rule(
+    "named_struct('url', url, 'ok', ok)",
+    FunctionCode(
+        "infold__python__pages__of_cuts",
+        "pages",
+        ("STRING", "BOOLEAN"),
+        "ARRAY<BOOLEAN>",
+        (("functions/pages.py", PAGES),),
+        "session",
+    ),
+)
+
+
+def _pages(session: Sequence[Row], instant: Sequence[Row]) -> bool:
+    """
+    What the rule says of the events of an instant: each is judged by all before it.
+
+    They only ever see more pages, so the last one decides.
+    """
+    before = [*session, *instant[:-1]]
+    seen = sum(2 if row["ok"] else row["url"] is not None for row in before)
+    return seen >= 3 and instant[0]["event_ts"] - session[0]["event_ts"] >= 2 * MINUTE
+
+
 MIDNIGHT = Way({"cuts": (Midnight("Europe/London"),)}, Ends(zone="Europe/London"))
 STARTS = Way({"cuts": (StartEvents("ok"),)}, Ends(begins=_begins))
 CAMPAIGNS = Way({"cuts": (Campaign(("url", "n"), direct=("/",)),)}, Ends(campaign=_campaign))
@@ -95,6 +134,15 @@ WAYS = {
     "quarantine, campaign and start events": Way(
         {"cuts": (Campaign(("url",)), StartEvents("ok")), "quarantine_after": 40 * MINUTE},
         Ends(campaign=_page, begins=_begins, limit=40 * MINUTE),
+    ),
+    "rule": Way({"cuts": (RULE,)}, Ends(rule=_pages)),
+    "rule, campaign, quarantine, head": Way(
+        {
+            "cuts": (Campaign(("url",)), RULE),
+            "quarantine_after": 20 * MINUTE,
+            "keep": Keep.HEAD,
+        },
+        Ends(campaign=_page, rule=_pages, limit=20 * MINUTE, head=True),
     ),
     "longest": LONGEST,
     "everything": Way(

@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.definitions.meanings import Meaning
 from infold.core.definition import KEYS, Decides, Difference
+from infold.core.functions import FunctionCode
 from infold.core.interval import Granularity, show_duration, show_instant
 from infold.core.model import Column, Drift, Incremental, Kind, Place, Timeseries
 from infold.core.project import Node
@@ -163,7 +164,9 @@ _NAMES = frozenset(
         "Source.received_column",
     }
 )
-_SQL = frozenset({"Sessions.user", "Sessions.identifier", "StartEvents.sql", "Campaign.columns"})
+_SQL = frozenset(
+    {"Sessions.user", "Sessions.identifier", "StartEvents.sql", "Campaign.columns", "Rule.sql"}
+)
 _DURATIONS = frozenset(
     {
         "Incremental.backfill_limit",
@@ -184,6 +187,8 @@ def _same(key: str, before: Any, after: Any) -> bool:
         return bool(_each(before, sql_words) == _each(after, sql_words))
     if key == "Source.columns":
         return _columns(before) == _columns(after)
+    if isinstance(before, FunctionCode) and isinstance(after, FunctionCode):
+        return before.registered == after.registered  # comments in its files do not count
     return bool(before == after)
 
 
@@ -219,6 +224,8 @@ def _shown(key: str, value: Any) -> str:
         return ", ".join(f"{column.name} {column.type}" for column in value)
     if key == "Model.renamed_from":
         return ", ".join(f"{new}: {old}" for new, old in value)
+    if isinstance(value, FunctionCode):
+        return value.function
     if isinstance(value, Granularity | Enum):
         return str(getattr(value, "value", value))
     if isinstance(value, tuple):

@@ -4,7 +4,8 @@ Which changed definitions of sessions leave most of the stored sessions as they 
 Both definitions have to make sessions of the same events, with the same columns and states, and to
 end them by rules that differ only in what the stored sessions tell: a gap (each keeps how long the
 silences in it are), midnights, the greatest length, start events that no longer count, the limit of
-the quarantine. A campaign or a start event that is new can be anywhere, so all events are read.
+the quarantine. A campaign or a start event that is new can be anywhere, and another rule may end
+any session, so all events are read.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 from infold.core.definition import Difference
 from infold.core.model import Kind
 from infold.core.project import Node
-from infold.core.session_cuts import Campaign, StartEvents
+from infold.core.session_cuts import Campaign, Rule, StartEvents
 
 ENDS = frozenset(
     {
@@ -48,5 +49,9 @@ def stored_sessions_tell(before: Node, after: Node) -> bool:
         return False  # nothing is said of entries any more, and there may be some
     if not {cut for cut in new.cuts if isinstance(cut, StartEvents)} <= {*old.cuts}:
         return False
-    campaigns = [[cut for cut in query.cuts if isinstance(cut, Campaign)] for query in (old, new)]
-    return campaigns[0] == campaigns[1]
+    others = [[cut for cut in query.cuts if isinstance(cut, _OF_EVENTS)] for query in (old, new)]
+    return others[0] == others[1]
+
+
+_OF_EVENTS = (Campaign, Rule)
+"""Cuts by values of events, which stored sessions do not have."""

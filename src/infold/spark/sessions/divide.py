@@ -2,8 +2,8 @@
 Events → sessions: islands, divided where cuts end sessions within them.
 
 First the cuts that say at which instants a session begins (campaigns, start events) divide islands
-together, then those that divide what is left whole (the greatest length). Events of one instant are
-never parted.
+together, then those that divide what is left whole (a rule, the greatest length). Events of one
+instant are never parted.
 
 What is aggregated of a session longer than the limit of the quarantine are its events up to the
 limit, while its end and its number of events are those of all of it.
@@ -80,7 +80,7 @@ def _with_session_keys(
         rows = rows.withColumn(_PART, running_count(reduce(Column.__or__, begins), by_time))
         session.append(_PART)
     for cut in cuts.inner:
-        rows, names = cut.pieces(rows, session)
+        rows, names = cut.pieces(rows, session, compiled.order)
         session += names
     return rows, session
 

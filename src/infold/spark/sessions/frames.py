@@ -13,6 +13,8 @@ OWNER, TIME = "__owner", "__time"
 """Of an event: what its session belongs to, and its time."""
 CAMPAIGN, BEGINS_SESSION = "__campaign", "__begins_session"
 """Of an event: its campaign, and whether it is a start event."""
+GIVEN = "__given"
+"""Of an event: what a session rule is given of it."""
 ISLAND = "__island"
 """Of an event: the number of its island among those of its owner, from 1."""
 START, END, EVENTS = "__start", "__end", "__events"
@@ -49,6 +51,7 @@ PREPARED_EVENTS = FrameSchema(
         FrameColumn(TIME, "bigint", "the event time; never NULL"),
         FrameColumn(CAMPAIGN, "string", "its campaign as JSON; NULL: none", "campaign"),
         FrameColumn(BEGINS_SESSION, "boolean", "whether it begins a session", "start events"),
+        FrameColumn(GIVEN, "struct<…", "what a session rule is given of it", "rule"),
     ),
     "__key0 …, which order events of one instant; the arguments of aggregates, __x0 … and __f0 …;"
     " where whole calls are evaluated, the input's own columns",

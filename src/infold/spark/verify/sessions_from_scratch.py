@@ -25,11 +25,14 @@ from infold.core.session_cuts import (
     MaxLength,
     Midnight,
     Nulls,
+    Rule,
     StartEvents,
 )
 from infold.core.session_rules import Keep
 from infold.spark.content import column, micros
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
+from infold.spark.python_functions.session_rules import session_function
+from infold.spark.verify.rule_from_scratch import ReplayedRule
 
 _NUMBER, _OF, _AT, _WORD = "_infold_number", "_infold_of", "_infold_at", "_infold_word"
 
@@ -78,11 +81,10 @@ def _numbered(events: DataFrame, query: SessionsQuery, order: Column) -> DataFra
     rows = events.where(query.where) if query.where else events
     rows = rows.withColumn(_OF, _owner(query)).where(F.col(_OF).isNotNull())
     rows = rows.withColumn(_AT, micros(column(query.time_column)))
-    return (
-        _cut_step_by_step(rows, query, order)
-        if _cut_by_more(query)
-        else _cut_by_silences(rows, query)
-    )
+    if not _cut_by_more(query):
+        return _cut_by_silences(rows, query)
+    rows, rule = _cut_step_by_step(rows, query, order), _declared(query, Rule)
+    return rows if rule is None else _cut_by_rule(rows, rule, order)
 
 
 def sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
@@ -203,6 +205,34 @@ def _cut_step_by_step(rows: DataFrame, query: SessionsQuery, order: Column) -> D
     found = rows.join(starts, F.col(_OF) == F.col("_infold_whose"))
     start = F.expr(f"array_max(filter(_infold_all, s -> s <= {_AT}))")
     return found.withColumn(_NUMBER, start)
+
+
+def _cut_by_rule(rows: DataFrame, rule: Rule, order: Column) -> DataFrame:
+    """Events with the start of their session, where a function divides what is one so far."""
+    assert rule.code is not None, "a rule that was found"
+    event = F.struct(order.alias("o"), F.col(_AT).alias("t"), F.expr(rule.sql).alias("given"))
+    sessions = rows.groupBy(
+        F.col(_OF).alias("_infold_ruled_of"), F.col(_NUMBER).alias("_infold_in")
+    )
+    events = sessions.agg(F.array_sort(F.collect_list(event)).alias("_infold_events"))
+    element = events.schema["_infold_events"].dataType
+    assert isinstance(element, T.ArrayType), "a list of events"
+    assert isinstance(element.elementType, T.StructType), "an event"
+    given = element.elementType["given"].dataType
+    assert isinstance(given, T.StructType), "a struct of the rule's parameters"
+    fields = "".join(f", x.given.`{name}` AS `{name}`" for name in given.fieldNames())
+    told = f"transform(_infold_events, x -> struct(timestamp_micros(x.t) AS time{fields}))"
+    asked = session_function(ReplayedRule(rule.code).__call__)(F.expr(told))
+    starts = events.select(
+        "_infold_ruled_of",
+        "_infold_in",
+        F.col("_infold_events.t").alias("t"),
+        asked.alias("begins"),
+    ).withColumn("_infold_starts", F.expr("filter(t, (x, i) -> begins[i])"))
+    same = (F.col(_OF) == F.col("_infold_ruled_of")) & (F.col(_NUMBER) == F.col("_infold_in"))
+    found = rows.join(starts, same)
+    last = F.expr(f"array_max(filter(_infold_starts, s -> s <= {_AT}))")
+    return found.withColumn(_NUMBER, F.coalesce(last, F.col(_NUMBER)))
 
 
 _NEXT_START = """aggregate(

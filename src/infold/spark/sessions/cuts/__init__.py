@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from infold.core.queries import SessionsQuery
-from infold.core.session_cuts import Campaign, DeclaredCut, MaxLength, Midnight, StartEvents
+from infold.core.session_cuts import Campaign, DeclaredCut, MaxLength, Midnight, Rule, StartEvents
 from infold.spark.sessions.cuts.base import InnerCut, PairwiseCut
 from infold.spark.sessions.cuts.campaign import CampaignCut
 from infold.spark.sessions.cuts.max_length import MaxLengthCut
 from infold.spark.sessions.cuts.midnight import MidnightCut
+from infold.spark.sessions.cuts.rule import RuleCut
 from infold.spark.sessions.cuts.silence import silence_of
 from infold.spark.sessions.cuts.start_events import StartEventsCut
 
@@ -22,6 +23,7 @@ CUTS: Mapping[type[DeclaredCut], Callable[..., PairwiseCut | InnerCut]] = {
     Midnight: MidnightCut,
     Campaign: CampaignCut,
     StartEvents: StartEventsCut,
+    Rule: RuleCut,
     MaxLength: MaxLengthCut,
 }
 """A cut as declared -> what Spark does for it."""

@@ -62,11 +62,17 @@ class InnerCut(ABC):  # noqa: B024 (which of the phases mean something to a cut 
         """
         return rows, None
 
-    def pieces(self, rows: DataFrame, session: Sequence[str]) -> tuple[DataFrame, Sequence[str]]:  # noqa: ARG002
+    def pieces(
+        self,
+        rows: DataFrame,
+        session: Sequence[str],  # noqa: ARG002
+        order: Sequence[str],  # noqa: ARG002
+    ) -> tuple[DataFrame, Sequence[str]]:
         """
         Events with the number of their piece, and the column of it.
 
-        For a cut that divides what all others leave whole, which ``session`` names.
+        For a cut that divides what all others leave whole, which ``session`` names. ``order`` is as
+        above.
         """
         return rows, ()
 
