@@ -161,6 +161,7 @@ MISTAKES = [
     ("a key of no column", "paths", '["user_id"]', '["who"]', "unknown-column", 6),
     ("a key of no input", "paths", '"user_id"', '"who"', "unknown-column", None),
     ("no such column", "paths", '["event_ts", "url"]', '["x"]', "unknown-column", 7),
+    ("no columns", "paths", '["event_ts", "url"]', "[]", "wrong-type", 7),
     ("a view that is no row by row", "paths", '"clicks": {', '"seen": {', "not-by-key", 7),
 ]  # fmt: skip
 

@@ -342,6 +342,15 @@ def _input(
         return None
     own.check(known)
     columns = own.texts("columns") if "columns" in own.entries else None
+    if columns is not None:
+        first: dict[str, str] = {}
+        for name in columns:
+            first.setdefault(name.lower(), name)
+        columns = tuple(first.values())
+        if not columns and not own.errors:
+            wanted = "a list of names"
+            at, key = own.at("columns"), own.full_name("columns")
+            own.errors.append(findings.wrong_type(at, key=key, wanted=wanted, found="empty"))
     bound = DeclaredBound(table, own.length("before", 0) or 0, own.length("after", 0) or 0)
     bounded = "before" in own.entries or "after" in own.entries
     return _Input(PythonInput(table, parameter, columns), bound, section.key_at(table), bounded)

@@ -123,6 +123,13 @@ python_failed = Finding(
     ExitCode.FAILED,
 )
 
+package_missing = Finding(
+    "missing-module",
+    "the function of {model} needs {module}, which is not installed",
+    todo="Install it where infold runs, and where Spark's workers run.",
+    exit_code=ExitCode.FAILED,
+)
+
 no_data_frame = Finding(
     "python-result",
     "the function of {model} returned {what}, and no DataFrame",

@@ -21,6 +21,7 @@ from hashlib import sha256
 from types import ModuleType
 from typing import Any
 
+from pyspark.errors import PySparkImportError
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
@@ -131,9 +132,22 @@ def _failed(node: Node, code: PythonCode, error: BaseException) -> InfoldError:
             if frame.filename in code.files
         ]
         at = _spot(code, frames[-1].filename, frames[-1].lineno or 1) if frames else _place(node)
+    if (module := _missing_module(error)) is not None:
+        return python_findings.package_missing(at, model=node.name, module=module)
     words = str(error).strip().splitlines() or [""]
     what = f"{type(error).__name__}: {words[0]}".removesuffix(": ")
     return python_findings.python_failed(at, model=node.name, what=what[:500])
+
+
+def _missing_module(error: BaseException) -> str | None:
+    """The package that an exception of an import, or of Spark's check for one, is about."""
+    if isinstance(error, ModuleNotFoundError):
+        return error.name
+    found = _NOT_INSTALLED.search(str(error)) if isinstance(error, PySparkImportError) else None
+    return found["package"] if found else None
+
+
+_NOT_INSTALLED = re.compile(r"(?P<package>\w+( >= [\d.]+)?) must be installed")
 
 
 def _place(node: Node) -> Spot:
