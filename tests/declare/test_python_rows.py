@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import pytest
 from tests.declare.shop import SHOP, read
 
 from infold.analysis.definitions.compare import compare_projects
+from infold.analysis.definitions.meanings import Meanings
+from infold.analysis.definitions.same_events import same_events
 from infold.core.definition_text import definition_of_text, definition_text
 from infold.core.project import Input, Project
 from infold.core.python_code import PythonInput
@@ -108,7 +111,9 @@ def test_changes_are_compared(file: str, old: str, new: str, category: str, how:
     changes = compare_projects(before, before.sources, after, after.sources)
 
     assert old in FILES[file]
-    assert [(one.category, one.how) for one in changes if one.model == name] == [(category, how)]
+    [change] = [one for one in changes if one.model == name]
+    assert (change.category, change.how) == (category, how)
+    assert bool(change.columns_kept) == (how == "nothing")  # the function may leave keys out
 
 
 def test_a_kept_definition_has_the_code() -> None:
@@ -197,3 +202,36 @@ def test_a_view_in_python_is_no_input() -> None:
     _, errors = read(files)
 
     assert [error.slug for error in errors] == ["python-view"]
+
+
+@pytest.mark.parametrize("given", ["{}", '{"columns": ["event_id", "amount", "event_ts"]}'])
+def test_a_source_that_is_declared_otherwise(given: str) -> None:
+    """What a function makes of a wider column is not known, so events are made again."""
+    text = re.sub(r'"raw.clicks": \{"columns": \[.*\]\}', f'"raw.clicks": {given}', EVENTS)
+    before = {**FILES, "models/clicks.py": text}
+    after = {
+        **before,
+        "infold.yml": before["infold.yml"].replace("decimal(18,2)", "decimal(20,2)"),
+    }
+    one, two = project_of(before), project_of(after)
+
+    [change] = [
+        each
+        for each in compare_projects(one, one.sources, two, two.sources)
+        if each.model == "clicks"
+    ]
+
+    assert (change.how, change.columns_kept) == ("rebuild", frozenset())
+
+
+@pytest.mark.parametrize(("new", "same"), [("1}", False), ("None }", True)])
+def test_other_code_is_not_forward_only(new: str, *, same: bool) -> None:
+    """Other code may give an event another key, so it would be taken in twice, or never."""
+    before = project_of(FILES)
+    after = project_of({**FILES, "models/clicks.py": EVENTS.replace("None}", new)})
+    one, two = (Meanings.of(project, project.sources)["clicks"] for project in (before, after))
+
+    found = same_events(one, two)
+
+    assert found is not None
+    assert (found.other == "", found.rows) == (same, same)
