@@ -30,7 +30,7 @@ from infold.core.python_code import PROJECT_PACKAGE, PythonCode, PythonModule
 from infold.messages import python_findings
 from infold.messages.errors import InfoldError, Spot
 from infold.spark.content import column
-from infold.spark.python_rows import row_of_each_key, rows_of_each
+from infold.spark.row_functions import row_of_each_key, rows_of_each
 from infold.system import failures
 
 
@@ -60,7 +60,7 @@ def python_rows(node: Node, given: Sequence[DataFrame]) -> DataFrame:
 
 
 def python_events(node: Node, rows: DataFrame, carried: str | None = None) -> DataFrame:
-    """What the function of an events model makes of each row, as in ``python_rows``."""
+    """What the function of an events model makes of each row, as in :func:`python_rows`."""
     code = node.model.python
     assert code is not None, "a model in Python"
     _refuse_broken(node, code)

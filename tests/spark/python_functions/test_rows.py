@@ -12,7 +12,7 @@ import pytest
 
 from infold.core.python_code import PythonCode, PythonInput, PythonModule
 from infold.spark.python_functions.author_code import FunctionFailedError
-from infold.spark.python_rows import EachKey, EachRow, RowFunction, author_code
+from infold.spark.row_functions import EachKey, EachRow, RowFunction, author_code
 from infold.system.failures import FUNCTION_FAILED
 
 NOON = datetime(2024, 3, 9, 12, tzinfo=UTC)
