@@ -1068,10 +1068,15 @@ _USERS_BY_DAY = replace(
 _DATED = TableSpec(
     "dated",
     model_file(
-        "materialization: view", "SELECT *, cast(session_start AS date) AS day FROM sessions"
+        "materialization: view",
+        f"SELECT user_id, {', '.join(_IN_ORDER)},\n"
+        "  cast(session_start AS date) AS day\nFROM sessions",
     ),
     reads=("sessions",),
-    rows=lambda given: [row | {"day": day_of(row["session_start"])} for row in given["sessions"]],
+    rows=lambda given: [
+        only(row, "user_id", *_IN_ORDER) | {"day": day_of(row["session_start"])}
+        for row in given["sessions"]
+    ],
     view=True,
 )
 
