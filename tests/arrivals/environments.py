@@ -33,6 +33,7 @@ from tests.arrivals.shape import (
     TableSpec,
     cell_start,
     entries_key,
+    model_path,
     project_file,
 )
 from tests.crash.scenario import living
@@ -229,7 +230,7 @@ def opened(branch: Branch, *, manual: bool) -> Project | None:
         specs = {n: BRANCHES.tables[n][at] for n, at in branch.items() if at != ABSENT}
         for name, spec in specs.items():
             if spec.text:
-                (folder / "models" / f"{name}.sql").write_text(spec.text, encoding="utf-8")
+                (folder / model_path(name, spec.text)).write_text(spec.text, encoding="utf-8")
         try:
             found: Project | None = api.open_project(folder, declared=True)
         except InfoldErrors:

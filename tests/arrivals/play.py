@@ -576,7 +576,12 @@ def usable_rows(spec: TableSpec, records: Iterable[Record], rules: Rules, as_of:
 
     A row without a key never waits: it could not be used when its time has come either.
     """
-    wanted = [row for row in records if isinstance(row, Broken) or spec.keeps(row)]
+    wanted: list[Record] = []
+    for record in records:
+        if isinstance(record, Broken):
+            wanted.append(record)
+        elif spec.keeps(record):
+            wanted += spec.makes(record)
     found = usable(wanted, rules, as_of)
     for rows in (found.rows, found.waiting):
         keyed = [row for row in rows if all(row[column] is not None for column in spec.key)]

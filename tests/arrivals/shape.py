@@ -60,6 +60,8 @@ class TableSpec:
     key: tuple[str, ...] = ()
     keeps: Callable[[Row], bool] = lambda row: True
     """What WHERE says of a row that is read: one that it drops is neither set aside nor waits."""
+    makes: Callable[[Row], Rows] = lambda row: [row]
+    """The rows that a row which is kept becomes."""
     cell: str | None = None
     granularity: Granularity | None = None
     view: bool = False
@@ -96,7 +98,10 @@ class Shape:
     def by_query(self, name: str, sql: str) -> TableSpec:
         """The version of a table with this query."""
         text = f"---\n{sql.strip()}\n"
-        return next(spec for spec in self.tables[name] if spec.text.endswith(text))
+        found = (spec for spec in self.tables[name] if spec.text.endswith(text))
+        return next(found, None) or next(
+            spec for spec in self.tables[name] if model_path(name, spec.text).endswith(".py")
+        )
 
     def changeable(self) -> Sequence[str]:
         """The tables that have more than one version of their query."""

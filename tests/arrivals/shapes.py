@@ -1,10 +1,10 @@
 """
-Three projects that between them use every materialization, format and kind of aggregate.
+Four projects that between them use every materialization, format and kind of aggregate.
 
 ``fold`` keeps sessions by mergeable aggregates, ``reread`` by aggregates that have to be evaluated
 over a session's events again, ``landed`` reads its source directly and lets row hashes choose
-among copies. In each, one version of the events looks for copies at their own time, another one
-everywhere.
+among copies. In each of these, one version of the events looks for copies at their own time,
+another one everywhere. ``rows`` makes events and rows by key with functions in Python.
 """
 
 from __future__ import annotations
@@ -130,6 +130,46 @@ def _clicks(*, keep_health: bool, everywhere: bool = False, begun: bool = False)
         ),
         granularity=Granularity.DAY,
     )
+
+
+def _twice(row: Row) -> Rows:
+    """Some rows are a second event, an hour later."""
+    if row["n"] is None or row["n"] % 3:
+        return [row]
+    name, at = row["event_id"], row["event_ts"]
+    named = None if name is None else name + "+"
+    later = None if at is None else at + HOUR
+    return [row, row | {"event_id": named, "event_ts": later, "url": "/again"}]
+
+
+_CLICKS_IN_PYTHON = replace(
+    _clicks(keep_health=False),
+    text=f"""from datetime import timedelta
+
+from infold import model
+
+@model(
+    materialization="events",
+    unique_key=["event_id"],
+    prefer=["revision desc"],
+    timeseries={{"event_time_column": "event_ts"}},
+    inputs={{"raw.clicks": {{}}}},
+    columns={dict(CLICK)},
+)
+def clicks(row):
+    if row["url"] == "/health":
+        return
+    yield row
+    if row["n"] is not None and row["n"] % 3 == 0:
+        again = dict(row, url="/again", event_ts=row["event_ts"])
+        if row["event_id"] is not None:
+            again["event_id"] += "+"
+        if row["event_ts"] is not None:
+            again["event_ts"] += timedelta(hours=1)
+        yield again
+""",
+    makes=_twice,
+)
 
 
 def _folded_sessions(gap: int, *, begun: bool = False) -> TableSpec:
@@ -493,6 +533,65 @@ _USERS_TABLES = (
         having=("count(*) > 1", lambda row: row["sessions"] > 1),
     ),
 )
+
+
+_IN_ORDER = ("session_start", "session_end", "events", "payments", "revenue", "exit_url")
+
+
+def _streaks(given: Mapping[str, Rows]) -> Rows:
+    """The most sessions of a user in a row without a payment; users without a revenue are out."""
+    by_user = defaultdict(list)
+    for row in given["sessions"]:
+        by_user[row["user_id"]].append(row)
+    found = []
+    for user, rows in by_user.items():
+        rows.sort(key=lambda row: [(row[name] is not None, row[name]) for name in _IN_ORDER])
+        paid = "".join("-" if not row["payments"] else "p" for row in rows)
+        if all(row["revenue"] is None for row in rows):
+            continue
+        found.append(
+            {
+                "user_id": user,
+                "sessions": len(rows),
+                "events": sum(row["events"] for row in rows),
+                "longest": max(map(len, paid.split("p"))),
+                "last_pages": [row["exit_url"] for row in rows[-2:]],
+            }
+        )
+    return found
+
+
+_USERS_IN_PYTHON = TableSpec(
+    "users",
+    """from infold import model
+
+
+@model(
+    materialization="cumulative_aggregate",
+    group_by=["user_id"],
+    inputs={"sessions": {
+        "columns": ["session_start", "session_end", "events", "payments", "revenue", "exit_url"]
+    }},
+    columns={"user_id": "string", "sessions": "bigint", "events": "bigint", "longest": "int",
+             "last_pages": "array<string>"},
+)
+def users(rows):
+    longest = streak = 0
+    for row in rows:
+        streak = 0 if row["payments"] else streak + 1
+        longest = max(longest, streak)
+    if {row["revenue"] for row in rows} == {None}:
+        return None
+    return {
+        "sessions": len(rows),
+        "events": sum(row["events"] for row in rows),
+        "longest": longest,
+        "last_pages": [row["exit_url"] for row in rows][-2:],
+    }
+""",
+    reads=("sessions",),
+    rows=_streaks,
+)
 _TIERS = _by_key(
     "tiers",
     "users",
@@ -530,7 +629,11 @@ FOLD = Shape(
     ),
     tables={
         "raw.pages": (_PAGES_LANDED,),
-        "clicks": (_clicks(keep_health=False), _clicks(keep_health=True, everywhere=True)),
+        "clicks": (
+            _clicks(keep_health=False),
+            _clicks(keep_health=True, everywhere=True),
+            _CLICKS_IN_PYTHON,
+        ),
         "sessions": (
             _folded_sessions(GAP),
             *(_sessions("sessions", "clicks", way, _FOLDED) for way in SESSIONS_CASES),
@@ -542,7 +645,7 @@ FOLD = Shape(
         "paying": (_paying(0), _paying(20)),
         "totals": (_TOTALS_TABLE,),
         "sections": (_SECTIONS_TABLE,),
-        "users": _USERS_TABLES,
+        "users": (*_USERS_TABLES, _USERS_IN_PYTHON),
         "tiers": (_TIERS,),
         "payers": (_PAYERS,),
         "placed": (_PLACED,),
@@ -942,4 +1045,52 @@ LANDED = Shape(
     },
 )
 
-SHAPES: Mapping[str, Shape] = {shape.name: shape for shape in (FOLD, REREAD, LANDED)}
+
+# -- rows ------------------------------------------------------------------------------------------
+
+_KEEPING_HEALTH = replace(
+    _CLICKS_IN_PYTHON,
+    text=_CLICKS_IN_PYTHON.text.replace('"/health"', '"/none"'),
+    keeps=lambda row: True,
+)
+_USERS_BY_DAY = replace(
+    _USERS_IN_PYTHON,
+    text=_USERS_IN_PYTHON.text.replace('group_by=["user_id"]', 'group_by=["user_id", "day"]')
+    .replace('"sessions": {', '"dated": {')
+    .replace('"user_id": "string"', '"day": "date", "user_id": "string"'),
+    reads=("dated",),
+    rows=lambda given: [
+        row | {"day": day}
+        for day in {row["day"] for row in given["dated"]}
+        for row in _streaks({"sessions": [one for one in given["dated"] if one["day"] == day]})
+    ],
+)
+_DATED = TableSpec(
+    "dated",
+    model_file(
+        "materialization: view",
+        f"SELECT user_id, {', '.join(_IN_ORDER)},\n"
+        "  cast(session_start AS date) AS day\nFROM sessions",
+    ),
+    reads=("sessions",),
+    rows=lambda given: [
+        only(row, "user_id", *_IN_ORDER) | {"day": day_of(row["session_start"])}
+        for row in given["sessions"]
+    ],
+    view=True,
+)
+
+ROWS = Shape(
+    "rows",
+    sources=(LANDED.sources[0],),
+    tables={
+        "clicks": (_CLICKS_IN_PYTHON, _KEEPING_HEALTH),
+        "sessions": (_folded_sessions(GAP),),
+        "dated": (_DATED,),
+        "users": (_USERS_IN_PYTHON, _USERS_BY_DAY),
+        "hourly": (_HOURLY_TABLE,),
+    },
+    windows=True,
+)
+
+SHAPES: Mapping[str, Shape] = {shape.name: shape for shape in (FOLD, REREAD, LANDED, ROWS)}

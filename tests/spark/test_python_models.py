@@ -183,7 +183,7 @@ def test_failures(tmp_path: Path) -> None:
     for name, (body, _, _) in FAILING.items():
         text = BODY.replace("failing", name).replace("BODY", body)
         shop.write(**{f"models__{name}": text})
-    found = _errors(shop)
+    found = errors_of(shop)
     places = {
         name: (one.slug, one.at and (one.at.file, one.at.line)) for name, one in found.items()
     }
@@ -198,7 +198,7 @@ def _cells(result: RunResult, model: str) -> int:
     return sum(receipt.cells_built for step, receipt in result.steps if step.model == model)
 
 
-def _errors(shop: PythonShop) -> dict[str, InfoldError]:
+def errors_of(shop: PythonShop) -> dict[str, InfoldError]:
     """What failing models end with in a run on the target for development."""
     project = api.open_project(shop.root, "dev")
     with pytest.raises(RunFailed) as caught:

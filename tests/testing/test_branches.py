@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.declare import shop
+from tests.declare.test_python_rows import FILES
 
 from infold.testing.branches import branches
 
@@ -52,3 +53,10 @@ def test_a_query_of_several_tables_is_not_looked_into() -> None:
 
     assert branch.label == "left out by WHERE a.amount > 1"
     assert branch.unknown == "its query reads several tables, or none"
+
+
+def test_models_in_python_have_none() -> None:
+    """The query that stands for the code has a WHERE that nobody wrote."""
+    project = shop.project(FILES)
+
+    assert [branches(project[name]) for name in ("clicks", "paths")] == [(), ()]

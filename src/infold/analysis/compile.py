@@ -254,9 +254,18 @@ class _Compiler:
         resolved = resolve(text, draft.parsed.tree, self.tables, ())
         subject = Subject(draft, resolved.relation, self.sources, self.nodes)
         subject.tables_read = tuple(dict.fromkeys(r.name for r in resolved.references))
-        if not all(name in self.nodes for name in subject.tables_read):
+        source = self._ingested_source(model, resolved)
+        known = {*self.nodes, *([source.name] if source is not None else [])}
+        if not all(name in known for name in subject.tables_read):
             return  # what it reads is wrong
-        errors = [*resolved.errors, *python_models.wrong_bounds(subject)]
+        grouped, errors = None, [*resolved.errors, *python_models.wrong_bounds(subject)]
+        if model.kind in python_models.FOLDED:
+            if opaque := self._opaque_view(subject):
+                at = draft.place(f"inputs.{subject.tables_read[0]}")
+                errors.append(_reads_opaque(subject, at, opaque))
+            else:
+                grouped, wrong = python_models.folded_query(subject)
+                errors += wrong
         if errors:
             self.errors.extend(errors)
             return
@@ -266,22 +275,29 @@ class _Compiler:
         self.kept_columns[model.name] = python_models.partition_grain(subject)
         types = {name.lower(): followed_type(type_) for name, type_ in _python_columns(model)}
         self.types[model.name] = {name: of for name, of in types.items() if of is not None}
-        self.row_keys[model.name] = Rows()
+        self.row_keys[model.name] = python_models.row_keys(subject)
+        plain = source is not None and source.name == resolved.references[0].name
+        unread = unnamed_columns(source, [draft]) if source and plain else ()
         words = normal_text(text, resolved.references, self.views)
         of_query = [*words.words_of(draft.parsed.tree), *self._names_read(draft, resolved)]
         declared = model.incremental.bounds if model.incremental and by_cells else ()
-        print_ = fingerprint(model, of_query, columns, None, vouched, declared)
+        read = source.without_columns(unread) if source else None
+        print_ = fingerprint(model, of_query, columns, read, vouched, declared)
         if model.kind is Kind.VIEW:
             self.views[model.name] = (print_, print_)
             self.opaque[model.name] = model.name
         self.nodes[model.name] = Node(
             model=with_column_spelling(model, columns),
-            inputs=self._inputs(resolved, None, bounds),
+            inputs=self._inputs(resolved, source, bounds),
             references=resolved.references,
             fingerprint=print_,
             columns=columns,
+            source=source.name if source else None,
+            unread_columns=unread,
+            grouped=grouped,
             overrides_used=vouched,
             bounds_declared=by_cells,
+            matches=lookup_matches(subject, source) if model.kind in python_models.FOLDED else (),
         )
 
     def _opaque_view(self, subject: Subject) -> str:
@@ -325,7 +341,7 @@ class _Compiler:
 
     def _ingested_source(self, model: Model, resolved: Resolved) -> Source | None:
         main = ingested_table(resolved.relation) if model.kind is Kind.EVENTS else None
-        return self.sources[main] if main is not None else None
+        return self.sources.get(main) if main is not None else None
 
     def _inputs(
         self, resolved: Resolved, source: Source | None, bounds: Sequence[InputBound]

@@ -9,34 +9,55 @@ model for its inputs, its columns or whether it changed finds the answer there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
+from infold.analysis import node_facts
 from infold.analysis.bounds.known_columns import InputBound
-from infold.analysis.names.relation import Table
+from infold.analysis.cumulative_query import split_cumulative_query
+from infold.analysis.names.relation import Rows, Table
 from infold.analysis.names.subject import Draft, Subject, time_column
-from infold.analysis.overrides import timed_inputs
+from infold.analysis.overrides import RemainingFindings, timed_inputs
+from infold.analysis.rules import events, time_columns
 from infold.analysis.times.shape import Grain
 from infold.core.interval import Granularity
 from infold.core.model import Kind, Override
 from infold.core.overrides import any_result_will_do
 from infold.core.project import Bound
 from infold.core.python_code import PythonCode, PythonInput
+from infold.core.queries import GroupedQuery
 from infold.core.quoting import quoted
 from infold.messages import findings, python_findings
 from infold.messages.errors import InfoldError
 
+FOLDED = (Kind.EVENTS, Kind.CUMULATIVE_AGGREGATE)
+"""The kinds that are folded: their functions are given rows, and no DataFrame."""
+
 
 def python_text(code: PythonCode) -> str:
-    """The SELECT of a model in Python; its code is in it by its digest."""
+    """
+    The SELECT of a model in Python; its code is in it by its digest.
+
+    A type is an argument as well: a function may give other values for another one. That a function
+    of rows may leave some out is a condition of its own.
+    """
     given = ", ".join(_given(at, one) for at, one in enumerate(code.inputs))
-    columns = ", ".join(
-        f"cast(python('{code.digest}', {_text(name)}, {given}) AS {type_}) AS {quoted(name)}"
+    keys = {name.lower() for name in code.group_by}
+    made = {
+        name: f"cast(i0.{quoted(name)} AS {type_})"
+        if name.lower() in keys
+        else f"cast(python('{code.digest}', {_text(name)}, {_text(type_)}, {given}) AS {type_})"
         for name, type_ in code.columns
-    )
+    }
+    columns = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in made.items())
     tables = (
         f"{'.'.join(map(quoted, one.table.split('.')))} AS i{at}"
         for at, one in enumerate(code.inputs)
     )
-    return f"SELECT {columns}\nFROM {' CROSS JOIN '.join(tables)}"
+    text = f"SELECT {columns}\nFROM {' CROSS JOIN '.join(tables)}"
+    rows = f"python('{code.digest}', {given})"
+    if grouped := ", ".join(sql for name, sql in made.items() if name.lower() in keys):
+        return f"{text}\nGROUP BY {grouped} HAVING {rows}"
+    return f"{text}\nWHERE {rows}" if code.of_each_row else text
 
 
 def _given(at: int, one: PythonInput) -> str:
@@ -83,10 +104,16 @@ def missing_columns(draft: Draft) -> Iterator[InfoldError]:
     for key, name in named:
         if name.lower() not in map(str.lower, columns):
             yield findings.no_such_column(draft.place(key), key=key, column=name, known=columns)
+    for name in code.group_by:
+        if name.lower() not in map(str.lower, columns):
+            yield findings.no_such_column(
+                draft.place("group_by"), key="group_by", column=name, known=columns
+            )
     series = model.timeseries
     types = {name.lower(): type_.lower() for name, type_ in code.columns}
     if series is not None and (type_ := types.get(series.partition_column.lower())):
-        key = "timeseries.partition_column"
+        of_events = model.kind is Kind.EVENTS
+        key = f"timeseries.{'event_time' if of_events else 'partition'}_column"
         if not type_.startswith(("timestamp", "date")):
             yield findings.not_a_time(
                 draft.place(key), key=key, column=series.partition_column, type_=type_
@@ -131,16 +158,46 @@ def wrong_bounds(subject: Subject) -> Iterator[InfoldError]:
             yield findings.bound_of_no_input(at, bound.input, sorted(timed))
 
 
+def folded_query(subject: Subject) -> tuple[GroupedQuery | None, list[InfoldError]]:
+    """The keys of a model by key, and what the rules of SQL say against one that is folded."""
+    kind = subject.model.kind
+    if kind is Kind.EVENTS:
+        named = time_columns.check(subject)
+        return None, [*(_at_input(subject, one) for one in events.check(subject)), *named]
+    if kind is not Kind.CUMULATIVE_AGGREGATE:
+        return None, []
+    parts = split_cumulative_query(subject)
+    query = parts.query and replace(parts.query, followed=None)
+    return query, [_at_input(subject, one) for one in parts.errors]
+
+
+def row_keys(subject: Subject) -> Rows:
+    """What tells the rows of a model's table apart, as far as the declaration says it."""
+    if subject.model.kind not in FOLDED:
+        return Rows()
+    return node_facts.row_keys(subject, RemainingFindings(()))
+
+
+def _at_input(subject: Subject, error: InfoldError) -> InfoldError:
+    """A finding about the query that stands for the code, at the input that it is about."""
+    code = subject.model.python
+    table = code.inputs[0].table if code is not None else ""
+    facts = tuple(fact for fact in error.facts if fact[0] != "at")
+    at = subject.draft.place(f"inputs.{table}")
+    return InfoldError(error.slug, error.what, facts, error.todo, error.exit_code, at)
+
+
 def vouched(subject: Subject) -> tuple[Override, ...]:
     """The overrides that count: that any result will do."""
     return (Override.NONDETERMINISTIC,) if any_result_will_do(subject.model) else ()
 
 
 def partition_grain(subject: Subject) -> Mapping[str, Grain]:
-    """The partition column of a model built cell by cell, with how coarse its values are."""
+    """The column that places a row in a cell, if there is one, with how coarse its values are."""
     code, series = subject.model.python, subject.model.timeseries
-    if subject.model.kind is not Kind.INCREMENTAL_TABLE or code is None or series is None:
+    placed = subject.model.kind in (Kind.INCREMENTAL_TABLE, Kind.EVENTS)
+    if not placed or code is None or series is None:
         return {}
-    column = series.partition_column.lower()
+    column = series.partition_column.lower()  # of events: the event time
     types = {name.lower(): type_.lower() for name, type_ in code.columns}
     return {column: Granularity.DAY if types.get(column) == "date" else None}

@@ -209,7 +209,7 @@ def explain_environment(
         return replace(explained, applied=None, notes=(*shared, *explained.notes))
     explained = explain(observer_of(found, as_of, estimate=True), key, cell)
     shown = with_model_names(explained, found.models)
-    return replace(shown, sql=found.declared[model].model.sql)
+    return replace(shown, sql=found.declared[model].model.written)
 
 
 def environment_history(

@@ -328,6 +328,11 @@ class Model:
         return Kind(self.materialization.value)
 
     @property
+    def written(self) -> str:
+        """What its author wrote: a SELECT, or the file with its function."""
+        return self.sql if self.python is None else self.python.modules[0].source
+
+    @property
     def changes_forward_only(self) -> bool:
         """Whether a changed definition leaves the cells before it as they are."""
         incremental = self.incremental is not None and self.incremental.forward_only

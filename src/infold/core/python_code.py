@@ -45,6 +45,13 @@ class PythonCode:
     inputs: tuple[PythonInput, ...]
     columns: tuple[tuple[str, str], ...]
     digest: str
+    of_each_row: bool = False
+    """Whether the function is given the rows of its input one by one."""
+    group_by: tuple[str, ...] = ()
+    """
+    The columns of the input that say which rows the function is given together; empty unless it
+    makes one row for each key.
+    """
 
     @property
     def files(self) -> tuple[str, ...]:

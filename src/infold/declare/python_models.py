@@ -8,13 +8,13 @@ by the same reader, with the same messages and places. No code of the author's r
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from infold.analysis.names.subject import Draft
 from infold.analysis.python_models import python_text
 from infold.analysis.sql.parse import parse
-from infold.core.model import DeclaredBound, Materialization, Model, Place
+from infold.core.model import DeclaredBound, Kind, Materialization, Model, Place
 from infold.core.overrides import any_result_will_do
 from infold.core.python_code import PythonCode, PythonInput
 from infold.declare.keys import Keys
@@ -26,10 +26,12 @@ from infold.declare.types import ALIKE, SIMPLE, is_type
 from infold.messages import findings, python_findings
 from infold.messages.errors import InfoldError, Spot
 
-KEYS = ("columns", "inputs")
+KEYS = ("columns", "inputs", "group_by")
 """Keys of @model that front matter does not have."""
 INPUT = ("before", "after", "columns")
-KINDS = (Materialization.VIEW, Materialization.TABLE)
+OF_ONE_TABLE = (Materialization.EVENTS, Materialization.CUMULATIVE_AGGREGATE)
+"""Kinds with a function of rows; the others have one of DataFrames."""
+KINDS = (Materialization.VIEW, Materialization.TABLE, *OF_ONE_TABLE)
 _WHY_COLUMNS = "nobody can see in a function which columns its rows have"
 
 
@@ -82,6 +84,7 @@ def read_python_model(
     declared = read_model(name, file, merge(front, per_model) or front, defaults, errors)
     columns = _columns(keys)
     given = _inputs(of, function, keys)
+    group_by = _group_by(keys)
     if declared is not None and (at := declared.places.get("incremental.bounds")) is not None:
         todo = "Say it in `inputs`: {table: {before: …, after: …}}."
         errors.append(findings.needless_key(at, "incremental.bounds", "a model in Python", todo))
@@ -96,11 +99,13 @@ def read_python_model(
     trees = {one.name: ast.parse(one.source) for one in modules[1:]}
     inputs = tuple(one.input for one in given)
     digest = code_digest(function, {"": tree, **trees})
-    code = PythonCode(function.name, modules, inputs, columns, digest)
+    of_each_row = declared.model.kind is Kind.EVENTS
+    code = PythonCode(function.name, modules, inputs, columns, digest, of_each_row, group_by)
     model = replace(_with_bounds(declared.model, given), python=code, sql=python_text(code))
     model = replace(model, sql_line=function.lineno, place=Place(file, function.lineno))
     above = "\n" * (function.lineno - 1)
     places = {**declared.places, **{f"inputs.{one.input.table}": one.at for one in given}}
+    places["group_by"] = keys.at("group_by")
     return Draft(model, parse(file, above + model.sql, len(above)), places)
 
 
@@ -204,13 +209,19 @@ def _mapping(of: _File, node: ast.Dict, what: str, errors: list[InfoldError]) ->
 
 def _can_be_a_function(keys: Keys) -> bool:
     """Whether a function can make the kind of table that is declared."""
-    value = keys.entries.get("materialization")
-    kind = value.text if value is not None and value.kind == "text" else ""
-    if kind not in set(Materialization) - set(KINDS):
+    kind = _kind(keys)
+    if kind is None or kind in KINDS:
         return True
     at = keys.at("materialization")
     keys.errors.append(python_findings.kind_not_in_python(at, kind=kind, known=KINDS))
     return False
+
+
+def _kind(keys: Keys) -> Materialization | None:
+    """The declared kind, if it is one."""
+    value = keys.entries.get("materialization")
+    text = value.text if value is not None and value.kind == "text" else ""
+    return Materialization(text) if text in set(Materialization) else None
 
 
 def _columns(keys: Keys) -> tuple[tuple[str, str], ...]:
@@ -251,6 +262,8 @@ def _inputs(of: _File, function: ast.FunctionDef, keys: Keys) -> tuple[_Input, .
     """The tables that the parameters stand for, in the order of the parameters."""
     parameters = list(_parameters(of, function, keys.errors))
     section = keys.section("inputs")
+    if _kind(keys) in OF_ONE_TABLE:
+        return _only_input(of, function, parameters, section, keys.errors)
     if section is None:
         return tuple(
             _Input(PythonInput(one.arg, one.arg), DeclaredBound(one.arg), of.spot(one), False)
@@ -278,12 +291,66 @@ def _inputs(of: _File, function: ast.FunctionDef, keys: Keys) -> tuple[_Input, .
     return tuple(one for one in found if one is not None)
 
 
-def _input(section: Keys, table: str, parameter: str) -> _Input | None:
+def _only_input(
+    of: _File,
+    function: ast.FunctionDef,
+    parameters: Sequence[ast.arg],
+    section: Keys | None,
+    errors: list[InfoldError],
+) -> tuple[_Input, ...]:
+    """The table whose rows a function is given; its parameter has any name if `inputs` has it."""
+    named = {one.arg: of.spot(one) for one in parameters}
+    tables = named if section is None else {one: section.key_at(one) for one in section.entries}
+    if len(named) > 1 or len(tables) > 1:
+        at = list((named if len(named) > 1 else tables).values())[1]
+        errors.append(python_findings.several_tables(at, function=function.name))
+    if len(named) != 1 or len(tables) != 1:
+        return ()
+    [table], [parameter] = tables, named
+    if section is None:
+        one = PythonInput(table, parameter)
+        return (_Input(one, DeclaredBound(table), tables[table], bounded=False),)
+    found = _input(section, table, parameter, known=("columns",))
+    return () if found is None else (found,)
+
+
+def _group_by(keys: Keys) -> tuple[str, ...]:
+    """The columns of the key of a model that has a row for each key."""
+    by_key = _kind(keys) is Materialization.CUMULATIVE_AGGREGATE
+    if not by_key:
+        if "group_by" in keys.entries:
+            at = keys.key_at("group_by")
+            where = f"materialization {_kind(keys) or ''}".strip()
+            keys.errors.append(findings.needless_key(at, key="group_by", where=where))
+        return ()
+    found = keys.texts("group_by")
+    if "group_by" not in keys.entries:
+        keys.missing("group_by", "the function makes a row for each key")
+    elif not found:
+        wanted = "a list of names"
+        keys.errors.append(
+            findings.wrong_type(keys.at("group_by"), key="group_by", wanted=wanted, found="empty")
+        )
+    return found
+
+
+def _input(
+    section: Keys, table: str, parameter: str, known: Sequence[str] = INPUT
+) -> _Input | None:
     own = section.section(table, f"input {table}")
     if own is None:
         return None
-    own.check(INPUT)
+    own.check(known)
     columns = own.texts("columns") if "columns" in own.entries else None
+    if columns is not None:
+        first: dict[str, str] = {}
+        for name in columns:
+            first.setdefault(name.lower(), name)
+        columns = tuple(first.values())
+        if not columns and not own.errors:
+            wanted = "a list of names"
+            at, key = own.at("columns"), own.full_name("columns")
+            own.errors.append(findings.wrong_type(at, key=key, wanted=wanted, found="empty"))
     bound = DeclaredBound(table, own.length("before", 0) or 0, own.length("after", 0) or 0)
     bounded = "before" in own.entries or "after" in own.entries
     return _Input(PythonInput(table, parameter, columns), bound, section.key_at(table), bounded)

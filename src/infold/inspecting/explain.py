@@ -54,7 +54,7 @@ def explain(
         model=name,
         kind=node.model.kind,
         place=str(node.model.place),
-        sql=node.model.python.modules[0].source if node.model.python else node.model.sql,
+        sql=node.model.written,
         granularity=granularity.value if granularity else "",
         fingerprint=node.fingerprint,
         inputs=_explained_inputs(observer, node),

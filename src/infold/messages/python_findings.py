@@ -57,6 +57,14 @@ no_input = Finding(
     "Name its table in `inputs`, or leave `inputs` out: then each parameter is named like a table.",
 )
 
+# Of a function that is given rows.
+several_tables = Finding(
+    "bad-model-function",
+    "{function} makes rows of those of one table, and there are several",
+    todo="Events follow from the rows of a source, and a row of a key from the rows of a table. "
+    "Bring others in by a model before or after it.",
+)
+
 no_project_module = Finding(
     "project-import",
     "the project has no module {name}",
@@ -113,6 +121,13 @@ python_failed = Finding(
     {"raised": "{what}"},
     "Correct it; what the table has stays until then.",
     ExitCode.FAILED,
+)
+
+package_missing = Finding(
+    "missing-module",
+    "the function of {model} needs {module}, which is not installed",
+    todo="Install it where infold runs, and where Spark's workers run.",
+    exit_code=ExitCode.FAILED,
 )
 
 no_data_frame = Finding(

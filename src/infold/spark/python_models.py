@@ -21,6 +21,7 @@ from hashlib import sha256
 from types import ModuleType
 from typing import Any
 
+from pyspark.errors import PySparkImportError
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
@@ -29,25 +30,67 @@ from infold.core.python_code import PROJECT_PACKAGE, PythonCode, PythonModule
 from infold.messages import python_findings
 from infold.messages.errors import InfoldError, Spot
 from infold.spark.content import column
+from infold.spark.row_functions import row_of_each_key, rows_of_each
 from infold.system import failures
 
 
 def python_rows(node: Node, given: Sequence[DataFrame]) -> DataFrame:
     """
-    What the function of a model returns for its inputs, with the declared columns in their order.
+    What the function of a model makes of its inputs, with the declared columns in their order.
 
     What it prints goes to the standard error output. Raises ``python_failed``, ``no_data_frame``
     and ``other_columns``, with the place in the author's file.
     """
     code = node.model.python
     assert code is not None, "a model in Python"
+    if code.of_each_row:
+        return python_events(node, given[0])
+    if code.group_by:
+        return _row_of_each_key(node, code, given[0])
     arguments = [
         frame if one.columns is None else frame.select(*map(column, one.columns))
         for one, frame in zip(code.inputs, given, strict=True)
     ]
+    with _failing_at_its_place(node, code):
+        rows = _loaded(code)(*arguments)
+    if not isinstance(rows, DataFrame):
+        what = "None" if rows is None else f"a {type(rows).__name__}"
+        raise python_findings.no_data_frame(_place(node), model=node.name, what=what)
+    return _with_declared_columns(node, code, rows)
+
+
+def python_events(node: Node, rows: DataFrame, carried: str | None = None) -> DataFrame:
+    """What the function of an events model makes of each row, as in :func:`python_rows`."""
+    code = node.model.python
+    assert code is not None, "a model in Python"
+    _refuse_broken(node, code)
+    return rows_of_each(code, rows, carried)
+
+
+def _row_of_each_key(node: Node, code: PythonCode, rows: DataFrame) -> DataFrame:
+    _refuse_broken(node, code)
+    keys = {name.lower() for name in code.group_by}
+    own = [(name, type_) for name, type_ in code.columns if name.lower() in keys]
+    types = _unlike_types(rows.select(*(column(name) for name, _ in own)), own)
+    if types:
+        raise python_findings.other_columns(
+            _place(node), model=node.name, missing=[], more=[], types="; ".join(types)
+        )
+    return row_of_each_key(code, rows)
+
+
+def _refuse_broken(node: Node, code: PythonCode) -> None:
+    """Raise what its modules raise, before Spark's workers import them."""
+    with _failing_at_its_place(node, code):
+        _loaded(code)
+
+
+@contextlib.contextmanager
+def _failing_at_its_place(node: Node, code: PythonCode) -> Iterator[None]:
+    """Exceptions of the author's code as ``python_failed``; what it prints goes elsewhere."""
     try:
         with _printing_elsewhere():
-            rows = _loaded(code)(*arguments)
+            yield
     except InfoldError:
         raise
     except (Exception, SystemExit) as error:
@@ -55,10 +98,6 @@ def python_rows(node: Node, given: Sequence[DataFrame]) -> DataFrame:
         if known is not None and known.slug == "engine-died":
             raise
         raise _failed(node, code, error) from error
-    if not isinstance(rows, DataFrame):
-        what = "None" if rows is None else f"a {type(rows).__name__}"
-        raise python_findings.no_data_frame(_place(node), model=node.name, what=what)
-    return _with_declared_columns(node, code, rows)
 
 
 def as_python_failure(node: Node, error: BaseException) -> InfoldError | None:
@@ -93,9 +132,22 @@ def _failed(node: Node, code: PythonCode, error: BaseException) -> InfoldError:
             if frame.filename in code.files
         ]
         at = _spot(code, frames[-1].filename, frames[-1].lineno or 1) if frames else _place(node)
+    if (module := _missing_module(error)) is not None:
+        return python_findings.package_missing(at, model=node.name, module=module)
     words = str(error).strip().splitlines() or [""]
     what = f"{type(error).__name__}: {words[0]}".removesuffix(": ")
     return python_findings.python_failed(at, model=node.name, what=what[:500])
+
+
+def _missing_module(error: BaseException) -> str | None:
+    """The package that an exception of an import, or of Spark's check for one, is about."""
+    if isinstance(error, ModuleNotFoundError):
+        return error.name
+    found = _NOT_INSTALLED.search(str(error)) if isinstance(error, PySparkImportError) else None
+    return found["package"] if found else None
+
+
+_NOT_INSTALLED = re.compile(r"(?P<package>\w+( >= [\d.]+)?) must be installed")
 
 
 def _place(node: Node) -> Spot:
@@ -116,15 +168,10 @@ def _spot(code: PythonCode, file: str, line: int) -> Spot:
 
 
 def _with_declared_columns(node: Node, code: PythonCode, rows: DataFrame) -> DataFrame:
-    found = {field.name.lower(): field for field in rows.schema.fields}
-    declared = {name.lower(): (name, type_) for name, type_ in code.columns}
-    types = []
-    for key, (name, text) in declared.items():
-        wanted = _type(text)
-        if key in found and not _same_type(found[key].dataType, wanted):
-            has = found[key].dataType.simpleString()
-            types.append(f"{name} is {has}, declared {wanted.simpleString()}")
-    missing = [name for key, (name, _) in declared.items() if key not in found]
+    found = {field.name.lower() for field in rows.schema.fields}
+    declared = {name.lower() for name, _ in code.columns}
+    types = _unlike_types(rows, code.columns)
+    missing = [name for name, _ in code.columns if name.lower() not in found]
     more = [field.name for field in rows.schema.fields if field.name.lower() not in declared]
     twice = len(rows.columns) - len(found)
     if missing or more or types or twice:
@@ -133,6 +180,17 @@ def _with_declared_columns(node: Node, code: PythonCode, rows: DataFrame) -> Dat
             _place(node), model=node.name, missing=missing, more=more, types="; ".join(types)
         )
     return rows.select(*(column(name).alias(name) for name, _ in code.columns))
+
+
+def _unlike_types(rows: DataFrame, declared: Sequence[tuple[str, str]]) -> list[str]:
+    """Columns of another type than they are declared with, each with both."""
+    found = {field.name.lower(): field.dataType for field in rows.schema.fields}
+    types = []
+    for name, text in declared:
+        has, wanted = found.get(name.lower()), _type(text)
+        if has is not None and not _same_type(has, wanted):
+            types.append(f"{name} is {has.simpleString()}, declared {wanted.simpleString()}")
+    return types
 
 
 @lru_cache(maxsize=1024)

@@ -38,7 +38,9 @@ class Branch:
 
 
 def branches(node: Node) -> tuple[Branch, ...]:
-    """The branches of a model, in the order of its text."""
+    """The branches of a model, in the order of its text; of one in Python none are known."""
+    if node.model.python is not None:
+        return ()
     parsed = parse(node.model.place.file, node.model.sql)
     reading = _Reading(node, parsed)
     found = [*reading.of_cases(), *reading.of_filters()]

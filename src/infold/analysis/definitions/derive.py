@@ -45,6 +45,8 @@ def derivation(before: Meaning, after: Meaning, kept: Collection[str]) -> Deriva
         return None
     if any(of.overrides_used or of.bounds_declared or of.downgraded for of in (old, new)):
         return None
+    if any(of.model.python is not None for of in (old, new)):
+        return None
     if any("collat" in sql.lower() for sql in (*before.queries, *after.queries)):
         return None  # a table does not store how its strings compare
     stored = {name.lower(): name for name in old.columns}

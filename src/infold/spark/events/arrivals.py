@@ -34,6 +34,7 @@ from infold.spark.content import (
     row_hash,
 )
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
+from infold.spark.python_models import python_events
 from infold.spark.step_context import Work
 
 CARRIED = "_infold_row"
@@ -147,12 +148,24 @@ def _query_rows(work: Work, node: Node, frames: Mapping[str, DataFrame]) -> Data
     name = node.references[0].name
     if name not in frames:
         frames = {**frames, name: _query_rows(work, work.project[name], frames)}
+    if node.model.python is not None:
+        return python_events(node, _without_wrong_times(frames[name]), CARRIED)
     found = work.sql(with_carried_column(node), frames)
     names, at = _column_places(found.columns)
     found = found.toDF(*(str(i) for i in range(len(found.columns))))
     return found.select(
         *(F.col(str(i)).alias(name) for i, name in names), F.col(str(at)).alias(CARRIED)
     )
+
+
+def _without_wrong_times(rows: DataFrame) -> DataFrame:
+    """The rows for a function in Python, which has no times outside the calendar."""
+    problem = F.col(f"{CARRIED}.problem")
+    for field in rows.schema.fields:
+        if isinstance(field.dataType, T.TimestampType | T.DateType):
+            wrong = column(field.name).isNotNull() & _calendar_micros(rows, field.name).isNull()
+            problem = F.coalesce(problem, F.when(wrong, F.lit(f"invalid time: {field.name}")))
+    return rows.withColumn(CARRIED, F.col(CARRIED).withField("problem", problem))
 
 
 def with_carried_column(node: Node) -> Node:
@@ -189,12 +202,13 @@ def with_carried_column(node: Node) -> Node:
 
 
 def has_filter(node: Node) -> bool:
-    """Whether the model's query leaves rows out."""
+    """Whether the model's query may leave rows out, or make several of one."""
     from sqlglot import TokenType, tokenize
 
+    if node.model.python is not None or node.references[0].name != node.source:
+        return True
     tokens = tokenize(node.model.sql, read="spark")
-    through_view = node.references[0].name != node.source
-    return through_view or any(token.token_type is TokenType.WHERE for token in tokens)
+    return any(token.token_type is TokenType.WHERE for token in tokens)
 
 
 def _column_places(columns: Sequence[str]) -> tuple[list[tuple[int, str]], int]:
