@@ -9,7 +9,7 @@ from infold.analysis.names.relation import Block, Columns, Table
 from infold.analysis.names.resolve import resolve
 from infold.analysis.names.row_wise import calls_over_rows
 from infold.analysis.names.subject import Draft, Subject
-from infold.analysis.rules import clock, random
+from infold.analysis.rules import clock, collations, random
 from infold.analysis.sql.parse import parse
 from infold.core.model import Materialization, Model
 from infold.messages import findings
@@ -44,7 +44,7 @@ def check_event_sql(at: Spot, key: str, sql: str, columns: Columns) -> Iterator[
         return
     draft = Draft(Model("", Materialization.VIEW, parsed.text.sql), parsed)
     subject = Subject(draft, block, {}, {})
-    for rule in (clock, random):
+    for rule in (clock, random, collations):
         for found in rule.check(subject):
             yield findings.not_of_one_event(at, key=key, sql=sql, why=found.what)
             return

@@ -108,7 +108,10 @@ class InputDiff:
     dropped_since: bool = False
     """Whether it was dropped since: then its old rows cannot be compared with its new ones."""
     changed_keys: ChangedKeyRows | None = None
-    """Of a changed lookup: where its changed keys are; None until they were searched."""
+    """
+    Of a changed lookup: where its changed keys are; None until they were searched. Of one that was
+    dropped since they may be everywhere: what it was cannot be compared.
+    """
 
 
 @dataclass(frozen=True, slots=True)

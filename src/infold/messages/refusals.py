@@ -152,6 +152,13 @@ clock = Finding(
     todo="Compare with a column instead. (A run's as-of time in SQL is not supported yet.)",
 )
 
+collation = Finding(
+    "collation",
+    "by the collation {name} texts are equal that differ, and one of them would be shown by chance",
+    todo="Make equal texts the same first: lower(x) in place of x COLLATE UTF8_LCASE. In a "
+    "comparison, as in WHERE x COLLATE UTF8_LCASE = 'a', a collation may stay.",
+)
+
 not_deterministic = Finding(
     "not-deterministic",
     "with {call} the table could not be verified",

@@ -96,7 +96,9 @@ def changed_input_reason(
     if found is None or found.everywhere:
         cells = affected_cells(node, diff.name, touched_cells(changes), reach)
         detail = f"{count_of(rows, 'row')} in {count_of(len(changes), 'cell')} of {diff.name}"
-        if found is None and node.matches_of(diff.name):
+        if diff.dropped_since:
+            detail += ", dropped since it was read"
+        elif found is None and node.matches_of(diff.name):
             detail += ": at most"
         return Reason(cause, detail, cells, rows)
     cells = Ranges.of(

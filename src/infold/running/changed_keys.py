@@ -19,7 +19,7 @@ KeyQuestion = tuple[str, str, int, int, tuple[int, ...]]
 
 
 def unlocated_lookups(node: Node, model: ModelObservation) -> Iterator[InputDiff]:
-    """The changed lookups of a model with keys that were not searched yet."""
+    """The changed lookups of a model with keys that can be searched, and were not yet."""
     for diff in model.inputs:
         if diff.changes and diff.changed_keys is None and node.matches_of(diff.name):
             yield diff
@@ -57,7 +57,10 @@ class KeyLocations:
 
     def _model_with_answers(self, name: str, model: ModelObservation) -> ModelObservation:
         inputs = tuple(
-            replace(diff, changed_keys=self.answers.get(_question(name, model, diff)))
+            replace(
+                diff,
+                changed_keys=self.answers.get(_question(name, model, diff), diff.changed_keys),
+            )
             for diff in model.inputs
         )
         return replace(model, inputs=inputs)

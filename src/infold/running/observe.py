@@ -16,7 +16,7 @@ from infold.core.files import ListedFile, with_file_policy
 from infold.core.interval import Granularity
 from infold.core.model import Kind, Source, table_name
 from infold.core.own_columns import state_mark
-from infold.core.plan import FileDiff, InputDiff, ModelObservation, Observations
+from infold.core.plan import ChangedKeyRows, FileDiff, InputDiff, ModelObservation, Observations
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project, Stretch
 from infold.core.record import FILES
@@ -318,7 +318,8 @@ class Observer:
         cells = tuple(self.ledger.cells(name)) if needs_cells else ()
         # A table that was dropped meanwhile has no snapshot left that its reader has read.
         dropped_since = bool(changes) and was_dropped(self.ledger.versions(name, since))
-        return InputDiff(name, since, head, changes, cells, dropped_since)
+        keys = ChangedKeyRows(everywhere=True) if dropped_since and node.matches_of(name) else None
+        return InputDiff(name, since, head, changes, cells, dropped_since, keys)
 
     @cached_property
     def _changes(self) -> InputChanges:

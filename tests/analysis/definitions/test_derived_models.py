@@ -110,7 +110,7 @@ SHIFTED = "date_add(cast(session_start AS date), 1) AS day"
         ),
         (HEAD + ROWS, HEAD + ROWS.replace("FROM sessions", "FROM sessions WHERE events > 1")),
         (
-            HEAD + ROWS.replace("revenue", "collate(user_id, 'UTF8_LCASE') AS name"),
+            HEAD + ROWS.replace(", revenue", " "),
             HEAD + ROWS.replace(", revenue", " ") + " WHERE collate(user_id, 'UTF8_LCASE') = 'a'",
         ),
     ],

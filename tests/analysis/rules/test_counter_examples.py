@@ -29,6 +29,7 @@ pytestmark = pytest.mark.deep
 REASONS = {
     "clock": "another value at every run, which no rows show",
     "not-deterministic": "another value at every run or place, which no rows show",
+    "collation": "which of equal texts is shown follows from no rows",
     "order-not-total": "rows that tie come as they come; Spark shows some in test_determined.py",
     "not-row-wise": "events are taken in row by row, and are no query over cells",
     "not-by-key": "kept by key, and no query over cells",

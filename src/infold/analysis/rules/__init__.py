@@ -13,6 +13,7 @@ from types import ModuleType
 from infold.analysis.rules import (
     by_key,
     clock,
+    collations,
     event_times,
     events,
     limits,
@@ -34,6 +35,7 @@ RULES: tuple[ModuleType, ...] = (
     by_key,
     clock,
     random,
+    collations,
     order_dependent,
     ties,
     limits,
