@@ -16,7 +16,6 @@ from infold.declare.unit_tests import PATTERN, read_tests
 from infold.messages import unit_test_errors
 from infold.messages.errors import InfoldError, InfoldErrors
 from infold.spark.analyser import as_stored
-from infold.spark.jvm.session_settings import Size
 from infold.spark.reading import source_rows
 from infold.testing.coverage import untested
 from infold.testing.given_views import view_times
@@ -85,8 +84,7 @@ def run_tests(
     """
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="infold-test-", ignore_cleanup_errors=True) as folder:
-        size: Size = "large" if len(tests) >= MANY else "small"
-        scratch = Scratch(Path(folder).resolve() / "0", project, size=size)
+        scratch = Scratch(Path(folder).resolve() / "0", project)
         tables, wrong = _analysed(scratch, tests)
         values = Values(project, tables)
         right = [values.test(test) for test in tests if not _wrong(project, test, wrong)]
@@ -131,10 +129,6 @@ def _not_as_tables(project: Project, test: UnitTest, tables: Tables) -> Iterator
             if each.of in times and row.get(times[each.of]) is None:
                 at, column = cells[0].at, times[each.of]
                 yield unit_test_errors.no_time(at, name=each.of, column=column)
-
-
-MANY = 5
-"""From so many tests on, the compiler that takes its time pays."""
 
 
 def _failed(test: UnitTest, errors: Mapping[str, InfoldError]) -> TestResult:

@@ -34,7 +34,6 @@ from infold.render.plan import plan_strip
 from infold.running.observe import Observer
 from infold.running.request import Request
 from infold.spark.engine import SparkEngine
-from infold.spark.jvm.session_settings import Size
 from infold.spark.storages import storage_of
 
 LANDING = "landing"
@@ -84,8 +83,6 @@ class Scratch:
     base: Project
     types: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
     """The columns of all models that are right, which Spark's analyser has found."""
-    size: Size = "small"
-    """What the JVM is started for, if none runs yet; each run has the settings of a small one."""
     runs: int = 0
     _ledgers: int = 0
 
@@ -131,7 +128,6 @@ class Scratch:
         session = start(
             here.warehouse,
             here.catalog_db,
-            size=self.size,
             extra=dict(here.target.spark),
             storage=here.target.storage,
         )

@@ -1,11 +1,4 @@
-"""
-The JVM: how it is started, reached, ended; and fewer round trips to it.
-
-PySpark names a Java class on every call (``jvm.functions.col``). Each time Py4J makes two round
-trips, and the JVM searches a few hundred jars for classes of that name in other packages. A run
-makes thousands of such calls, so the classes in use are looked up here once and kept, with the
-methods that were called.
-"""
+"""The JVM: how it is started, reached and ended."""
 
 from __future__ import annotations
 
@@ -19,46 +12,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import py4j
-from py4j.java_gateway import JavaClass, JavaGateway, JavaMember, JVMView
+from py4j.java_gateway import JavaGateway
 
 from infold.spark.jvm.jars import spark_home
+from infold.spark.jvm.round_trips import keep_looked_up_classes, pass_lists_at_once
 from infold.system import signals
-
-NAMES = (
-    "functions",
-    "org.apache.spark.sql.functions",
-    "org.apache.spark.sql.classic.SparkSession",
-    "PythonSQLUtils",
-    "PythonUtils",
-)
-"""
-The classes, as PySpark writes them; see ``pyspark/sql/functions/builtin.py`` and
-``classic/column.py``.
-"""
-
-
-class _Remembered(JavaClass):  # type: ignore[misc]  # py4j has no types
-    """A class whose static methods are looked up once."""
-
-    def __getattr__(self, name: str) -> Any:
-        found = super().__getattr__(name)
-        if isinstance(found, JavaMember):
-            self.__dict__[name] = found
-        return found
-
-
-def keep_looked_up_classes(jvm: JVMView) -> None:
-    """Keep the classes of :data:`NAMES` with the view through which PySpark asks for them."""
-    for name in NAMES:
-        found = getattr(jvm, name)
-        if isinstance(found, JavaClass):
-            jvm.__dict__[name] = _Remembered(found._fqn, found._gateway_client)  # noqa: SLF001
-
-
-# -- the JVM, from its start to its end ------------------------------------------------------------
 
 _started: list[subprocess.Popen[bytes]] = []
 
@@ -111,6 +72,7 @@ def launch(
         raise
     gateway.proc = process
     keep_looked_up_classes(gateway.jvm)
+    pass_lists_at_once()
     return gateway
 
 

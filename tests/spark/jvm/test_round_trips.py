@@ -1,0 +1,171 @@
+"""What goes to the JVM at once or not again means the same there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from py4j.clientserver import ClientServerConnection
+from pyspark.sql import functions as F
+
+from infold.spark.jvm.round_trips import KnownCalls, ListsAtOnce
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, SparkSession
+
+
+class _One(IntEnum):
+    ONE = 1
+
+
+@dataclass
+class _Member:
+    """A method of an object in the JVM, that writes down how it is called."""
+
+    target_id: str = "o1"
+    name: str = "cast"
+    calls: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def __call__(self, *arguments: Any) -> object:
+        self.calls.append(arguments)
+        return object()
+
+
+class TestKnownCalls:
+    """A column is made once."""
+
+    def test_a_call_that_is_known_is_not_made_again(self) -> None:
+        """The same method of the same object with the same arguments."""
+        known, member = KnownCalls(), _Member()
+        first = known.result(member, ("a", 1))
+
+        assert known.result(member, ("a", 1)) is first
+        assert known.result(_Member(calls=member.calls), ("a", 1)) is first
+        assert member.calls == [("a", 1)]
+
+    @pytest.mark.parametrize("other", [_Member("o2"), _Member(name="try_cast")], ids=repr)
+    def test_another_object_or_method_is_another_call(self, other: _Member) -> None:
+        """Though the arguments are the same."""
+        known = KnownCalls()
+        first = known.result(_Member(), ("a",))
+
+        assert known.result(other, ("a",)) is not first
+
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            (1, True),
+            (0, False),
+            (1, 1.0),
+            (0.0, -0.0),
+            (Decimal("1.0"), Decimal("1.00")),
+            (1, _One.ONE),
+            (["a"], "a"),
+            (["a", ["b"]], ["a", "b"]),
+            (None, 0),
+        ],
+        ids=repr,
+    )
+    def test_values_that_python_takes_for_equal_are_told_apart(
+        self, one: object, other: object
+    ) -> None:
+        """The JVM gets each as it is: another type or scale is another literal."""
+        known, member = KnownCalls(), _Member()
+
+        assert known.result(member, (one,)) is not known.result(member, (other,))
+        assert len(member.calls) == 2
+
+    def test_values_without_a_plain_type_are_passed_each_time(self) -> None:
+        """Equal decimals may differ in their scale."""
+        known, member = KnownCalls(), _Member()
+        known.result(member, (Decimal(1),))
+        known.result(member, (Decimal(1),))
+
+        assert len(member.calls) == 2
+
+    @pytest.mark.spark
+    def test_columns_that_are_built_alike_are_one(self, spark: SparkSession) -> None:
+        """And give what they gave, in any frame."""
+
+        def built() -> Column:
+            odd = F.when(F.col("id") % 2 == 1, F.lit("odd")).otherwise(F.lit("even"))
+            return F.concat(odd, F.lit(" "), F.col("id").cast("string")).alias("said")
+
+        rows, others = spark.range(2), spark.sql("SELECT 7 AS id")
+        first = [row.said for row in rows.select(built()).collect()]
+        with _calls() as made:
+            again = built()
+
+        assert not made
+        assert first == ["even 0", "odd 1"]
+        assert [row.said for row in others.select(again, again).toDF("said", "b").collect()] == [
+            "odd 7"
+        ]
+
+    @pytest.mark.spark
+    def test_what_is_drawn_is_drawn_each_time(self, spark: SparkSession) -> None:
+        """Two random columns have two seeds."""
+        row = spark.range(1).select(F.rand().alias("a"), F.rand().alias("b")).collect()[0]
+
+        assert row.a != row.b
+
+
+class TestLists:
+    """Lists reach the JVM with few round trips."""
+
+    @pytest.mark.parametrize("value", [[], ["a", None], "text", b"bytes", {"a": 1}, {1}, 7])
+    def test_what_list_of_does_not_take_is_left_to_py4j(self, value: object) -> None:
+        """It refuses NULL; anything else than a list is no list."""
+        assert not ListsAtOnce().can_convert(value)
+
+    @pytest.mark.spark
+    @pytest.mark.parametrize("count", [1, 2, 9, 10, 11, 20, 21, 45])
+    def test_a_list_has_its_elements_in_order(self, spark: SparkSession, count: int) -> None:
+        """Whatever their number, and where each is a list too."""
+        values = [f"v{at}" for at in range(count)]
+        found = spark._jvm.java.util.ArrayList(values)  # type: ignore[union-attr]
+        nested = spark._jvm.java.util.ArrayList([[value, at] for at, value in enumerate(values)])  # type: ignore[union-attr]
+
+        assert list(found) == values
+        assert [list(one) for one in nested] == [[value, at] for at, value in enumerate(values)]
+
+    @pytest.mark.spark
+    def test_null_in_a_list_goes_as_before(self, spark: SparkSession) -> None:
+        """One element after the other, by Py4J."""
+        found = spark._jvm.java.util.ArrayList(["a", None, "b"])  # type: ignore[union-attr]
+
+        assert list(found) == ["a", None, "b"]
+
+    @pytest.mark.spark
+    def test_twenty_columns_take_a_dozen_calls(self, spark: SparkSession) -> None:
+        """Not one for each column, and none again for those that were made before."""
+        rows = spark.range(3)
+        columns = [F.col("id").alias(f"c{at}") for at in range(20)]
+        rows.select(*columns)
+        with _calls() as made:
+            found = rows.select(*(F.col("id") for _ in range(20)))
+
+        assert found.columns == ["id"] * 20
+        assert len([call for call in made if call[:1] != "m"]) <= 12
+
+
+@contextmanager
+def _calls() -> Iterator[list[str]]:
+    """What is sent to the JVM meanwhile."""
+    sent: list[str] = []
+    before = ClientServerConnection.send_command
+
+    def send(self: Any, command: str) -> str:
+        sent.append(command)
+        return str(before(self, command))
+
+    ClientServerConnection.send_command = send
+    try:
+        yield sent
+    finally:
+        ClientServerConnection.send_command = before
