@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from infold.core.definition import Difference
 from infold.core.model import Kind
 from infold.core.project import Node
-from infold.core.session_cuts import Campaign, Rule, StartEvents
+from infold.core.session_cuts import Campaign, StartEvents
 
 ENDS = frozenset(
     {
@@ -49,9 +49,5 @@ def stored_sessions_tell(before: Node, after: Node) -> bool:
         return False  # nothing is said of entries any more, and there may be some
     if not {cut for cut in new.cuts if isinstance(cut, StartEvents)} <= {*old.cuts}:
         return False
-    others = [[cut for cut in query.cuts if isinstance(cut, _OF_EVENTS)] for query in (old, new)]
-    return others[0] == others[1]
-
-
-_OF_EVENTS = (Campaign, Rule)
-"""Cuts by values of events, which stored sessions do not have."""
+    campaigns = [[cut for cut in query.cuts if isinstance(cut, Campaign)] for query in (old, new)]
+    return campaigns[0] == campaigns[1]
