@@ -216,6 +216,8 @@ class DryEngine:
         memory = self.play.memory
         if step.action.of_own_rows and table in memory.unreadable:
             raise mismatches.damaged_table(step.model, "rows.parquet")
+        if step.action is Action.EVOLVE:
+            return self._evolved(node, step, step_id, prepared)
         stored = memory.tables.get(table)
         before = self._known(step.model)
         files, column = None, _time_column(node)
@@ -268,6 +270,23 @@ class DryEngine:
             for cell, rows in sorted(_cells(node, self._known(step.model)).items())
         )
         return Outcome(step.model, step.version, step.trace, committed=False, cells=states)
+
+    def _evolved(self, node: Node, step: Step, step_id: str, prepared: Prepared) -> Outcome:
+        """The same rows under other names; their hashes here have the names in them."""
+        assert step.trace is not None
+        names = dict(step.renamed)
+        rows = [
+            {names.get(name, name): value for name, value in row.items()}
+            for row in self._known(step.model)
+        ]
+        states = tuple(
+            CellState(cell, len(some), signed(sum(map(_hash, some))))
+            for cell, some in sorted(_cells(node, rows).items())
+        )
+        outcome = prepared(Outcome(step.model, step.version, step.trace, cells=states))
+        memory = self.play.memory
+        snapshot = memory.commit(table_name(step.model), step_id, rows, node.columns)
+        return replace(outcome, snapshot=snapshot)
 
     def spec(self, name: str) -> TableSpec:
         """The definition of one of the project's models."""
