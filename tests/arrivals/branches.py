@@ -2,7 +2,7 @@
 A project with models in many versions, for environments: which versions there are is a *branch*.
 
 The versions differ in all that a definition may differ in: columns, conditions, gaps, granularity,
-inputs, words only, and whether there is such a model at all.
+names of columns, inputs, words only, and whether there is such a model at all.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ def _by_cells(
     time: str = "day",
     granularity: Granularity = Granularity.DAY,
     keys: str = "",
+    renamed: str = "",
 ) -> TableSpec:
     """A table of days; its cells may be longer."""
     return TableSpec(
@@ -45,7 +46,7 @@ def _by_cells(
             "materialization: table\n"
             f"timeseries: {{event_time_column: {time}, partition_column: day, "
             f"granularity: {granularity.value}}}\n"
-            f"incremental: {{{keys}}}",
+            f"incremental: {{{keys}}}" + (f"\nrenamed_from: {{{renamed}}}" if renamed else ""),
             sql,
         ),
         reads=reads,
@@ -115,6 +116,7 @@ def _daily(
     granularity: Granularity = Granularity.DAY,
     keys: str = "",
     comment: str = "",
+    renamed: str = "",
 ) -> TableSpec:
     """Days of clicks: the columns are named, and each is one of ``_COUNTED``."""
     listed = ", ".join(f"{_COUNTED[what][0]} AS {name}" for name, what in columns.items())
@@ -139,7 +141,8 @@ def _daily(
         f"SELECT {comment}cast(event_ts AS date) AS day, {listed}\nFROM {source}{tail}\nGROUP BY 1"
     )
     reads = ("clicks", "raw.pages") if joined else ("clicks",)
-    return _by_cells("daily", sql, reads, rows, time="event_ts", granularity=granularity, keys=keys)
+    texts = {"time": "event_ts", "keys": keys, "renamed": renamed}
+    return _by_cells("daily", sql, reads, rows, granularity=granularity, **texts)
 
 
 _DAILY = (
@@ -152,6 +155,8 @@ _DAILY = (
     _daily({"n": "n"}, granularity=Granularity.MONTH),
     _daily({"n": "n"}, comment="/* by day */ "),
     _daily({"n": "n", "amount": "amount"}, keys="batch_size: 3"),
+    _daily({"n": "n", "income": "amount"}, renamed="income: amount"),
+    _daily({"n": "n", "revenue": "amount"}, renamed="revenue: income"),
 )
 
 
@@ -216,11 +221,13 @@ def _user(row: Row) -> Any:
     return row["user_id"]
 
 
-def _by_user(name: str, kind: str, read: str, aggregates: Mapping[str, Aggregate]) -> TableSpec:
+def _by_user(
+    name: str, kind: str, read: str, aggregates: Mapping[str, Aggregate], renamed: str = ""
+) -> TableSpec:
     return TableSpec(
         name,
         model_file(
-            f"materialization: {kind}",
+            f"materialization: {kind}" + (f"\nrenamed_from: {{{renamed}}}" if renamed else ""),
             f"SELECT user_id, {_calls(aggregates)}\nFROM {read} GROUP BY user_id",
         ),
         reads=(read,),
@@ -229,6 +236,7 @@ def _by_user(name: str, kind: str, read: str, aggregates: Mapping[str, Aggregate
 
 
 _PAID: Mapping[str, Aggregate] = {"payments": agg.count(), "paid": agg.total("amount")}
+_INCOME: Mapping[str, Aggregate] = {"payments": agg.count(), "income": agg.total("amount")}
 _SEEN: Mapping[str, Aggregate] = {"stays": agg.count(), "events": agg.total("events")}
 _FOLDED = "cumulative_aggregate"
 
@@ -251,6 +259,7 @@ BRANCHES = Shape(
         "totals": (
             _by_user("totals", _FOLDED, "paying", _PAID),
             _by_user("totals", _FOLDED, "paying", {"payments": agg.count()}),
+            _by_user("totals", _FOLDED, "paying", _INCOME, "income: paid"),
         ),
         "people": (
             _by_user("people", "table", "stays", _SEEN),
@@ -260,6 +269,12 @@ BRANCHES = Shape(
     },
     lookup=FOLD.lookup,
 )
+
+RENAMED: Mapping[str, Mapping[int, int]] = {
+    "daily": {0: 1, 1: 9, 9: 10, 10: 1},
+    "totals": {0: 2, 2: 0},
+}
+"""Versions, and the next ones that give columns other names or lead to such versions."""
 
 OPTIONAL = frozenset({"tops"})
 """Models that a branch need not have."""

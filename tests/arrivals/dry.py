@@ -51,6 +51,7 @@ from infold.declare.definitions import definitions_of
 from infold.inspecting.as_built import Stretches, project_as_built
 from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.ledger.store import SqlLedger
+from infold.messages import mismatches
 from infold.messages.errors import InfoldError
 from infold.planning.selection import select_models, with_landed
 from infold.running.execute import Runner
@@ -74,6 +75,10 @@ class Memory:
     tables: dict[str, Stored] = field(default_factory=lambda: defaultdict(Stored))
     commits: int = 0
     """Snapshots are numbered through all tables, as tables may exchange their names."""
+    incomplete: set[str] = field(default_factory=set)
+    """Tables that lost a file, as its name tells."""
+    unreadable: set[str] = field(default_factory=set)
+    """Tables with a file that cannot be read, as only its reader finds out."""
 
     def moved_tables(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
         """Tables that have another newest snapshot than known."""
@@ -86,9 +91,12 @@ class Memory:
         return ()
 
     def file_list_id(self, table: str) -> str:
-        """Nothing lies in files."""
-        del table
-        return ""
+        """Nothing lies in files, so all that can be told is whether one is gone."""
+        return "incomplete" if table in self.incomplete else ""
+
+    def lost_files(self, table: str) -> Sequence[str]:
+        """The files that a table lost."""
+        return ("rows.parquet",) if table in self.incomplete else ()
 
     def columns(self, table: str, snapshot: int | None = None) -> Mapping[str, Type]:
         """Rows of the reference have the columns of their definitions."""
@@ -113,6 +121,8 @@ class Memory:
         found.snapshots[number] = rows
         found.steps[step] = number
         found.columns = tuple(columns)
+        self.incomplete.discard(table)
+        self.unreadable.discard(table)
         write_points.point(f"table {table}: after commit")
         return number
 
@@ -204,6 +214,10 @@ class DryEngine:
             return prepared(self._rebucketed(node, step))
         table = table_name(step.model)
         memory = self.play.memory
+        if step.action.of_own_rows and table in memory.unreadable:
+            raise mismatches.damaged_table(step.model, "rows.parquet")
+        if step.action is Action.EVOLVE:
+            return self._evolved(node, step, step_id, prepared)
         stored = memory.tables.get(table)
         before = self._known(step.model)
         files, column = None, _time_column(node)
@@ -256,6 +270,23 @@ class DryEngine:
             for cell, rows in sorted(_cells(node, self._known(step.model)).items())
         )
         return Outcome(step.model, step.version, step.trace, committed=False, cells=states)
+
+    def _evolved(self, node: Node, step: Step, step_id: str, prepared: Prepared) -> Outcome:
+        """The same rows under other names; their hashes here have the names in them."""
+        assert step.trace is not None
+        names = dict(step.renamed)
+        rows = [
+            {names.get(name, name): value for name, value in row.items()}
+            for row in self._known(step.model)
+        ]
+        states = tuple(
+            CellState(cell, len(some), signed(sum(map(_hash, some))))
+            for cell, some in sorted(_cells(node, rows).items())
+        )
+        outcome = prepared(Outcome(step.model, step.version, step.trace, cells=states))
+        memory = self.play.memory
+        snapshot = memory.commit(table_name(step.model), step_id, rows, node.columns)
+        return replace(outcome, snapshot=snapshot)
 
     def spec(self, name: str) -> TableSpec:
         """The definition of one of the project's models."""
@@ -327,9 +358,10 @@ class DryEngine:
         return self._at(name, step.inputs[name][1])
 
     def _at(self, name: str, version: int) -> Rows:
-        """A stored table at a version."""
+        """A stored table at a version; one that was dropped with it has no rows."""
         [found] = [v for v in self.ledger.versions(name, version - 1) if v.number == version]
-        assert found.snapshot is not None
+        if found.snapshot is None:
+            return []
         return self.play.memory.tables[table_name(name)].snapshots[found.snapshot]
 
     def _is_there(self, name: str, version: int) -> bool:

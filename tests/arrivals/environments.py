@@ -23,7 +23,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
-from tests.arrivals.branches import ABSENT, BRANCHES, FIRST, OPTIONAL
+from tests.arrivals.branches import ABSENT, BRANCHES, FIRST, OPTIONAL, RENAMED
 from tests.arrivals.dry import DryEngine, DryPlay, Memory, Stored, chosen_rows
 from tests.arrivals.play import usable_rows
 from tests.arrivals.programs import ARRIVALS, Op
@@ -62,7 +62,7 @@ Branch = dict[str, int]
 NAMES = ("a", "b")
 """The environments."""
 
-CHANGES = ("change", "change", "change", "merge")
+CHANGES = ("change", "change", "change", "rename", "rename", "merge")
 COMMANDS = (
     "run",
     "run",
@@ -403,6 +403,13 @@ class BranchPlay(DryPlay):
         least = ABSENT if model in OPTIONAL else 0
         at = random.randint(least, len(BRANCHES.tables[model]) - 1)
         self.change_of(name, {model: at})
+
+    def rename(self, random: Random) -> None:
+        """Columns of a model of a branch get other names."""
+        name, model = random.choice(("", "", *NAMES)), random.choice([*RENAMED])
+        at = RENAMED[model].get(self.branches[name][model])
+        if at is not None:
+            self.change_of(name, {model: at})
 
     def change_of(self, name: str, versions: Branch) -> None:
         """Models of a branch get other versions, unless these do not fit together."""

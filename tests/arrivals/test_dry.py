@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import cast
@@ -19,12 +20,13 @@ from tests.arrivals.cut import cut
 from tests.arrivals.dry import DryPlay
 from tests.arrivals.forward import FORWARD, FORWARD_EVENTS, DryEvents, DryForward
 from tests.arrivals.forward_sessions import FORWARD_SESSIONS, DryForwardSessions
-from tests.arrivals.programs import Program, Round, programs
+from tests.arrivals.programs import Op, Program, Round, programs
 from tests.arrivals.shape import Shape
 from tests.arrivals.shapes import SHAPES
 from tests.crash.scenario import living
 
 from infold.core.interval import Granularity, Interval
+from infold.core.model import table_name
 from infold.core.report import RunResult
 
 pytestmark = pytest.mark.deep
@@ -135,6 +137,42 @@ def test_changed_keys_of_a_dropped_lookup_may_be_anywhere(program: Program) -> N
             return super()._run(window, terms)
 
     play(Losing, "landed", program)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@settings(max_examples=EXAMPLES)
+@given(
+    program=programs(users=4, rounds=(2, 5)),
+    damage=st.lists(st.booleans(), min_size=2, max_size=6),
+)
+def test_damaged_tables_whose_definition_changed_are_rebuilt(
+    shape: str, program: Program, damage: list[bool]
+) -> None:
+    """A changed definition is built anew where the rows that it follows from are damaged."""
+    rest = iter(damage)
+
+    class Damaged(DryPlay):
+        """Loses files of each table with a changed definition, or has them unreadable."""
+
+        def round(self, each: Round) -> None:
+            for name in self.shape.changeable():
+                self._declare(name, self.versions[name] + 1)
+            self.changed()
+            super().round(replace(each, run=Op("all", each.run.seed)))
+
+        def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
+            project, kind = self.project, next(rest, None)
+            traces = self.ledger.traces()
+            for name, trace in traces.items() if kind is not None else ():
+                if trace.fingerprint != project[name].fingerprint:
+                    which = self.memory.incomplete if kind else self.memory.unreadable
+                    which.add(table_name(name))
+            found = super()._run(window, terms)
+            self.memory.incomplete.clear()  # what was proven to be the same has not been touched
+            self.memory.unreadable.clear()
+            return found
+
+    play(Damaged, shape, program)
 
 
 @pytest.mark.parametrize("batch", [1, 2])

@@ -79,6 +79,20 @@ def test_programs_of_those_who_live(program: list[Act], manual: bool) -> None:
     complete(program, manual=manual)
 
 
+@pytest.mark.deep
+@pytest.mark.parametrize("manual", [True, False])
+@settings(max_examples=EXAMPLES)
+@given(program=acts(6, deaths=True))
+def test_columns_get_other_names_at_any_time(program: list[Act], manual: bool) -> None:
+    """Columns are renamed in production and environments between all else, whoever dies."""
+    often = [
+        one
+        for act in program
+        for one in (act, Act(Op("rename", act.op.seed)), Act(Op("apply", 1), act.dies))
+    ]
+    complete(often, manual=manual)
+
+
 @pytest.mark.parametrize("at", [6, 8])
 def test_an_environment_that_is_recorded_in_part_is_not_promoted(at: int) -> None:
     """Whoever dies while it is recorded what an environment is leaves one that is not built."""

@@ -4,6 +4,7 @@ named.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.running.commands import infold
 from tests.running.standing_tables import stand_up
 
 from infold import api
+from infold.core.plan import Action
 from infold.core.project import Project
 from infold.core.report import RunFailed
 from infold.lake.iceberg import missing_files
@@ -74,6 +76,25 @@ def test_other_files_beside_them_are_no_damage(
     assert not api.run(shop, select=["daily"]).steps
     never_closely(monkeypatch)
     api.observe(shop)
+
+
+def test_a_changed_definition_gives_it_up(shop: Project) -> None:
+    """A damaged table whose definition changed is built anew, as the plan says; a protected one
+    stays refused.
+    """
+    rows_of(shop, "daily").unlink()
+    text = (shop.root / "models" / "daily.sql").read_text()
+    (shop.root / "models" / "daily.sql").write_text(text.replace("count(*)", "count(*) + 1"))
+    changed = api.open_project(shop.root)
+
+    todo = api.make_plan(changed, api.observe(changed), select=["daily"])
+
+    assert [(step.model, step.action) for step in todo.steps] == [("daily", Action.BUILD)]
+    assert todo.notes == (
+        "daily: its table is damaged; as its definition changed, all of it is rebuilt",
+    )
+    kept = replace(changed, target=replace(changed.target, protected=True))
+    assert api.plan(kept).refused["daily"].slug == "damaged-table"
 
 
 def test_what_is_damaged_stays_so_for_the_runs_to_come(shop: Project) -> None:

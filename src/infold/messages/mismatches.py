@@ -86,6 +86,11 @@ def damaged_table(model: str, what: str, files: int = 0) -> InfoldError:
     )
 
 
+def is_damage_of(model: str, error: InfoldError) -> bool:
+    """Whether an error says that a model's own table is damaged."""
+    return error.what == damaged_table(model, "").what
+
+
 def source_shrank(sources: Sequence[tuple[str, str]]) -> InfoldError:
     """Sources lost more of their files or rows than may go in one run; each with how much."""
     which = "a source has" if len(sources) == 1 else f"{len(sources)} sources have"

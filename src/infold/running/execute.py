@@ -21,7 +21,6 @@ from functools import cached_property
 
 from infold.core.audits import audits_of
 from infold.core.definition import Definition, Redefinition
-from infold.core.interval import Ranges
 from infold.core.plan import Observations, Plan, PlanOptions, Step
 from infold.core.ports import Engine, Lake, Ledger
 from infold.core.progress import Progress
@@ -37,10 +36,11 @@ from infold.planning.removals import refuse_removals
 from infold.running.advance_traces import advance_traces
 from infold.running.changed_keys import KeyLocations, KeyQuestion
 from infold.running.concurrent_batches import CommitTurn, side_by_side
+from infold.running.damaged_tables import give_up_damaged
 from infold.running.definitions_to_analyse import DefinitionsToAnalyse
 from infold.running.destructive_changes import DestructiveChanges
 from infold.running.exact_derivations import ExactDerivations, not_forward_only
-from infold.running.forgotten_models import forget_removed_models, forget_vanished
+from infold.running.forgotten_models import forget_lost, forget_removed_models
 from infold.running.keep_definitions import (
     keep_definitions,
     refuse_not_forward_only,
@@ -60,7 +60,7 @@ from infold.running.request import (
     step_detail,
     still_asked,
 )
-from infold.running.run_progress import RunProgress, ends_run
+from infold.running.run_progress import RunProgress, changed_cells, ends_run
 from infold.running.table_locations import remember_locations
 from infold.system import failures, signals
 
@@ -108,7 +108,7 @@ class Runner:
                     self._plan_and_execute(course, request)
                     if not course.failures:
                         course.notes = (*course.notes, *self.at_end(course.run))
-                    result = course.result(self._changed_cells(course))
+                    result = course.result(changed_cells(self.ledger, course.done))
                 self.ledger.finish_run(
                     course.run, result.state, result.receipt, result.error or None
                 )
@@ -133,7 +133,7 @@ class Runner:
             hold_back(self.project, self.ledger, self.lake)
         with self._record_failures(course, started):
             self.refuse_outdated()
-        vanished = tuple(forget_vanished(self.observer, course.run))
+        lost = tuple(forget_lost(self.observer, course.run))
         with self._record_failures(course, started):
             changes = self.observer.redefinitions(self.ledger.traces())
             refuse_not_forward_only(self.project, changes, request.options)
@@ -144,7 +144,7 @@ class Runner:
         # Whoever is killed before the definitions are kept has applied nothing: a removed model
         # of theirs is still to be built.
         removed = tuple(forget_removed_models(self.project, self.ledger))
-        notes = (*recovered, *removed, *vanished, *definition_notes(self.project))
+        notes = (*recovered, *removed, *lost, *definition_notes(self.project))
         course.notes = (*notes, *course.notes)
 
     def _keep_definitions(
@@ -276,16 +276,6 @@ class Runner:
                 course.note_failed(step, run_errors.still_stale(model=step.model))
         return [(step, turn) for step, turn in ready if step.model not in course.failures]
 
-    def _changed_cells(self, course: RunProgress) -> Mapping[str, Ranges]:
-        """The cells that the steps of a run changed, by model."""
-        first: dict[str, int] = {}
-        for step, _ in course.done:
-            first[step.model] = min(step.version, first.get(step.model, step.version))
-        return {
-            model: Ranges.of(change.cell for change in self.ledger.changes(model, version - 1))
-            for model, version in first.items()
-        }
-
     def _execute_steps(
         self,
         course: RunProgress,
@@ -322,7 +312,8 @@ class Runner:
             course.done.append((step, made))
         else:
             self.progress.failed(step, made)
-            course.note_failed(step, made)
+            if not give_up_damaged(self.project, self.ledger, course, step, made):
+                course.note_failed(step, made)
 
     def _try_step(
         self, run: str, seq: int, step: Step, engine: Engine, turn: CommitTurn
@@ -370,8 +361,8 @@ class Runner:
         return receipt
 
     def _remember_locations(self, course: RunProgress) -> None:
-        if course.done or self.observer.checked_closely:
-            remember_locations(self.project, self.ledger, self.lake, self.observer.damaged_tables)
+        if course.done or self.observer.damage.checked_closely:
+            remember_locations(self.project, self.ledger, self.lake, self.observer.damage.tables)
 
     @contextmanager
     def _record_failures(self, course: RunProgress, started: float) -> Iterator[None]:

@@ -8,7 +8,7 @@ from infold.core.environment import PRODUCTION
 from infold.core.ports import Ledger
 from infold.core.project import Project
 from infold.running.forget import forget_model
-from infold.running.observe import VANISHED, Observer
+from infold.running.observe import Observer
 from infold.running.table_keys import table_keys
 
 
@@ -25,12 +25,12 @@ def forget_removed_models(project: Project, ledger: Ledger) -> Iterator[str]:
             yield f"{name} is no longer in the project; its table stays as it is"
 
 
-def forget_vanished(observer: Observer, run: str) -> Iterator[str]:
+def forget_lost(observer: Observer, run: str) -> Iterator[str]:
     """
-    Forget models with a table that somebody dropped, so that readers see its rows go and come
-    back.
+    Forget models with a table that somebody dropped, or damaged where it is to be replaced anyway,
+    so that readers see its rows go and come back.
     """
-    for number, name in enumerate(observer.vanished(), 1):
+    for number, (name, why) in enumerate(observer.lost().items(), 1):
         step = f"{run}-gone{number}"
         forget_model(observer.ledger, None, run=run, step=step, seq=0, model=name)
-        yield VANISHED.format(name)
+        yield why

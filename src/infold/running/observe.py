@@ -19,10 +19,10 @@ from infold.core.own_columns import state_mark
 from infold.core.plan import ChangedKeyRows, FileDiff, InputDiff, ModelObservation, Observations
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project, Stretch
-from infold.core.record import FILES
 from infold.core.trace import CellChange, CellState, Trace, Version, was_dropped
-from infold.messages import errors, mismatches
+from infold.messages import errors
 from infold.planning.stretches import by_definitions_in_force, inputs_in_force
+from infold.running.damaged_tables import DAMAGED, Damage, given_up_if_damaged
 from infold.running.file_changes import (
     file_policy_fingerprint,
     is_gone,
@@ -78,12 +78,12 @@ class Observer:
     """Where no change is known, each model with another fingerprint is rebuilt."""
     stretches: Callable[[Trace], tuple[Stretch, ...]] = lambda _: ()
     """The cells with rows of earlier definitions; raises where one is not understood."""
+    damage: Damage = field(init=False)
     _listings: dict[str, Files] = field(default_factory=dict)
     _refused: dict[str, errors.InfoldError] = field(default_factory=dict)
-    _missing_files: dict[str, Sequence[str]] = field(default_factory=dict)
-    """Tables with files that were checked one by one -> the missing files."""
-    _complete_tables: set[str] = field(default_factory=set)
-    """Tables with exactly the files that they had."""
+
+    def __post_init__(self) -> None:
+        self.damage = Damage(self.ledger, self.lake)
 
     def observe(self) -> Observations:
         """
@@ -113,9 +113,10 @@ class Observer:
         entries = self.ledger.newest_entries()
         moved = self._moved_tables(heads)
         self._refused = dict(foreign_tables(self.project, self.ledger, self.lake, heads, moved))
-        self._refuse_damaged(heads, moved)
-        vanished = self._vanished(traces, heads, moved)
-        traces = {name: trace for name, trace in traces.items() if name not in vanished}
+        lost = self._lost(traces, heads, moved)
+        traces = {name: trace for name, trace in traces.items() if name not in lost}
+        damaged = self.damage.find(self.project, heads, moved)
+        self._refused |= {name: damaged[name] for name in damaged if name not in lost}
         traces |= without_retyped_inputs(self.project, self._changes, self.lake, traces, heads)
         changes = self.redefinitions(traces)
         traces = {name: self._restamped(trace, changes) for name, trace in traces.items()}
@@ -143,8 +144,7 @@ class Observer:
             for node in self.project
             if node.model.kind is not Kind.VIEW
         }
-        notes = tuple(map(VANISHED.format, vanished))
-        return Observations(self.as_of, models, notes, dict(self._refused))
+        return Observations(self.as_of, models, tuple(lost.values()), dict(self._refused))
 
     def _restamped(self, trace: Trace, changes: Mapping[str, Redefinition]) -> Trace:
         """The trace, as of the present definition if the rows are proven to be the same by it."""
@@ -164,6 +164,29 @@ class Observer:
         heads = self.ledger.newest_versions()
         found = self._vanished(self.ledger.traces(), heads, self._moved_tables(heads))
         return tuple(name for name in found if name not in self.project.shared)
+
+    def lost(self) -> Mapping[str, str]:
+        """Models with a table that is to be rebuilt as somebody else dropped or damaged it: why."""
+        heads = self.ledger.newest_versions()
+        found = self._lost(self.ledger.traces(), heads, self._moved_tables(heads))
+        return {name: why for name, why in found.items() if name not in self.project.shared}
+
+    def _lost(
+        self,
+        traces: Mapping[str, Trace],
+        heads: Mapping[str, Version],
+        moved: Mapping[str, str | None],
+    ) -> Mapping[str, str]:
+        vanished = self._vanished(traces, heads, moved)
+        damaged = self.damage.find(self.project, heads, moved)
+        changes = self.redefinitions(traces) if damaged else {}
+        given_up = (
+            name for name in damaged if given_up_if_damaged(self.project, changes.get(name))
+        )
+        return {
+            **{name: VANISHED.format(name) for name in vanished},
+            **{name: DAMAGED.format(name) for name in given_up},
+        }
 
     def _vanished(
         self,
@@ -185,41 +208,6 @@ class Observer:
         """
         known = self.ledger.locations()
         return self.lake.moved_tables({t: known.get(t, "") for t in map(table_name, heads)})
-
-    @property
-    def damaged_tables(self) -> frozenset[str]:
-        """Tables that have lost files; their state is not recorded."""
-        return frozenset(name for name, missing in self._missing_files.items() if missing)
-
-    @property
-    def checked_closely(self) -> bool:
-        """
-        Whether the files of a table were checked one by one and are complete: then
-        once is enough.
-        """
-        return any(not missing for missing in self._missing_files.values())
-
-    def _refuse_damaged(
-        self, heads: Mapping[str, Version], moved: Mapping[str, str | None]
-    ) -> None:
-        """Refuse tables that lost a file without a commit; found by comparing file names."""
-        known = self.ledger.locations()
-        for name in heads:
-            table = table_name(name)
-            before = known.get(FILES.format(table))
-            if table in moved or before is None or name not in self.project:
-                continue
-            if name in self._complete_tables:
-                continue
-            if name not in self._missing_files and self.lake.file_list_id(table) == before:
-                self._complete_tables.add(name)
-                continue
-            if name not in self._missing_files:
-                self._missing_files[name] = self.lake.lost_files(table)
-            if missing := self._missing_files[name]:
-                self._refused.setdefault(
-                    name, mismatches.damaged_table(name, missing[0], len(missing))
-                )
 
     def _model(
         self,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from infold.core.interval import Ranges
 from infold.core.plan import HELD_BACK, UP_TO_DATE, Plan, PlanOptions, Step
+from infold.core.ports import Ledger
 from infold.core.project import Project
 from infold.core.record import Receipt
 from infold.core.report import Failure, ModelState, RunResult
@@ -42,6 +43,8 @@ class RunProgress:
     """The models with a definition that Spark has analysed."""
     steps_begun: int = 0
     """How many steps were begun: the number of the newest, as several of one model may fail."""
+    given_up: int = 0
+    """How many damaged tables it found that are built again, as their definitions changed."""
 
     def note_refused(self, refused: Mapping[str, InfoldError], now: Plan) -> None:
         """Note models that must not be built, as far as they were selected or are read."""
@@ -163,6 +166,17 @@ class RunProgress:
         return state_after_run(
             self.project[entry.model], entry, own, touched.get(entry.model, Ranges())
         )
+
+
+def changed_cells(ledger: Ledger, done: Iterable[tuple[Step, Receipt]]) -> Mapping[str, Ranges]:
+    """The cells that the steps of a run changed, by model."""
+    first: dict[str, int] = {}
+    for step, _ in done:
+        first[step.model] = min(step.version, first.get(step.model, step.version))
+    return {
+        model: Ranges.of(change.cell for change in ledger.changes(model, version - 1))
+        for model, version in first.items()
+    }
 
 
 def ends_run(error: InfoldError) -> bool:

@@ -64,3 +64,32 @@ def test_damage_is_named_and_repaired(tmp_path: Path) -> None:
         "daily": False,
     }
     assert all(cure in entry.note for entry in found.models)
+
+
+def test_a_changed_definition_needs_no_damaged_rows(tmp_path: Path) -> None:
+    """Sessions that would follow from stored ones are built where these cannot be read, whether
+    that is known before the run or found by it.
+    """
+    shop = DailyProject(tmp_path / "shop")
+    text = "---\nmaterialization: sessions\nsessions: {user: who, gap: 30 minutes}\n---\nSELECT "
+    columns = "count(*) AS clicks, sum(amount) AS amount, max(amount) AS m"
+    shop.models(sessions=f"{text}{columns} FROM raw.clicks")
+    shop.land("2024-03-01T10:00:00Z", "2024-03-02T10:00:00Z")
+    api.run(shop.project())
+
+    for damage, columns in (
+        (
+            lambda file: file.write_bytes(b"PAR1" + b"x" * 999 + b"PAR1"),
+            "count(*) AS clicks, max(amount) AS m",
+        ),
+        (lambda file: file.unlink(), "count(*) AS clicks"),
+    ):
+        damage(data(shop, "sessions"))
+        shop.models(sessions=f"{text}{columns} FROM raw.clicks")
+        done = api.run(shop.project())
+        assert [str(step.action) for step, _ in done.steps] == ["build"]
+        assert (
+            "sessions: its table is damaged; as its definition changed, all of it is rebuilt"
+            in done.notes
+        )
+        assert api.verify(shop.project()).equal

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -155,7 +156,8 @@ def traceable_table(
     """
     Whether a table still has the columns it had, so that changes between versions can be found.
 
-    With ``compared``, rows are to be compared whatever they carry.
+    Not if the earlier snapshot is gone, as somebody expired it. With ``compared``, rows are to be
+    compared whatever they carry.
     """
     now = work.frame(name, upto)
     numbered = VERSION in now.columns
@@ -163,9 +165,13 @@ def traceable_table(
         return False
     if work.snapshot(name, since) is None:
         return numbered
+    try:
+        before = work.frame(name, since).schema
+    except PySparkException:
+        return False
     if numbered and not _was_replaced(work, name, since, upto):
-        return work.frame(name, since).columns == now.columns  # they may have got other names
-    return work.frame(name, since).schema == now.schema and _comparable(user_columns(now))
+        return before.names == now.columns  # they may have got other names
+    return before == now.schema and _comparable(user_columns(now))
 
 
 def _comparable(frame: DataFrame) -> bool:
