@@ -60,7 +60,7 @@ test-spark: warm-up ## the tests that start Spark
 # The classes that Spark loads, in infold's cache: made once, in one process.
 .PHONY: warm-up
 warm-up: need-java $(TOOLS)
-	@$(BIN)/python -m infold.spark.jvm.warm_up
+	@$(BIN)/python -m infold.api.warm_up
 
 .PHONY: check
 check: lint test-fast ## format, lint, types, layers, and the tests that need no Java

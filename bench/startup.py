@@ -152,7 +152,7 @@ def main() -> None:
     env = {**os.environ, "INFOLD_CACHE": str(cache)}
     try:
         began = time.monotonic()
-        subprocess.run([sys.executable, "-m", "infold.spark.jvm.warm_up"], env=env, check=True)
+        subprocess.run([sys.executable, "-m", "infold.api.warm_up"], env=env, check=True)
         print(f"making the archive: {time.monotonic() - began:.1f} s, once\n", flush=True)
         _compare(chosen.variants.split(","), chosen.repeats, env)
     finally:

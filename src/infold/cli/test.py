@@ -71,6 +71,7 @@ def command(
         why = "--mask is for --new."
         raise click.UsageError(why)
     from infold.render import unit_tests as render
+    from infold.spark.jvm import class_archive
     from infold.testing import run_tests
 
     project = shared_options.opened(declared=True)
@@ -83,6 +84,8 @@ def command(
         coverage=coverage,
         done=lambda result: None if as_json else click.echo(render.result_line(result)),
     )
+    if report.runs:
+        class_archive.make_later()
     if junit is not None:
         write_text(junit, render.junit_xml(report))
     if as_json:

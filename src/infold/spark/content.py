@@ -53,7 +53,8 @@ def is_technical(name: str) -> bool:
 
 def user_columns(rows: DataFrame) -> DataFrame:
     """The rows as users see them, without technical columns."""
-    return rows.drop(*(name for name in rows.columns if is_technical(name)))
+    technical = [name for name in rows.columns if is_technical(name)]
+    return rows.drop(*technical) if technical else rows
 
 
 def row_hash(schema: T.StructType) -> Column:

@@ -217,3 +217,15 @@ def test_the_tour_for_the_class_archive_completes(start: Start, tmp_path: Path) 
     tour(session, tmp_path)
 
     assert session.sql("SHOW TABLES IN infold.tour").toArrow().num_rows == 2
+
+
+def test_the_runs_for_the_class_archive_complete(spark: SparkSession, tmp_path: Path) -> None:
+    """They build a project from nothing, with late files, and without one again."""
+    from infold import api
+    from infold.api.warm_up import build_starter
+
+    build_starter(tmp_path)
+
+    project = api.open_project(tmp_path / "starter")
+    assert [run.state for run in api.history(project)] == ["done"] * 3
+    assert not spark.sparkContext._jsc.sc().isStopped()

@@ -32,6 +32,7 @@ from infold.spark.content import (
     content_sums,
     micros,
     row_hash,
+    type_of,
 )
 from infold.spark.frame_schema import FrameColumn, FrameSchema, returns
 from infold.spark.python_models import python_events
@@ -124,7 +125,8 @@ def judged_arrivals(
     )
     wrong = F.col("_problem").isNotNull()
     queried = rows.where(~wrong) if lookups else rows
-    queried = queried.withColumn(CARRIED, carried).drop(FILE, RAW, "_problem")
+    given = [name for name in rows.columns if name not in (FILE, RAW, "_problem")]
+    queried = queried.select(*map(column, given), carried.alias(CARRIED))
     found = _query_rows(work, node, {**lookups, source.name: queried})
     names = [name for name in found.columns if name != CARRIED]
     plain = found.select(
@@ -226,7 +228,7 @@ def _received_micros(rows: DataFrame, source: Source) -> Column:
 def _calendar_micros(rows: DataFrame, name: str) -> Column:
     """A time column in microseconds; NULL where it is outside the calendar."""
     value = column(name)
-    if isinstance(rows.select(value).schema.fields[0].dataType, T.DateType):
+    if isinstance(type_of(rows, name), T.DateType):
         inside = value.between(F.expr(_FIRST_DATE), F.expr(_LAST_DATE))
         return F.when(inside, micros(value))
     at = micros(value)

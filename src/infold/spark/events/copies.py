@@ -209,10 +209,12 @@ def copy_fates(copies: DataFrame, identity: Identity, version: int) -> DataFrame
         .when(F.col(ORIGIN) == BACK, CopyFate.STILL_LOST.value)
         .otherwise(CopyFate.LEFT_OUT.value)
     )
-    judged = seen.withColumn(FATE, fate)
-    kept_version = F.when(F.col(FATE) == CopyFate.MOVED_IN.value, F.col("_since"))
-    return judged.withColumn(VERSION, F.coalesce(kept_version, F.lit(version).cast("bigint"))).drop(
-        "_place", "_best", "_none", "_left", "_since"
+    kept_version = F.when(~stored & wins & moved, F.col("_since"))  # of one that is moved in
+    new_version = F.coalesce(kept_version, F.lit(version).cast("bigint")).alias(VERSION)
+    return seen.select(
+        *(new_version if name == VERSION else column(name) for name in copies.columns),
+        *(DIFFERS, ELSEWHERE),
+        fate.alias(FATE),
     )
 
 

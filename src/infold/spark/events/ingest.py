@@ -24,6 +24,7 @@ from infold.spark.content import (
     column,
     content,
     content_sums,
+    is_technical,
     micros,
     row_hash,
     time_predicate,
@@ -297,7 +298,7 @@ def lookups(work: Work, node: Node, step: Step) -> Mapping[str, DataFrame]:
 
 def model_columns(rows: DataFrame) -> list[str]:
     """The model's columns among those of a frame of judged arrivals."""
-    return [name for name in user_columns(rows).columns if name not in OWN]
+    return [name for name in rows.columns if not is_technical(name) and name not in OWN]
 
 
 def with_hash(rows: DataFrame) -> DataFrame:

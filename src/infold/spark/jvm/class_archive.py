@@ -5,7 +5,7 @@ A JVM can write the classes it loaded into a file as it exits; later JVMs map th
 finding, parsing and verifying some fifteen thousand classes. Writing is expensive: the JVM that
 records is slower by half, and takes many seconds to exit. So no ordinary run records. The first run
 that finds no archive leaves behind a process of lowest priority that does what runs do
-(``infold.spark.jvm.warm_up``) and ends.
+(``infold.api.warm_up``) and ends.
 
 The rules that keep this harmless:
 - The file's name carries everything it depends on: Java, pyspark, jars, this program's version.
@@ -22,12 +22,15 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from infold import __version__
 from infold.spark.jvm.jars import cache_dir, jar_paths, spark_home
 from infold.spark.jvm.java import Java, find_java
+
+LOWEST = 19
+"""The lowest priority of a process."""
 
 # No warnings about an archive that does not fit: a JVM then starts without it.
 QUIET = ("-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
@@ -54,13 +57,26 @@ def make_later() -> bool:
     if file is None or file.is_file() or _is_being_made(file):
         return False
     subprocess.Popen(
-        ["nice", "-n", "19", sys.executable, "-m", "infold.spark.jvm.warm_up"],
+        ["nice", "-n", f"{LOWEST}", sys.executable, "-m", "infold.api.warm_up"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
     return True
+
+
+def give_way(pid: int) -> None:
+    """
+    Let the session of a process give way to all others, if this process has the lowest priority.
+
+    Linux shares processors among sessions first. A process that is alone in one, as the JVM is,
+    gets as much as a user's run, however low its priority is.
+    """
+    if os.getpriority(os.PRIO_PROCESS, 0) < LOWEST:
+        return
+    with suppress(OSError):  # other systems, and kernels, share among processes
+        Path(f"/proc/{pid}/autogroup").write_text(f"{LOWEST}")
 
 
 @contextmanager

@@ -99,6 +99,11 @@ def has_started() -> bool:
     return bool(_started)
 
 
+def jvm_pid() -> int:
+    """The process of the JVM that infold started last."""
+    return _started[-1].pid
+
+
 def is_lost() -> bool:
     """Whether the JVM that infold started has ended; True once for each JVM."""
     if not _started or _started[-1].poll() is None:

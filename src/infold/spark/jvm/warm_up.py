@@ -1,18 +1,18 @@
 """
 Doing once what runs do, so that a JVM loads the classes they need, which ``class_archive`` keeps.
 
-``python -m infold.spark.jvm.warm_up`` makes the archive and waits for it; a second call finds it.
+Here is what files and storages need; ``infold.api.warm_up`` adds runs, and makes the archive.
 """
 
 from __future__ import annotations
 
 import subprocess
-import sys
-import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infold.spark.jvm import class_archive
+from infold.spark.jvm.gateway import jvm_pid
 from infold.spark.jvm.spark_session import start, stop
 from infold.spark.storages import STORAGES
 
@@ -22,16 +22,8 @@ if TYPE_CHECKING:
 END_SECONDS = 300
 
 
-def main() -> int:
-    """Make the archive if it is missing."""
-    with class_archive.archive_to_make() as written, tempfile.TemporaryDirectory() as name:
-        if written is not None:
-            record(written, Path(name))
-    return 0
-
-
-def record(written: Path, folder: Path) -> None:
-    """Run the tour in a JVM that writes its classes to ``written``, and wait for its end."""
+def record(written: Path, folder: Path, more: Callable[[Path], None]) -> None:
+    """Run the tour and ``more`` in a JVM that writes its classes to ``written``; wait for it."""
     spark = start(
         folder / "warehouse",
         folder / "catalog.db",
@@ -40,8 +32,10 @@ def record(written: Path, folder: Path) -> None:
         log=folder / "spark.log",
         extra={"spark.driver.extraJavaOptions": " ".join(class_archive.recording_options(written))},
     )
+    class_archive.give_way(jvm_pid())
     try:
         tour(spark, folder)
+        more(folder)
     finally:
         try:
             stop(wait_seconds=END_SECONDS)
@@ -77,7 +71,3 @@ def _landing(spark: SparkSession, folder: Path) -> DataFrame:
     text.join(csv.drop("_bad"), "id").groupBy("file").count().toArrow()
     both = csv.drop("_bad").unionByName(json.drop("_bad")).unionByName(parquet)
     return both.dropDuplicates(["id", "ts"])
-
-
-if __name__ == "__main__":
-    sys.exit(main())

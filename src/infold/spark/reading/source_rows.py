@@ -108,19 +108,19 @@ def _identified(
     """The rows with the id of their file for its path."""
     plain = rows.columns
     if len(ids) == 1 and how == "left":
-        found = rows.withColumn(FILE, F.lit(ids[0][1]).cast("bigint"))
+        found, id_ = rows, F.lit(ids[0][1]).cast("bigint")
     else:
         table = pa.table(
             {"_of": [path for path, _ in ids], "_id": [id_ for _, id_ in ids]},
             schema=pa.schema([("_of", pa.string()), ("_id", pa.int64())]),
         )
         known = F.broadcast(spark.createDataFrame(table))
-        joined = rows.join(known, rows[fit.PATH] == known["_of"], how)
+        found = rows.join(known, rows[fit.PATH] == known["_of"], how)
         # A path that Spark spells in another way than we do must never lose its rows silently.
         unknown = F.raise_error(F.concat(F.lit("not a file of this step: "), fit.PATH))
-        found = joined.withColumn(FILE, F.coalesce("_id", unknown.cast("bigint")))
+        id_ = F.coalesce("_id", unknown.cast("bigint"))
     names = [name for name in plain if name not in (fit.PATH, fit.RAW, fit.PROBLEM)]
-    return found.select(*map(column_of, names), FILE, fit.RAW, fit.PROBLEM)
+    return found.select(*map(column_of, names), id_.alias(FILE), fit.RAW, fit.PROBLEM)
 
 
 def _with_file_times(

@@ -155,8 +155,9 @@ class Components:
         if self._found_in_table:
             changes, self._number = computed_once(changes)
         else:
-            changes = changes.localCheckpoint()
-        return self._merged_components(changes).localCheckpoint()
+            changes = changes.localCheckpoint(eager=not self.small)
+        # Few of them are computed where they are first read, not by a job of their own.
+        return self._merged_components(changes).localCheckpoint(eager=not self.small)
 
     @cached_property
     def all_again(self) -> bool:
@@ -260,8 +261,9 @@ class Components:
             self._participants(changes)
             .withColumn(_REACHED, before)  # a column, or Spark computes it at each place
             .withColumn(_BEGINS, begins.otherwise(0))
-            .withColumn(QUIET, quiet_before(F.col(_BEGINS), reached, F.col(START)))
-            .withColumn(_NUMBER, number)
+            .withColumns(
+                {QUIET: quiet_before(F.col(_BEGINS), reached, F.col(START)), _NUMBER: number}
+            )
         )
         if query.cuts_within_islands or self.may_quarantine:
             numbered = self._from_first_change(numbered)
@@ -359,11 +361,10 @@ class Components:
         owner = F.col(OWNER).alias(SPAN_OWNER)
         touched = micros(column(LAST)) >= F.col(_REACHES_BACK)
         if query.cuts_within_islands:
-            near = changes.groupBy(owner).agg(F.min(START).alias(START))
+            near = changes.groupBy(owner).agg((F.min(START) - far).alias(_REACHES_BACK))
         else:
-            near = changes.select(owner, START, END)
+            near = changes.select(owner, (F.col(START) - far).alias(_REACHES_BACK), END)
             touched = touched & (micros(column(FIRST)) <= F.col(END) + far)
-        near = near.withColumn(_REACHES_BACK, F.col(START) - far).drop(START)
         return self._stored().join(
             self.broadcast_if_small(near),
             (stored_owner(query) == F.col(SPAN_OWNER)) & touched,

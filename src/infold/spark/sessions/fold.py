@@ -119,6 +119,10 @@ class SessionsFold:
         components = self.components.find()
         again, clear = components.where(AGAIN), components.where(~F.col(AGAIN))
         changed = None if self.components.all_again else self._changed_without_reading(clear)
+        if changed is not None and self.components.small:
+            # They are few, and looked at four times. Their expressions are long: Spark is to plan
+            # them once, and not each time.
+            changed = changed.localCheckpoint(eager=False)
         others = unassigned.names_of_others(self.work, self.step)
         unassigned_lines = unassigned.changed_count_lines(self.feed, self.query, others)
         found = collect_totals(changed, again, unassigned_lines)

@@ -148,9 +148,10 @@ def with_island_numbers(
     begins = F.when(before.isNull() | are_parted(query, before, F.col(TIME)), 1).otherwise(0)
     so_far = by_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     marked = events.withColumn(_BEGINS_ISLAND, begins)
+    added = {ISLAND: F.sum(_BEGINS_ISLAND).over(so_far)}
     if silence_of(query) is not None:
-        marked = marked.withColumn(QUIET, quiet_before(F.col(_BEGINS_ISLAND), before, F.col(TIME)))
-    return marked.withColumn(ISLAND, F.sum(_BEGINS_ISLAND).over(so_far)).drop(_BEGINS_ISLAND)
+        added[QUIET] = quiet_before(F.col(_BEGINS_ISLAND), before, F.col(TIME))
+    return marked.withColumns(added).drop(_BEGINS_ISLAND)
 
 
 def quiet_before(begins: Column, before: Column, after: Column) -> Column:
