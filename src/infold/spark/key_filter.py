@@ -8,8 +8,7 @@ a subquery there. With this filter most rows are gone before.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from collections.abc import Collection
 
 from infold.core.quoting import quoted
 
@@ -19,25 +18,25 @@ PAYS_FROM = 300_000
 MOST_KEYS = 32_768
 """The literal has 16 bytes for each key, and Spark parses it."""
 
-_ROWS_PER_KEY = 16
+ROWS_PER_KEY = 16
 _SLOTS_PER_KEY = 16
 
 
 def pays(keys: int, rows: int) -> bool:
     """Whether a filter for so many keys saves more than it costs, in a table of so many rows."""
-    return rows >= PAYS_FROM and keys <= MOST_KEYS and keys * _ROWS_PER_KEY <= rows
+    return rows >= PAYS_FROM and keys <= MOST_KEYS and keys * ROWS_PER_KEY <= rows
 
 
-def may_have(keys: DataFrame, name: str, number: int) -> str:
+def may_have(hashes: Collection[int], name: str) -> str:
     """
-    SQL over a table: whether a row's ``name`` may be one of about ``number`` ``keys`` of that name.
+    SQL over a table: whether a row's ``name`` may be one of those with these ``hashes``.
 
-    True for each that is one, and for hardly one in sixteen of the others: it looks up a hash of
-    the value among those of the keys.
+    A hash is Spark's ``xxhash64`` of a value. True for each that has one, and for hardly one in
+    sixteen of the others: it looks up a smaller hash of the value among those of the keys.
     """
-    slots = max(1, number * _SLOTS_PER_KEY)
-    slot = f"cast(pmod(xxhash64({quoted(name)}), {slots}L) AS int)"
+    slots = max(1, len(hashes) * _SLOTS_PER_KEY)
     used = bytearray(slots)
-    for at in keys.select(F.expr(slot).alias("slot")).toArrow()["slot"].to_pylist():
-        used[at] = 1
+    for one in hashes:
+        used[one % slots] = 1
+    slot = f"cast(pmod(xxhash64({quoted(name)}), {slots}L) AS int)"
     return f"substring(X'{used.hex()}', 1 + {slot}, 1) = X'01'"

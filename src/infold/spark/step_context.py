@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -21,6 +21,7 @@ from infold.spark.content import (
     time_predicate,
     user_columns,
 )
+from infold.spark.jvm.spark_session import settings_of_one_plan
 from infold.spark.python_functions.register import register_functions
 from infold.spark.python_models import python_rows
 from infold.spark.tables.port import Stamp, Tables
@@ -62,6 +63,12 @@ class Work:
         with nullcontext() if kind is None else suppress(Exception):
             while self.views:
                 self.spark.catalog.dropTempView(self.views.popitem()[0])
+
+    def planned_once(self, *, few: bool) -> AbstractContextManager[None]:
+        """Settings for actions that shuffle ``few`` rows; without, those of the session."""
+        if not few:
+            return nullcontext()
+        return settings_of_one_plan(self.spark, 2 * self.spark.sparkContext.defaultParallelism)
 
     def stamp(self, step: Step) -> Stamp:
         """What the step's commit carries."""

@@ -43,6 +43,9 @@ def common_settings() -> dict[str, str]:
         "spark.sql.ui.explainMode": "simple",
         # Generated code that differs only in the number of its stage is compiled once.
         "spark.sql.codegen.useIdInClassName": "false",
+        # A step has up to a hundred classes, as many as Spark keeps by default: the next step would
+        # then compile all of its own again, and the JVM interpret them again.
+        "spark.sql.codegen.cache.maxEntries": "500",
         # Asked for by pyspark's own data frames in tests and Python models only.
         "spark.sql.execution.arrow.pyspark.enabled": "true",
     }

@@ -112,6 +112,20 @@ def settings_for_few_rows(session: SparkSession) -> Iterator[None]:
 
 
 @contextmanager
+def settings_of_one_plan(session: SparkSession, most_tasks: int) -> Iterator[None]:
+    """
+    Settings for actions over few rows, of large tables: each is planned once, as one job.
+
+    Adaptive execution would run each stage as a job of its own, planned when those before it are
+    over. That takes longer than what it could improve. It would also choose few tasks for few rows;
+    here their number is given.
+    """
+    tasks = min(most_tasks, int(session.conf.get(_TASKS) or most_tasks))
+    with _with_settings(session, {"spark.sql.adaptive.enabled": "false", _TASKS: str(tasks)}):
+        yield
+
+
+@contextmanager
 def settings_for_union(session: SparkSession) -> Iterator[None]:
     """
     Settings for a union of frames of one partition each, to keep these as partitions.
@@ -134,8 +148,10 @@ def _with_settings(session: SparkSession, settings: Mapping[str, str]) -> Iterat
             session.conf.set(key, value)
 
 
+_TASKS = "spark.sql.shuffle.partitions"
+
 _UNSHUFFLED = {
-    "spark.sql.shuffle.partitions": "1",
+    _TASKS: "1",
     "spark.sql.adaptive.enabled": "false",
     # The query contains dates, so each day's code would be new, and compiled for one use.
     "spark.sql.codegen.wholeStage": "false",

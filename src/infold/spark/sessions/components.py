@@ -121,8 +121,8 @@ class Components:
         heads = Ranges.of(Interval(e.start, e.start + 1) for e in self.entries)
         cells = work.cells(step.model, None if part is None else part.ranges)
         self.candidates = cells_reaching(cells, near | heads)
-        self.scanned = feed.rows_to_scan
-        self.scanned += sum(state.rows for state in self.candidates)
+        self.rows_looked_at = sum(state.rows for state in self.candidates)
+        self.scanned = feed.rows_to_scan + self.rows_looked_at
 
     def _times_to_look_at(self) -> Ranges:
         """The times at which a session lies that the step may change."""
@@ -154,10 +154,11 @@ class Components:
         changes = self._changed_spans()
         if self._found_in_table:
             changes, self._number = computed_once(changes)
-        else:
-            changes = changes.localCheckpoint(eager=not self.small)
-        # Few of them are computed where they are first read, not by a job of their own.
-        return self._merged_components(changes).localCheckpoint(eager=not self.small)
+        with self.work.planned_once(few=self.small):
+            # Few of them are computed where they are first read, not by a job of their own.
+            if not self._found_in_table:
+                changes = changes.localCheckpoint(eager=not self.small)
+            return self._merged_components(changes).localCheckpoint(eager=not self.small)
 
     @cached_property
     def all_again(self) -> bool:

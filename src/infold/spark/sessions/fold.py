@@ -32,7 +32,7 @@ from infold.core.session_columns import FIRST, ID
 from infold.core.trace import CellChange
 from infold.spark import key_filter
 from infold.spark.content import LITERAL_RANGES, column, time_predicate
-from infold.spark.fold_commit import RowChanges, announce_and_commit
+from infold.spark.fold_commit import ROWS_PER_TASK, RowChanges, announce_and_commit
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.sessions import quarantine, unassigned
 from infold.spark.sessions.components import Components
@@ -117,6 +117,12 @@ class SessionsFold:
     def changes(self) -> tuple[DataFrame | None, Totals, quarantine.MovedEntries]:
         """The changed components, what they add up to, and entries; without numbers."""
         components = self.components.find()
+        with self.work.planned_once(few=self.components.small):
+            return self._changes_in(components)
+
+    def _changes_in(
+        self, components: DataFrame
+    ) -> tuple[DataFrame | None, Totals, quarantine.MovedEntries]:
         again, clear = components.where(AGAIN), components.where(~F.col(AGAIN))
         changed = None if self.components.all_again else self._changed_without_reading(clear)
         if changed is not None and self.components.small:
@@ -125,10 +131,11 @@ class SessionsFold:
             changed = changed.localCheckpoint(eager=False)
         others = unassigned.names_of_others(self.work, self.step)
         unassigned_lines = unassigned.changed_count_lines(self.feed, self.query, others)
-        found = collect_totals(changed, again, unassigned_lines)
+        ids = key_filter.pays(0, self.components.rows_looked_at)
+        found = collect_totals(changed, again, unassigned_lines, ids=ids)
         if found.to_read:
             read = self._read_again(again, found.to_read).localCheckpoint()
-            found += collect_totals(read)
+            found += collect_totals(read, ids=ids)
             changed = read if changed is None else changed.unionByName(read)
         entries: quarantine.MovedEntries = ((), ())
         if self.may_quarantine and changed is not None:
@@ -244,7 +251,7 @@ class SessionsFold:
         moved = renumbered_sessions(
             changed, table, self.query, granularity, self.step.version
         ).localCheckpoint()
-        return moved, replace(collect_totals(moved), counts=found.counts)
+        return moved, replace(collect_totals(moved, ids=True), counts=found.counts)
 
     def _commit(
         self,
@@ -288,13 +295,16 @@ def row_changes(
     losing = found.losing_cells(granularity)
     insert = rows_to_insert(changed)
     if not losing:
-        return RowChanges(insert, None, (ID, FIRST))
+        few_files = insert.coalesce(1 + found.rows_changed // ROWS_PER_TASK)
+        return RowChanges(few_files, None, (ID, FIRST))
     table, delete = work.tables.read(step.model), keys_to_delete(changed)
     condition = time_predicate(table, FIRST, losing)
     there = sum(state.rows for state in work.cells(step.model, losing))
-    if key_filter.pays(found.rows_removed, there):
-        condition += f" AND {key_filter.may_have(delete, ID, found.rows_removed)}"
-    return RowChanges(insert, delete, (ID, FIRST), condition)
+    ids = found.removed_ids
+    if len(ids) == found.rows_removed and key_filter.pays(len(ids), there):
+        condition += f" AND {key_filter.may_have(ids, ID)}"
+        there //= key_filter.ROWS_PER_KEY
+    return RowChanges(insert, delete, (ID, FIRST), condition, there + found.rows_changed)
 
 
 def fold_receipt(

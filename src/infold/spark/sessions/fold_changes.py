@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -23,6 +24,7 @@ from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.quoting import quoted
 from infold.core.session_columns import FIRST, ID, LAST, STATE
 from infold.core.trace import CellChange, CellState, signed
+from infold.spark import key_filter
 from infold.spark.content import (
     JSON,
     cell_of,
@@ -55,8 +57,10 @@ CHANGED_COMPONENTS = FrameSchema(
 COUNT_LINES = FrameSchema(
     "a number to add up",
     (
-        FrameColumn("what", "string", "cell, read again, or what is counted"),
-        FrameColumn("at", "bigint", "the start of the cell, or of what is read again"),
+        FrameColumn("what", "string", "cell, read again, removed id, or what is counted"),
+        FrameColumn(
+            "at", "bigint", "the start of the cell or of what is read again; the id's hash"
+        ),
         FrameColumn("added", "boolean", "of a cell: whether rows are added or removed"),
         FrameColumn("n", "bigint", "how many"),
         FrameColumn("hi", "bigint", "of a cell: the sum of the upper halves of the rows' hashes"),
@@ -80,8 +84,8 @@ STORED_KEYS = FrameSchema(
 COUNTED = ("new", "extended", "merged", "split", "removed", "read")
 """What is counted of components: what became of their sessions, and the rows that were read."""
 
-_CELL, _READ_AGAIN = "cell", "read again"
-"""Other kinds of lines: a touched cell, and a day with events that have to be read again."""
+_CELL, _READ_AGAIN, _REMOVED_ID = "cell", "read again", "removed id"
+"""Other lines: a touched cell, a day with events to be read again, the id of a row to remove."""
 
 
 def key_of(rows: DataFrame, granularity: Granularity | None) -> Column:
@@ -112,19 +116,26 @@ class Totals:
     Sums over changed components.
 
     ``cells`` are rows, content and last instant by cell start and whether they were added or
-    removed; ``to_read`` are the times of the events that have to be read again.
+    removed; ``to_read`` are the times of the events that have to be read again. ``removed_ids`` are
+    hashes of the ids of the rows to remove, where they were asked for and are not too many.
     """
 
     cells: Mapping[tuple[int, bool], tuple[int, int, int]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     to_read: Ranges = Ranges()
+    removed_ids: tuple[int, ...] = ()
 
     def __add__(self, other: Totals) -> Totals:
         cells = dict(self.cells)
         for at, (rows, sum_, last) in other.cells.items():
             known = cells.get(at, (0, 0, last))
             cells[at] = (known[0] + rows, signed(known[1] + sum_), max(known[2], last))
-        return Totals(cells, self.counts + other.counts, self.to_read | other.to_read)
+        return Totals(
+            cells,
+            self.counts + other.counts,
+            self.to_read | other.to_read,
+            self.removed_ids + other.removed_ids,
+        )
 
     def cell_changes(
         self, before: Iterable[CellState], granularity: Granularity | None
@@ -157,6 +168,11 @@ class Totals:
         """How many rows are removed from the table."""
         return sum(rows for (_, added), (rows, _, _) in self.cells.items() if not added)
 
+    @property
+    def rows_changed(self) -> int:
+        """How many rows are added to the table or removed from it."""
+        return sum(rows for rows, _, _ in self.cells.values())
+
     def losing_cells(self, granularity: Granularity | None) -> Ranges:
         """The cells from which rows are removed."""
         return Ranges.of(cell_of(at, granularity) for at, added in self.cells if not added)
@@ -185,22 +201,32 @@ def _removed_keys() -> Column:
 
 
 def collect_totals(
-    changed: DataFrame | None, to_read: DataFrame | None = None, others: Iterable[DataFrame] = ()
+    changed: DataFrame | None,
+    to_read: DataFrame | None = None,
+    others: Iterable[DataFrame] = (),
+    *,
+    ids: bool = False,
 ) -> Totals:
     """
     Add up in one action.
 
     ``to_read`` are components to be read again: only their times are collected. ``others``
-    are counts of what else there is (see :func:`count_lines`).
+    are counts of what else there is (see :func:`count_lines`). ``ids`` asks for those of the rows
+    to remove.
     """
     frames = [] if changed is None else [_cell_lines(changed), _component_lines(changed)]
+    if changed is not None and ids:
+        frames.append(_removed_ids(changed))
     if to_read is not None:
         frames.append(_days_to_read(to_read))
     frames += others
     cells: dict[tuple[int, bool], tuple[int, int, int]] = {}
     counts: Counter[str] = Counter()
     spans = []
-    for row in reduce(DataFrame.unionAll, frames).collect():
+    lines = reduce(DataFrame.unionAll, frames).toArrow()
+    is_id = pc.equal(lines["what"], _REMOVED_ID)
+    removed = lines.filter(is_id)["at"].to_pylist()
+    for row in lines.filter(pc.invert(is_id)).to_pylist():
         if row["what"] == _CELL:
             sum_ = content(row["hi"], row["lo"])
             cells[row["at"], row["added"]] = (row["n"], sum_, row["last"])
@@ -209,7 +235,7 @@ def collect_totals(
             counts["again"] += row["n"]
         elif row["n"]:
             counts[row["what"]] += row["n"]
-    return Totals(cells, counts, Ranges.of(spans))
+    return Totals(cells, counts, Ranges.of(spans), tuple(removed))
 
 
 @returns(COUNT_LINES)
@@ -269,6 +295,13 @@ def _cell_lines(changed: DataFrame) -> DataFrame:
             F.col("last"),
         )
     )
+
+
+@returns(COUNT_LINES)
+def _removed_ids(changed: DataFrame) -> DataFrame:
+    """A hash of the id of each row to remove; only some of them if they are too many to be used."""
+    removed = changed.select(F.explode(_removed_keys()).alias("o")).limit(key_filter.MOST_KEYS)
+    return removed.select(*_count_line(_REMOVED_ID, F.xxhash64("o.id"), False, F.lit(1)))
 
 
 @returns(COUNT_LINES)

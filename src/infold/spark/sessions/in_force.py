@@ -196,7 +196,7 @@ def _as_changes(work: Work, one: _Done) -> _Done:
     rows = one.rows.select(*map(column, part.stored().columns))
     changed = sessions_that_differ(part.stored(), rows, part.node.model.granularity)
     changed = changed.localCheckpoint()
-    found = collect_totals(changed)
+    found = collect_totals(changed, ids=True)
     old = [entry.key for entry in _known_entries(work, part)]
     return replace(
         one,
@@ -220,7 +220,7 @@ def _merge(work: Work, step: Step, done: Sequence[_Done], announce: Prepared) ->
         table = work.tables.read(step.model)
         changed = renumbered_sessions(changed, table, query, granularity, step.version)
         changed = changed.localCheckpoint()
-        found = replace(collect_totals(changed), counts=found.counts)
+        found = replace(collect_totals(changed, ids=True), counts=found.counts)
     changes = found.cell_changes(work.cells(step.model), granularity)
     before = work.ledger.left_out().get(step.model)
     if any(not one.part.kept for one in done):

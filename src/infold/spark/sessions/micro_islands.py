@@ -30,7 +30,7 @@ from infold.spark.frame_schema import FrameColumn, returns
 from infold.spark.jvm.spark_session import settings_for_union
 from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.cuts import cuts_of
-from infold.spark.sessions.cuts.silence import silence_in_bucket
+from infold.spark.sessions.cuts.silence import silence_between_slots, slots_with_events
 from infold.spark.sessions.frames import END, EVENTS, ISLANDS, OWNER, QUIET, SILENCE, START, TIME
 from infold.spark.sessions.islands import (
     are_parted,
@@ -100,8 +100,8 @@ def quick_islands(
 
 
 def _in_buckets(compiled: CompiledAggregates, query: SessionsQuery) -> CompiledAggregates:
-    """The aggregates of events in buckets, where the silence between two is not known."""
-    sql = silence_in_bucket(_bucket_length(query))
+    """The aggregates of events in buckets: for the silence, which slots of a bucket have some."""
+    sql = slots_with_events(_bucket_length(query))
     parts = (replace(part, events=sql) if part.name == SILENCE else part for part in compiled.parts)
     return replace(compiled, parts=tuple(parts))
 
@@ -191,7 +191,13 @@ class _Aggregation:
     def micro_islands(self, events: DataFrame) -> DataFrame:
         """Micro-islands: islands of the events of a bucket."""
         bucketed = events.select("*", *self._event_columns)
-        return bucketed.groupBy(*self._keys).agg(*self._of_events).drop(*self._keys[1:])
+        found = bucketed.groupBy(*self._keys).agg(*self._of_events).drop(*self._keys[1:])
+        if SILENCE not in found.columns:
+            return found
+        # The bits of slots become a silence.
+        silence = silence_between_slots(SILENCE, _bucket_length(self.query))
+        others = [name for name in found.columns if name != SILENCE]
+        return found.select(*others, *map(F.expr, silence)).select(*others, SILENCE)
 
     @returns(MICRO_ISLANDS)
     def merged_islands(self, found: DataFrame) -> DataFrame:

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from infold.core.queries import SessionsQuery
 from infold.spark.sessions.aggregate_state import StateColumn
 from infold.spark.sessions.cuts.base import PairwiseCut
-from infold.spark.sessions.frames import OWNER, QUIET, SILENCE, TIME
+from infold.spark.sessions.frames import END, OWNER, QUIET, SILENCE, START, TIME
 
 FOREVER = 2**61
 """A gap that no silence is longer than, in microseconds."""
@@ -65,24 +65,51 @@ def silence_state(query: SessionsQuery) -> StateColumn | None:
     return StateColumn(SILENCE, f"max({QUIET})", f"greatest(max({SILENCE}), max({QUIET}))")
 
 
-def silence_in_bucket(bucket: int) -> str:
+def slots_with_events(bucket: int) -> str:
     """
-    SQL over the events of a bucket of so many microseconds, for a silence no shorter than any.
+    SQL over the events of a bucket of so many microseconds: which of its slots have one, as bits.
 
-    Events are not in order there. So the bucket has 64 slots, and bits say which have events:
-    between two of them, with ``n`` empty slots between theirs, there are less than ``n + 2`` slots.
+    Events are not in order there, so this stands for the silences between them.
     """
-    slot = -(-bucket // _SLOTS)
-    length = f"(max({TIME}) - min({TIME}))"
-    used = f"bit_or(shiftleft(1L, cast(pmod({TIME}, {bucket}L) div {slot}L AS int)))"
-    empty = f"array_max(transform(split(trim('0' FROM bin({used})), '1'), run -> length(run)))"
-    return (
-        f"CASE WHEN {length} <= {bucket // _SHORT}L THEN {length}"
-        f" ELSE least({length}, ({empty} + 2) * {slot}L) END"
-    )
+    slot = f"pmod({TIME}, {bucket}L) div {_slot_length(bucket)}L"
+    return f"bit_or(shiftleft(1L, cast({slot} AS int)))"
 
 
-_SLOTS = 64
+def silence_between_slots(used: str, bucket: int) -> list[str]:
+    """
+    SQL of columns that follow from each other, the last for a silence no shorter than any.
+
+    ``used`` is the column with the bits of :func:`slots_with_events`. Between two events, with
+    ``n`` empty slots between theirs, there are less than ``n + 2`` slots. The greatest ``n`` is
+    found by halves: of ``RUN_k``, those bits are set at which ``k`` empty slots begin. Spark
+    compiles this, and it does not compile any loop over an array or a text.
+    """
+    slot, length = _slot_length(bucket), f"({END} - {START})"
+    first, last = (f"cast(pmod({end}, {bucket}L) div {slot}L AS int)" for end in (START, END))
+    # The bits from the first slot's to the one before the last one's, that are not set.
+    runs = [f"(shiftleft(1L, {last}) - shiftleft(1L, {first})) & ~{used} AS {_RUN}1"]
+    sizes = [2**power for power in range(_POWERS)]
+    runs += [f"{_RUN}{n} & shiftright({_RUN}{n}, {n}) AS {_RUN}{2 * n}" for n in sizes[:-1]]
+    found, at = "0", "-1L"  # so many slots are empty from each of these bits on
+    for size in reversed(sizes):
+        more = f"({at} & shiftright({_RUN}{size}, {found}))"
+        runs.append(f"CASE WHEN {more} != 0 THEN {more} ELSE {at} END AS {_AT}{size}")
+        runs.append(
+            f"CASE WHEN {more} != 0 THEN {found} + {size} ELSE {found} END AS {_EMPTY}{size}"
+        )
+        found, at = f"{_EMPTY}{size}", f"{_AT}{size}"
+    short = f"CASE WHEN {length} <= {bucket // _SHORT}L THEN {length}"
+    return [*runs, f"{short} ELSE least({length}, ({found} + 2) * {slot}L) END AS {SILENCE}"]
+
+
+def _slot_length(bucket: int) -> int:
+    return -(-bucket // _SLOTS)
+
+
+_RUN, _AT, _EMPTY = "__run_", "__at_", "__empty_"
+"""Of :func:`silence_between_slots`: where runs begin, where the found one does, and its length."""
+_SLOTS, _POWERS = 62, 6
+"""Slots of a bucket: their bits are a positive number. 2 to the power of ``_POWERS`` is more."""
 _SHORT = 4
 """Up to this part of a bucket, the length of all its events is good enough as a silence."""
 
