@@ -236,8 +236,6 @@ def _is_storable(type_: T.DataType) -> bool:
         return _is_storable(type_.keyType) and _is_storable(type_.valueType)
     if isinstance(type_, T.StructType):
         return all(_is_storable(one.dataType) for one in type_.fields)
-    if isinstance(type_, T.StringType):
-        return type_.isUTF8BinaryCollation()  # a stored text has no other
     return not isinstance(type_, _NEVER_STORED)
 
 

@@ -99,7 +99,6 @@ WRONG = {
     "view": "---\nmaterialization: view\n---\nSELECT explode(url) AS part FROM events\n",
     "of_view": _table("SELECT part FROM view"),
     "interval": _table("SELECT array(ts - TIMESTAMP '2024-01-01') AS gap FROM events"),
-    "letters": _table("SELECT from_json(url, 'a STRING COLLATE UTF8_LCASE') AS url FROM events"),
     "fold": VISITS.replace("sum(paid)", "sum(array(paid))"),
     "shown": VISITS.replace("sum(paid) AS paid", "date_add(max(ts), max(deep)) AS paid"),
     "keyed": "---\nmaterialization: cumulative_aggregate\n---\n"
@@ -110,7 +109,6 @@ EXPECTED = {
     "argument": ("refused-by-spark", "models/argument.sql:5"),
     "view": ("refused-by-spark", "models/view.sql:4"),
     "interval": ("not-stored", "models/interval.sql:4"),
-    "letters": ("not-stored", "models/letters.sql:4"),
     "fold": ("refused-by-spark", "models/fold.sql:5"),
     "shown": ("refused-by-spark", "models/shown.sql:5"),
     "keyed": ("refused-by-spark", "models/keyed.sql:4"),
