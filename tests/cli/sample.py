@@ -18,7 +18,6 @@ from infold.core.model import (
     Model,
     Place,
     Source,
-    Target,
     Timeseries,
 )
 from infold.core.plan import (
@@ -48,6 +47,7 @@ from infold.core.report import (
     VerificationReport,
 )
 from infold.core.session_rules import Sessions
+from infold.core.target import Target
 from infold.core.trace import Cause, CellState, Pending, Trace, Version
 from infold.inspecting.event_batches import EventBatch
 from infold.inspecting.session_events import BY_SPARK

@@ -13,6 +13,7 @@ from infold.core.session_cuts import (
     EventSql,
     MaxLength,
     Midnight,
+    Rule,
     SqlType,
     StartEvents,
 )
@@ -25,6 +26,7 @@ EVERY = (
     Midnight("Europe/Berlin"),
     Campaign(("source", "medium"), direct=("direct",)),
     StartEvents("name = 'login'"),
+    Rule("ends(url)"),
     MaxLength(3_600_000_000),
 )
 
@@ -53,11 +55,12 @@ def test_every_cut_has_a_key_that_can_be_declared(cut: DeclaredCut) -> None:
 
 
 def test_sql_over_one_event_has_its_place_and_type() -> None:
-    """A campaign has columns, also as a short list, and a start event is a condition."""
+    """A campaign has columns, also as a short list; a start event is a condition."""
     assert [one for cut in EVERY for one in cut.event_sql] == [
         EventSql(("cuts.campaign.columns.0", "cuts.campaign.0"), "source"),
         EventSql(("cuts.campaign.columns.1", "cuts.campaign.1"), "medium"),
         EventSql(("cuts.start_events",), "name = 'login'", SqlType.BOOLEAN),
+        EventSql(("cuts.rule",), "ends(url)"),
     ]
 
 
@@ -67,6 +70,7 @@ def test_cuts_in_words() -> None:
         "midnight in Europe/Berlin",
         "a change of campaign",
         "an event that begins a session",
+        "the rule ends(url)",
         "a length of 1 hour",
     ]
 

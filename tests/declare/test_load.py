@@ -13,10 +13,11 @@ from tests.declare.shop import CLICKS, DAILY, INFOLD, SESSIONS, SHOP, project, w
 
 from infold.core.formats import Format
 from infold.core.interval import DAY, HOUR, MINUTE, Granularity, parse_instant_text
-from infold.core.model import Column, Drift, Kind, Materialization, Target, Timeseries
+from infold.core.model import Column, Drift, Kind, Materialization, Timeseries
 from infold.core.project import Input
 from infold.core.queries import Fallback, Output, SessionsQuery
 from infold.core.session_cuts import Campaign, MaxLength, Midnight, Nulls, StartEvents
+from infold.core.target import Target
 from infold.declare import cache, check, load
 from infold.declare.cache import FILE
 from infold.declare.folder import read_folder

@@ -15,7 +15,6 @@ from tests.docs.pages import DOCS
 from infold.core.formats import TIMESTAMP_FORMATS, Format
 from infold.core.model import (
     ON_UNREADABLE,
-    Apply,
     Deduplicate,
     DefinitionChange,
     Drift,
@@ -23,12 +22,12 @@ from infold.core.model import (
     Materialization,
     NewColumns,
     OnLoss,
-    Publish,
     Strategy,
 )
 from infold.core.session_cuts import Nulls
 from infold.core.session_rules import Choose, Keep
 from infold.core.storages import Storage
+from infold.core.target import Apply, Publish
 from infold.declare import models
 
 PAGE = (DOCS / "reference" / "keys.md").read_text(encoding="utf-8")

@@ -15,12 +15,12 @@ import pyarrow as pa
 import pytest
 from tests.planning.strips import EVENTS, SESSIONS
 
-from infold.core.model import Target
 from infold.core.own_columns import FILE
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Input, Node, Project
 from infold.core.queries import left_out_reason
 from infold.core.session_rules import IDENTIFIER, Sessions
+from infold.core.target import Target
 from infold.core.trace import Trace
 from infold.inspecting.left_out import BY, rows_left_out
 

@@ -14,15 +14,7 @@ from infold.core.interval import (
     Ranges,
     parse_instant_text,
 )
-from infold.core.model import (
-    Column,
-    Incremental,
-    Materialization,
-    Model,
-    Source,
-    Target,
-    Timeseries,
-)
+from infold.core.model import Column, Incremental, Materialization, Model, Source, Timeseries
 from infold.core.plan import (
     InputDiff,
     ModelObservation,
@@ -31,6 +23,7 @@ from infold.core.plan import (
 from infold.core.project import Input, Node, Project
 from infold.core.queries import SessionsQuery
 from infold.core.session_rules import Sessions
+from infold.core.target import Target
 from infold.core.trace import CellChange, CellState, Trace
 
 FIRST = parse_instant_text("2019-10-21")

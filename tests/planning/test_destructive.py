@@ -8,9 +8,10 @@ import pytest
 from tests.planning.strips import DAILY, built, project
 
 from infold.core.definition import Category, How, Loss, Lost, Redefinition
-from infold.core.model import Apply, OnLoss, Target
+from infold.core.model import OnLoss
 from infold.core.plan import Destroyed, Observations, Plan, PlanOptions
 from infold.core.project import AppliedDefinitions, Node, Project
+from infold.core.target import Apply, Target
 from infold.core.type_changes import Type
 from infold.messages.errors import ExitCode, InfoldError
 from infold.planning.destructive import destroyed, loss_notes, lost_types, refuse_destructive

@@ -15,9 +15,9 @@ from tests.running.commands import infold
 from tests.running.production import applied, as_json, change, production
 
 from infold import api
-from infold.core.model import Target
 from infold.core.plan import PlanOptions
 from infold.core.project import Project
+from infold.core.target import Target
 from infold.running.destructive_changes import DestructiveChanges
 
 DROP = ("models/daily.sql", ", sum(revenue) AS revenue", "")

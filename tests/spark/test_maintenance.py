@@ -9,9 +9,9 @@ import pytest
 from tests.ledger.memory import MemoryLedger
 
 from infold.core.interval import DAY, Granularity, Interval, Ranges, parse_instant_text
-from infold.core.model import Target
 from infold.core.project import Project
 from infold.core.record import Outcome
+from infold.core.target import Target
 from infold.core.trace import CellChange, Trace
 from infold.spark import maintenance
 from infold.spark.maintenance import Maintenance

@@ -13,9 +13,9 @@ import pytest
 
 from infold import api
 from infold.core.fixed_settings import FIXED
-from infold.core.model import Target
 from infold.core.project import Project
 from infold.core.storages import PLANNED_STORAGES, STORAGE_SETTINGS, Storage
+from infold.core.target import Target
 from infold.spark import storages
 from infold.spark.engine import SparkEngine
 

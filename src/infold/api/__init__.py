@@ -50,7 +50,7 @@ from infold.api.states import states
 from infold.api.verifying import verify_models
 from infold.core.audits import AuditReport
 from infold.core.interval import Interval
-from infold.core.model import Apply, table_name
+from infold.core.model import table_name
 from infold.core.plan import Observations, Plan, PlanOptions
 from infold.core.progress import Progress, SilentProgress
 from infold.core.project import Project
@@ -63,6 +63,7 @@ from infold.core.report import (
     RunResult,
     VerificationReport,
 )
+from infold.core.target import Apply
 from infold.inspecting.explain import explain as explained
 from infold.messages.errors import InfoldError
 from infold.planning.definition_notes import (

@@ -14,12 +14,12 @@ from infold.api.asked import with_chosen
 from infold.api.opening import lake, ledger, now, observer
 from infold.core.definition import Redefinition
 from infold.core.environment import APART
-from infold.core.model import Apply
 from infold.core.plan import Destroyed, Observations, PlanOptions
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project
 from infold.core.report import BuiltApart
 from infold.core.swap import Swap, SwapKind
+from infold.core.target import Apply
 from infold.inspecting.tables_apart import TablesApart, tables_apart
 from infold.messages import apply_errors
 from infold.messages.errors import InfoldError

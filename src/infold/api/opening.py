@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 from infold.api.spark_sessions import session
 from infold.core.files import ListedFile
 from infold.core.interval import Granularity
-from infold.core.model import Apply, Source
+from infold.core.model import Source
 from infold.core.plan import Observations, PlanOptions
 from infold.core.project import Project
+from infold.core.target import Apply
 from infold.core.trace import CellState
 from infold.inspecting.as_built import Stretches
 from infold.inspecting.changed_definitions import ChangedDefinitions

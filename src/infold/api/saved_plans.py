@@ -48,7 +48,7 @@ def project_of_saved(declared: Project, saved: SavedPlan) -> Project:
 
     Raises ``apply_errors.plan_of_another`` if it is a plan of another one.
     """
-    from infold.core.model import Apply
+    from infold.core.target import Apply
     from infold.inspecting.applied_project import project_to_apply
 
     carry_out_saved.refuse_plan_of_another(saved, declared)

@@ -129,7 +129,7 @@ def opened(*, downgrade: bool = False, declared: bool = False) -> Project:
     asked for.
     """
     from infold import api
-    from infold.core.model import Apply
+    from infold.core.target import Apply
 
     root, target = click.get_current_context().obj
     project = api.open_project(root, target, downgrade=downgrade, declared=declared)
@@ -206,7 +206,7 @@ class BuildOptions:
 
     def project(self) -> Project:
         """The project, read and checked, as a run goes on with it."""
-        from infold.core.model import Apply
+        from infold.core.target import Apply
 
         project = opened_to_build(downgrade=self.allow_downgrade)
         if self.forward_only and project.target.apply is Apply.MANUAL:

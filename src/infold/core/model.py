@@ -14,10 +14,9 @@ from enum import StrEnum
 from infold.core.audits import Audit
 from infold.core.formats import FORMATS, Format
 from infold.core.functions import CalledFunction
-from infold.core.interval import DAY, HOUR, Granularity
+from infold.core.interval import HOUR, Granularity
 from infold.core.python_code import PythonCode
 from infold.core.session_rules import Sessions
-from infold.core.storages import DEFAULT_STORAGE, Storage
 from infold.core.version_rules import VersionRules
 
 
@@ -346,51 +345,6 @@ class Model:
         if self.kind in (Kind.EVENTS, Kind.INCREMENTAL_TABLE) and self.timeseries:
             return self.timeseries.granularity
         return None
-
-
-class Apply(StrEnum):
-    """How a changed definition comes to be used in a target."""
-
-    AUTO = "auto"
-    """The next run takes it from the files."""
-    MANUAL = "manual"
-    """`infold apply` does so; until then runs go on with the earlier one."""
-
-
-class Publish(StrEnum):
-    """When readers see what a run writes."""
-
-    EACH = "each"
-    """Each step's rows as soon as it is done."""
-    TOGETHER = "together"
-    """All rows of a run at one instant, once it has ended without a failure."""
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Where a project's tables and its ledger live; relative paths are the project's."""
-
-    name: str
-    warehouse: str = "warehouse"
-    ledger: str = "sqlite:///.infold/ledger.db"
-    storage: Storage = DEFAULT_STORAGE
-    protected: bool = False
-    spark: tuple[tuple[str, str], ...] = ()
-    """Settings of the Spark session (``spark.…``)."""
-    apply: Apply = Apply.AUTO
-    publish: Publish = Publish.EACH
-    environment_ttl: int | None = 14 * DAY
-    """How long an environment is kept after its last run; microseconds. None: for ever."""
-    keep_old: int | None = 7 * DAY
-    """How long tables are kept that others took the place of; microseconds. None: for ever."""
-    environment_from_branch: bool = False
-    """Whether commands work in the environment of git's branch, unless another is named."""
-
-    @property
-    def on_destructive_change(self) -> OnLoss:
-        """What happens to a change that destroys something, where a model does not say it."""
-        guarded = self.protected or self.apply is Apply.MANUAL
-        return OnLoss.ERROR if guarded else OnLoss.WARN
 
 
 SET_ASIDE = "infold__set_aside"

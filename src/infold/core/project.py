@@ -17,8 +17,9 @@ from pathlib import Path
 
 from infold.core.environment import PRODUCTION
 from infold.core.interval import Ranges
-from infold.core.model import SET_ASIDE, Kind, Model, Override, Source, Target
+from infold.core.model import SET_ASIDE, Kind, Model, Override, Source
 from infold.core.queries import GroupedQuery, SessionsQuery, VersionedQuery
+from infold.core.target import Target
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from infold.core.model import Target
 from infold.core.project import Project
+from infold.core.target import Target
 from infold.declare.cache import FILES, cache, load_kept
 from infold.declare.folder import PROJECT_FILE, Folder, read_folder
 from infold.messages import command_errors

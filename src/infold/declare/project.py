@@ -16,8 +16,9 @@ from infold.analysis.compile import compile_models
 from infold.analysis.names.subject import Draft
 from infold.analysis.sql.origins import spot_in
 from infold.analysis.sql.run_interval import replace_run_interval
-from infold.core.model import SET_ASIDE, UNPUBLISHED, Apply, Kind, Source, Target, table_name
+from infold.core.model import SET_ASIDE, UNPUBLISHED, Kind, Source, table_name
 from infold.core.project import Node, Project
+from infold.core.target import Apply, Target
 from infold.declare.audits import FileAudit, read_audit_file, with_names_apart
 from infold.declare.folder import PROJECT_FILE, Folder
 from infold.declare.front_matter import split_front_matter

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from infold.core import fixed_settings
-from infold.core.model import Apply, Publish, Target
 from infold.core.storages import PLANNED_STORAGES, Storage
+from infold.core.target import Apply, Publish, Target
 from infold.declare.keys import NAME, Keys
 from infold.messages import findings
 

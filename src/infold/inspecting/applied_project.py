@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 
 from infold.core.definition import Definition
 from infold.core.definition_text import digest_of
-from infold.core.model import Apply, Kind
+from infold.core.model import Kind
 from infold.core.ports import Ledger
 from infold.core.project import AppliedDefinitions, Node, Project
+from infold.core.target import Apply
 from infold.messages import apply_errors
 from infold.messages.errors import InfoldError, InfoldErrors
 

@@ -12,8 +12,9 @@ from dataclasses import replace
 
 from infold.analysis.renamed_tables import renamed
 from infold.core.environment import set_aside_of
-from infold.core.model import Apply, Kind
+from infold.core.model import Kind
 from infold.core.project import Node, Project
+from infold.core.target import Apply
 
 
 def in_environment(

@@ -13,11 +13,12 @@ from collections.abc import Container, Iterable, Iterator
 
 from infold.core.definition import Redefinition
 from infold.core.environment import Environment
-from infold.core.model import Apply, table_name
+from infold.core.model import table_name
 from infold.core.plan import Destroyed, PlanOptions
 from infold.core.ports import Lake, Ledger
 from infold.core.promotion import Exchange
 from infold.core.swap import Swap, SwapKind, SwappedTable
+from infold.core.target import Apply
 from infold.core.trace import Trace, net_changes
 from infold.inspecting.audits import audits_found
 from infold.inspecting.environments import Variant

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from infold.analysis.definitions.columns_read import ColumnsRead
-from infold.core.model import Apply, table_name
+from infold.core.model import table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
 from infold.core.promotion import Exchange
 from infold.core.swap import DoneSwap, Swap, SwapKind, SwappedTable
+from infold.core.target import Apply
 from infold.inspecting.exchanges import (
     exchanged_table,
     free_key,

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from infold.core.definition import Category, Loss, Lost, Redefinition
-from infold.core.model import Apply, Kind, OnLoss
+from infold.core.model import Kind, OnLoss
 from infold.core.plan import Action, Destroyed, Plan, PlanOptions, Step
 from infold.core.project import Node, Project
+from infold.core.target import Apply
 from infold.core.type_changes import Type, type_losses
 from infold.messages import run_errors
 from infold.messages.errors import Spot

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from infold.core.interval import Ranges
-from infold.core.model import Apply, table_name
+from infold.core.model import table_name
 from infold.core.plan import Action, Plan, PlanOptions, Step
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
+from infold.core.target import Apply
 from infold.core.trace import UNKNOWN
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError

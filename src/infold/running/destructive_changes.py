@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from infold.core.definition import Redefinition
-from infold.core.model import Apply, table_name
+from infold.core.model import table_name
 from infold.core.plan import Destroyed, Plan, PlanOptions
 from infold.core.ports import Engine, Lake
 from infold.core.project import Project
+from infold.core.target import Apply
 from infold.core.type_changes import Type
 from infold.planning.destructive import (
     destroyed,

@@ -14,11 +14,12 @@ from types import MappingProxyType
 
 from infold.core.definition import Definition, How, Redefinition
 from infold.core.definition_text import digest_of
-from infold.core.model import Apply, Kind
+from infold.core.model import Kind
 from infold.core.plan import Plan, PlanOptions
 from infold.core.ports import Ledger
 from infold.core.project import Project
 from infold.core.record import ForwardOnly
+from infold.core.target import Apply
 from infold.core.trace import Trace, merge_earlier
 from infold.messages import apply_errors
 from infold.messages.errors import InfoldErrors

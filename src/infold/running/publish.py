@@ -8,9 +8,10 @@ without failures publishes them at its end, and with them what runs before it le
 from __future__ import annotations
 
 from infold.core.environment import PRODUCTION
-from infold.core.model import Publish, table_name
+from infold.core.model import table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
+from infold.core.target import Publish
 from infold.running.run_progress import RunProgress
 
 NOT_PUBLISHED = "Nothing was published: readers see all tables as they were before"

@@ -21,11 +21,11 @@ from typing import Any
 
 from infold import api
 from infold.api.building import Building
-from infold.core.model import Target
 from infold.core.plan import Plan, PlanOptions
 from infold.core.ports import Engine
 from infold.core.progress import SilentProgress
 from infold.core.project import Project
+from infold.core.target import Target
 from infold.core.type_changes import Type
 from infold.core.typed_text import json_value
 from infold.core.unit_tests import Change, Delivery, Entry

@@ -547,8 +547,8 @@ class TestChanged:
 
     def test_a_changed_and_a_missing_file(self, tmp_path: Path) -> None:
         """Size and time of modification at the listing tell a changed file and a missing one."""
-        from infold.core.model import Target
         from infold.core.project import Project
+        from infold.core.target import Target
         from infold.spark.reading.source_rows import refuse_changed
 
         path = tmp_path / "a.csv"

@@ -13,8 +13,9 @@ from pyarrow import parquet
 
 from infold.core.files import ListedFile
 from infold.core.formats import Format
-from infold.core.model import Column, Source, Target
+from infold.core.model import Column, Source
 from infold.core.project import Project
+from infold.core.target import Target
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

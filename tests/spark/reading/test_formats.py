@@ -15,8 +15,9 @@ from pyspark.sql import SparkSession
 from infold.core.files import ListedFile
 from infold.core.formats import FORMATS, Format
 from infold.core.interval import DAY, Granularity, micros_of, parse_instant_text
-from infold.core.model import Column, Source, Target
+from infold.core.model import Column, Source
 from infold.core.project import Project
+from infold.core.target import Target
 from infold.lake.reading.event_times import estimate_cells
 from infold.lake.reading.formats import FORMAT_FILES
 from infold.spark.reading.formats import READERS

@@ -16,8 +16,9 @@ from tests.spark.reading.folder import Folder, utc
 
 from infold.core.files import ListedFile
 from infold.core.formats import Format
-from infold.core.model import Column, Drift, NewColumns, Source, Target
+from infold.core.model import Column, Drift, NewColumns, Source
 from infold.core.project import Project
+from infold.core.target import Target
 from infold.messages.errors import InfoldError
 
 if TYPE_CHECKING:

@@ -25,12 +25,13 @@ from tests.reference.world import Row
 
 from infold.core.interval import MINUTE, Granularity, Interval, Ranges, datetime_of
 from infold.core.manual_entry import ManualEntry
-from infold.core.model import Materialization, Model, Target, Timeseries
+from infold.core.model import Materialization, Model, Timeseries
 from infold.core.plan import Action, Step
 from infold.core.project import Input, Node, Project
 from infold.core.queries import Aggregate, Output, SessionsQuery
 from infold.core.record import Outcome, QuarantinedSession, Receipt
 from infold.core.session_rules import Sessions
+from infold.core.target import Target
 from infold.core.trace import CellChange, CellState, Trace, Version, signed
 from infold.spark.content import cell_of, cell_stats, column, content, micros, user_columns
 from infold.spark.sessions import build as kind

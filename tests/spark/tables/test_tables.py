@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from infold.core.interval import Granularity, Interval, Ranges, parse_instant_text
-from infold.core.model import Target
 from infold.core.ports import Lake
 from infold.core.project import Project
 from infold.core.storages import Storage
 from infold.core.swap import Renaming
+from infold.core.target import Target
 from infold.spark.content import range_predicate
 from infold.spark.storages import storage_of
 from infold.spark.tables.port import Layout, MaintainedTables, Stamp

@@ -257,14 +257,13 @@ class Components:
         reached = F.col(_REACHED)
         parted = (reached < F.col(START)) & are_parted(query, reached, F.col(START))
         begins = F.when(reached.isNull() | parted, 1)
+        quiet = quiet_before(F.col(_BEGINS), reached, F.col(START))
         number = F.sum(_BEGINS).over(by_start.rowsBetween(Window.unboundedPreceding, 0))
         numbered = (
             self._participants(changes)
             .withColumn(_REACHED, before)  # a column, or Spark computes it at each place
             .withColumn(_BEGINS, begins.otherwise(0))
-            .withColumns(
-                {QUIET: quiet_before(F.col(_BEGINS), reached, F.col(START)), _NUMBER: number}
-            )
+            .withColumns({QUIET: quiet, _NUMBER: number})
         )
         if query.cuts_within_islands or self.may_quarantine:
             numbered = self._from_first_change(numbered)

@@ -22,13 +22,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from infold.core.interval import EVER, Interval, Ranges
-from infold.core.model import Kind, Publish
+from infold.core.model import Kind
 from infold.core.plan import Action, Step
 from infold.core.ports import Lake, Ledger
 from infold.core.progress import Progress
 from infold.core.project import Node, Project
 from infold.core.queries import SessionsQuery
 from infold.core.report import Verdict
+from infold.core.target import Publish
 from infold.core.trace import Cause, Trace, was_dropped
 from infold.inspecting.as_built import Stretches, earlier_definition_note, project_as_built
 from infold.inspecting.row_key import row_key

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infold.core.model import Publish
 from infold.core.ports import Lake
 from infold.core.project import Project
 from infold.core.snapshot_reader import SnapshotReader
+from infold.core.target import Publish
 from infold.lake.iceberg import catalog
 from infold.lake.iceberg.tables import IcebergLake
 from infold.spark.tables.iceberg import session_settings
