@@ -56,7 +56,7 @@ def test_the_target_chooses_the_adapters(tmp_path: Path, monkeypatch: pytest.Mon
 def test_choosing_imports_no_engine() -> None:
     """Opening a target's tables starts at once: ``plan`` and ``status`` have 0.2 seconds."""
     code = (
-        "import sys; from pathlib import Path; from infold.core.model import Target\n"
+        "import sys; from pathlib import Path; from infold.core.target import Target\n"
         "from infold.core.project import Project\n"
         "from infold.spark.storages import storage_of\n"
         "project = Project('shop', Path('.'), None, {}, (), Target('dev'))\n"
