@@ -17,7 +17,7 @@ from infold.declare.from_definitions import project_of_definition
 from infold.declare.load import check, load
 
 HEAD = "from infold import session_rule\nfrom lib.words import known\n"
-ENDS = '@session_rule(parameters={"page": "STRING"})\ndef ends(events):\n    for event in events:\n        yield known(event.page)\n'
+ENDS = '@session_rule(parameters={"page": "STRING"})\ndef ends(events):\n    for event in events:\n        yield known(event["page"])\n'
 RULED = SESSIONS.replace("gap: 30 minutes}", "gap: 30 minutes, cuts: {rule: ends(url)}}")
 
 

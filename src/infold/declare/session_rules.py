@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import json
-import keyword
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -19,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from infold.analysis.sql.expand import ProjectFunction, Use
 from infold.analysis.sql.functions import python_name
 from infold.core.functions import CalledFunction, FunctionCode
+from infold.declare.keys import NAME
 from infold.declare.python_functions import DecoratorReader, decorated
 from infold.declare.python_sources import read_sources
 from infold.messages import function_findings
@@ -82,7 +82,7 @@ class _Reader(DecoratorReader):
             if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
                 raise self.wrong("parameters", "names as texts", key or found)
             name = key.value
-            if not _is_field(name) or name in parameters:
+            if not _is_field(name) or name.lower() in map(str.lower, parameters):
                 raise function_findings.bad_rule_parameter(self.at(key), parameter=name)
             parameters[name] = type_ = self.type("parameters", value, call)
             if "map<" in type_.lower():
@@ -103,8 +103,7 @@ class _Reader(DecoratorReader):
 
 
 def _is_field(name: str) -> bool:
-    plain = name.isidentifier() and name.isascii() and not name.startswith("_")
-    return plain and not keyword.iskeyword(name) and name not in (TIME, "count", "index")
+    return NAME.match(name) is not None and name.lower() != TIME
 
 
 def _own_parts(node: ast.AST) -> Iterator[ast.AST]:

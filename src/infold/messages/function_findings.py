@@ -103,7 +103,7 @@ bad_rule = Finding(
 bad_rule_parameter = Finding(
     "bad-function",
     "{parameter!r} cannot be the name of a parameter of a session rule",
-    todo="It is read as event.{parameter} in Python. event.time is there already.",
+    todo="Use letters, digits and underscores, a letter first. event['time'] is there already.",
 )
 
 map_in_rule = Finding(

@@ -52,7 +52,7 @@ def test_a_rule_begins_anew_with_each_session() -> None:
 
 def test_events_of_one_instant_are_never_parted() -> None:
     """Where any of them begins a session, the first does, and the rule sees all of them again."""
-    body = "last = 0\nfor event in events:\n    yield event.n < last\n    last = event.n"
+    body = "last = 0\nfor event in events:\n    yield event['n'] < last\n    last = event['n']"
     assert begins(body, [(0, 3), (0, 1), (1, 4), (1, 2), (2, 1), (3, 5)]) == [
         [False, False, True, False, True, False]
     ]
@@ -64,7 +64,9 @@ def test_it_is_what_asking_event_by_event_gives(seed: int) -> None:
     random = Random(seed)
     times = sorted(random.randrange(12) for _ in range(random.randrange(1, 20)))
     events = [(at, random.randrange(5)) for at in times]
-    body = "total = 0\nfor event in events:\n    yield total + event.n > 6\n    total += event.n"
+    body = (
+        "total = 0\nfor event in events:\n    yield total + event['n'] > 6\n    total += event['n']"
+    )
     expected: list[bool] = []
     session: list[int] = []
     for _, group in groupby(events, key=lambda event: event[0]):
@@ -82,7 +84,7 @@ WRONG = {
     "yield True\nfor event in events: yield False": "yielded twice for one event",
     "for event in list(events): yield False": "took the next event before it yielded",
     "for event in events:\n    yield False\n    return": "ended before the last event",
-    "for event in events: yield event.nosuch": "no attribute 'nosuch'",
+    "for event in events: yield event['nosuch']": "KeyError: 'nosuch'",
     "for event in events:\n    yield False\n    raise SystemExit(3)": "raised SystemExit: 3",
 }
 

@@ -78,9 +78,9 @@ from infold import session_rule
 def pages(events):
     seen, first = 0, None
     for event in events:
-        first = first or event.time
-        yield seen >= 3 and event.time - first >= timedelta(minutes=2)
-        seen += 2 if event.ok else event.url is not None
+        first = first or event["time"]
+        yield seen >= 3 and event["time"] - first >= timedelta(minutes=2)
+        seen += 2 if event["ok"] else event["url"] is not None
 """
 RULE = Rule(
     "named_struct('url', url, 'ok', ok)",

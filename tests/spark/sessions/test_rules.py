@@ -26,7 +26,7 @@ def checkout(events):
     paid = False
     for event in events:
         yield paid
-        paid = event.page == "/pay"
+        paid = event["page"] == "/pay"
 '''
 VISITS = """---
 materialization: sessions

@@ -10,8 +10,7 @@ at any of them, the next one begins with the first of them.
 from __future__ import annotations
 
 import warnings
-from collections import namedtuple
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -24,8 +23,8 @@ from infold.core.functions import FunctionCode
 from infold.spark.python_functions.author_code import AuthorCode, FunctionFailedError
 from infold.spark.python_functions.values import shown, values_of
 
-Event = Any
-"""A named tuple of ``time``, an instant in UTC, and the parameters of the rule."""
+Event = Mapping[str, Any]
+"""``time``, an instant in UTC, and the parameters of the rule."""
 
 
 def rule_function(code: FunctionCode) -> Callable[..., Any]:
@@ -47,10 +46,7 @@ def session_function(call: Callable[[pa.Array], pa.Array]) -> Callable[..., Any]
 
 def sessions_of(column: pa.Array) -> Iterator[Sequence[Event]]:
     """The events of each session of a batch, as a rule is given them."""
-    names = [field.name for field in column.type.value_type]
-    event = namedtuple("Event", names)  # type: ignore[misc]  # noqa: PYI024
-    for session in values_of(column):
-        yield [event(**one) for one in session]
+    yield from values_of(column)
 
 
 def author_of(code: FunctionCode) -> AuthorCode:
@@ -76,7 +72,7 @@ class RuleCall:
     ) -> list[bool]:
         found: list[bool] = []
         run = _Run(author, rule)
-        for number, (_, instant) in enumerate(groupby(session, key=lambda event: event.time)):
+        for number, (_, instant) in enumerate(groupby(session, key=lambda event: event["time"])):
             events = list(instant)
             answers = [run.begins(event) for event in events]
             begins = number > 0 and any(answers)
@@ -124,7 +120,7 @@ class _Run:
                 )
             yield self._given.pop()
 
-    def _safely(self, call: Callable[[], Any], event: Event = None) -> Any:
+    def _safely(self, call: Callable[[], Any], event: Event | None = None) -> Any:
         try:
             return call()
         except FunctionFailedError:

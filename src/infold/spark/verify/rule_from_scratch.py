@@ -49,6 +49,6 @@ def _next_start(rule: Any, events: Sequence[Any], start: int) -> int | None:
     """The first event of the instant at which the session that begins at ``start`` ends."""
     answers = chain(rule(iter(events[start:])), iter(lambda: False, True))
     for event, answer in zip(events[start:], answers, strict=False):
-        if answer and event.time != events[start].time:
-            return next(at for at, one in enumerate(events) if one.time == event.time)
+        if answer and event["time"] != events[start]["time"]:
+            return next(at for at, one in enumerate(events) if one["time"] == event["time"])
     return None
