@@ -27,6 +27,7 @@ from tests.spark.sessions.random_folds import (
     programs,
     rows_of,
 )
+from tests.turns import in_turn
 
 from infold.core.functions import FunctionCode
 from infold.core.interval import HOUR, MINUTE
@@ -371,14 +372,14 @@ def speak(made: FoldedSessions, random: Random) -> None:
 
 @settings(max_examples=1, phases=UNSHRUNK)
 @given(seed=SEEDS)
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_folds_equal_the_reference(spark: SparkSession, way: Way, seed: int) -> None:
+@pytest.mark.parametrize("name", in_turn(WAYS))
+def test_folds_equal_the_reference(spark: SparkSession, name: str, seed: int) -> None:
     """Folds equal a rebuild for every kind of session and cut.
 
     So they do when manual entries put sessions into quarantine
     and release them, before the build or before the fold.
     """
-    made = shop(spark, way)
+    made = shop(spark, WAYS[name])
     some = partial(speak, random=Random(seed))
     play(made, programs(seed, runs=2), {1: some, 0: some} if seed % 2 else {1: some})
     check_rebuild(made)

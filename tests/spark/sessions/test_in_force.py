@@ -26,6 +26,7 @@ from tests.spark.sessions.random_folds import (
     programs,
 )
 from tests.spark.sessions.test_cuts import WAYS, Way, speak
+from tests.turns import in_turn
 
 from infold.core.interval import HOUR, MAX, MIN, Granularity, Interval, Ranges
 from infold.core.plan import Action, Step
@@ -273,14 +274,12 @@ def known(row: Row) -> bool:
 
 @settings(max_examples=1, phases=UNSHRUNK)
 @given(seed=SEEDS)
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_each_stretch_equals_its_definition(
-    spark: SparkSession, case: tuple[Way, Way, Way], seed: int
-) -> None:
+@pytest.mark.parametrize("name", in_turn(CASES))
+def test_each_stretch_equals_its_definition(spark: SparkSession, name: str, seed: int) -> None:
     """Definitions change three times, the last time from a border before the one before. Whatever
     comes and goes on all sides, each stretch has the sessions of its definition.
     """
-    first, second, third = case
+    first, second, third = CASES[name]
     made = SessionsInForce(spark, first)
     random = Random(seed)
 

@@ -28,6 +28,7 @@ from tests.spark.sessions.random_folds import (
     rows_of,
 )
 from tests.spark.sessions.test_cuts import WAYS, Way, check_rebuild, shop, speak
+from tests.turns import in_turn
 
 from infold.core.interval import HOUR, MINUTE
 from infold.core.queries import Fallback
@@ -136,16 +137,15 @@ CASES = {
 
 @settings(max_examples=1, phases=UNSHRUNK)
 @given(seed=SEEDS)
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_changed_definitions_equal_the_reference(
-    spark: SparkSession, case: Redefined, seed: int
-) -> None:
+@pytest.mark.parametrize("name", in_turn(CASES))
+def test_changed_definitions_equal_the_reference(spark: SparkSession, name: str, seed: int) -> None:
     """After each change the sessions are those of the new definition; so they are after late
     events, corrections and deletions that come then, and manual entries.
 
     In every other program all is done as for a large table: rows to remove are found by a filter,
     and events are read again by days.
     """
+    case = CASES[name]
     made = shop(spark, case.first)
 
     def change(options: Mapping[str, Any], ends: Ends, shop: FoldedSessions) -> None:
