@@ -25,7 +25,7 @@ gc.disable()  # until all tests are collected: nothing of their modules is garba
 # change lands, .ci/run is thorough, and draws the same for the same code: what fails there is due
 # to the change.
 settings.register_profile("quick", max_examples=15, deadline=None)
-settings.register_profile("thorough", max_examples=25, deadline=None, derandomize=True)
+settings.register_profile("thorough", max_examples=15, deadline=None, derandomize=True)
 settings.register_profile(
     "soak", max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck)
 )
