@@ -33,7 +33,7 @@ def check_event_sql(at: Spot, key: str, sql: str, columns: Columns) -> Iterator[
     known = {_TABLE: Table(_TABLE, columns)}
     resolved = resolve(parsed.text, parsed.tree, known)
     if resolved.errors:
-        yield _at_front_matter(resolved.errors[0], at)
+        yield resolved.errors[0].moved_to(at)
         return
     block = resolved.relation
     if not isinstance(block, Block) or block.nested_queries or len(block.node.expressions) != 1:
@@ -48,9 +48,3 @@ def check_event_sql(at: Spot, key: str, sql: str, columns: Columns) -> Iterator[
         for found in rule.check(subject):
             yield findings.not_of_one_event(at, key=key, sql=sql, why=found.what)
             return
-
-
-def _at_front_matter(error: InfoldError, at: Spot) -> InfoldError:
-    """The same finding, at another place."""
-    facts = tuple(fact for fact in error.facts if fact[0] != "at")
-    return InfoldError(error.slug, error.what, facts, error.todo, error.exit_code, at)

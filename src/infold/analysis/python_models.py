@@ -182,9 +182,7 @@ def _at_input(subject: Subject, error: InfoldError) -> InfoldError:
     """A finding about the query that stands for the code, at the input that it is about."""
     code = subject.model.python
     table = code.inputs[0].table if code is not None else ""
-    facts = tuple(fact for fact in error.facts if fact[0] != "at")
-    at = subject.draft.place(f"inputs.{table}")
-    return InfoldError(error.slug, error.what, facts, error.todo, error.exit_code, at)
+    return error.moved_to(subject.draft.place(f"inputs.{table}"))
 
 
 def vouched(subject: Subject) -> tuple[Override, ...]:

@@ -79,8 +79,7 @@ class ProjectFunctions:
             return sql, ()
         found = expand(written, self.functions, errors)
         for error in errors:
-            facts = tuple(fact for fact in error.facts if fact[0] != "at")
-            raise InfoldError(error.slug, error.what, facts, error.todo, error.exit_code, at)
+            raise error.moved_to(at)
         if found is None:
             return sql, ()
         return found.origins.text[len(_BEFORE) : -len(_BEHIND)], found.called

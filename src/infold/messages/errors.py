@@ -118,6 +118,11 @@ class InfoldError(Exception):
         found.facts = (*self.facts, *facts)
         return found
 
+    def moved_to(self, at: Spot) -> InfoldError:
+        """The same at another place: of text that stands for what is written there."""
+        facts = tuple(fact for fact in self.facts if fact[0] != "at")
+        return InfoldError(self.slug, self.what, facts, self.todo, self.exit_code, at)
+
     @property
     def record(self) -> dict[str, object]:
         """The same as plain values, for ``--json``."""
@@ -152,6 +157,11 @@ class InfoldErrors(InfoldError):  # noqa: N818 (it is what its name says: severa
     def each(self) -> tuple[InfoldError, ...]:
         """Every one of them."""
         return self.errors
+
+    def moved_to(self, at: Spot) -> InfoldError:
+        """The same at another place: of text that stands for what is written there."""
+        facts = tuple(fact for fact in self.facts if fact[0] != "at")
+        return InfoldError(self.slug, self.what, facts, self.todo, self.exit_code, at)
 
     @property
     def record(self) -> dict[str, object]:
