@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
+from infold.core.functions import FunctionCode
 from infold.spark.python_functions.modules import module_of
 from infold.spark.python_functions.values import first_line
 from infold.system.failures import FUNCTION_FAILED
@@ -23,6 +24,11 @@ class AuthorCode:
     function: str
     files: tuple[tuple[str, str], ...]
     digest: str
+
+    @classmethod
+    def of(cls, code: FunctionCode) -> Self:
+        """That of a function; the digest is at the end of the name that it is registered by."""
+        return cls(code.function, code.files, code.registered.rpartition("__")[2])
 
     def loaded(self) -> Callable[..., Any]:
         """The function; its modules are executed once in a process."""

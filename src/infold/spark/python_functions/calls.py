@@ -50,9 +50,7 @@ class ArrowCall:
 
     @property
     def _author(self) -> AuthorCode:
-        return AuthorCode(
-            self.code.function, self.code.files, self.code.registered.rpartition("__")[2]
-        )
+        return AuthorCode.of(self.code)
 
     def _by_row(self, function: Callable[..., Any], columns: Sequence[pa.Array]) -> pa.Array:
         rows = list(zip(*map(values_of, columns), strict=True))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
@@ -30,10 +31,14 @@ def register_functions(spark: SparkSession, nodes: Iterable[Node]) -> None:
                 known.add(code.registered)
 
 
-def _arrow_function(code: FunctionCode) -> Any:
-    returns = T.DataType.fromDDL(code.returns)
-    call = ArrowCall(code, to_arrow_type(returns))
+def scalar_function(call: Callable[..., pa.Array], returns: T.DataType) -> Any:
+    """A function of Spark's over columns of Arrow: batches of rows -> as many results."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # it prefers type hints, which say no type
-        function = arrow_udf(call.__call__, returns, ArrowUDFType.SCALAR)
+        return arrow_udf(call, returns, ArrowUDFType.SCALAR)
+
+
+def _arrow_function(code: FunctionCode) -> Any:
+    returns = T.DataType.fromDDL(code.returns)
+    function = scalar_function(ArrowCall(code, to_arrow_type(returns)).__call__, returns)
     return function if code.deterministic else function.asNondeterministic()

@@ -9,25 +9,24 @@ at any of them, the next one begins with the first of them.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
 from pyspark.sql.types import ArrayType, BooleanType
 
 from infold.core.functions import FunctionCode
 from infold.spark.python_functions.author_code import AuthorCode, FunctionFailedError
+from infold.spark.python_functions.register import scalar_function
 from infold.spark.python_functions.values import shown, values_of
 
 Event = Mapping[str, Any]
 """``time``, an instant in UTC, and the parameters of the rule."""
 
 
-def rule_function(code: FunctionCode) -> Callable[..., Any]:
+def rule_function(code: FunctionCode) -> Any:
     """
     The rule as a function of Spark's: the events of a session -> which of them begin another.
 
@@ -37,21 +36,9 @@ def rule_function(code: FunctionCode) -> Callable[..., Any]:
     return session_function(RuleCall(code).__call__)
 
 
-def session_function(call: Callable[[pa.Array], pa.Array]) -> Callable[..., Any]:
+def session_function(call: Callable[[pa.Array], pa.Array]) -> Any:
     """A function of Spark's that has answers for the events of sessions."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # it prefers type hints, which say no type
-        return arrow_udf(call, ArrayType(BooleanType()), ArrowUDFType.SCALAR)
-
-
-def sessions_of(column: pa.Array) -> Iterator[Sequence[Event]]:
-    """The events of each session of a batch, as a rule is given them."""
-    yield from values_of(column)
-
-
-def author_of(code: FunctionCode) -> AuthorCode:
-    """The rule's code, to be loaded."""
-    return AuthorCode(code.function, code.files, code.registered.rpartition("__")[2])
+    return scalar_function(call, ArrayType(BooleanType()))
 
 
 @dataclass(frozen=True)
@@ -62,9 +49,9 @@ class RuleCall:
 
     def __call__(self, column: pa.Array) -> pa.Array:
         """Which events begin a session."""
-        author = author_of(self.code)
+        author = AuthorCode.of(self.code)
         rule = author.loaded()
-        found = [self._begun(author, rule, session) for session in sessions_of(column)]
+        found = [self._begun(author, rule, session) for session in values_of(column)]
         return pa.array(found, pa.list_(pa.bool_()))
 
     def _begun(

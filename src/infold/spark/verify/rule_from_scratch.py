@@ -15,7 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from infold.core.functions import FunctionCode
-from infold.spark.python_functions.session_rules import author_of, sessions_of
+from infold.spark.python_functions.author_code import AuthorCode
+from infold.spark.python_functions.values import values_of
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,10 @@ class ReplayedRule:
 
     def __call__(self, column: pa.Array) -> pa.Array:
         """Which events begin a session."""
-        author = author_of(self.code)
+        author = AuthorCode.of(self.code)
         rule = author.loaded()
         try:
-            found = [_replayed(rule, events) for events in sessions_of(column)]
+            found = [_replayed(rule, events) for events in values_of(column)]
         except BaseException as error:  # noqa: BLE001 (also an exit: the worker would be lost)
             raise author.failed(error) from None
         return pa.array(found, pa.list_(pa.bool_()))
