@@ -30,10 +30,7 @@ def function(
     """
     del parameters, returns, deterministic, over
 
-    def same(declared: Function) -> Function:
-        return declared
-
-    return same
+    return _unchanged
 
 
 def session_rule(*, parameters: Mapping[str, str]) -> Callable[[Function], Function]:
@@ -47,10 +44,7 @@ def session_rule(*, parameters: Mapping[str, str]) -> Callable[[Function], Funct
     """
     del parameters
 
-    def same(declared: Function) -> Function:
-        return declared
-
-    return same
+    return _unchanged
 
 
 def model(**_declaration: object) -> Callable[[Function], Function]:
@@ -61,8 +55,8 @@ def model(**_declaration: object) -> Callable[[Function], Function]:
     (table: {before, after, columns}). They are read from the text of the file, so they have to be
     written out; at run time the function is returned as it is.
     """
+    return _unchanged
 
-    def unchanged(function: Function) -> Function:
-        return function
 
-    return unchanged
+def _unchanged(declared: Function) -> Function:
+    return declared
