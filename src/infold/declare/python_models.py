@@ -327,11 +327,15 @@ def _group_by(keys: Keys) -> tuple[str, ...]:
     if "group_by" not in keys.entries:
         keys.missing("group_by", "the function makes a row for each key")
     elif not found:
-        wanted = "a list of names"
-        keys.errors.append(
-            findings.wrong_type(keys.at("group_by"), key="group_by", wanted=wanted, found="empty")
-        )
+        _note_empty(keys, "group_by")
     return found
+
+
+def _note_empty(keys: Keys, key: str) -> None:
+    """A list of names without any."""
+    at, named = keys.at(key), keys.full_name(key)
+    wanted = "a list of names"
+    keys.errors.append(findings.wrong_type(at, key=named, wanted=wanted, found="empty"))
 
 
 def _input(
@@ -348,9 +352,7 @@ def _input(
             first.setdefault(name.lower(), name)
         columns = tuple(first.values())
         if not columns and not own.errors:
-            wanted = "a list of names"
-            at, key = own.at("columns"), own.full_name("columns")
-            own.errors.append(findings.wrong_type(at, key=key, wanted=wanted, found="empty"))
+            _note_empty(own, "columns")
     bound = DeclaredBound(table, own.length("before", 0) or 0, own.length("after", 0) or 0)
     bounded = "before" in own.entries or "after" in own.entries
     return _Input(PythonInput(table, parameter, columns), bound, section.key_at(table), bounded)
