@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 SOURCE = """    event_time_column: at
     columns: {id: string, user_id: string, at: timestamp, url: string, amount: "decimal(9,2)"}
 """
+WITH_RATES = f"""{SOURCE}  raw.rates:
+    path: rates/*.csv
+    columns: {{url: string, rate: int}}
+"""
+"""The same, and a lookup of rates by url."""
 
 
 CLICKS = """---

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.spark.cumulative.clicks_by_user import CLICKS, put
+from tests.spark.cumulative.clicks_by_user import CLICKS, WITH_RATES, put
 from tests.spark.events.clicks_project import NOW, ClicksProject, shop_with
 
 from infold import api
@@ -24,12 +24,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-SOURCES = """    event_time_column: at
-    columns: {id: string, user_id: string, at: timestamp, url: string, amount: "decimal(9,2)"}
-  raw.rates:
-    path: rates/*.csv
-    columns: {url: string, rate: int}
-"""
 USERS = """---
 materialization: cumulative_aggregate
 ---
@@ -49,7 +43,7 @@ CROWD = 20
 @pytest.fixture
 def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[ClicksProject]:
     """Twenty users, one on each day, and Ann on three of them; in the end all tables are right."""
-    made = shop_with(tmp_path, warehouse, CLICKS, SOURCES)
+    made = shop_with(tmp_path, warehouse, CLICKS, WITH_RATES)
     (tmp_path / "rates").mkdir()
     rates(made, "/0,10", "/1,11", "/2,12")
     days = [f"2024-02-{day + 1:02} 10:00:00" for day in range(CROWD)]

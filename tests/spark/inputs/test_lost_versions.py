@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.running.standing_tables import drop
-from tests.spark.cumulative.clicks_by_user import CLICKS, put
+from tests.spark.cumulative.clicks_by_user import CLICKS, WITH_RATES, put
 from tests.spark.events.clicks_project import NOW, ClicksProject, shop_with
 
 from infold import api
@@ -20,12 +20,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-SOURCES = """    event_time_column: at
-    columns: {id: string, user_id: string, at: timestamp, url: string, amount: "decimal(9,2)"}
-  raw.rates:
-    path: rates/*.csv
-    columns: {url: string, rate: int}
-"""
 MODELS = {
     "rated": """---
 materialization: events
@@ -74,7 +68,7 @@ LEFT JOIN pages p ON p.user_id = c.user_id
 @pytest.fixture
 def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[ClicksProject]:
     """A project with every kind of reader, built once; in the end all tables are right."""
-    made = shop_with(tmp_path, warehouse, CLICKS, SOURCES)
+    made = shop_with(tmp_path, warehouse, CLICKS, WITH_RATES)
     (tmp_path / "rates").mkdir()
     rates(made, "/0,10", "/1,11", "/2,12")
     crowd = (f"c{n},u{n % 9:02},2024-02-{n + 1:02} 10:00:00,/{n % 4},1" for n in range(20))
