@@ -13,6 +13,8 @@ STEPS ?= 2000
 # take little more than half the time of one. Files are not split and run in order: the long ones,
 # which come first, run at the same time and not last.
 JVMS ?= 2
+# Of long tests that are alike one in three is tried, others with other code. TURNS= tries all.
+TURNS ?= --turns
 
 # Compile once: tests start the command many times, and each start would compile all of it.
 export PYTHONDONTWRITEBYTECODE :=
@@ -55,7 +57,8 @@ test-deep: $(TOOLS) ## random programs and processes that die, without Java
 
 .PHONY: test-spark
 test-spark: warm-up ## the tests that start Spark
-	@$(BIN)/python -m pytest -m spark --numprocesses $(JVMS) --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest -m spark $(TURNS) --numprocesses $(JVMS) --dist loadfile \
+	  --no-loadscope-reorder
 
 # The classes that Spark loads, in infold's cache: made once, in one process.
 .PHONY: warm-up

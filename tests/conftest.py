@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.turns import not_their_turn
 
 SLOW = re.compile(r"^pytestmark = pytest\.mark\.(spark|deep)$", re.MULTILINE)
 
@@ -33,8 +34,13 @@ settings.load_profile(os.environ.get("INFOLD_HYPOTHESIS", "quick"))
 
 
 def pytest_addoption(parser: Any) -> None:
-    """``--rewrite``: write the expected screens again; a person then reads the diff."""
+    """
+    ``--rewrite``: write the expected screens again; a person then reads the diff.
+
+    ``--turns``: see ``turns``.
+    """
     parser.addoption("--rewrite", action="store_true", help="write the expected screens again")
+    parser.addoption("--turns", action="store_true", help="of long tests that are alike some only")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -43,6 +49,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return None
     slow = SLOW.search(collection_path.read_text(encoding="utf-8"))
     return True if slow and f"not {slow[1]}" in config.option.markexpr.split(" and ") else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With ``--turns`` leave out the tests whose turn it is not."""
+    if config.option.turns and (left := not_their_turn(items)):
+        config.hook.pytest_deselected(items=left)
+        out = {*left}
+        items[:] = [item for item in items if item not in out]
 
 
 def pytest_collection_finish() -> None:

@@ -1,37 +1,45 @@
 """
-Long tests that take turns: of several alike one in three is tried.
+Long tests that take turns: with ``--turns`` one in three of those marked so is tried.
 
-Which ones follows from the code: the same code has the same, and a change has others as
-likely as not. ``INFOLD_TURNS=all`` tries all of them, as the mutants and a soak do.
+Which ones follows from the code: the same code has the same, and a change has others as likely as
+not. Of a test with several cases one in three is tried; one with a single case is tried with one
+in three states of the code. Each is alike to others that are always tried, or draws at random what
+is drawn without Spark too.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from functools import cache
 from hashlib import sha256
+from itertools import groupby
 from pathlib import Path
-from typing import TypeVar
+
+import pytest
 
 SOURCES = Path(__file__).parents[1] / "src" / "infold"
+ONE_IN = 3
 
-Case = TypeVar("Case")
+
+def not_their_turn(items: Iterable[pytest.Item]) -> list[pytest.Item]:
+    """The tests marked ``turns`` that are left out this time."""
+    marked = (item for item in items if item.get_closest_marker("turns"))
+    return [
+        case
+        for test, cases in groupby(marked, lambda item: item.nodeid.partition("[")[0])
+        for number, case in enumerate(cases)
+        if (number + _turn(test)) % ONE_IN
+    ]
 
 
-def in_turn(cases: Iterable[Case]) -> list[Case]:
-    """One in three of some cases; all of them with ``INFOLD_TURNS=all``."""
-    every = list(cases)
-    return (
-        every
-        if os.environ.get("INFOLD_TURNS") == "all"
-        else every[_turn() % min(3, len(every)) :: 3]
-    )
+def _turn(test: str) -> int:
+    """Which case of a test comes first."""
+    return int.from_bytes(sha256(_code() + test.encode()).digest()[:4], "big")
 
 
 @cache
-def _turn() -> int:
+def _code() -> bytes:
     code = sha256()
     for file in sorted(SOURCES.rglob("*.py")):
         code.update(file.read_bytes())
-    return code.digest()[0]
+    return code.digest()

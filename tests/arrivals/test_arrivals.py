@@ -19,7 +19,6 @@ from tests.arrivals.play import Play
 from tests.arrivals.programs import programs
 from tests.arrivals.shape import Shape
 from tests.arrivals.shapes import SHAPES
-from tests.turns import in_turn
 
 from infold.spark.jvm.java import find_java
 
@@ -48,7 +47,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("arrivals")
 
 
-@pytest.mark.parametrize("shape", in_turn(SHAPES))
+@pytest.mark.turns
+@pytest.mark.parametrize("shape", SHAPES)
 @few
 @given(data=st.data())
 def test_tables_equal_the_reference_after_every_run(

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 from tests.crash.scenario import TABLES, Reader, Scenario, kill, new_scenario, whole_steps
-from tests.turns import in_turn
 
 from infold import api
 from infold.messages.errors import InfoldError
@@ -36,7 +35,8 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
     return found
 
 
-@pytest.mark.parametrize("name", in_turn(SAMPLE))
+@pytest.mark.turns
+@pytest.mark.parametrize("name", SAMPLE)
 def test_sigkill_leaves_whole_steps(scenario: Scenario, name: str, tmp_path: Path) -> None:
     """After SIGKILL at a table's commit readers see whole steps, and the next run equals a
     rebuild.

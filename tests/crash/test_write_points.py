@@ -48,6 +48,7 @@ def die_until_met(
     scenario.settle()
 
 
+@pytest.mark.turns
 def test_a_first_load_that_dies_anywhere(folder: Path) -> None:
     """A first load that dies at each write point in turn shows no partial table and ends correct.
 
@@ -78,6 +79,7 @@ class Share(list[tuple[str, str]]):
         return other or super().__contains__(point)
 
 
+@pytest.mark.turns
 def test_an_arrival_that_dies_anywhere(folder: Path) -> None:
     """An arrival whose runs die at each write point in turn
     changes every table at once and only once.

@@ -77,7 +77,6 @@ class Copy:
             "PYTHONPATH": str(self.folder / "src"),
             "PYTHONDONTWRITEBYTECODE": "1",  # a file put back within a second looks unchanged
             "INFOLD_HYPOTHESIS": "thorough",
-            "INFOLD_TURNS": "all",
         }
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
         done = subprocess.run(

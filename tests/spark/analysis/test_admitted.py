@@ -53,6 +53,7 @@ def tables(spark: SparkSession) -> SparkSession:
     return session
 
 
+@pytest.mark.turns
 @settings(
     max_examples=EXAMPLES,
     deadline=None,

@@ -82,6 +82,7 @@ class Parser:
             return None
 
 
+@pytest.mark.turns
 def test_brackets_that_are_left_out_change_nothing(spark: SparkSession) -> None:
     """Spark reads an expression without the brackets that are left out as it reads it with them."""
     parser, checked = Parser(spark), 0
@@ -178,6 +179,7 @@ def seen(session: SparkSession, sql: str, columns: frozenset[str]) -> Counter[st
 SAME = [pair for pair in pairs() if pair.category in (Category.NONE, Category.ADDITIVE)]
 
 
+@pytest.mark.turns
 def test_pairs_that_are_said_to_have_the_same_rows(spark: SparkSession) -> None:
     """Spark yields the same rows for both queries of a pair, and takes nearly all of them."""
     prepare(spark)

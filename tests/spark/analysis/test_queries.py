@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.queries.arrivals import Arrivals
 from tests.queries.beside import Beside, runnable
-from tests.turns import in_turn
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,7 +29,8 @@ PROJECTS = {
 }
 
 
-@pytest.mark.parametrize("name", in_turn(PROJECTS))
+@pytest.mark.turns
+@pytest.mark.parametrize("name", PROJECTS)
 def test_tables_equal_plain_spark(name: str, tmp_path: Path, spark: SparkSession) -> None:
     """Tables equal plain Spark after a first load, and after every kind of change to rows."""
     chosen, session = runnable(PROJECTS[name]), spark.newSession()

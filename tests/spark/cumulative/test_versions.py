@@ -172,6 +172,7 @@ def run(shop: ClicksProject, life: Life | None = None) -> dict[str, tuple[Action
     return {step.model: (step.action, receipt) for step, receipt in found.steps}
 
 
+@pytest.mark.turns
 def test_random_changes(tmp_path: Path, warehouse: Path, spark: SparkSession) -> None:
     """After every run both tables are those of the reference, folded, and in the end verified."""
     draw = random.Random(7)

@@ -27,7 +27,6 @@ from tests.spark.sessions.random_folds import (
     programs,
     rows_of,
 )
-from tests.turns import in_turn
 
 from infold.core.functions import FunctionCode
 from infold.core.interval import HOUR, MINUTE
@@ -372,7 +371,8 @@ def speak(made: FoldedSessions, random: Random) -> None:
 
 @settings(max_examples=1, phases=UNSHRUNK)
 @given(seed=SEEDS)
-@pytest.mark.parametrize("name", in_turn(WAYS))
+@pytest.mark.turns
+@pytest.mark.parametrize("name", WAYS)
 def test_folds_equal_the_reference(spark: SparkSession, name: str, seed: int) -> None:
     """Folds equal a rebuild for every kind of session and cut.
 
@@ -385,6 +385,7 @@ def test_folds_equal_the_reference(spark: SparkSession, name: str, seed: int) ->
     check_rebuild(made)
 
 
+@pytest.mark.turns
 @settings(max_examples=1, phases=UNSHRUNK)
 @given(seed=SEEDS)
 @pytest.mark.parametrize(

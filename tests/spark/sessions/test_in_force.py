@@ -26,7 +26,6 @@ from tests.spark.sessions.random_folds import (
     programs,
 )
 from tests.spark.sessions.test_cuts import WAYS, Way, speak
-from tests.turns import in_turn
 
 from infold.core.interval import HOUR, MAX, MIN, Granularity, Interval, Ranges
 from infold.core.plan import Action, Step
@@ -274,7 +273,8 @@ def known(row: Row) -> bool:
 
 @settings(max_examples=1, phases=UNSHRUNK)
 @given(seed=SEEDS)
-@pytest.mark.parametrize("name", in_turn(CASES))
+@pytest.mark.turns
+@pytest.mark.parametrize("name", CASES)
 def test_each_stretch_equals_its_definition(spark: SparkSession, name: str, seed: int) -> None:
     """Definitions change three times, the last time from a border before the one before. Whatever
     comes and goes on all sides, each stretch has the sessions of its definition.

@@ -28,7 +28,6 @@ from tests.spark.sessions.random_folds import (
     rows_of,
 )
 from tests.spark.sessions.test_cuts import WAYS, Way, check_rebuild, shop, speak
-from tests.turns import in_turn
 
 from infold.core.interval import HOUR, MINUTE
 from infold.core.queries import Fallback
@@ -137,7 +136,8 @@ CASES = {
 
 @settings(max_examples=1, phases=UNSHRUNK)
 @given(seed=SEEDS)
-@pytest.mark.parametrize("name", in_turn(CASES))
+@pytest.mark.turns
+@pytest.mark.parametrize("name", CASES)
 def test_changed_definitions_equal_the_reference(spark: SparkSession, name: str, seed: int) -> None:
     """After each change the sessions are those of the new definition; so they are after late
     events, corrections and deletions that come then, and manual entries.
