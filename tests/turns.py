@@ -1,6 +1,8 @@
 """
 Long tests that take turns: with ``--turns`` one in three of those marked so is tried.
 
+``@pytest.mark.turns(6)`` on a test has one in six tried.
+
 Which ones follows from the code: the same code has the same, and a change has others as likely as
 not. Of a test with several cases one in three is tried; one with a single case is tried with one
 in three states of the code. Each is alike to others that are always tried, or draws at random what
@@ -18,7 +20,6 @@ from pathlib import Path
 import pytest
 
 SOURCES = Path(__file__).parents[1] / "src" / "infold"
-ONE_IN = 3
 
 
 def not_their_turn(items: Iterable[pytest.Item]) -> list[pytest.Item]:
@@ -28,8 +29,13 @@ def not_their_turn(items: Iterable[pytest.Item]) -> list[pytest.Item]:
         case
         for test, cases in groupby(marked, lambda item: item.nodeid.partition("[")[0])
         for number, case in enumerate(cases)
-        if (number + _turn(test)) % ONE_IN
+        if (number + _turn(test)) % _one_in(case)
     ]
+
+
+def _one_in(case: pytest.Item) -> int:
+    mark = case.get_closest_marker("turns")
+    return mark.args[0] if mark and mark.args else 3
 
 
 def _turn(test: str) -> int:
