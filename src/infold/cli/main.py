@@ -36,6 +36,7 @@ COMMANDS = {
     "forget": "Forget models and drop their tables; the next run builds them again.",
     "teardown": "Drop all tables of a target, and its ledger.",
     "check": "Read the project and report all mistakes in it.",
+    "doctor": "Check that all a target needs is there and works.",
     "test": "Run the unit tests of the project.",
     "verify": "Compare the tables with a full rebuild of them.",
     "audit": "Judge stored rows by the audits of their models.",

@@ -49,7 +49,17 @@ spark_failed_to_start = Message(
     "spark-start",
     "Spark did not start",
     {"why": "{why}", "log": "{log}"},
-    "The log has the details. A machine short of memory can set INFOLD_MEMORY (now 2g).",
+    "The log has the details, and `infold doctor` checks all that Spark needs. A machine short of "
+    "memory can set INFOLD_MEMORY (now 2g).",
+    exit_code=ExitCode.FAILED,
+)
+
+check_failed = Message(
+    "check-failed",
+    "{name} cannot be used",
+    {"why": "{why}"},
+    "Mend what the reason says, then run `infold doctor` again. What Spark "
+    "printed is in .infold/spark.log.",
     exit_code=ExitCode.FAILED,
 )
 

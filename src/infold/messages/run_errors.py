@@ -85,7 +85,8 @@ ledger_unusable = Message(
     "ledger-unusable",
     "the ledger cannot be used",
     {"file": "{path}", "why": "{why}"},
-    "Check that the file and its folder can be written and that the disk has room.",
+    "Check that the file and its folder can be written and that the disk has room; `infold doctor` "
+    "tries it.",
     exit_code=ExitCode.FAILED,
 )
 

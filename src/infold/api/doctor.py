@@ -1,0 +1,166 @@
+"""
+Whether all that a target needs is there and works, from Python to a row of each source.
+
+What can be tried is tried: the lease is taken and given back, a table is made, read and dropped, a
+row of the newest file of each source is read. Nothing that was there is changed.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from infold import __version__
+from infold.api import opening
+from infold.api.spark_sessions import session
+from infold.core.checkup import Check, Verdict
+from infold.core.model import Source
+from infold.core.project import Project
+from infold.ledger import SqlLedger
+from infold.messages import faults
+from infold.messages.errors import InfoldError
+from infold.render.formatting import count
+from infold.running.ledger_consistency import refuse_other_project
+from infold.system.failures import known_failure
+
+Found = TypeVar("Found")
+
+
+def examine(root: Path, target: str | None = None) -> Iterator[Check]:
+    """
+    Check a target of the project in a folder, and give each result as soon as it is known.
+
+    Raises nothing: whatever fails is a result. What needs something that failed is left out.
+    """
+    yield _check("Python", _python)[0]
+    java, home = _check("Java", _java)
+    yield java
+    opened, project = _check("project", lambda: _opened(root, target))
+    yield opened
+    if project is None:
+        return
+    yield _check("ledger", lambda: _ledger(project))[0]
+    yield _check("warehouse", lambda: _warehouse(project))[0]
+    spark = None
+    if home is None:
+        yield _left_out("Spark", "Java")
+    else:
+        started, spark = _check("Spark", lambda: _spark(project))
+        yield started
+    if spark is None:
+        yield _left_out("catalog", "Spark")
+        yield _left_out("clocks", "Spark")
+    else:
+        from infold.spark import probes
+
+        lake = opening.lake(project)
+        yield _check("catalog", lambda: (probes.table(spark, project, lake), None))[0]
+        yield _check("clocks", lambda: (probes.clocks(spark, opening.now), None))[0]
+    for name, source in project.sources.items():
+        yield _check(f"source {name}", partial(_source, project, source, spark))[0]
+
+
+def _check(name: str, look: Callable[[], tuple[str, Found]]) -> tuple[Check, Found | None]:
+    """Look at one thing; its value is for what follows, None if it failed."""
+    started = time.perf_counter()
+    try:
+        found, value = look()
+    except Exception as error:  # noqa: BLE001 - whatever fails is what the user wants to know
+        known = known_failure(error) or faults.check_failed(
+            name=name, why=f"{type(error).__name__}: {_first_line(error)}"
+        )
+        spent = time.perf_counter() - started
+        return Check(name, Verdict.FAILED, known.each[0].what, spent, known.each), None
+    return Check(name, Verdict.OK, found, time.perf_counter() - started), value
+
+
+def _left_out(name: str, needs: str) -> Check:
+    return Check(name, Verdict.LEFT_OUT, f"needs {needs}")
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or "no reason given").splitlines()[0]
+
+
+def _python() -> tuple[str, None]:
+    return f"{platform.python_version()}, {sys.executable}; infold {__version__}", None
+
+
+def _java() -> tuple[str, Path]:
+    from infold.spark.jvm.java import find_java
+
+    java = find_java()
+    return f"{java.version}, {java.home}", java.home
+
+
+def _opened(root: Path, target: str | None) -> tuple[str, Project]:
+    project = opening.open_project(root, target, declared=True)
+    models = sum(not node.landed for node in project)
+    found = f"{count(models, 'model')}, {count(len(project.sources), 'source')}"
+    return f"{project.name}, target {project.target.name}: {found}", project
+
+
+def _ledger(project: Project) -> tuple[str, None]:
+    """Reads it, and takes its lease as a run does; where there is none yet, of one beside it."""
+    book = opening.ledger(project)
+    refuse_other_project(project, book)
+    newest = next(iter(book.runs(limit=1)), None)
+    if not book.path.exists():
+        beside = SqlLedger(book.path.with_name(f".doctor-{os.getpid()}.db"))
+        beside.acquire("doctor")
+        beside.destroy()
+        return f"{book.path}: the first run makes it; it can be written there", None
+    try:
+        book.acquire("doctor")
+        book.release()
+    except InfoldError as error:
+        if error.slug != "locked":
+            raise
+        return f"{book.path}: a run is at work in it, so no lease was taken", None
+    finally:
+        book.close()
+    runs = "no run yet" if newest is None else f"newest run {newest.id}"
+    return f"{book.path}: {runs}; its lease was taken and given back", None
+
+
+def _warehouse(project: Project) -> tuple[str, None]:
+    """Writes a file where the tables are; of a folder that is not there yet, where it would be."""
+    folder = project.warehouse
+    made = next(at for at in (folder, *folder.parents) if at.exists())
+    with tempfile.TemporaryFile(dir=made):
+        free = shutil.disk_usage(made).free
+    there = "" if made == folder else "the first run makes it; "
+    return f"{folder}: {there}{free / 2**30:,.0f} GiB are free", None
+
+
+def _spark(project: Project) -> tuple[str, Any]:
+    from infold.spark import probes
+
+    spark = session(project)
+    return probes.engine(spark, project), spark
+
+
+def _source(project: Project, source: Source, spark: Any) -> tuple[str, None]:
+    """Lists the files of a source, and reads a row of the newest."""
+    from infold.lake.reading.formats import FORMAT_FILES
+
+    files, young = FORMAT_FILES[source.format].list_files(project, source, opening.now())
+    found = f"{count(len(files), 'file')}, {sum(file.size for file in files):,} bytes"
+    if young:
+        found += f"; {count(len(young), 'file')} too young to be read (`settle`)"
+    if not files:
+        return f"{found}: nothing to read", None
+    if spark is None:
+        return f"{found}; no row was read, as that needs Spark", None
+    from infold.spark import probes
+
+    newest = max(files, key=lambda file: file.modified_at)
+    return f"{found}; {probes.row(spark, project, source, newest)}", None
