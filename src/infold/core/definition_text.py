@@ -12,7 +12,7 @@ import types
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -33,6 +33,7 @@ def digest_of(definition: Definition) -> str:
     return sha256(definition_text(definition).encode()).hexdigest()
 
 
+@lru_cache(maxsize=4096)  # a command asks several times for the definitions of all models
 def definition_of_text(text: str) -> Definition:
     """The definition that :func:`definition_text` wrote."""
     found = _value(Definition, json.loads(text))

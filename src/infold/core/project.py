@@ -297,6 +297,10 @@ class Project:
     """The models with a wanted definition that waits for one of these: changed readers, and new."""
     wanted: Project | None = None
     """With tables that are built ``apart``: the project by the definitions that are wanted."""
+    _by_name: Mapping[str, Node] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_name", {node.name: node for node in self.nodes})
 
     @property
     def applies(self) -> tuple[str, ...]:
@@ -309,16 +313,13 @@ class Project:
         return self.applied.unapplied if self.applied is not None else ()
 
     def __getitem__(self, name: str) -> Node:
-        for node in self.nodes:
-            if node.name == name:
-                return node
-        raise KeyError(name)
+        return self._by_name[name]
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self.nodes)
 
     def __contains__(self, name: str) -> bool:
-        return any(node.name == name for node in self.nodes)
+        return name in self._by_name
 
     @property
     def warehouse(self) -> Path:
