@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from tests.running.commands import infold
 from tests.spark.test_apply import built
-from tests.spark.test_python_models import PythonShop
+from tests.spark.test_python_models import PythonShop, errors_of
 
 from infold import api
+from infold.spark.events import arrivals
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -116,3 +122,140 @@ def test_rows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     shop.apply()
     assert shop.people().keys() == {"Ann", "Twin", "Eve"}
     assert shop.judge() == {}
+
+
+BROKEN = """from infold import model
+
+
+@model(
+    materialization="events",
+    unique_key=["id"],
+    timeseries={"event_time_column": "ts"},
+    inputs={"raw.clicks": {"columns": ["id", "ts"]}},
+    columns={"id": "int", "ts": "timestamp"},
+)
+def broken(row):
+    BODY
+"""
+BROKEN_KEY = """from infold import model
+
+
+@model(
+    materialization="cumulative_aggregate",
+    group_by=["day"],
+    inputs={"daily": {"columns": ["n"]}},
+    columns={"day": "date", "n": "bigint"},
+)
+def broken(rows):
+    BODY
+"""
+FAILING = {
+    "raises": (BROKEN, "return row['nothing']", ("function-failed", 12), "raised KeyError"),
+    "a_number": (BROKEN, "return row['id']", ("function-failed", 11), "returned 1, which is no"),
+    "others": (BROKEN, "return {'id': 1}", ("function-failed", 11), "a row without 'ts'"),
+    "a_type": (BROKEN, "return dict(row, id='1')", ("function-failed", 11), "as 'id'"),
+    "importing": (BROKEN.replace("from", "import nowhere\nfrom", 1), "return row",
+                  ("missing-module", 1), "needs nowhere"),
+    "of_a_key": (BROKEN_KEY, "return {'n': rows}", ("function-failed", 10), "which is no int64"),
+    "two_of_a_key": (BROKEN_KEY, "return [{'n': 1}] * 2", ("function-failed", 10), "is no row"),
+    "another_key": (BROKEN_KEY.replace('"date"', '"string"'), "return {'n': 1}",
+                    ("python-columns", 10), "day is date, declared string"),
+}  # fmt: skip
+
+
+def test_failures(tmp_path: Path) -> None:
+    """What goes wrong in a function of rows is an error at its place; other models are built."""
+    shop = PythonShop(tmp_path / "shop")
+    (shop.root / "models/rolling.sql").unlink()
+    for name, (text, body, _, _) in FAILING.items():
+        shop.write(
+            **{f"models__{name}": text.replace("def broken", f"def {name}").replace("BODY", body)}
+        )
+
+    found = errors_of(shop)
+
+    places = {name: (one.slug, one.at and one.at.line) for name, one in found.items()}
+    assert places == {name: place for name, (_, _, place, _) in FAILING.items()}
+    for name, (_, _, _, what) in FAILING.items():
+        assert what in str(found[name])
+        assert getattr(found[name].at, "file", "") == f"models/{name}.py"
+
+
+NUMBERED = """from infold import model
+
+SEEN = []
+
+
+@model(
+    materialization="events",
+    unique_key=["id"],
+    timeseries={"event_time_column": "ts"},
+    inputs={"raw.clicks": {"columns": ["id", "ts"]}},
+    columns={"id": "int", "ts": "timestamp", "number": "int"},
+)
+def numbered(row):
+    SEEN.append(row["id"])
+    return dict(row, number=len(SEEN))
+"""
+TEST = """# Events are numbered
+
+## Arrival
+
+raw.clicks:
+
+| id | ts               |
+|----|------------------|
+| 1  | 2024-03-01 10:00 |
+
+## Arrival
+
+raw.clicks in second:
+
+| id | ts               |
+|----|------------------|
+| 2  | 2024-03-01 11:00 |
+| 3  | 2024-03-01 12:00 |
+
+expect numbered:
+
+| id |
+|----|
+| 1  |
+| 2  |
+| 3  |
+"""
+
+
+def test_what_is_kept_between_rows_is_found(tmp_path: Path) -> None:
+    """A function that remembers rows gives others when they come in another order, which the
+    random orders of `infold test` and a rebuild by `infold verify` show.
+    """
+    shop = PythonShop(tmp_path / "shop")
+    (shop.root / "models/rolling.sql").unlink()
+    shop.write(models__numbered=NUMBERED)
+    (shop.root / "tests").mkdir()
+    (shop.root / "tests/numbers.md").write_text(TEST, encoding="utf-8")
+
+    code, printed = infold(shop.project(), "test", "--seed", "1", "--shuffles", "3")
+    assert (code, "numbered" in printed) == (1, True), printed
+    shop.apply()
+    assert list(shop.judge()) == ["numbered"]
+
+
+def test_times_outside_the_calendar(spark: SparkSession) -> None:
+    """Python has no such times, so rows with one are set aside and not shown to a function."""
+    carried = "named_struct('problem', cast(NULL AS string)) AS _infold_row"
+    late = "timestamp_micros(300000000000000000)"
+    rows = spark.sql(
+        f"SELECT 1 AS id, {late} AS at, DATE'2024-03-01' AS day, {carried} UNION ALL "
+        f"SELECT 2, TIMESTAMP'2024-03-01', cast({late} AS date), {carried} UNION ALL "
+        f"SELECT 3, NULL, NULL, {carried}"
+    )
+
+    found = arrivals._without_wrong_times(rows).select("id", "_infold_row.problem").collect()
+
+    assert sorted(map(tuple, found)) == [
+        (1, "invalid time: at"),
+        (2, "invalid time: day"),
+        (3, None),
+    ]

@@ -118,6 +118,7 @@ OF_TYPES = "SELECT cast(ts AS date) AS day, {0} FROM raw.clicks"
         ("cast(id AS smallint) AS s", "hex(cast(id AS smallint)) AS h", "build"),
         ("cast(id AS bigint) AS s", "hex(cast(id AS bigint)) AS h", "derive"),
         ("array(cast(id AS tinyint)) AS s", "array(cast(id AS tinyint)) AS z", "derive"),
+        ("struct(id, array(1)) AS s", "struct(id, array(1)) AS z", "derive"),
     ],
 )  # fmt: skip
 def test_types(shop: DailyProject, before: str, after: str, action: str) -> None:

@@ -147,7 +147,8 @@ def rows_over_stored(
         if old is not None:
             if stored_type(field.dataType) != stored_type(types[old], same_type):
                 return None
-            given[old] = field.dataType
+            # Stored arrays may hold NULL, and Spark casts none to one that may not.
+            given[old] = stored_type(field.dataType, same_type)
     rows = stored.select(
         *(
             column(field.name)
