@@ -44,7 +44,7 @@ from infold import api
 from infold.api import environment_runs, environments, promoting
 from infold.core import write_points
 from infold.core.definition import Definition
-from infold.core.interval import HOUR
+from infold.core.interval import EVER, HOUR, Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
 from infold.core.plan import Plan, PlanOptions
@@ -68,6 +68,8 @@ COMMANDS = (
     "run",
     "apply",
     "apply",
+    "onward",
+    "onward",
     "env_run",
     "env_run",
     "env_run",
@@ -82,7 +84,23 @@ COMMANDS = (
     "drop",
     "tidy",
 )
-DIES = ("run", "apply", "env_run", "env_some", "promote", "rollback", "drop", "tidy", "ship")
+DIES = (
+    "run",
+    "apply",
+    "onward",
+    "env_run",
+    "env_some",
+    "promote",
+    "rollback",
+    "drop",
+    "tidy",
+    "ship",
+)
+
+FORWARD = ("daily", "daily", "rolling", "rolling", "stays")
+"""The models that are changed forward-only."""
+CHANGED_FORWARD = 0.7
+"""How often one gets another version for it; else the one that the files have is applied."""
 
 
 @dataclass(frozen=True)
@@ -451,13 +469,9 @@ class BranchPlay(DryPlay):
         return PlanOptions(allow_destructive=frozenset(names))
 
     def _run(self, project: Project, **more: Any) -> RunResult:  # type: ignore[override]
+        more = {"asked": self._asked(project), **more}
         return api.run(
-            project,
-            as_of=self.world.as_of,
-            asked=self._asked(project),
-            allow_removals=True,
-            allow_refresh=True,
-            **more,
+            project, as_of=self.world.as_of, allow_removals=True, allow_refresh=True, **more
         )
 
     def run(self, random: Random) -> None:  # type: ignore[override]
@@ -495,6 +509,35 @@ class BranchPlay(DryPlay):
             return
         self.unsure = False
         self.applied = self._as_files_say()
+        self._complete_production()
+
+    def onward(self, random: Random) -> None:
+        """
+        The definitions of production's branch are applied, that of a model forward-only.
+
+        Where its earlier cells cannot stay as they are, the model and its readers are left alone.
+        """
+        name = random.choice(FORWARD)
+        if random.random() < CHANGED_FORWARD:
+            self.change_of("", {name: random.randrange(len(BRANCHES.tables[name]))})
+        project = api.to_apply(self.declared())
+        asked = replace(self._asked(project), forward_only={name: None})
+        self.whole.clear()
+        try:
+            self._run(project, command="apply" if self.manual else "run", asked=asked)
+        except RunFailed as failed:
+            found = {one.error.slug for one in failed.result.failures}
+            if found != {"not-forward-only"}:
+                raise
+            self.done["not-forward-only"] = self.done.get("not-forward-only", 0) + 1
+            self._take_applied()
+            return
+        self.unsure = False
+        self.applied = self._as_files_say()
+        book = self.ledger
+        if any(trace.earlier for trace in book.traces().values()):
+            self.done["stretches"] = self.done.get("stretches", 0) + 1
+        book.close()
         self._complete_production()
 
     def env_run(self, random: Random) -> None:
@@ -728,9 +771,27 @@ class BranchPlay(DryPlay):
         if spec.source is not None:
             found = self._usable(spec).rows
             return chosen_rows(spec.best(found)) if spec.best else found
-        assert spec.rows is not None
         held = [_entry(one) for one in book.entries(key)]
-        return spec.rows({**given, entries_key(spec.name): held})
+        trace = book.traces().get(key)
+        if trace is None or not trace.earlier:
+            return _rows(spec, {**given, entries_key(spec.name): held})
+        parts = [(spec, part) for part in Ranges.ever() - trace.earlier_ranges]
+        for one in trace.earlier:
+            [definition] = book.definitions([one.definition]).values()
+            by = _SPECS[definition.name, definition.fingerprint]
+            parts += [(by, part) for part in one.cells]
+        found = [
+            row
+            for by, part in parts
+            for row in _rows(by, {**given, entries_key(spec.name): held}, part)
+        ]
+        names = self._columns(book, trace)
+        return [{name: row.get(name) for name in names} for row in found]
+
+    def _columns(self, book: SqlLedger, trace: Trace) -> Sequence[str]:
+        """The columns of a table with stretches: those of the newest definition."""
+        [newest] = book.definitions([trace.definition]).values()
+        return [name for name in newest.columns if name != "session_id"]
 
     def check_all(self) -> None:
         """Every trace tells the truth, and no table is left that nobody knows of."""
@@ -757,8 +818,7 @@ class BranchPlay(DryPlay):
         if spec.source is not None:
             expected = self._of_files(book, name, spec)
         else:
-            [definition] = book.definitions([trace.definition]).values()
-            expected = self._by_definition(book, name, trace, definition)
+            expected = self._by_definitions(book, name, trace)
         stale = trace.pending_ranges
         if stale:
             column = "session_start" if spec.sessions else spec.cell or spec.time
@@ -773,10 +833,31 @@ class BranchPlay(DryPlay):
         if found:
             self._fail(f"{name} is not what its trace {trace} says: {found}")
 
+    def _by_definitions(self, book: SqlLedger, name: str, trace: Trace) -> Rows:
+        """The rows of the definitions of a trace, each in its stretch, over the trace's inputs."""
+        [newest] = book.definitions([trace.definition]).values()
+        if not trace.earlier:
+            return self._by_definition(book, name, trace, newest)
+        parts = [(newest, part) for part in Ranges.ever() - trace.earlier_ranges]
+        for one in trace.earlier:
+            [definition] = book.definitions([one.definition]).values()
+            parts += [(definition, part) for part in one.cells]
+        names = self._columns(book, trace)
+        return [
+            {each: row.get(each) for each in names}
+            for of, part in parts
+            for row in self._by_definition(book, name, trace, of, part)
+        ]
+
     def _by_definition(
-        self, book: SqlLedger, name: str, trace: Trace, definition: Definition
+        self,
+        book: SqlLedger,
+        name: str,
+        trace: Trace,
+        definition: Definition,
+        part: Interval = EVER,
     ) -> Rows:
-        """The rows of a definition over the inputs of a trace."""
+        """The rows of a definition over the inputs of a trace, in a stretch."""
         inputs = {model_of(key): (key, at) for key, at in trace.inputs.items()}
 
         def rows(of: Definition) -> Rows:
@@ -790,8 +871,7 @@ class BranchPlay(DryPlay):
                     given[read] = self._at_version(book, *inputs[read])
             held = [one for one in book.entries(name) if one.number <= trace.applied_entry]
             given[entries_key(spec.name)] = [_entry(one) for one in held]
-            assert spec.rows is not None
-            return spec.rows(given)
+            return _rows(spec, given, part if of is definition else EVER)
 
         return rows(definition)
 
@@ -832,6 +912,7 @@ REFUSALS: Mapping[str, Collection[str]] = {
     "run": ("nothing-applied",),
     "run_some": ("nothing-applied",),
     "apply": ("apply-incomplete",),
+    "onward": ("apply-incomplete", "not-forward-only"),
     "promote": (
         "unknown-environment",
         "environment-unfinished",
@@ -847,6 +928,18 @@ REFUSALS: Mapping[str, Collection[str]] = {
 
 AFTER_DEATH = ("promote-changed", "applied-meanwhile", "unknown-model")
 """And where it was asked for by what it then found to be otherwise."""
+
+
+def _rows(spec: TableSpec, given: Mapping[str, Rows], part: Interval = EVER) -> Rows:
+    """A definition's rows in a stretch; its sessions are of the events there alone."""
+    assert spec.rows is not None
+    if part == EVER:
+        return spec.rows(given)
+    if spec.sessions:
+        inside = [row for row in given["clicks"] if part.start <= row["event_ts"] < part.end]
+        return spec.rows({**given, "clicks": inside})
+    assert spec.cell is not None
+    return [row for row in spec.rows(given) if cell_start(row[spec.cell]) in Ranges((part,))]
 
 
 def _formats() -> Collection[Any]:

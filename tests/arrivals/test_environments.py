@@ -14,7 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.arrivals.branches import BRANCHES, _daily
 from tests.arrivals.dry import Stored
-from tests.arrivals.environments import NAMES, Act, BranchPlay, acts
+from tests.arrivals.environments import (
+    CHANGED_FORWARD,
+    FORWARD,
+    NAMES,
+    Act,
+    BranchPlay,
+    acts,
+)
 from tests.arrivals.play import DifferenceError
 from tests.arrivals.programs import Op
 
@@ -27,8 +34,19 @@ EXAMPLES = settings().max_examples
 IN_A = next(seed for seed in range(99) if Random(seed).choice(NAMES) == "a")
 """A seed with which a command is about the environment a."""
 
+IN_B = next(seed for seed in range(99) if Random(seed).choice(NAMES) == "b")
+"""And one about the environment b."""
+
 ROWS = 542987
 """A seed with which files arrive that have rows."""
+
+
+def _onward(seed: int) -> tuple[str, int]:
+    """The model that a seed changes forward-only, and its version."""
+    random = Random(seed)
+    name = random.choice(FORWARD)
+    changes = random.random() < CHANGED_FORWARD
+    return name, random.randrange(len(BRANCHES.tables[name])) if changes else -1
 
 
 @contextmanager
@@ -59,6 +77,32 @@ def test_some_programs(manual: bool) -> None:
     """A program for each way to apply definitions, so that something is tried at once."""
     kinds = FEW[manual]
     complete([Act(Op(kind, 3 + at)) for at, kind in enumerate(kinds)], manual=manual)
+
+
+ONWARD = next(seed for seed in range(999) if _onward(seed) == ("rolling", 1))
+"""A seed with which ``rolling`` gets its second version, forward-only."""
+
+
+@pytest.mark.parametrize("manual", [True, False])
+def test_a_table_with_stretches(manual: bool) -> None:
+    """
+    A table with rows of two definitions is shared by an environment whose files have the newer one;
+    an environment with another one has a table of its own, which is promoted and taken back.
+    """
+    with playing(manual=manual) as play:
+        play.act([Act(Op("onward", ONWARD))])
+        [earlier] = play.ledger.traces()["rolling"].earlier
+        for name in NAMES:
+            play.branches[name] = dict(play.branches[""])
+        play.change_of("b", {"rolling": 2})
+        play.act([Act(Op("env_run", IN_A)), Act(Op("env_run", IN_B))])
+        own = {name: set(one.own) for name, one in play.ledger.environments().items()}
+        assert own == {"a": set(), "b": {"rolling", "later"}}
+        play.act([Act(Op("arrive", ROWS + 1)), Act(Op("run", 1)), Act(Op("env_run", IN_B))])
+        play.act([Act(Op("promote", IN_B))])
+        assert play.ledger.traces()["rolling"].earlier == ()
+        play.act([Act(Op("rollback", 1)), Act(Op("arrive", ROWS + 2)), Act(Op("run", 1))])
+        assert play.ledger.traces()["rolling"].earlier == (earlier,)
 
 
 @pytest.mark.deep
