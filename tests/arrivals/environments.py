@@ -44,7 +44,7 @@ from infold import api
 from infold.api import environment_runs, environments, promoting
 from infold.core import write_points
 from infold.core.definition import Definition
-from infold.core.interval import EVER, HOUR, Interval, Ranges
+from infold.core.interval import EVER, HOUR, MIN, Granularity, Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
 from infold.core.plan import Plan, PlanOptions
@@ -522,6 +522,7 @@ class BranchPlay(DryPlay):
             self.change_of("", {name: random.randrange(len(BRANCHES.tables[name]))})
         project = api.to_apply(self.declared())
         asked = replace(self._asked(project), forward_only={name: None})
+        border = self._border(name)
         self.whole.clear()
         try:
             self._run(project, command="apply" if self.manual else "run", asked=asked)
@@ -534,11 +535,36 @@ class BranchPlay(DryPlay):
             return
         self.unsure = False
         self.applied = self._as_files_say()
-        book = self.ledger
-        if any(trace.earlier for trace in book.traces().values()):
-            self.done["stretches"] = self.done.get("stretches", 0) + 1
-        book.close()
+        self._check_border(name, border)
         self._complete_production()
+
+    def _border(self, name: str) -> tuple[Trace | None, int]:
+        """A table's trace, and the end of its last cell with rows: where a change would begin."""
+        book = self.ledger
+        trace, rows = book.traces().get(name), self._stored(book, name) or []
+        book.close()
+        if trace is None or not rows:
+            return trace, MIN
+        spec = _SPECS[name, trace.fingerprint]
+        last = max(cell_start(row["session_start" if spec.sessions else "day"]) for row in rows)
+        granularity = spec.granularity or Granularity.DAY
+        return trace, granularity.next(granularity.floor(last))
+
+    def _check_border(self, name: str, border: tuple[Trace | None, int]) -> None:
+        """A change that was carried out forward-only holds from there on, and not before."""
+        book = self.ledger
+        before, at = border
+        now = book.traces().get(name)
+        book.close()
+        if before is None or now is None or before.definition == now.definition or at == MIN:
+            return
+        kept = now.earlier_ranges
+        if before.fingerprint != now.fingerprint and not kept:
+            self._fail(f"{name} was changed without a border")
+        if kept and kept.parts[-1].end != at:
+            self._fail(f"{name}: the earlier cells end at {kept.parts[-1].end}, not at {at}")
+        if kept:
+            self.done["stretches"] = self.done.get("stretches", 0) + 1
 
     def env_run(self, random: Random) -> None:
         """A run of an environment."""
