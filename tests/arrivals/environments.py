@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -798,26 +798,34 @@ class BranchPlay(DryPlay):
             found = self._usable(spec).rows
             return chosen_rows(spec.best(found)) if spec.best else found
         held = [_entry(one) for one in book.entries(key)]
+        inputs = {**given, entries_key(spec.name): held}
         trace = book.traces().get(key)
         if trace is None or not trace.earlier:
-            return _rows(spec, {**given, entries_key(spec.name): held})
-        parts = [(spec, part) for part in Ranges.ever() - trace.earlier_ranges]
-        for one in trace.earlier:
-            [definition] = book.definitions([one.definition]).values()
-            by = _SPECS[definition.name, definition.fingerprint]
-            parts += [(by, part) for part in one.cells]
-        found = [
-            row
-            for by, part in parts
-            for row in _rows(by, {**given, entries_key(spec.name): held}, part)
-        ]
-        names = self._columns(book, trace)
-        return [{name: row.get(name) for name in names} for row in found]
+            return _rows(spec, inputs)
 
-    def _columns(self, book: SqlLedger, trace: Trace) -> Sequence[str]:
-        """The columns of a table with stretches: those of the newest definition."""
         [newest] = book.definitions([trace.definition]).values()
-        return [name for name in newest.columns if name != "session_id"]
+
+        def rows(of: Definition, part: Interval) -> Rows:
+            by = spec if of == newest else _SPECS[of.name, of.fingerprint]
+            return _rows(by, inputs, part)
+
+        return self._in_force(book, trace, rows)
+
+    def _in_force(
+        self, book: SqlLedger, trace: Trace, rows: Callable[[Definition, Interval], Rows]
+    ) -> Rows:
+        """The rows of each stretch by its definition, with the columns of the newest."""
+        stretches = self._stretches(book, trace)
+        names = [name for name in stretches[0][0].columns if name != "session_id"]
+        return [
+            {name: row.get(name) for name in names} for each in stretches for row in rows(*each)
+        ]
+
+    def _stretches(self, book: SqlLedger, trace: Trace) -> list[tuple[Definition, Interval]]:
+        """The definitions of a trace, each with a stretch that it holds for; the newest first."""
+        kept = book.definitions([trace.definition, *(one.definition for one in trace.earlier)])
+        found = [(kept[trace.definition], part) for part in Ranges.ever() - trace.earlier_ranges]
+        return found + [(kept[one.definition], part) for one in trace.earlier for part in one.cells]
 
     def check_all(self) -> None:
         """Every trace tells the truth, and no table is left that nobody knows of."""
@@ -861,19 +869,12 @@ class BranchPlay(DryPlay):
 
     def _by_definitions(self, book: SqlLedger, name: str, trace: Trace) -> Rows:
         """The rows of the definitions of a trace, each in its stretch, over the trace's inputs."""
-        [newest] = book.definitions([trace.definition]).values()
         if not trace.earlier:
+            [newest] = book.definitions([trace.definition]).values()
             return self._by_definition(book, name, trace, newest)
-        parts = [(newest, part) for part in Ranges.ever() - trace.earlier_ranges]
-        for one in trace.earlier:
-            [definition] = book.definitions([one.definition]).values()
-            parts += [(definition, part) for part in one.cells]
-        names = self._columns(book, trace)
-        return [
-            {each: row.get(each) for each in names}
-            for of, part in parts
-            for row in self._by_definition(book, name, trace, of, part)
-        ]
+        return self._in_force(
+            book, trace, lambda of, part: self._by_definition(book, name, trace, of, part)
+        )
 
     def _by_definition(
         self,
