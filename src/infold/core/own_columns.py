@@ -9,6 +9,12 @@ FILE = "_source_file"
 KEY = "_key"
 """Of cumulative aggregates: the hash of the row's keys."""
 
+STATE_COLUMN = "_state_"
+"""
+Before the name of a part of a row's state, where a table has a column for each; see
+``infold.core.session_columns.STATE``.
+"""
+
 
 def state_mark(fingerprint: str) -> str:
     """

@@ -22,7 +22,7 @@ from infold.core.stored_table import History, StoredLayout, TableMetadata
 from infold.core.swap import Renaming
 from infold.core.type_changes import Type
 from infold.lake.iceberg import catalog, missing_files, publishing
-from infold.lake.iceberg.column_types import first_state_field, user_columns
+from infold.lake.iceberg.column_types import first_state_part, user_columns
 from infold.messages import command_errors
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class IcebergLake:
             snapshot=main[0]["snapshot-id"] if main else None,
             steps=steps,
             foreign=_foreign_snapshot(main),
-            state=first_state_field(metadata),
+            state=first_state_part(metadata),
         )
 
     def file_list_id(self, table: str) -> str:

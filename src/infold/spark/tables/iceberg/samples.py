@@ -14,18 +14,18 @@ def write_samples(spark: SparkSession, events: DataFrame) -> None:
     spark.sql("CREATE NAMESPACE IF NOT EXISTS infold.tour")
     spark.sql(
         "CREATE TABLE infold.tour.events (id BIGINT, who STRING, ts TIMESTAMP, "
-        "amount DECIMAL(18, 2), _state STRUCT<n: BIGINT, s: DOUBLE>) USING iceberg "
+        "amount DECIMAL(18, 2), _state_n BIGINT, _state_s DOUBLE) USING iceberg "
         f"PARTITIONED BY (months(ts)) TBLPROPERTIES ('format-version' = '3', {modes})"
     )
-    state = fn.struct(fn.lit(1).cast("bigint").alias("n"), fn.lit(0.5).alias("s"))
-    rows = events.select("id", "who", "ts", "amount", state.alias("_state"))
+    states = fn.lit(1).cast("bigint").alias("_state_n"), fn.lit(0.5).alias("_state_s")
+    rows = events.select("id", "who", "ts", "amount", *states)
     rows.writeTo("infold.tour.events").option("snapshot-property.tour", "1").append()
     rows.where("id < 50").createOrReplaceTempView("news")
     for _ in range(2):
         spark.sql(
             "MERGE INTO infold.tour.events t USING news n ON t.id = n.id AND t.ts = n.ts "
             "AND t.ts >= timestamp'2024-01-01' WHEN MATCHED AND n.id < 10 THEN DELETE "
-            "WHEN MATCHED THEN UPDATE SET amount = n.amount + 1, _state = n._state "
+            "WHEN MATCHED THEN UPDATE SET amount = n.amount + 1, _state_n = n._state_n "
             "WHEN NOT MATCHED THEN INSERT *"
         )
     spark.sql(

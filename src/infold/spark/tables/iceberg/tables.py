@@ -27,6 +27,7 @@ from infold.core.ports import Lake
 from infold.core.quoting import quoted
 from infold.spark.content import column as column_of
 from infold.spark.content import range_predicate
+from infold.spark.tables.iceberg.states import with_columns, with_struct
 from infold.spark.tables.port import Layout, PartitionFiles, Stamp
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class IcebergTables:
         reader = self.spark.read
         if snapshot is not None:
             reader = reader.option("versionAsOf", str(snapshot))
-        return reader.table(self.identifier(table))
+        return with_struct(reader.table(self.identifier(table)))
 
     def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
         """See ``ports.Lake.string_values``."""
@@ -77,7 +78,7 @@ class IcebergTables:
     def create(self, table: str, rows: DataFrame, layout: Layout, stamp: Stamp) -> int:
         """Replace schema, layout and content by ``rows``, or make the table."""
         self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS infold.{quoted(self.namespace)}")
-        writer = rows.writeTo(self.identifier(table)).using("iceberg")
+        writer = with_columns(rows).writeTo(self.identifier(table)).using("iceberg")
         for key, value in {**_PROPERTIES, **_layout_properties(layout)}.items():
             writer = writer.tableProperty(key, value)
         for key, value in _stamped(stamp).items():
@@ -92,7 +93,7 @@ class IcebergTables:
 
     def append(self, table: str, rows: DataFrame, stamp: Stamp) -> int:
         """Add rows; columns are matched by name."""
-        writer = rows.writeTo(self.identifier(table))
+        writer = with_columns(rows).writeTo(self.identifier(table))
         for key, value in _stamped(stamp).items():
             writer = writer.option(_PROPERTY + key, value)
         with _write_point(table):
@@ -111,6 +112,7 @@ class IcebergTables:
     ) -> int:
         """One MERGE: rows to remove match on their keys, rows to add have none and match none."""
         # Source columns get names of their own, so that ``condition`` can only mean the table's.
+        insert = with_columns(insert)
         keys = [(name, f"_on_{i}") for i, name in enumerate(on)]
         new = [(name, f"_new_{i}") for i, name in enumerate(insert.columns)]
         removed = delete.select(*(column_of(name).alias(key) for name, key in keys))
@@ -177,7 +179,7 @@ class IcebergTables:
         stored = self.read(table)
         type_ = dict(stored.dtypes)[column]
         carried = stored.where(range_predicate(column, type_, touched - ranges, exact=True))
-        result = carried.unionByName(rows)
+        result = with_columns(carried.unionByName(rows))
         writer = result.coalesce(_files(touched)).writeTo(self.identifier(table))
         for key, value in _stamped(stamp).items():
             writer = writer.option(_PROPERTY + key, value)
