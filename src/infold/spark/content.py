@@ -59,22 +59,33 @@ def user_columns(rows: DataFrame) -> DataFrame:
 
 def row_hash(schema: T.StructType) -> Column:
     """A 64-bit hash of a row's columns, technical ones left out; equal rows have equal hashes."""
-    fields = [field for field in schema.fields if not is_technical(field.name)]
-    parts = [_hashable(field) for field in fields]
-    for at in range(0, len(fields), _MASK_BITS):
+    users = [field for field in schema.fields if not is_technical(field.name)]
+    return _hash_of([(column(field.name), field.dataType) for field in users])
+
+
+def state_hash(schema: T.StructType) -> Column:
+    """The same of the parts of a row's state."""
+    state = schema[STATE].dataType
+    assert isinstance(state, T.StructType), "a state is a struct"
+    return _hash_of([(F.col(STATE)[part.name], part.dataType) for part in state])
+
+
+def _hash_of(values: Sequence[tuple[Column, T.DataType]]) -> Column:
+    parts = [_hashable(value, type_) for value, type_ in values]
+    for at in range(0, len(values), _MASK_BITS):
         mask: Column = F.lit(0).cast("bigint")
-        for bit, field in enumerate(fields[at : at + _MASK_BITS]):
-            mask = mask + F.shiftleft(column(field.name).isNull().cast("bigint"), bit)
+        for bit, (value, _) in enumerate(values[at : at + _MASK_BITS]):
+            mask = mask + F.shiftleft(value.isNull().cast("bigint"), bit)
         parts.append(mask)
     return F.xxhash64(*parts)
 
 
-def _hashable(field: T.StructField) -> Column:
-    if isinstance(field.dataType, T.MapType):
-        return F.to_json(F.sort_array(F.map_entries(column(field.name))), JSON)
-    if isinstance(field.dataType, T.ArrayType | T.StructType):
-        return F.to_json(column(field.name), JSON)
-    return column(field.name)
+def _hashable(value: Column, type_: T.DataType) -> Column:
+    if isinstance(type_, T.MapType):
+        return F.to_json(F.sort_array(F.map_entries(value)), JSON)
+    if isinstance(type_, T.ArrayType | T.StructType):
+        return F.to_json(value, JSON)
+    return value
 
 
 JSON = {

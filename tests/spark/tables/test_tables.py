@@ -198,6 +198,36 @@ class TestTables:
         assert days(tables, table) == ["2024-01-05", "2024-01-06", "2024-01-07"]
 
 
+def test_states_are_kept_as_they_are_and_read_many_at_a_time(
+    spark: SparkSession, tables: MaintainedTables
+) -> None:
+    """
+    Every write takes the parts of states, whatever their types, and every read gives them. Reading
+    one of them, the rest of the row is not read one by one.
+    """
+    state = "named_struct('`n`', 1L, '_in', named_struct('x', {0}), 'Map', map(1, {0})) AS _state"
+
+    def stated(at: int) -> DataFrame:
+        day = f"TIMESTAMP '2024-01-0{at}' AS at"
+        return spark.sql(f"SELECT 'u{at}' AS id, {day}, {state.format(at)}, 7L AS _version")
+
+    layout, stamp = Layout("at", Granularity.MONTH), Stamp("r", "r-1", 1)
+    tables.create("seen", stated(1), layout, stamp)
+    tables.append("seen", stated(2), stamp)
+    gone = stated(1).select("id")
+    tables.merge("seen", insert=stated(3), delete=gone, on=["id"], condition="true", stamp=stamp)
+    merged = tables.read("seen").collect()
+    assert sorted(merged) == sorted(stated(2).union(stated(3)).collect())
+    tables.replace("seen", column="at", ranges=JANUARY, rows=stated(4), stamp=stamp)
+    tables.append("seen", stated(5), stamp)
+    found = tables.read("seen")
+    assert found.schema.simpleString() == stated(1).schema.simpleString()
+    assert sorted(found.collect()) == sorted(stated(4).union(stated(5)).collect())
+    one = found.select("id", found["_state"]["`n`"])
+    plan = one._jdf.queryExecution().executedPlan().toString()
+    assert "ColumnarToRow" in plan
+
+
 class TestRenamed:
     """Tables that change names are what is read and written by these names from then on."""
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -27,7 +27,7 @@ from infold.core.project import Node
 from infold.core.queries import GroupedQuery
 from infold.core.record import Outcome
 from infold.core.session_columns import STATE
-from infold.spark.content import JSON, column, row_hash, user_columns
+from infold.spark.content import column, row_hash, state_hash, user_columns
 from infold.spark.cumulative.keyed import (
     NEW_HASH,
     NEW_STATE,
@@ -193,15 +193,16 @@ def fold(work: Work, model: StatedModel, step: Step, announce: Prepared) -> Outc
     folding = StateFold(work, model, step)
     rows = folding.followed(folding.changed_keys()).localCheckpoint()
     known = rows.where(~F.col(DOUBT))
-    counts = rows.agg(F.sum(ROWS_OF_KEY).alias("rows"), F.count_if(DOUBT).alias("doubts"))
-    looked_at = counts.collect()[0]
-    totals = totals_of(known)
+    in_doubt = F.count_if(DOUBT).alias("doubts")
+    totals, looked_at = totals_of(
+        rows, in_doubt, F.sum(ROWS_OF_KEY).alias("rows"), of=~F.col(DOUBT)
+    )
     read, scanned = (looked_at["rows"] or 0) + totals.stored, folding.feed.rows_to_scan
     scanned += sum(state.rows for state in work.cells(step.model))
     if looked_at["doubts"]:
         found, seen = folding.read_again(rows.where(DOUBT), looked_at["doubts"])
         found = found.localCheckpoint()
-        again = totals_of(found)
+        again, _ = totals_of(found)
         known, totals = known.select(*found.columns).unionByName(found), totals + again
         more, looked_at_again = folding.scanned_for(seen)
         read, scanned = read + more + again.stored, scanned + looked_at_again
@@ -234,7 +235,7 @@ class StateFold(KeyedFold):
         old = table.select(
             F.col(KEY).alias(OLD_KEY),
             row_hash(table.schema).alias(OLD_HASH),
-            _state_hash().alias(OLD_STATE),
+            state_hash(table.schema).alias(OLD_STATE),
             F.col(VERSION).alias(OLD_VERSION),
             *(
                 F.expr(self.states.restored(part)).alias(f"s_{part.name}")
@@ -273,7 +274,7 @@ class StateFold(KeyedFold):
         there = F.col(KEY).isNotNull()
         own = row_hash(rows.select(*map(column, names)).schema)
         hashed = rows.withColumns(
-            {NEW_HASH: F.when(there, own), NEW_STATE: F.when(there, _state_hash())}
+            {NEW_HASH: F.when(there, own), NEW_STATE: F.when(there, state_hash(rows.schema))}
         )
         same = F.col(NEW_HASH).eqNullSafe(F.col(OLD_HASH))
         version = F.when(same, F.col(OLD_VERSION)).otherwise(F.lit(self.step.version))
@@ -288,8 +289,3 @@ class StateFold(KeyedFold):
         new = self.model.table_rows(made, self.step.version).drop(VERSION)
         stored = doubted.select(*(one.name for one in _STORED))
         return self._hashed(stored.join(new, F.col(TOUCHED_KEY) == F.col(KEY), "left")), seen
-
-
-def _state_hash() -> Column:
-    """The hash of a row's state."""
-    return F.xxhash64(F.to_json(F.col(STATE), JSON))

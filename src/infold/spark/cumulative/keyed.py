@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from functools import reduce
 from operator import and_
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation, Row
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -28,6 +28,7 @@ from infold.core.queries import GroupedQuery
 from infold.core.record import Outcome, Receipt
 from infold.core.session_columns import STATE
 from infold.core.trace import CellChange, CellState, signed
+from infold.spark import key_filter
 from infold.spark.content import JSON, column, content, row_hash, user_columns
 from infold.spark.fold_commit import RowChanges, announce_and_commit
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
@@ -207,9 +208,13 @@ def with_keys(rows: DataFrame, query: GroupedQuery) -> DataFrame:
     )
 
 
-def totals_of(compared: DataFrame) -> Totals:
-    """Sums over the rows that differ."""
-    differs = ~F.col(NEW_HASH).eqNullSafe(F.col(OLD_HASH))
+def totals_of(compared: DataFrame, *beside: Column, of: Column | None = None) -> tuple[Totals, Row]:
+    """
+    Sums over the rows that differ, of those for which ``of`` holds; in the same action ``beside``,
+    aggregates over all rows.
+    """
+    taken = F.lit(True) if of is None else of
+    differs = taken & ~F.col(NEW_HASH).eqNullSafe(F.col(OLD_HASH))
     sums = []
     for name in (NEW_HASH, OLD_HASH):
         value = F.when(differs, F.col(name))
@@ -218,12 +223,13 @@ def totals_of(compared: DataFrame) -> Totals:
             F.sum(F.shiftright(value, 32)).alias(f"{name}_hi"),
             F.sum(value.bitwiseAND(F.lit(0xFFFFFFFF))).alias(f"{name}_lo"),
         ]
-    restated = F.count_if(is_restated()) if NEW_STATE in compared.columns else F.lit(0)
-    counts = F.count(OLD_HASH).alias("stored"), restated.alias("restated")
-    row = compared.agg(*sums, *counts).collect()[0]
+    again = taken & is_restated() if NEW_STATE in compared.columns else F.lit(False)
+    counts = F.count_if(taken & F.col(OLD_HASH).isNotNull()), F.count_if(again)
+    sums += [count.alias(name) for count, name in zip(counts, ("stored", "restated"), strict=True)]
+    row = compared.agg(*sums, *beside).collect()[0]
     plus, minus = (content(row[f"{n}_hi"] or 0, row[f"{n}_lo"] or 0) for n in (NEW_HASH, OLD_HASH))
     new, old = row[f"{NEW_HASH}_n"], row[f"{OLD_HASH}_n"]
-    return Totals(new, plus, old, minus, row["stored"], row["restated"])
+    return Totals(new, plus, old, minus, row["stored"], row["restated"]), row
 
 
 def is_restated() -> Column:
@@ -262,18 +268,24 @@ def commit(
     )
     rows = None
     if totals is not None and different is not None and changes:
-        rows = _row_changes(totals, different)
+        there = sum(state.rows for state in work.cells(step.model))
+        rows = _row_changes(totals, different, there)
     return announce_and_commit(work, step, outcome, rows, announce)
 
 
-def _row_changes(totals: Totals, different: DataFrame) -> RowChanges:
-    """The rows to add, and the keys of those to remove."""
+def _row_changes(totals: Totals, different: DataFrame, there: int) -> RowChanges:
+    """The rows to add, and the keys of those to remove; ``there`` are in the table."""
     own = [name for name in different.columns if not name.startswith("__")]
     insert = different.where(F.col(KEY).isNotNull()).select(*map(column, own))
-    if not (totals.removed or totals.restated):
+    removed = totals.removed + totals.restated
+    if not removed:
         return RowChanges(insert, None, (KEY,))
     delete = different.where(F.col(OLD_KEY).isNotNull()).select(F.col(OLD_KEY).alias(KEY))
-    return RowChanges(insert, delete, (KEY,))
+    if not key_filter.pays(removed, there):
+        return RowChanges(insert, delete, (KEY,), shuffled=there + removed + totals.added)
+    hashes = delete.select(F.xxhash64(KEY).alias("hash")).toArrow()["hash"].to_pylist()
+    condition, passed = key_filter.may_have(hashes, KEY), key_filter.rows_passed(removed, there)
+    return RowChanges(insert, delete, (KEY,), condition, passed + removed + totals.added)
 
 
 def _cell_changes(work: Work, step: Step, totals: Totals | None) -> tuple[CellChange, ...]:

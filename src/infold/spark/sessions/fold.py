@@ -303,7 +303,7 @@ def row_changes(
     ids = found.removed_ids
     if len(ids) == found.rows_removed and key_filter.pays(len(ids), there):
         condition += f" AND {key_filter.may_have(ids, ID)}"
-        there //= key_filter.ROWS_PER_KEY
+        there = key_filter.rows_passed(len(ids), there)
     return RowChanges(insert, delete, (ID, FIRST), condition, there + found.rows_changed)
 
 

@@ -18,20 +18,18 @@ from functools import reduce
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from infold.core.interval import Granularity, Interval, Ranges
-from infold.core.quoting import quoted
-from infold.core.session_columns import FIRST, ID, LAST, STATE
+from infold.core.session_columns import FIRST, ID, LAST
 from infold.core.trace import CellChange, CellState, signed
 from infold.spark import key_filter
 from infold.spark.content import (
-    JSON,
     cell_of,
     cell_start,
     content,
     micros,
     row_hash,
+    state_hash,
 )
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.sessions.frames import END, EVENTS, START
@@ -90,24 +88,14 @@ _CELL, _READ_AGAIN, _REMOVED_ID = "cell", "read again", "removed id"
 
 def key_of(rows: DataFrame, granularity: Granularity | None) -> Column:
     """The key of a stored row, of the type ``KEY_TYPE``."""
-    state = rows.schema[STATE].dataType
-    fields = state.fields if isinstance(state, T.StructType) else []
     return F.struct(
         F.col(ID).alias("id"),
         F.col(FIRST).alias("first"),
         cell_start(F.col(FIRST), granularity).alias("cell"),
         micros(F.col(LAST)).alias("last"),
         row_hash(rows.schema).alias("hash"),
-        F.xxhash64(*(part for entry in fields for part in _hash_inputs(entry))).alias("state"),
+        state_hash(rows.schema).alias("state"),
     )
-
-
-def _hash_inputs(part: T.StructField) -> Iterable[Column]:
-    value = F.expr(f"{STATE}.{quoted(part.name)}")
-    yield value.isNull()
-    # A hash leaves out what is NULL inside, and takes no maps.
-    nested = isinstance(part.dataType, T.MapType | T.ArrayType | T.StructType)
-    yield F.to_json(value, JSON) if nested else value
 
 
 @dataclass(frozen=True)
