@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from random import Random
 from typing import Any
 
 from hypothesis import given
@@ -69,7 +68,7 @@ def test_the_same_rows_are_there_at_the_end(test: UnitTest, seed: int) -> None:
     """Whatever the order, each source has the rows that it has in the order of the file."""
     wanted = what_there_is((*a.deliveries, *a.entries) for a in test.arrivals)
 
-    for variant in variants(test, Random(seed), 3):
+    for variant in variants(test, seed, 3):
         assert what_there_is(variant.runs) == wanted
         assert variant.clock == test.arrivals[-1].clock
         assert len(variant.order) == len(variant.runs) + 1
@@ -80,7 +79,7 @@ def test_a_seed_draws_the_same_again() -> None:
     arrival = Arrival(1, AT, (delivery(Change.ADD, "a", "x", 1, 2, 3, 4),), clock=0)
     test = UnitTest("a test", AT, (arrival,))
 
-    first, again = (list(variants(test, Random(7), 3)) for _ in range(2))
+    first, again = (list(variants(test, 7, 3)) for _ in range(2))
 
     assert first == again
     assert len(first) == 3
@@ -91,6 +90,31 @@ def test_several_arrivals_are_also_one() -> None:
     arrivals = tuple(
         Arrival(at, AT, (delivery(Change.ADD, "a", f"{at}", at),), clock=at) for at in (1, 2)
     )
-    first = next(variants(UnitTest("a test", AT, arrivals), Random(0), 1))
+    first = next(variants(UnitTest("a test", AT, arrivals), 0, 1))
 
     assert first.order == ("all at once", "run 1: a in 1 (1 row); a in 2 (1 row)")
+
+
+def test_orders_are_cut_into_several_runs() -> None:
+    """What comes in an order of its own comes in at least two runs, so that something is folded."""
+    arrivals = tuple(
+        Arrival(at, AT, (delivery(Change.ADD, "a", f"{at}", at, at),), clock=0) for at in range(3)
+    )
+    drawn = list(variants(UnitTest("a test", AT, arrivals), 0, 9))
+
+    assert [len(one.runs) > 1 for one in drawn] == [False] + [True] * 9
+
+
+def test_tests_that_begin_alike_share_runs() -> None:
+    """What two tests have in common is split, ordered and cut alike in both."""
+    given_ = Arrival(1, AT, (delivery(Change.ADD, "a", "x", *range(9)),), clock=0)
+    own = (
+        Arrival(2, AT, (delivery(Change.ADD, "a", "late", late),), clock=0) for late in range(30)
+    )
+    drawn = [list(variants(UnitTest("a test", AT, (given_, late)), 0, 1))[-1] for late in own]
+
+    def first(part: str) -> set[Any]:
+        runs = [one.runs[0] for one in drawn if {each.file for each in one.runs[0]} == {part}]
+        return {tuple(each.key for each in run) for run in runs}
+
+    assert [len(first(part)) for part in ("x_a", "x_b")] in ([1, 0], [0, 1])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 from infold import api
@@ -191,9 +190,8 @@ class Player:
         """Each variant that was played, with the first difference of its tables."""
         if not self.shuffles or test.fixed is not None:
             return []
-        random = Random(f"{self.seed} {test.name}")  # noqa: S311 (to be drawn again)
         found: list[tuple[Variant, Failure | None]] = []
-        for variant in variants(test, random, self.shuffles):
+        for variant in variants(test, self.seed, self.shuffles):
             found.append((variant, self._difference(test, of, variant, chain, ran)))
             if found[-1][1] is not None:
                 break

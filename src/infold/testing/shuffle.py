@@ -11,8 +11,9 @@ not depend on when it came.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from random import Random
 
 from infold.core.unit_tests import Change, Delivery, Entry, UnitTest
@@ -20,6 +21,8 @@ from infold.core.unit_tests import Change, Delivery, Entry, UnitTest
 Change_ = Delivery | Entry
 """What comes before a run."""
 _TRIES = 10
+_CUT = 0.8
+"""From which number on, between 0 and 1, a cut is made; and there is always one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ def _described(each: Change_) -> str:
     return f"{verb}{each.of} in {each.file}{rows}".replace("(1 rows)", "(1 row)")
 
 
-def variants(test: UnitTest, random: Random, number: int) -> Iterator[Variant]:
+def variants(test: UnitTest, seed: int, number: int) -> Iterator[Variant]:
     """All arrivals at once, if there are several, and a ``number`` of random orders and cuts."""
     runs: list[tuple[Change_, ...]] = [
         (*arrival.deliveries, *arrival.entries) for arrival in test.arrivals
@@ -61,9 +64,10 @@ def variants(test: UnitTest, random: Random, number: int) -> Iterator[Variant]:
     if len(runs) > 1 and every:
         yield Variant("all at once", (tuple(every),), clock)
     tried = {_shape(runs), _shape([every])}
-    for _ in range(number):
-        for _ in range(_TRIES):
-            found = _cut(_shuffled(_split(every, random), random), random)
+    for at in range(number):
+        for attempt in range(_TRIES):
+            drawn = _Draws(f"{seed} {at} {attempt}")
+            found = drawn.cut(drawn.shuffled(drawn.split(every)))
             if _shape(found) not in tried:
                 tried.add(_shape(found))
                 yield Variant("in another order", tuple(map(tuple, found)), clock)
@@ -74,41 +78,51 @@ def _shape(runs: Sequence[Sequence[Change_]]) -> object:
     return tuple(frozenset(each.key for each in run) for run in runs)
 
 
-def _split(every: Sequence[Change_], random: Random) -> Iterator[Change_]:
-    """Some of the files that only come, in two parts each."""
-    for each in every:
-        changes = [one for one in every if (one.of, one.file) == (each.of, each.file)]
-        if (
-            isinstance(each, Entry)
-            or len(changes) > 1
-            or len(each.rows) < 2
-            or random.random() < 0.5
-        ):
-            yield each
-            continue
-        first = set(random.sample(range(len(each.rows)), random.randint(1, len(each.rows) - 1)))
-        for part, inside in (("a", True), ("b", False)):
-            rows = [row for at, row in enumerate(each.rows) if (at in first) is inside]
-            yield replace(each, file=f"{each.file}_{part}", rows=tuple(rows))
+@dataclass(frozen=True, slots=True)
+class _Draws:
+    """What is drawn for changes: for each by its content, whatever test it is in."""
 
+    seed: str
 
-def _shuffled(every: Iterator[Change_], random: Random) -> Iterator[Change_]:
-    """All changes, those of one file in their order."""
-    left: dict[tuple[str, str], list[Change_]] = {}
-    for each in every:
-        left.setdefault((each.of, each.file), []).append(each)
-    while left:
-        key = random.choice(list(left))
-        yield left[key].pop(0)
-        if not left[key]:
-            del left[key]
+    def _random(self, what: str, each: Change_) -> Random:
+        return Random(f"{self.seed} {what} {each.key}")  # noqa: S311 (to be drawn again)
 
+    def split(self, every: Sequence[Change_]) -> Iterator[Change_]:
+        """Some of the files that only come, in two parts each."""
+        for each in every:
+            random = self._random("split", each)
+            changes = [one for one in every if (one.of, one.file) == (each.of, each.file)]
+            if (
+                isinstance(each, Entry)
+                or len(changes) > 1
+                or len(each.rows) < 2
+                or random.random() < 0.5
+            ):
+                yield each
+                continue
+            first = set(random.sample(range(len(each.rows)), random.randint(1, len(each.rows) - 1)))
+            for part, inside in (("a", True), ("b", False)):
+                rows = [row for at, row in enumerate(each.rows) if (at in first) is inside]
+                yield replace(each, file=f"{each.file}_{part}", rows=tuple(rows))
 
-def _cut(every: Iterator[Change_], random: Random) -> list[list[Change_]]:
-    """In order, in one run or several."""
-    runs: list[list[Change_]] = [[]]
-    for each in every:
-        if runs[-1] and random.random() < 0.6:
-            runs.append([])
-        runs[-1].append(each)
-    return runs
+    def shuffled(self, every: Iterable[Change_]) -> list[Change_]:
+        """All changes, each at a place of its own, those of one file in their order."""
+        of_files: dict[tuple[str, str], list[Change_]] = {}
+        for each in every:
+            of_files.setdefault((each.of, each.file), []).append(each)
+        placed: list[tuple[float, Change_]] = []
+        for changes in of_files.values():
+            places = sorted(self._random("place", each).random() for each in changes)
+            placed += zip(places, changes, strict=True)
+        return [each for _, each in sorted(placed, key=itemgetter(0))]
+
+    def cut(self, every: Sequence[Change_]) -> list[list[Change_]]:
+        """In two runs at least, in order: one run alone would build all of it, and fold nothing."""
+        drawn = [self._random("cut", each).random() for each in every[:-1]]
+        least = min(_CUT, max(drawn, default=_CUT))
+        runs: list[list[Change_]] = [[]]
+        for at, each in enumerate(every):
+            if at and drawn[at - 1] >= least:
+                runs.append([])
+            runs[-1].append(each)
+        return runs
