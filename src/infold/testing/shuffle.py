@@ -7,6 +7,9 @@ came may come in two parts; and what was replaced or deleted may never be seen. 
 quarantine may come before the events they are about; those of one model keep their order, as the
 latest counts. The clock is that of the last arrival from the first run on: what is admitted must
 not depend on when it came.
+
+What is drawn for a file or an entry is drawn from its content. So tests that begin alike are
+ordered and cut alike until something of their own comes, and share their runs until then.
 """
 
 from __future__ import annotations
