@@ -213,15 +213,24 @@ class TestRefused:
         code, _ = infold(shop, "promote", "dev", "--yes", "--allow-destructive", "daily")
         assert code == 0
 
-    def test_a_model_with_forward_only_changes(self, shop: Project) -> None:
+    @pytest.mark.parametrize("model", ["daily", "sessions"])
+    def test_a_model_with_forward_only_changes(self, shop: Project, model: str) -> None:
         """An environment has built all of a table: no promote does that to a model whose changes
-        leave the earlier cells alone.
+        leave the earlier cells alone, in whichever place its kind says so.
         """
-        only = ("models/daily.sql", "incremental: {}", "incremental: {forward_only: true}")
-        with_environment(shop, QUERY, only)
+        query, only, inputs = {
+            "daily": (QUERY, ("incremental: {}", "incremental: {forward_only: true}"), "sessions"),
+            "sessions": (
+                MORE,
+                ("materialization:", "forward_only: true\nmaterialization:"),
+                "clicks",
+            ),
+        }[model]
+        own = {model: {inputs: 1}}
+        with_environment(shop, query, (f"models/{model}.sql", *only), own=own)
 
         printed = refused(shop, "promote", "dev", "--yes")
-        assert "not-forward-only: daily" in printed
+        assert f"not-forward-only: {model}" in printed
         assert "an environment builds all of its table by the new definition" in printed
 
     def test_a_table_that_is_not_built(self, shop: Project) -> None:

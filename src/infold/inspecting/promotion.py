@@ -81,8 +81,7 @@ def promotion(
 def _refuse_forward_only(changes: Iterable[Redefinition]) -> None:
     """An environment builds all of a table, which is no forward-only change."""
     for one in changes:
-        incremental = one.after.model.incremental if one.after is not None else None
-        if incremental is not None and incremental.forward_only and not same_rows(one):
+        if one.after is not None and one.after.model.changes_forward_only and not same_rows(one):
             why = "an environment builds all of its table by the new definition"
             raise apply_errors.not_forward_only(model=one.model, why=why)
 
