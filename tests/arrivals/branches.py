@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
+from tests.arrivals.forward import LISTED, PAGE, STARRED, forward_clicks, page_of
 from tests.arrivals.shape import Rows, Shape, TableSpec, day_of, model_file, only, with_entries
 from tests.arrivals.shapes import FOLD
 from tests.reference import aggregates as agg
@@ -62,11 +63,13 @@ _STAY: Mapping[str, Aggregate] = {"events": agg.count(), "amount": agg.total("am
 _MORE = {**_STAY, "urls": agg.count_of("url")}
 
 
-def _stays(gap: int, aggregates: Mapping[str, Aggregate], where: str = "") -> TableSpec:
+def _stays(
+    gap: int, aggregates: Mapping[str, Aggregate], where: str = "", keys: str = ""
+) -> TableSpec:
     return TableSpec(
         "stays",
         model_file(
-            f"materialization: sessions\nsessions: {{user: user_id, gap: {gap} minutes}}",
+            f"materialization: sessions\n{keys}sessions: {{user: user_id, gap: {gap} minutes}}",
             f"SELECT {_calls(aggregates)}\nFROM clicks{where}",
         ),
         reads=("clicks",),
@@ -91,6 +94,7 @@ _STAYS = (
     _stays(10, _STAY),
     _stays(30, _MORE),
     _stays(60, _STAY, " WHERE ok"),
+    _stays(45, _MORE, keys="forward_only: true\n"),
 )
 
 # -- days --------------------------------------------------------------------------------------
@@ -157,6 +161,8 @@ _DAILY = (
     _daily({"n": "n", "amount": "amount"}, keys="batch_size: 3"),
     _daily({"n": "n", "income": "amount"}, renamed="income: amount"),
     _daily({"n": "n", "revenue": "amount"}, renamed="revenue: income"),
+    _daily({"n": "double"}, where="c.url <> '/'", keys="forward_only: true"),
+    _daily({"n": "double", "amount": "amount"}, where="c.url <> '/'", keys="forward_only: true"),
 )
 
 
@@ -194,6 +200,20 @@ _LATER = _by_cells(
     "SELECT day, around FROM rolling WHERE around > 1",
     ("rolling",),
     lambda given: [row for row in given["rolling"] if row["around"] > 1],
+)
+
+# -- events ------------------------------------------------------------------------------------
+
+_CLICKS = (
+    *FOLD.tables["clicks"][:2],
+    forward_clicks({"page": page_of}, f"{PAGE}, {STARRED}", health=True, keys=""),
+    forward_clicks(
+        {"page": lambda row: "one", "url": lambda row: row["url"] or "?"},
+        f"{LISTED}, coalesce(url, '?') AS url, 'one' AS page",
+        health=False,
+        keys="",
+    ),
+    forward_clicks({"page": lambda row: "two"}, f"{STARRED}, 'two' AS page", health=False),
 )
 
 # -- by key, over a view -----------------------------------------------------------------------
@@ -245,7 +265,7 @@ BRANCHES = Shape(
     sources=FOLD.sources,
     tables={
         "raw.pages": FOLD.tables["raw.pages"],
-        "clicks": FOLD.tables["clicks"][:2],
+        "clicks": _CLICKS,
         "stays": _STAYS,
         "daily": _DAILY,
         "rolling": (
@@ -253,6 +273,7 @@ BRANCHES = Shape(
             _rolling(0, 0),
             _rolling(0, 1),
             _rolling(2, 0, "batch_size: 2"),
+            _rolling(1, 1, "forward_only: true"),
         ),
         "later": (_LATER,),
         "paying": (_paying(0), _paying(20)),

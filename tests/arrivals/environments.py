@@ -23,8 +23,10 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
+from tests.arrivals.borders import Borders, Held, by_ledger, effective_from, shown
 from tests.arrivals.branches import ABSENT, BRANCHES, FIRST, OPTIONAL, RENAMED
-from tests.arrivals.dry import DryEngine, DryPlay, Memory, Stored, chosen_rows
+from tests.arrivals.dry import DryPlay, Memory, Stored, chosen_rows
+from tests.arrivals.forward import EventsEngine, Given, Parts, in_force, own_records
 from tests.arrivals.play import usable_rows
 from tests.arrivals.programs import ARRIVALS, Op
 from tests.arrivals.shape import (
@@ -44,7 +46,7 @@ from infold import api
 from infold.api import environment_runs, environments, promoting
 from infold.core import write_points
 from infold.core.definition import Definition
-from infold.core.interval import EVER, HOUR, MIN, Granularity, Interval, Ranges
+from infold.core.interval import EVER, HOUR, MIN, Granularity, Interval, Ranges, show_instant
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
 from infold.core.plan import Plan, PlanOptions
@@ -58,6 +60,8 @@ from infold.running.observe import Observer
 
 Branch = dict[str, int]
 """The version of each model; ``ABSENT`` for none."""
+
+Records = Sequence[Record]
 
 NAMES = ("a", "b")
 """The environments."""
@@ -97,8 +101,10 @@ DIES = (
     "ship",
 )
 
-FORWARD = ("daily", "daily", "rolling", "rolling", "stays")
+FORWARD = ("daily", "daily", "rolling", "rolling", "stays", "clicks", "clicks")
 """The models that are changed forward-only."""
+BORDERED = frozenset(FORWARD)
+"""The models with a record of what holds where."""
 CHANGED_FORWARD = 0.7
 """How often one gets another version for it; else the one that the files have is applied."""
 
@@ -129,6 +135,8 @@ class Catalog(Memory):
     """All snapshots that there ever were, also of tables that were dropped."""
     made: int = 0
     folders: dict[int, str] = field(default_factory=dict)
+    given: dict[str, Given] = field(default_factory=dict)
+    """What files gave, by table of events."""
 
     def size(self, table: str) -> int:
         """Memory is not counted."""
@@ -169,6 +177,7 @@ class Catalog(Memory):
         """Take a table away."""
         write_points.point(f"drop {table}: before")
         found = self.tables.pop(table, None)
+        self.given.pop(table, None)
         write_points.point(f"drop {table}: after")
         return found is not None
 
@@ -185,9 +194,11 @@ class Catalog(Memory):
             return False
         write_points.point("rename: before commit")
         found = {one.to: self.tables[one.table] for one in renamings}
+        given = {one.to: self.given.pop(one.table, {}) for one in renamings}
         for name in moved:
             del self.tables[name]
         self.tables.update(found)
+        self.given.update(given)
         write_points.point("rename: after commit")
         return True
 
@@ -207,10 +218,26 @@ class Catalog(Memory):
 
 
 @dataclass
-class BranchEngine(DryEngine):
+class BranchEngine(EventsEngine):
     """Of a project in which models may have other names, and any version."""
 
     play: BranchPlay
+
+    def given(self, table: str) -> Given | None:
+        """Of the tables of events."""
+        of_events = model_of(table) == "clicks"
+        return self.play.memory.given.setdefault(table_name(table), {}) if of_events else None
+
+    def rows_given(self, known: Given, path: str, parts: Parts, until: int) -> Rows:
+        """Once somebody has died, as the definitions in force would give them now."""
+        at = path, self.play.prints[path]
+        if at not in known:
+            known[at] = in_force(self.play, parts, self.play.world.files[path], until).rows
+        return known[at]
+
+    def by(self, kept: Definition) -> TableSpec:
+        """The version by the fingerprint."""
+        return _SPECS[kept.name, kept.fingerprint]
 
     def spec(self, name: str) -> TableSpec:
         """The version by the fingerprint."""
@@ -281,6 +308,7 @@ class BranchPlay(DryPlay):
     done: dict[str, int] = field(default_factory=dict)
     """How often each command came to its end, or was refused with which slug."""
     contents: dict[tuple[str, str], Sequence[Record]] = field(default_factory=dict)
+    borders: Borders = field(default_factory=Borders)
     unsure: bool = False
     """Whether somebody died, and nobody knows yet which definitions are applied."""
     keep_old: int | None = None
@@ -368,16 +396,34 @@ class BranchPlay(DryPlay):
     def _command(self, kind: str, random: Random) -> None:
         try:
             getattr(self, kind)(random)
-        except RunFailed as failed:
-            self._fail(f"{kind} failed: " + "; ".join(str(f.error) for f in failed.result.failures))
         except InfoldError as error:
-            self.log.append(f"  refused: {error.slug}")
-            self.done[error.slug] = self.done.get(error.slug, 0) + 1
-            late = self.unsure and error.slug in AFTER_DEATH  # it recovered meanwhile
-            if error.slug not in REFUSALS.get(kind, ()) and not late:
+            failed = error.result.failures if isinstance(error, RunFailed) else ()
+            errors = error.errors if isinstance(error, InfoldErrors) else (error,)
+            slugs = {one.slug for one in errors}
+            self.log.append(f"  refused: {', '.join(sorted(slugs))}")
+            for slug in slugs:
+                self.done[slug] = self.done.get(slug, 0) + 1
+            if failed and slugs != {"not-forward-only"}:
+                self._fail(f"{kind} failed: " + "; ".join(str(one.error) for one in failed))
+            late = self.unsure and slugs <= {*AFTER_DEATH}  # it recovered meanwhile
+            if not slugs <= {*REFUSALS.get(kind, ())} and not late:
                 raise
+            if "not-forward-only" in slugs and kind != "promote":
+                self._give_in(random)
         else:
             self.done[kind] = self.done.get(kind, 0) + 1
+
+    def _give_in(self, random: Random) -> None:
+        """A change was refused: mostly the files get back what is applied of such models."""
+        self.whole.clear()
+        self._take_applied()
+        refused = [
+            node.name
+            for node in self.declared()
+            if node.name in BORDERED and self.branches[""][node.name] != self.applied[node.name]
+        ]
+        if random.random() < 0.8:
+            self.change_of("", {name: self.applied[name] for name in refused})
 
     def _after_death(self) -> None:
         """Nobody knows how far it came: what is applied is what the ledger says."""
@@ -389,6 +435,8 @@ class BranchPlay(DryPlay):
                 digests = {one.digest for one in book.applied(name).values()}
                 self.ran[name] = self._versions(book.definitions(digests).values())
         self.promoted = []
+        self.memory.given.clear()  # nobody knows which of it was committed
+        self.borders.lost = True
         book.close()
 
     def _make_sure(self) -> None:
@@ -470,9 +518,17 @@ class BranchPlay(DryPlay):
 
     def _run(self, project: Project, **more: Any) -> RunResult:  # type: ignore[override]
         more = {"asked": self._asked(project), **more}
-        return api.run(
-            project, as_of=self.world.as_of, allow_removals=True, allow_refresh=True, **more
-        )
+        self._find_borders()
+        ends = {name: self._end(name) for name in BORDERED}
+        try:
+            result = api.run(
+                project, as_of=self.world.as_of, allow_removals=True, allow_refresh=True, **more
+            )
+        except InfoldError:
+            self._check_borders(project, more["asked"], ends)
+            raise
+        self._check_borders(project, more["asked"], ends)
+        return result
 
     def run(self, random: Random) -> None:  # type: ignore[override]
         """A run of production."""
@@ -521,50 +577,72 @@ class BranchPlay(DryPlay):
         if random.random() < CHANGED_FORWARD:
             self.change_of("", {name: random.randrange(len(BRANCHES.tables[name]))})
         project = api.to_apply(self.declared())
-        asked = replace(self._asked(project), forward_only={name: None})
-        border = self._border(name)
+        at = effective_from(self._end(name), random)
+        asked = replace(self._asked(project), forward_only={name: at})
+        self.log.append(f"  {name} from {'its end' if at is None else show_instant(at)}")
         self.whole.clear()
-        try:
-            self._run(project, command="apply" if self.manual else "run", asked=asked)
-        except RunFailed as failed:
-            found = {one.error.slug for one in failed.result.failures}
-            if found != {"not-forward-only"}:
-                raise
-            self.done["not-forward-only"] = self.done.get("not-forward-only", 0) + 1
-            self._take_applied()
-            return
+        self.borders.asked[name] = (self.spec_of(project[name]), at)
+        self._run(project, command="apply" if self.manual else "run", asked=asked)
+        self.borders.asked.pop(name, None)
         self.unsure = False
         self.applied = self._as_files_say()
-        self._check_border(name, border)
         self._complete_production()
 
-    def _border(self, name: str) -> tuple[Trace | None, int]:
-        """A table's trace, and the end of its last cell with rows: where a change would begin."""
+    def _end(self, name: str) -> int:
+        """The end of the last cell of a table with rows: where a change would begin."""
         book = self.ledger
         trace, rows = book.traces().get(name), self._stored(book, name) or []
         book.close()
         if trace is None or not rows:
-            return trace, MIN
+            return MIN
         spec = _SPECS[name, trace.fingerprint]
-        last = max(cell_start(row["session_start" if spec.sessions else "day"]) for row in rows)
+        last = max(cell_start(row[_time_column(spec)]) for row in rows)
         granularity = spec.granularity or Granularity.DAY
-        return trace, granularity.next(granularity.floor(last))
+        return granularity.next(granularity.floor(last))
 
-    def _check_border(self, name: str, border: tuple[Trace | None, int]) -> None:
-        """A change that was carried out forward-only holds from there on, and not before."""
+    def _held(self) -> dict[str, Held]:
+        """What holds in production's tables, as the ledger says; nothing if it is unfinished."""
         book = self.ledger
-        before, at = border
-        now = book.traces().get(name)
+        traces = {} if book.unfinished() else book.traces()
+        found = {}
+        for name in BORDERED & traces.keys():
+            trace = traces[name]
+            digests = [trace.definition, *(one.definition for one in trace.earlier)]
+            kept = book.definitions(digests)
+            specs = {digest: _SPECS[name, one.fingerprint] for digest, one in kept.items()}
+            found[name] = by_ledger(trace, specs)
         book.close()
-        if before is None or now is None or before.definition == now.definition or at == MIN:
+        return found
+
+    def _find_borders(self) -> None:
+        """Check that nothing but runs, promotes and rollbacks has changed what holds where."""
+        for name, now in self._held().items():
+            if self.borders.lost:
+                wrong = self.borders.after_death(name, now)
+            else:
+                was = self.borders.held.get(name)
+                held = f"{name} has {shown(now)}, not {shown(was)}"
+                wrong = "" if was in (None, now) else held
+            if wrong:
+                self._fail(wrong)
+        self.borders.lost = self.borders.lost and not self._held()
+
+    def _check_borders(self, project: Project, asked: PlanOptions, ends: Mapping[str, int]) -> None:
+        """A change that was to be forward-only holds from its border on; any other everywhere."""
+        if self.borders.lost:
             return
-        kept = now.earlier_ranges
-        if before.fingerprint != now.fingerprint and not kept:
-            self._fail(f"{name} was changed without a border")
-        if kept and kept.parts[-1].end != at:
-            self._fail(f"{name}: the earlier cells end at {kept.parts[-1].end}, not at {at}")
-        if kept:
-            self.done["stretches"] = self.done.get("stretches", 0) + 1
+        for name, now in self._held().items():
+            wrong = self.borders.after_run(
+                name,
+                now,
+                asked=(name in asked.forward_only, asked.forward_only.get(name)),
+                by_file=name in project and project[name].model.changes_forward_only,
+                last=ends[name],
+            )
+            if wrong:
+                self._fail(wrong)
+            if len(now) > 1:
+                self.done["stretches"] = self.done.get("stretches", 0) + 1
 
     def env_run(self, random: Random) -> None:
         """A run of an environment."""
@@ -603,10 +681,12 @@ class BranchPlay(DryPlay):
         before = self.project
         may_be_refused = not {"", name} <= self.whole
         allowed = self._asked(before).allow_destructive
+        only_forward = self._changes_forward_only(name)
         try:
             shown = promoting.find_promotion(before, name, allow_destructive=allowed)
         except InfoldError as error:
-            if not may_be_refused and error.slug != "promote-incomplete":
+            expected = ("promote-incomplete", *(["not-forward-only"] if only_forward else []))
+            if not may_be_refused and error.slug not in expected:
                 self._fail(f"an environment that is up to date is not promoted: {error}")
             raise
         book = self.ledger
@@ -620,7 +700,10 @@ class BranchPlay(DryPlay):
         self._check_promotable(name)
         if not shown.changes:
             return
+        if only_forward:
+            self._fail(f"what changes forward-only is promoted: {only_forward}")
         promoting.promote(before, shown, allow_destructive=allowed)
+        self.borders.replace({m: self._specs_of(self.ran[name])[m] for m in BORDERED & own.keys()})
         for model, table in there.items():
             if self.memory.tables.get(table_name(model)) is not table:
                 self._fail(f"{model} is not the environment's table")
@@ -633,10 +716,31 @@ class BranchPlay(DryPlay):
         if random.random() < 0.8 and opened(now, manual=self.manual) is not None:
             self.branches[""] = dict(now)
 
+    def _changes_forward_only(self, name: str) -> list[str]:
+        """The models that an environment has changed, of which no change is promoted."""
+        book = self.ledger
+        environment, applied = book.environments().get(name), book.applied()
+        there = book.applied(name)
+        kept = book.definitions({one.digest for one in (*applied.values(), *there.values())})
+        book.close()
+        if environment is None:
+            return []
+        both = [m for m in environment.own if m in BORDERED and m in applied and m in there]
+        pairs = {m: (kept[applied[m].digest], kept[there[m].digest]) for m in both}
+        return [
+            model
+            for model, (old, new) in pairs.items()
+            if new.model.changes_forward_only and old.fingerprint != new.fingerprint
+        ]
+
     def rollback(self, random: Random) -> None:
         """The last promote is taken back."""
         shown = promoting.find_rollback(self.project)
         promoting.rollback(self.project, shown)
+        if self.borders.replaced:
+            self.borders.give_back()
+        else:
+            self.borders.lost = True
         self.whole.clear()
         before = dict(self.applied)
         self._take_applied()
@@ -795,8 +899,8 @@ class BranchPlay(DryPlay):
     ) -> Rows:
         """The rows of a table over all that is in the files."""
         if spec.source is not None:
-            found = self._usable(spec).rows
-            return chosen_rows(spec.best(found)) if spec.best else found
+            records = self.world.under(BRANCHES.source(spec.source).folder)
+            return self._of_records(book, key, spec, [(records, self.world.as_of)])
         held = [_entry(one) for one in book.entries(key)]
         inputs = {**given, entries_key(spec.name): held}
         trace = book.traces().get(key)
@@ -836,6 +940,7 @@ class BranchPlay(DryPlay):
         for name, trace in book.traces().items():
             if trace.fingerprint != UNKNOWN:
                 self._check_trace(book, name, trace)
+        self._find_borders()
         known = {*book.traces(), *book.newest_versions(), *BRANCHES.tables}
         known |= {one.key for each in book.environments().values() for one in each.tables}
         known |= {key for swap in book.swaps() for key in swap.kept.values() if key is not None}
@@ -855,7 +960,7 @@ class BranchPlay(DryPlay):
             expected = self._by_definitions(book, name, trace)
         stale = trace.pending_ranges
         if stale:
-            column = "session_start" if spec.sessions else spec.cell or spec.time
+            column = _time_column(spec)
             if spec.cell is None and not spec.sessions and spec.source is None:
                 return
             expected, actual = (
@@ -904,12 +1009,33 @@ class BranchPlay(DryPlay):
 
     def _of_files(self, book: SqlLedger, name: str, spec: TableSpec) -> Rows:
         """The rows of the files that a table has taken in."""
-        source = BRANCHES.source(spec.source or "")
-        rows: Rows = []
-        for file in book.files(name):
-            records = self.contents[file.path, file.fingerprint]
-            rows += usable_rows(spec, records, source.rules, file.horizon).rows
-        return chosen_rows(spec.best(rows)) if spec.best else rows
+        given = [
+            (self.contents[one.path, one.fingerprint], one.horizon) for one in book.files(name)
+        ]
+        return self._of_records(book, name, spec, given)
+
+    def _of_records(
+        self, book: SqlLedger, key: str, spec: TableSpec, given: Sequence[tuple[Records, int]]
+    ) -> Rows:
+        """The rows of records, each known until some instant, by the definitions in force."""
+        rules = BRANCHES.source(spec.source or "").rules
+        trace, found = book.traces().get(key), Rows()
+        if trace is None or not trace.earlier:
+            for records, until in given:
+                found += usable_rows(spec, records, rules, until).rows
+            return chosen_rows(spec.best(found)) if spec.best else found
+        stretches = self._stretches(book, trace)
+        columns = stretches[0][0].columns
+        for definition, part in stretches:
+            by = _SPECS[definition.name, definition.fingerprint]
+            assert by.best is not None
+            own = [(own_records(records, Ranges((part,))), until) for records, until in given]
+            rows = [row for some, until in own for row in usable_rows(by, some, rules, until).rows]
+            best = by.best(rows)
+            for name, copies in best.groups.items():
+                best.groups[name] = [dict.fromkeys(columns) | row for row in copies]
+            found += chosen_rows(best)
+        return found
 
     def _at_version(self, book: SqlLedger, name: str, number: int) -> Rows:
         if number == 0:
@@ -936,20 +1062,21 @@ class BranchPlay(DryPlay):
 
 
 REFUSALS: Mapping[str, Collection[str]] = {
-    "run": ("nothing-applied",),
-    "run_some": ("nothing-applied",),
-    "apply": ("apply-incomplete",),
+    "run": ("nothing-applied", "not-forward-only"),
+    "run_some": ("nothing-applied", "not-forward-only"),
+    "apply": ("apply-incomplete", "not-forward-only"),
     "onward": ("apply-incomplete", "not-forward-only"),
     "promote": (
+        "not-forward-only",
         "unknown-environment",
         "environment-unfinished",
         "production-moved",
         "promote-incomplete",
     ),
-    "ship": ("nothing-applied", "promote-incomplete"),
+    "ship": ("nothing-applied", "promote-incomplete", "not-forward-only"),
     "rollback": ("nothing-to-roll-back", "rollback-outdated", "promote-incomplete"),
     "drop": ("unknown-environment",),
-    "tidy": ("nothing-applied",),
+    "tidy": ("nothing-applied", "not-forward-only"),
 }
 """What each command may be refused with."""
 
@@ -967,6 +1094,12 @@ def _rows(spec: TableSpec, given: Mapping[str, Rows], part: Interval = EVER) -> 
         return spec.rows({**given, "clicks": inside})
     assert spec.cell is not None
     return [row for row in spec.rows(given) if cell_start(row[spec.cell]) in Ranges((part,))]
+
+
+def _time_column(spec: TableSpec) -> str:
+    if spec.sessions:
+        return "session_start"
+    return spec.cell or spec.time
 
 
 def _formats() -> Collection[Any]:

@@ -15,7 +15,7 @@ from datetime import timedelta
 from random import Random
 from typing import Any
 
-from tests.arrivals.dry import DryEngine, DryPlay
+from tests.arrivals.dry import DryEngine, DryPlay, chosen_rows
 from tests.arrivals.play import DRY, Play, Tally, usable_rows
 from tests.arrivals.programs import START, Round
 from tests.arrivals.shape import Rows, Shape, TableSpec, cell_start, day_of, model_file
@@ -24,6 +24,7 @@ from tests.reference.tables import Deduplicated, events
 from tests.reference.world import Broken, Record, Row, Usable
 
 from infold import api
+from infold.core.definition import Definition
 from infold.core.definition_text import digest_of
 from infold.core.files import FileCell, FilesOutcome, IngestedFile
 from infold.core.interval import DAY, MAX, MIN, Granularity, Interval, Ranges
@@ -186,10 +187,16 @@ FORWARD = Shape(
 )
 
 
-_STARRED = ", ".join(CLICK)
+STARRED = ", ".join(CLICK)
 
 
-def _clicks(columns: Mapping[str, Callable[[Row], Any]], sql: str, *, health: bool) -> TableSpec:
+def forward_clicks(
+    columns: Mapping[str, Callable[[Row], Any]],
+    sql: str,
+    *,
+    health: bool,
+    keys: str = "forward_only: true\n",
+) -> TableSpec:
     """Events with further columns, with those that look after the health or without."""
     where = "" if health else "\nWHERE url IS NULL OR url <> '/health'"
 
@@ -200,7 +207,7 @@ def _clicks(columns: Mapping[str, Callable[[Row], Any]], sql: str, *, health: bo
         "clicks",
         model_file(
             "materialization: events\nunique_key: [event_id]\nprefer: [revision desc]\n"
-            "forward_only: true\n"
+            f"{keys}"
             "timeseries: {event_time_column: event_ts, granularity: day}",
             f"SELECT {sql}\nFROM raw.clicks{where}",
         ),
@@ -215,38 +222,39 @@ def _clicks(columns: Mapping[str, Callable[[Row], Any]], sql: str, *, health: bo
     )
 
 
-def _page(row: Row) -> Any:
+def page_of(row: Row) -> Any:
+    """``concat(url, '!')``."""
     return None if row["url"] is None else row["url"] + "!"
 
 
-_PAGE = "concat(url, '!') AS page"
-_LISTED = ", ".join(name for name in CLICK if name != "url")
+PAGE = "concat(url, '!') AS page"
+LISTED = ", ".join(name for name in CLICK if name != "url")
 
 FORWARD_EVENTS = Shape(
     "forward_events",
     sources=FOLD.sources,
     tables={
         "clicks": (
-            _clicks({}, _STARRED, health=True),
-            _clicks({"page": _page}, f"{_PAGE}, {_STARRED}", health=False),
-            _clicks(
+            forward_clicks({}, STARRED, health=True),
+            forward_clicks({"page": page_of}, f"{PAGE}, {STARRED}", health=False),
+            forward_clicks(
                 {"page": lambda row: "one", "url": lambda row: row["url"] or "?"},
-                f"{_LISTED}, coalesce(url, '?') AS url, 'one' AS page",
+                f"{LISTED}, coalesce(url, '?') AS url, 'one' AS page",
                 health=False,
             ),
-            _clicks(
-                {"page": _page, "more": lambda row: row["n"]},
-                f"{_STARRED}, n AS more, {_PAGE}",
+            forward_clicks(
+                {"page": page_of, "more": lambda row: row["n"]},
+                f"{STARRED}, n AS more, {PAGE}",
                 health=True,
             ),
-            _clicks(
+            forward_clicks(
                 {"page": lambda row: "two", "more": lambda row: row["n"]},
-                f"n AS more, {_STARRED}, 'two' AS page",
+                f"n AS more, {STARRED}, 'two' AS page",
                 health=False,
             ),
-            _clicks(
-                {"page": _page, "more": lambda row: row["revision"]},
-                f"{_PAGE}, cast(revision AS bigint) AS more, {_STARRED}",
+            forward_clicks(
+                {"page": page_of, "more": lambda row: row["revision"]},
+                f"{PAGE}, cast(revision AS bigint) AS more, {STARRED}",
                 health=False,
             ),
         ),
@@ -402,6 +410,13 @@ class ForwardPlay(Play):
         return found
 
 
+Parts = Sequence[tuple[TableSpec, Ranges]]
+"""Versions of a query, each with the cells that it holds for."""
+
+Given = dict[tuple[str, str], Rows]
+"""The rows that each version of a file gave when it was read last, by path and fingerprint."""
+
+
 @dataclass
 class EventsPlay(ForwardPlay):
     """The same of events."""
@@ -427,9 +442,25 @@ class EventsEngine(DryEngine):
     So a file that the planner forgets to read again keeps rows of another definition.
     """
 
-    def _ingested(self, node: Node, step: Step) -> tuple[Rows, FilesOutcome]:
+    def given(self, table: str) -> Given | None:
+        """What each file gave when a table read it; None for a table that has one definition."""
         play = self.play
-        if not isinstance(play, DryEvents) or step.model not in play.shape.changeable():
+        if not isinstance(play, DryEvents) or table not in play.shape.changeable():
+            return None
+        return play.given
+
+    def rows_given(self, known: Given, path: str, parts: Parts, until: int) -> Rows:
+        """The rows that a file gave when it was read."""
+        del parts, until
+        return known[path, self.play.prints[path]]
+
+    def by(self, kept: Definition) -> TableSpec:
+        """The version of a definition that the ledger kept."""
+        return self.play.shape.by_query(kept.name, kept.sql)
+
+    def _ingested(self, node: Node, step: Step) -> tuple[Rows, FilesOutcome]:
+        play, known = self.play, self.given(step.model)
+        if known is None:
             return super()._ingested(node, step)
         diff = step.files if step.files is not None else FileDiff("")
         ids = self.ledger.register_files(diff.source, diff.new)
@@ -441,11 +472,11 @@ class EventsEngine(DryEngine):
         parts = self._parts_of(node, step)
         files, cells = [], []
         for path, id_ in taken.items():
-            given = play.evaluate(parts, play.world.files[path], diff.as_of)
+            given = in_force(play, parts, play.world.files[path], diff.as_of)
             if path not in ids and path not in {file.path for file in diff.reingest}:
                 late = [row for row in given.rows if row["event_ts"] > held[path].horizon]
-                given.rows[:] = play.given[path, play.prints[path]] + late
-            play.given[path, play.prints[path]] = given.rows
+                given.rows[:] = self.rows_given(known, path, parts, held[path].horizon) + late
+            known[path, play.prints[path]] = given.rows
             waits = [row["event_ts"] for row in given.waiting]
             count = Counter(Granularity.DAY.cell(row["event_ts"]) for row in given.rows)
             cells += [FileCell(id_, cell, rows) for cell, rows in count.items()]
@@ -466,21 +497,34 @@ class EventsEngine(DryEngine):
         rows = [
             dict.fromkeys(node.columns) | row
             for path in dict.fromkeys((*stay, *ids))
-            for row in play.given[path, play.prints[path]]
+            for row in self.rows_given(known, path, parts, diff.as_of)
         ]
         best = events(rows, key=["event_id"], time="event_ts", prefer=["revision desc"])
         removed = tuple(held[path].id for path in gone if path in held)
-        return best.rows(), FilesOutcome(diff.source, tuple(files), removed, tuple(cells))
+        return chosen_rows(best), FilesOutcome(diff.source, tuple(files), removed, tuple(cells))
 
     def _parts_of(self, node: Node, step: Step) -> list[tuple[TableSpec, Ranges]]:
         """The definitions in force, as the step says."""
-        trace, play = step.trace, self.play
+        trace = step.trace
         assert trace is not None
-        found = [(play.spec(node.name), Ranges.ever() - trace.earlier_ranges)]
+        found = [(self.spec(node.name), Ranges.ever() - trace.earlier_ranges)]
         for one in trace.earlier:
             [kept] = self.ledger.definitions([one.definition]).values()
-            found.append((play.shape.by_query(node.name, kept.sql), one.cells))
+            found.append((self.by(kept), one.cells))
         return found
+
+
+def in_force(play: Play, parts: Parts, records: Sequence[Record], as_of: int) -> Usable:
+    """What the definitions in force make of some records."""
+    every = Usable()
+    for by, part in parts:
+        rules = play.shape.source(by.source or "").rules
+        found = usable_rows(by, own_records(records, part), rules, as_of)
+        assert by.best is not None
+        every.rows += [row for one in found.rows for row in by.best([one]).rows()]
+        every.waiting += found.waiting
+        every.aside += found.aside
+    return every
 
 
 @dataclass
@@ -488,22 +532,7 @@ class DryEvents(EventsPlay, DryForward):
     """Events whose definitions change forward-only, without Spark."""
 
     tally: Tally = field(default_factory=lambda: DRY)
-    given: dict[tuple[str, str], Rows] = field(default_factory=dict)
-    """The rows that each version of a file gave when it was read last."""
+    given: Given = field(default_factory=dict)
 
     def _engine(self, project: Project, ledger: SqlLedger) -> DryEngine:
         return EventsEngine(self, project, ledger)
-
-    def evaluate(
-        self, parts: Sequence[tuple[TableSpec, Ranges]], records: Sequence[Record], as_of: int
-    ) -> Usable:
-        """What the definitions in force make of some records."""
-        every = Usable()
-        for by, part in parts:
-            rules = self.shape.source(by.source or "").rules
-            found = usable_rows(by, own_records(records, part), rules, as_of)
-            assert by.best is not None
-            every.rows += [row for one in found.rows for row in by.best([one]).rows()]
-            every.waiting += found.waiting
-            every.aside += found.aside
-        return every

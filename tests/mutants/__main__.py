@@ -23,7 +23,10 @@ from pathlib import Path
 from tests.mutants.listed import HERE, PACKAGE, Mutant, mutants
 
 ROOT = HERE.parents[1]
-PARTS = ("src", "tests", "docs", "bench", "pyproject.toml", "README.md", "CHANGELOG.md", "Makefile")
+PARTS = (
+    *("src", "tests", "docs", "bench"),
+    *("pyproject.toml", "mkdocs.yml", "README.md", "CHANGELOG.md", "Makefile"),
+)
 SEVERAL = ("--numprocesses", "auto", "--dist", "worksteal")
 FAST = ("-m", "not spark and not deep", *SEVERAL)
 DEEP = ("-m", "deep and not spark", *SEVERAL)
