@@ -7,7 +7,7 @@ names of columns, inputs, words only, and whether there is such a model at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -296,6 +296,13 @@ RENAMED: Mapping[str, Mapping[int, int]] = {
     "totals": {0: 2, 2: 0},
 }
 """Versions, and the next ones that give columns other names or lead to such versions."""
+
+STEADY: Mapping[str, Sequence[int]] = {
+    name: [at for at, spec in enumerate(versions) if "forward_only: true" in spec.text]
+    for name, versions in BRANCHES.tables.items()
+    if any("forward_only: true" in spec.text for spec in versions)
+}
+"""The versions of models that all changes to are forward-only, as their files say."""
 
 OPTIONAL = frozenset({"tops"})
 """Models that a branch need not have."""

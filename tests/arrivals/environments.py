@@ -24,7 +24,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
 from tests.arrivals.borders import Borders, Held, by_ledger, effective_from, shown
-from tests.arrivals.branches import ABSENT, BRANCHES, FIRST, OPTIONAL, RENAMED
+from tests.arrivals.branches import ABSENT, BRANCHES, FIRST, OPTIONAL, RENAMED, STEADY
 from tests.arrivals.dry import DryPlay, Memory, Stored, chosen_rows
 from tests.arrivals.forward import EventsEngine, Given, Parts, in_force, own_records
 from tests.arrivals.play import usable_rows
@@ -105,6 +105,8 @@ FORWARD = ("daily", "daily", "rolling", "rolling", "stays", "clicks", "clicks")
 """The models that are changed forward-only."""
 BORDERED = frozenset(FORWARD)
 """The models with a record of what holds where."""
+CHANGED_STEADY = 0.25
+"""How often a version is chosen to which every change is forward-only."""
 CHANGED_FORWARD = 0.7
 """How often one gets another version for it; else the one that the files have is applied."""
 
@@ -468,6 +470,9 @@ class BranchPlay(DryPlay):
         model = random.choice(BRANCHES.changeable())
         least = ABSENT if model in OPTIONAL else 0
         at = random.randint(least, len(BRANCHES.tables[model]) - 1)
+        if random.random() < CHANGED_STEADY:
+            model = random.choice([*STEADY])
+            at = random.choice(STEADY[model])
         self.change_of(name, {model: at})
 
     def rename(self, random: Random) -> None:
@@ -591,7 +596,8 @@ class BranchPlay(DryPlay):
     def _end(self, name: str) -> int:
         """The end of the last cell of a table with rows: where a change would begin."""
         book = self.ledger
-        trace, rows = book.traces().get(name), self._stored(book, name) or []
+        trace, head = book.traces().get(name), book.newest_versions().get(name)
+        rows = [] if head is None else self._at_version(book, name, head.number)
         book.close()
         if trace is None or not rows:
             return MIN

@@ -470,6 +470,11 @@ class EventsEngine(DryEngine):
             gone |= set(held)
         taken = {**ids, **{file.path: file.id for file in (*diff.come_due, *diff.reingest)}}
         parts = self._parts_of(node, step)
+        if step.action is Action.DERIVE:  # other rows follow from all that are stored
+            known.clear()
+            for path, file in held.items():
+                records, until = play.world.files[path], file.horizon
+                known[path, play.prints[path]] = in_force(play, parts, records, until).rows
         files, cells = [], []
         for path, id_ in taken.items():
             given = in_force(play, parts, play.world.files[path], diff.as_of)
@@ -499,7 +504,13 @@ class EventsEngine(DryEngine):
             for path in dict.fromkeys((*stay, *ids))
             for row in self.rows_given(known, path, parts, diff.as_of)
         ]
-        best = events(rows, key=["event_id"], time="event_ts", prefer=["revision desc"])
+        best = events(
+            rows,
+            key=["event_id"],
+            time="event_ts",
+            prefer=["revision desc"],
+            everywhere="deduplicate: everywhere" in self.spec(node.name).text,
+        )
         removed = tuple(held[path].id for path in gone if path in held)
         return chosen_rows(best), FilesOutcome(diff.source, tuple(files), removed, tuple(cells))
 

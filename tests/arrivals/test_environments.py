@@ -12,7 +12,8 @@ from typing import Any, cast
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.arrivals.branches import BRANCHES, _daily
+from tests.arrivals.borders import effective_from
+from tests.arrivals.branches import BRANCHES, STEADY, _daily
 from tests.arrivals.dry import Stored
 from tests.arrivals.environments import (
     CHANGED_FORWARD,
@@ -27,6 +28,7 @@ from tests.arrivals.programs import Op
 
 from infold.api import promoting
 from infold.core.environment import APART
+from infold.core.interval import DAY
 from infold.messages.errors import InfoldError
 
 EXAMPLES = settings().max_examples
@@ -41,12 +43,20 @@ ROWS = 542987
 """A seed with which files arrive that have rows."""
 
 
-def _onward(seed: int) -> tuple[str, int]:
-    """The model that a seed changes forward-only, and its version."""
+def _onward(seed: int) -> tuple[str, int, int | None]:
+    """The model that a seed changes forward-only, its version, and days from the border on."""
     random = Random(seed)
     name = random.choice(FORWARD)
     changes = random.random() < CHANGED_FORWARD
-    return name, random.randrange(len(BRANCHES.tables[name])) if changes else -1
+    version = random.randrange(len(BRANCHES.tables[name])) if changes else -1
+    at = effective_from(0, random)
+    return name, version, None if at is None or at % DAY else at // DAY
+
+
+def onward(name: str, version: int, days: int | None = None) -> Act:
+    """A forward-only change of a model, from its last cell on or some days from there."""
+    wanted = (name, version, days)
+    return Act(Op("onward", next(seed for seed in range(99_999) if _onward(seed) == wanted)))
 
 
 @contextmanager
@@ -79,10 +89,6 @@ def test_some_programs(manual: bool) -> None:
     complete([Act(Op(kind, 3 + at)) for at, kind in enumerate(kinds)], manual=manual)
 
 
-ONWARD = next(seed for seed in range(999) if _onward(seed) == ("rolling", 1))
-"""A seed with which ``rolling`` gets its second version, forward-only."""
-
-
 @pytest.mark.parametrize("manual", [True, False])
 def test_a_table_with_stretches(manual: bool) -> None:
     """
@@ -90,7 +96,7 @@ def test_a_table_with_stretches(manual: bool) -> None:
     an environment with another one has a table of its own, which is promoted and taken back.
     """
     with playing(manual=manual) as play:
-        play.act([Act(Op("onward", ONWARD))])
+        play.act([onward("rolling", 1)])
         [earlier] = play.ledger.traces()["rolling"].earlier
         for name in NAMES:
             play.branches[name] = dict(play.branches[""])
@@ -103,6 +109,37 @@ def test_a_table_with_stretches(manual: bool) -> None:
         assert play.ledger.traces()["rolling"].earlier == ()
         play.act([Act(Op("rollback", 1)), Act(Op("arrive", ROWS + 2)), Act(Op("run", 1))])
         assert play.ledger.traces()["rolling"].earlier == (earlier,)
+
+
+@pytest.mark.parametrize("days", [-3, 2])
+@pytest.mark.parametrize("name", ["clicks", "daily", "stays"])
+def test_a_change_from_an_instant_on(name: str, days: int) -> None:
+    """A change may be in force in cells that are built, or from later on; and again from before."""
+    with playing(manual=True) as play:
+        play.act([Act(Op("env_run", IN_A)), onward(name, 3, days)])
+        assert len(play.borders.held[name]) == 2
+
+        play.act([Act(Op("arrive", ROWS + 1)), Act(Op("run", 1)), Act(Op("env_run", IN_A))])
+        play.act([onward(name, STEADY[name][0], -4), Act(Op("arrive", ROWS + 2))])
+        play.act([Act(Op("run", 1)), Act(Op("env_run", IN_A)), Act(Op("env_run", IN_B))])
+        assert play.done["run"] == 2
+
+
+@pytest.mark.parametrize("name", STEADY)
+def test_what_changes_forward_only_is_not_promoted(name: str) -> None:
+    """
+    An environment tries a version to which all changes are forward-only; it is applied, and then
+    the environment has production's table.
+    """
+    with playing(manual=True) as play:
+        play.change_of("a", {name: STEADY[name][-1]})
+        play.act([Act(Op("env_run", IN_A)), Act(Op("promote", IN_A))])
+        assert play.log[-1] == "  refused: not-forward-only"
+
+        play.branches[""] = dict(play.branches["a"])
+        play.act([Act(Op("apply", 2)), Act(Op("env_run", IN_A)), Act(Op("promote", IN_A))])
+        assert len(play.borders.held[name]) == 2
+        assert play.ledger.environments()["a"].own == {}
 
 
 @pytest.mark.deep
