@@ -15,7 +15,7 @@ from tests.arrivals.programs import START
 from tests.arrivals.shape import TableSpec
 
 from infold.core.interval import DAY, HOUR, MIN, Ranges, show_instant
-from infold.core.trace import Trace
+from infold.core.trace import UNKNOWN, Trace
 
 Held = tuple[tuple[int, TableSpec], ...]
 """The instants from which versions hold, the earliest first."""
@@ -45,7 +45,13 @@ def changed(held: Held, spec: TableSpec, at: int) -> Held:
 
 
 def by_ledger(trace: Trace, specs: Mapping[str, TableSpec]) -> Held:
-    """What holds by a trace; ``specs`` are the versions by the digests that it names."""
+    """
+    What holds by a trace; ``specs`` are the versions by the digests that it names.
+
+    Nothing does where a dead run left rows of which nobody knows how they came.
+    """
+    if trace.fingerprint == UNKNOWN:
+        return ()
     parts = [(part.start, trace.definition) for part in Ranges.ever() - trace.earlier_ranges]
     parts += [(part.start, one.definition) for one in trace.earlier for part in one.cells]
     return _merged((at, specs[digest]) for at, digest in sorted(parts))
@@ -91,12 +97,15 @@ class Borders:
         ``asked`` says whether its change was to be forward-only, and from when; so does its file.
         ``last`` is the end of the last cell that had rows before the run.
         """
-        before, spec = self.held.get(name), now[-1][1]
+        before = self.held.get(name)
         self.held[name] = now
+        if not now:
+            return ""
+        spec = now[-1][1]
         allowed = [whole(spec)]
-        if before is not None and before[-1][1] is spec:
+        if before and before[-1][1] is spec:
             allowed = [before]
-        elif before is not None:
+        elif before:
             (forward, at), doubted = asked, self.asked.pop(name, None)
             if last != MIN and (forward or by_file):
                 allowed = [changed(before, spec, last if at is None else at)]
@@ -111,9 +120,11 @@ class Borders:
         """What is wrong with what holds in a table after somebody died; empty for nothing."""
         before = self.held.get(name)
         self.held[name] = now
-        at, spec = now[-1]
         old = [one.get(name) for one in self.replaced]
-        if before is None or now in (before, whole(spec), *old) or now == changed(before, spec, at):
+        if not before or not now or now in (before, whole(now[-1][1]), *old):
+            return ""
+        at, spec = now[-1]
+        if now == changed(before, spec, at):
             return ""
         return f"{name} has {shown(now)} after a death, where it had {shown(before)}"
 

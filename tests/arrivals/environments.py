@@ -505,7 +505,8 @@ class BranchPlay(DryPlay):
         book = self.ledger
         if "stays" in book.traces():
             entries = []
-            for row in self._stored(book, "clicks") or ():
+            at = book.newest_versions()["clicks"].number
+            for row in self._at_version(book, "clicks", at):
                 if row["user_id"] is not None and random.random() < 0.1:
                     at = row["event_ts"]
                     held = random.choice((True, False))
@@ -599,7 +600,7 @@ class BranchPlay(DryPlay):
         trace, head = book.traces().get(name), book.newest_versions().get(name)
         rows = [] if head is None else self._at_version(book, name, head.number)
         book.close()
-        if trace is None or not rows:
+        if trace is None or trace.fingerprint == UNKNOWN or not rows:
             return MIN
         spec = _SPECS[name, trace.fingerprint]
         last = max(cell_start(row[_time_column(spec)]) for row in rows)
