@@ -10,7 +10,7 @@ from tests.declare.shop import INFOLD, SHOP, read
 from infold.analysis.definitions.compare import compare_projects
 from infold.core.definition_text import definition_of_text, definition_text
 from infold.core.model import DeclaredBound
-from infold.core.project import Bound, Project
+from infold.core.project import Batches, Bound, Project
 from infold.core.python_code import PythonInput
 from infold.declare.definitions import definitions_of
 from infold.declare.from_definitions import project_of_definition
@@ -263,6 +263,20 @@ def test_any_result_may_do() -> None:
     node = project_of({**SHOP, "models/m.py": text % vouched})["m"]
 
     assert node.overrides_used == ("allow_nondeterministic",)
+    assert node.batches is Batches.PER_PARTITION_ONLY
+
+
+def test_any_result_may_do_as_a_whole() -> None:
+    """A table that is built whole says so too; it has no cells to call the function for."""
+    vouched = (
+        ', incremental={"enabled": False, "safety_overrides": {"allow_nondeterministic": True}}'
+    )
+    text = MODEL.replace("return clicks", "return clicks.sample(0.1)")
+
+    node = project_of({**SHOP, "models/m.py": text % vouched})["m"]
+
+    assert node.overrides_used == ("allow_nondeterministic",)
+    assert node.batches is Batches.FULLY_BATCH_SAFE
 
 
 def test_declarations_in_the_project_file_count() -> None:

@@ -23,10 +23,7 @@ from pathlib import Path
 from tests.mutants.listed import HERE, PACKAGE, Mutant, mutants
 
 ROOT = HERE.parents[1]
-PARTS = (
-    *("src", "tests", "docs", "bench"),
-    *("pyproject.toml", "mkdocs.yml", "README.md", "CHANGELOG.md", "Makefile"),
-)
+GENERATED = frozenset({"build", "dist", "demo", "spark-warehouse"})
 SEVERAL = ("--numprocesses", "auto", "--dist", "worksteal")
 FAST = ("-m", "not spark and not deep", *SEVERAL)
 DEEP = ("-m", "deep and not spark", *SEVERAL)
@@ -55,11 +52,13 @@ class Copy:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         ignored = shutil.ignore_patterns("__pycache__", "data.*", "test_listed.py")
-        for part in PARTS:
-            if (ROOT / part).is_dir():
-                shutil.copytree(ROOT / part, folder / part, ignore=ignored)
+        for part in ROOT.iterdir():
+            if part.name.startswith(".") or part.name in GENERATED:
+                continue
+            if part.is_dir():
+                shutil.copytree(part, folder / part.name, ignore=ignored)
             else:
-                shutil.copy(ROOT / part, folder / part)
+                shutil.copy(part, folder / part.name)
         shutil.rmtree(folder / "bench" / "data", ignore_errors=True)
 
     @contextmanager

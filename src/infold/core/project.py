@@ -189,7 +189,8 @@ class Node:
     @property
     def batches(self) -> Batches:
         """How cells may be built together."""
-        if self.bounds_declared or set(self.overrides_used) - {Override.HAVING}:
+        by_cell = self.bounds_declared or set(self.overrides_used) - {Override.HAVING}
+        if by_cell and self.model.kind is Kind.INCREMENTAL_TABLE:
             return Batches.PER_PARTITION_ONLY
         if any(bound != Bound() for e in self.inputs for bound in e.bounds):
             return Batches.BOUNDED_SAFE

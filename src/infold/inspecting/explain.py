@@ -142,10 +142,11 @@ def _fold_notes(node: Node, *, has_states: bool) -> tuple[tuple[str, str], ...]:
     key = ", ".join(entry.name for entry in query.keys)
     known = query.columns
     columns = "all columns" if known is None else f"{len(known)} columns"
+    runs = "query runs over" if node.model.python is None else "function is called with"
     if has_states:
         return (("folds", f"by {key}: {follows_from_states(query)}"),)
     return (
-        ("folds", f"by {key}: where rows come or go, the query runs over its rows"),
+        ("folds", f"by {key}: where rows come or go, the {runs} its rows"),
         ("looks at", f"{columns} of {query.input}, for the rows of keys that are there already"),
     )
 
@@ -155,7 +156,8 @@ def _incremental_notes(node: Node, as_of: int) -> tuple[tuple[str, str], ...]:
     incremental = node.model.incremental
     if incremental is None or node.model.kind is not Kind.INCREMENTAL_TABLE:
         return ()
-    notes = [("batches", _BATCHES[node.batches])]
+    python = node.model.python is not None and node.batches is Batches.PER_PARTITION_ONLY
+    notes = [("batches", _CALLS if python else _BATCHES[node.batches])]
     if incremental.batch_size:
         notes.append(("", f"at most {incremental.batch_size:,} cells in one commit"))
     if incremental.batch_concurrency:
@@ -203,6 +205,7 @@ _BATCHES = {
     Batches.BOUNDED_SAFE: "any number of cells in one query, which reads around them",
     Batches.PER_PARTITION_ONLY: "one cell in one query, because of an override",
 }
+_CALLS = "one call of its function for each cell"
 _PRIMITIVE = {
     Strategy.DELETE_INSERT: "an atomic overwrite of the cells' range",
     Strategy.INSERT_OVERWRITE: "an atomic overwrite of the cells' range",

@@ -82,8 +82,9 @@ late_import = Finding(
 changes_by_itself = Finding(
     "not-deterministic",
     "{what} is another value each time that it is asked for",
-    todo="Take the value from a column, or say that any result will do: `incremental={{"
-    '"safety_overrides": {{"allow_nondeterministic": True}}}}`.',
+    todo="Take the value from a column. Only a table may say that any result will do, in "
+    '`incremental`: `"safety_overrides": {{"allow_nondeterministic": True}}`, and with it '
+    '`"enabled": False` if it is built whole.',
 )
 
 outside_inputs = Finding(
@@ -132,7 +133,7 @@ package_missing = Finding(
 
 no_data_frame = Finding(
     "python-result",
-    "the function of {model} returned {what}, and no DataFrame",
+    "the function of {model} returned {what}, and no DataFrame of Spark",
     todo="Return a DataFrame of Spark that is made from the parameters.",
 )
 

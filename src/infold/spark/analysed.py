@@ -104,22 +104,27 @@ def _class_of(registry: Any, name: Any) -> str:
 
 def nondeterministic_expressions(rows: DataFrame) -> Iterator[str]:
     """
-    The expressions of a plan that Spark marks as not deterministic, as text.
+    The expressions of a plan that Spark marks as not deterministic, and clocks, as text.
 
+    Within one query Spark has one instant for all of a clock's calls, and so does not mark them.
     Aggregates that depend on the order of rows are left to the analysis: it knows whether the order
     is total.
     """
-    return _Walk(rows.sparkSession.sparkContext._gateway).plan(_plan(rows))  # noqa: SLF001 (as above)
+    gateway: Any = rows.sparkSession.sparkContext._gateway  # noqa: SLF001 (as above)
+    patterns = getattr(gateway.jvm, f"{_PATTERNS}$").__getattr__("MODULE$")
+    return _Walk(gateway, patterns.CURRENT_LIKE()).plan(_plan(rows))
 
 
 @dataclass(frozen=True)
 class _Walk:
-    """Walks down a plan, only to what is not deterministic."""
+    """Walks down a plan, only to what is not deterministic or of the present."""
 
     gateway: Any
+    present: Any
+    """Spark's pattern for what it replaces when a query starts: clocks, the user, and so on."""
 
     def plan(self, plan: Any) -> Iterator[str]:
-        if plan.deterministic():
+        if self.stays(plan):
             return
         for one in _items(plan.expressions()):
             yield from self.expression(one)
@@ -127,28 +132,41 @@ class _Walk:
             yield from self.plan(child)
 
     def expression(self, one: Any) -> Iterator[str]:
-        if one.deterministic():
+        if self.stays(one):
             return
-        inner = [child for child in _items(one.children()) if not child.deterministic()]
+        inner = [child for child in _items(one.children()) if not self.stays(child)]
         for child in inner:
             yield from self.expression(child)
         if self._is(one, "PlanExpression"):
             yield from self.plan(one.plan())
+        elif one.deterministic():
+            if _class(one) in _CLOCKS:
+                yield one.sql()[:_SHOWN]
         elif self._is(one, "Nondeterministic") or not (inner or _ordered(one)):
             yield one.sql()[:_SHOWN]
+
+    def stays(self, one: Any) -> bool:
+        """Whether a plan or an expression, with all in it, is the same whenever it is evaluated."""
+        return bool(one.deterministic()) and not one.containsPattern(self.present)
 
     def _is(self, one: Any, name: str) -> bool:
         return bool(is_instance_of(self.gateway, one, f"{_EXPRESSIONS}.{name}"))
 
 
 def _ordered(one: Any) -> bool:
-    return one.getClass().getSimpleName() in _BY_ORDER
+    return _class(one) in _BY_ORDER
+
+
+def _class(one: Any) -> str:
+    return str(one.getClass().getSimpleName())
 
 
 def _items(items: Any) -> Iterator[Any]:
     return (items.apply(at) for at in range(items.size()))
 
 
+_PATTERNS = "org.apache.spark.sql.catalyst.trees.TreePattern"
+_CLOCKS = frozenset({"CurrentDate", "CurrentTime", "CurrentTimestamp", "LocalTimestamp", "Now"})
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
 _BY_ORDER = frozenset({"AnyValue", "CollectList", "CollectSet", "First", "Last", "ListAgg"})
 """Aggregates that depend on order; ``analysis.rules.order_dependent`` checks them."""

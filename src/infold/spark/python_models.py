@@ -54,7 +54,9 @@ def python_rows(node: Node, given: Sequence[DataFrame]) -> DataFrame:
     with _failing_at_its_place(node, code):
         rows = _loaded(code)(*arguments)
     if not isinstance(rows, DataFrame):
-        what = "None" if rows is None else f"a {type(rows).__name__}"
+        package = type(rows).__module__.partition(".")[0]
+        named = f"{package}.{type(rows).__name__}".removeprefix("builtins.")
+        what = "None" if rows is None else f"a {named}"
         raise python_findings.no_data_frame(_place(node), model=node.name, what=what)
     return _with_declared_columns(node, code, rows)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -26,7 +27,9 @@ from infold.spark.python_functions.values import (
     WrongValueError,
     as_column,
     first_line,
+    named,
     shown,
+    shown_rows,
     values_of,
 )
 
@@ -75,23 +78,27 @@ def row_of_each_key(code: PythonCode, rows: DataFrame) -> DataFrame:
     schema = T.StructType([grouped.schema[name] for name in passed])
     for name, type_ in filled:
         schema.add(name, type_)
-    calls = EachKey(_function(code, filled), tuple(passed))
+    calls = EachKey(_function(code, filled, frozenset(passed)), tuple(passed))
     found = grouped.mapInArrow(calls.__call__, schema)
     return found.select(*(column(name) for name, _ in columns))
 
 
-def _function(code: PythonCode, columns: Iterable[tuple[str, T.DataType]]) -> RowFunction:
-    return RowFunction(
-        author_code(code), tuple((name, to_arrow_type(type_)) for name, type_ in columns)
-    )
+def _function(
+    code: PythonCode,
+    columns: Iterable[tuple[str, T.DataType]],
+    keys: frozenset[str] = frozenset(),
+) -> RowFunction:
+    types = tuple((name, to_arrow_type(type_)) for name, type_ in columns)
+    return RowFunction(author_code(code), types, keys)
 
 
 @dataclass(frozen=True)
 class RowFunction:
-    """A function of the author's, and the columns that its rows have."""
+    """A function of the author's, and the columns that its rows have; its keys are given them."""
 
     code: AuthorCode
     columns: tuple[tuple[str, pa.DataType], ...]
+    keys: frozenset[str] = frozenset()
 
     def values(self, name: str, given: pa.Array) -> list[Any]:
         """The values of a column. Raises FunctionFailedError where Python has none of them."""
@@ -109,10 +116,10 @@ class RowFunction:
             plural = several and isinstance(found, Iterable) and not isinstance(found, str | bytes)
             rows = list(found) if plural and not isinstance(found, Mapping) else [found]
         except BaseException as error:  # noqa: BLE001 (also an exit: the worker would be lost)
-            raise self.code.failed(error, shown(given)) from None
+            raise self.code.failed(error, shown_rows(given)) from None
         for row in rows:
             if (what := self._unlike(row)) is not None:
-                raise self.code.wrong(f"returned {what}", shown(given))
+                raise self.code.wrong(f"returned {what}", shown_rows(given))
         return rows
 
     def _unlike(self, row: object) -> str | None:
@@ -124,18 +131,28 @@ class RowFunction:
         more = next((name for name in row if name not in names), None)
         if missing is not None:
             return f"a row without {missing!r}"
-        return None if more is None else f"a row with {more!r}, which is none of its columns"
+        if more is None:
+            return None
+        if more in self.keys:
+            return f"a row with {more!r}, a key, which the row is given without the function"
+        return f"a row with {more!r}, which is none of its columns"
 
-    def columns_of(self, rows: Sequence[Mapping[str, Any]]) -> list[pa.Array]:
-        """Rows as columns of the declared types. Raises FunctionFailedError."""
+    def columns_of(
+        self, rows: Sequence[Mapping[str, Any]], given: Callable[[int], Any]
+    ) -> list[pa.Array]:
+        """
+        Rows as columns of the declared types; ``given`` is what the function was given for each.
+
+        Raises FunctionFailedError.
+        """
         found = []
         for name, type_ in self.columns:
             try:
                 found.append(as_column([row[name] for row in rows], type_))
             except WrongValueError as error:
                 value = shown(rows[error.at][name])
-                what = f"returned {value} as {name!r}, which is no {type_}: {error.why}"
-                raise self.code.wrong(what, shown(rows[error.at])) from None
+                what = f"returned {value} as {name!r}, which is no {named(type_)}: {error.why}"
+                raise self.code.wrong(what, shown_rows(given(error.at))) from None
         return found
 
 
@@ -161,16 +178,23 @@ class EachRow:
                 if problem is not None:
                     rows = [nothing]
                 else:
-                    row = {name: own[at] for name, own in zip(self.given, values, strict=True)}
-                    rows = self.function.rows(function, row, several=True)
+                    rows = self.function.rows(function, self._row(values, at), several=True)
                 found += rows
                 places += [at] * len(rows)
-            columns = self.function.columns_of(found)
+            columns = self.function.columns_of(found, partial(self._given, values, places))
             names = [name for name, _ in self.function.columns]
             if self.carried is not None:
                 taken = batch.column(self.carried).take(pa.array(places, pa.int64()))
                 columns, names = [*columns, taken], [*names, self.carried]
             yield pa.RecordBatch.from_arrays(columns, names=names)
+
+    def _given(
+        self, values: Sequence[Sequence[Any]], places: Sequence[int], at: int
+    ) -> dict[str, Any]:
+        return self._row(values, places[at])
+
+    def _row(self, values: Sequence[Sequence[Any]], at: int) -> dict[str, Any]:
+        return {name: own[at] for name, own in zip(self.given, values, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -192,6 +216,13 @@ class EachKey:
                 found += own
                 places += [at] * len(own)
             taken = [batch.column(name).take(pa.array(places, pa.int64())) for name in self.keys]
-            columns = [*taken, *self.function.columns_of(found)]
+            columns = [
+                *taken,
+                *self.function.columns_of(found, partial(self._given, every, places)),
+            ]
             names = [*self.keys, *(name for name, _ in self.function.columns)]
             yield pa.RecordBatch.from_arrays(columns, names=names)
+
+    def _given(self, every: pa.Array, places: Sequence[int], at: int) -> Any:
+        [rows] = self.function.values("rows", every.slice(places[at], 1))
+        return rows

@@ -20,6 +20,7 @@ from infold.spark.python_functions.values import (
     WrongValueError,
     as_column,
     first_line,
+    named,
     shown,
     values_of,
 )
@@ -82,7 +83,9 @@ class ArrowCall:
             raise self._wrong_value(shown(type(found).__name__), first_line(error)) from None
 
     def _wrong_value(self, value: str, why: str, given: str = "") -> FunctionFailedError:
-        return self._author.wrong(f"returned {value}, which is no {self.returns}: {why}", given)
+        return self._author.wrong(
+            f"returned {value}, which is no {named(self.returns)}: {why}", given
+        )
 
 
 def _arguments(row: Sequence[object]) -> str:

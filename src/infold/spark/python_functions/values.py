@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_type
 
 
 class WrongValueError(Exception):
@@ -86,6 +87,8 @@ def _unlike(value: object, type_: pa.DataType) -> Iterator[str]:
 def _unlike_scalar(value: object, type_: pa.DataType) -> Iterator[str]:
     if isinstance(value, bool) and not pa.types.is_boolean(type_):
         yield "a bool is no number"
+    elif isinstance(value, str) and _is_number(type_):
+        yield "a str is no number"
     elif isinstance(value, float) and pa.types.is_integer(type_):
         yield "a float is no whole number"
     elif isinstance(value, str) and pa.types.is_binary(type_):
@@ -94,6 +97,11 @@ def _unlike_scalar(value: object, type_: pa.DataType) -> Iterator[str]:
         yield "it is no date"
     elif pa.types.is_timestamp(type_):
         yield from _unlike_time(value, type_)
+
+
+def _is_number(type_: pa.DataType) -> bool:
+    is_one = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    return any(one(type_) for one in is_one)
 
 
 def _unlike_time(value: object, type_: pa.DataType) -> Iterator[str]:
@@ -137,13 +145,31 @@ def _plain(value: Any, type_: pa.DataType) -> Any:
     return value
 
 
+def named(type_: pa.DataType) -> str:
+    """A type as a declaration has it."""
+    return str(from_arrow_type(type_).simpleString())
+
+
 def shown(value: object) -> str:
     """A value as messages show it."""
-    text = repr(value)
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    return _cut(repr(value), 60)
 
 
-_SHOWN = 60
+def shown_rows(value: object) -> str:
+    """A row, or several, as messages show what a function was given; times are short."""
+    return _cut(_readable(value), 300)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[:most] + "…"
+
+
+def _readable(value: object) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key!r}: {_readable(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_readable, value)) + "]"
+    return str(value) if isinstance(value, date | Decimal) else repr(value)
 
 
 def first_line(error: BaseException) -> str:

@@ -1,0 +1,54 @@
+"""What `infold explain` says of a model in Python: its function is called, no query runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.declare.shop import SHOP, write
+from tests.running.commands import infold
+
+from infold import api
+
+CELLS = """from infold import model
+
+@model(
+    materialization="table",
+    timeseries={"event_time_column": "event_ts", "partition_column": "day"},
+    incremental={},
+    inputs={"clicks": {"before": "1 day"}},
+    columns={"day": "date"},
+)
+def made(clicks):
+    return clicks
+"""
+KEYS = """from infold import model
+
+@model(
+    materialization="cumulative_aggregate",
+    group_by=["user_id"],
+    inputs={"clicks": {"columns": ["event_ts"]}},
+    columns={"user_id": "string", "n": "bigint"},
+)
+def made(rows):
+    return {"n": len(rows)}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (CELLS, "batches          one call of its function for each cell"),
+        (KEYS, "by user_id: where rows come or go, the function is called with its rows"),
+    ],
+    ids=["cells", "keys"],
+)
+def test_how_it_is_built(tmp_path: Path, text: str, said: str) -> None:
+    """Each says how often its function is called, and names no query or override."""
+    write(tmp_path, {**SHOP, "models/made.py": text})
+
+    code, printed = infold(api.open_project(tmp_path), "explain", "made")
+
+    assert (code, said in printed) == (0, True), printed
+    assert "override" not in printed
+    assert "query" not in printed
