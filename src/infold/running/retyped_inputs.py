@@ -24,11 +24,18 @@ def without_retyped_inputs(
     traces: Mapping[str, Trace],
     heads: Mapping[str, Version],
 ) -> Mapping[str, Trace]:
-    """The traces that hold no longer, as a column that the model reads is of another type."""
+    """
+    The traces that hold no longer, as a column that the model reads is of another type.
+
+    A table with cells of earlier definitions is not built as a whole: where its own columns would
+    be of other types, the next step is refused.
+    """
     found = {}
     for node in project:
         trace = traces.get(node.name)
         if trace is None or trace.fingerprint != node.fingerprint or node.name in project.shared:
+            continue
+        if trace.earlier:
             continue
         if any(_is_retyped(node, name, trace, heads, changes, lake) for name in trace.inputs):
             found[node.name] = replace(trace, fingerprint=UNKNOWN, definition="")

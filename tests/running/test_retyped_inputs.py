@@ -1,0 +1,49 @@
+"""An input whose columns got other types, though none of its rows is another one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+from tests.declare.shop import project
+
+from infold.core.interval import MIN, Interval, Ranges
+from infold.core.trace import UNKNOWN, EarlierCells, Trace, Version
+from infold.running.retyped_inputs import without_retyped_inputs
+
+SHOP = project()
+BUILT = Trace("daily", SHOP["daily"].fingerprint, {"sessions": 1}, definition="new")
+VERSIONS = [
+    Version("sessions", number, 100 + number, "step", "run", 0, rows=6, whole=True)
+    for number in (1, 2)
+]
+
+
+def found(trace: Trace, now: str) -> Any:
+    """What becomes of a trace where the type of what it counts is ``now``; it was an int."""
+    changes = SimpleNamespace(
+        ledger=SimpleNamespace(versions=lambda name, since: VERSIONS),
+        since=lambda node, name, since, upto: (0, Ranges()),
+        columns=lambda model, name: frozenset({"revenue"}),
+    )
+    types = {101: {"revenue": "int"}, 102: {"revenue": now}}
+    lake = SimpleNamespace(columns=lambda table, at: types[at])
+    heads = {"sessions": VERSIONS[-1]}
+    traces = {"daily": trace}
+    return without_retyped_inputs(SHOP, cast("Any", changes), cast("Any", lake), traces, heads)
+
+
+def test_the_table_is_built_again() -> None:
+    """Its own columns may be of other types then, which nothing in cells shows."""
+    assert found(BUILT, "int") == {}
+    assert found(BUILT, "bigint") == {"daily": replace(BUILT, fingerprint=UNKNOWN, definition="")}
+
+
+def test_cells_of_earlier_definitions_stay() -> None:
+    """A table that keeps such cells is not built by its newest definition alone: a step that gives
+    a column another type is refused once there is something to build.
+    """
+    earlier = EarlierCells(Ranges((Interval(MIN, 0),)), "old")
+
+    assert found(replace(BUILT, earlier=(earlier,)), "bigint") == {}
