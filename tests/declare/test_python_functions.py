@@ -102,6 +102,18 @@ def test_without_deterministic_a_model_is_refused(tmp_path: Path) -> None:
     assert "infold__varying__clean__" in project["pages"].model.sql
 
 
+def test_a_function_that_says_so_may_ask_a_clock(tmp_path: Path) -> None:
+    """It is the model that has to allow it; what only sounds like a clock is none."""
+    varies = CLEAN.replace("=True", "=False").replace("[:most]", "[:time()]")
+    allowed = VIEW.replace(
+        "table\n",
+        "table\nincremental: {enabled: false, safety_overrides: {allow_nondeterministic: true}}\n",
+    )
+
+    assert not check(shop(tmp_path, varies + "from time import time\n", allowed))
+    assert not check(shop(tmp_path / "b", CLEAN.replace("[:most]", "[:most].time()")))
+
+
 def test_an_argument_that_varies_is_drawn_once(tmp_path: Path) -> None:
     """An SQL function that repeats its argument does not take one that varies."""
     varying = CLEAN.replace(", deterministic=True", "")
@@ -127,6 +139,10 @@ WRONG = [
     (CLEAN.replace("deterministic", "pure"), "bad-function functions/clean.py:3 `True`"),
     (CLEAN.replace("=True", '=True, over="rows"'), 'bad-function functions/clean.py:3 `"rows"`'),
     (CLEAN.replace("parameters=", ""), "bad-function functions/clean.py:3 "),
+    (
+        CLEAN.replace("[:most]", "[:time()]") + "from time import time\n",
+        "not-deterministic functions/clean.py:5 `time`",
+    ),
     (CLEAN + "import nowhere_at_all\n", "missing-module functions/clean.py:6 "),
     (CLEAN + "return (\n", "bad-python functions/clean.py:6 "),
 ]

@@ -94,6 +94,8 @@ WRONG = [
     (ENDS.replace('"page"', '"time"'), 'bad-function functions/ends.py:3 `"time"`'),
     (ENDS.replace('"page"', '"a b"'), 'bad-function functions/ends.py:3 `"a b"`'),
     (ENDS.replace("parameters=", "given="), "bad-function functions/ends.py:3 "),
+    (ENDS.replace('known(event["page"])', "random.random() > 0.5") + "import random\n",
+     "not-deterministic functions/ends.py:6 `random.random`"),
     (ENDS.replace("def ends", "def other"), "bad-function functions/ends.py"),
 ]  # fmt: skip
 

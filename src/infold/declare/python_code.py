@@ -15,7 +15,7 @@ from hashlib import sha256
 from infold.core.python_code import PROJECT_PACKAGE, PythonModule
 from infold.declare.python_text import canonical, parse_python, spot_of
 from infold.messages import python_findings
-from infold.messages.errors import InfoldError
+from infold.messages.errors import InfoldError, Spot
 
 # -- modules of the project
 
@@ -38,7 +38,11 @@ def project_modules(
     todo = [(own, tree)]
     while todo:
         module, parsed = todo.pop()
-        errors.extend(_forbidden(module, parsed))
+        for at, what, outside in not_of_inputs(module.file, module.source, parsed):
+            if outside:
+                errors.append(python_findings.outside_inputs(at, what=what))
+            else:
+                errors.append(python_findings.changes_by_itself(at, what=what))
         for name, node, inside in _imports(module.name, parsed, files):
             at = spot_of(module.file, module.source, node)
             if inside:
@@ -101,28 +105,32 @@ def code_digest(function: ast.FunctionDef, modules: Mapping[str, ast.Module]) ->
 # -- what it must not do
 
 
-def _forbidden(module: PythonModule, tree: ast.Module) -> Iterator[InfoldError]:
-    """Reads of a clock, of chance, and of anything that is no input, as far as names show them."""
+def not_of_inputs(file: str, source: str, tree: ast.Module) -> Iterator[tuple[Spot, str, bool]]:
+    """
+    Reads of a clock, of chance, and of anything that is no input, as far as names show them.
+
+    Each with its place, and whether it is of the last kind.
+    """
     names = _imported_names(tree)
     called = {id(node.func): node for node in ast.walk(tree) if isinstance(node, ast.Call)}
     inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     for node in ast.walk(tree):
         if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
             continue
-        at = spot_of(module.file, module.source, node)
+        at = spot_of(file, source, node)
         call = called.get(id(node))
         attribute = node.attr if isinstance(node, ast.Attribute) else ""
         path = _path(node, names)
         if attribute in _SESSION or (attribute in _WRITES and call is None):
-            yield python_findings.outside_inputs(at, what=f".{attribute}")
+            yield at, f".{attribute}", True
         elif attribute in _CHOOSING and call is not None:
-            yield python_findings.changes_by_itself(at, what=f".{attribute}()")
+            yield at, f".{attribute}()", False
         elif path in _SEEDED and call is not None and (call.args or call.keywords):
             continue
         elif _is_in(path, _OUTSIDE):
-            yield python_findings.outside_inputs(at, what=path)
+            yield at, path, True
         elif id(node) not in inner and _is_in(path, _CHANGING):
-            yield python_findings.changes_by_itself(at, what=path)
+            yield at, path, False
 
 
 def _imported_names(tree: ast.Module) -> dict[str, str]:

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from infold.analysis.sql.expand import ProjectFunction, Use
 from infold.analysis.sql.functions import python_name
 from infold.core.functions import CalledFunction, FunctionCode
+from infold.declare.python_code import not_of_inputs
 from infold.declare.python_sources import PythonSources, read_sources
 from infold.declare.python_text import parse_python, spot_of
 from infold.declare.types import ALIKE, is_type
@@ -28,6 +29,8 @@ def read_python_function(root: Path, file: str, known: Mapping[str, bytes]) -> P
     sources = read_sources(root, file, known)
     name = PurePosixPath(file).stem
     declared = _Declared.of(name, file, sources.files[0][1])
+    if declared.deterministic:
+        refuse_clocks(sources)
     parts = [sources.digest, declared.parameters, declared.returns]
     if declared.over != OVER[0]:
         parts.append(declared.over)  # another way to call it may give other values
@@ -45,6 +48,14 @@ def read_python_function(root: Path, file: str, known: Mapping[str, bytes]) -> P
         (CalledFunction(name, file, digest, code),),
         not declared.deterministic,
     )
+
+
+def refuse_clocks(sources: PythonSources) -> None:
+    """Raise what shows in the text of being another value at each call: clocks and chance."""
+    for path, text in sources.files:
+        for at, what, outside in not_of_inputs(path, text, parse_python(path, text)):
+            if not outside:
+                raise function_findings.changes_by_itself(at, what=what)
 
 
 def _code(declared: _Declared, sources: PythonSources, digest: str) -> FunctionCode:

@@ -19,7 +19,7 @@ from infold.analysis.sql.expand import ProjectFunction, Use
 from infold.analysis.sql.functions import python_name
 from infold.core.functions import CalledFunction, FunctionCode
 from infold.declare.keys import NAME
-from infold.declare.python_functions import DecoratorReader, decorated
+from infold.declare.python_functions import DecoratorReader, decorated, refuse_clocks
 from infold.declare.python_sources import read_sources
 from infold.messages import function_findings
 
@@ -51,6 +51,7 @@ def read_session_rule(root: Path, file: str, known: Mapping[str, bytes]) -> Sess
     reader = _Reader(file, text, DECORATOR, KEYS, EXAMPLE)
     parameters = reader.parameters(call)
     reader.check_generator(name, node)
+    refuse_clocks(sources)
     parts = [DECORATOR, sources.digest, list(parameters.items())]
     digest = sha256(json.dumps(parts).encode()).hexdigest()[:16]
     types = tuple(parameters.values())

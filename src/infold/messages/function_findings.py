@@ -79,6 +79,13 @@ recursive_function = Finding(
 
 # --- a Python file in functions/
 
+changes_by_itself = Finding(
+    "not-deterministic",
+    "{what} is another value each time that it is asked for",
+    todo="Take the value from an argument. Only a function may ask, which says "
+    "`deterministic=False`; a session rule may not.",
+)
+
 no_function = Finding(
     "bad-function",
     "this file has no function {name} with @function",
