@@ -80,7 +80,9 @@ class Copy:
             "PYTHONDONTWRITEBYTECODE": "1",  # a file put back within a second looks unchanged
             "INFOLD_HYPOTHESIS": "thorough",
         }
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+        # A dump of all threads, as a slow test has it, may end the process by a signal.
+        quietly = ("-x", "-q", "-p", "no:cacheprovider", "-o", "faulthandler_timeout=0")
+        command = [sys.executable, "-m", "pytest", *quietly, *tests]
         done = subprocess.run(
             command, cwd=self.folder, env=env, capture_output=True, text=True, check=False
         )
