@@ -102,6 +102,15 @@ def test_what_is_written_is_read_again(data: st.DataObject, type_: str) -> None:
     assert stored_value(value, type_) == value
 
 
+@pytest.mark.parametrize("value", [float("inf"), float("-inf")])
+def test_what_is_endless_is_read_again(value: float) -> None:
+    """In a column of numbers, and inside of arrays and maps."""
+    for whole, type_ in (
+        (value, "double"), ([value], "array<float>"), ({1: value}, "map<int,double>"),
+    ):  # fmt: skip
+        assert read_value(value_text(whole), type_) == whole
+
+
 def test_a_map_of_arrow_is_one_of_python() -> None:
     """Arrow gives a map as pairs."""
     assert stored_value([("a", [(1, 2.0)])], "map<string,map<int,double>>") == {"a": {1: 2.0}}

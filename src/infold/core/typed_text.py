@@ -31,7 +31,7 @@ _WHOLE = {
     "tinyint": 8, "byte": 8, "smallint": 16, "short": 16, "int": 32, "integer": 32, "bigint": 64,
     "long": 64,
 }  # fmt: skip
-_SPECIAL = {"nan": "NaN", "infinity": "Infinity", "-infinity": "-Infinity"}
+_SPECIAL = frozenset({"nan", "inf", "infinity", "-inf", "-infinity"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +125,9 @@ def _boolean(text: str) -> bool:
 
 
 def _double(text: str) -> float:
-    special = _SPECIAL.get(text.lower())
-    if special is None and not _NUMBER.match(text):
+    if text.lower() not in _SPECIAL and not _NUMBER.match(text):
         raise ValueError(text)
-    return float(special or text)
+    return float(text)
 
 
 def _date(text: str) -> date:
