@@ -42,23 +42,29 @@ demo: need-java $(INSTALLED) ## a first load, late arrivals and a proof, on real
 	@$(BIN)/infold demo
 
 .PHONY: test
-test: need-java test-fast test-deep test-spark ## everything
+test: need-java test-fast test-deep test-spark ## everything but test-servers
 
 # Without a limit of time for each, which is a thread for each of thousands of tests; the files of
 # those that pass are removed at once, not one after the other at the end.
 .PHONY: test-fast
 test-fast: $(TOOLS) ## the fast tests: no Java, no other processes
-	@$(BIN)/python -m pytest -m "not spark and not deep" --numprocesses auto --dist worksteal \
+	@$(BIN)/python -m pytest -m "not spark and not deep and not servers" --numprocesses auto --dist worksteal \
 	  -o faulthandler_timeout=0 -o tmp_path_retention_policy=failed
 
 .PHONY: test-deep
 test-deep: $(TOOLS) ## random programs and processes that die, without Java
-	@$(BIN)/python -m pytest -m "deep and not spark" --numprocesses auto --dist worksteal
+	@$(BIN)/python -m pytest -m "deep and not spark and not servers" --numprocesses auto --dist worksteal
 
 .PHONY: test-spark
 test-spark: warm-up ## the tests that start Spark
-	@$(BIN)/python -m pytest -m spark $(TURNS) --numprocesses $(JVMS) --dist loadfile \
+	@$(BIN)/python -m pytest -m "spark and not servers" $(TURNS) --numprocesses $(JVMS) --dist loadfile \
 	  --no-loadscope-reorder
+
+# With servers of their own, as somebody else than root where that is needed.
+.PHONY: test-servers
+test-servers: need-postgresql warm-up ## the tests that start a server: PostgreSQL
+	@$(BIN)/python -m pytest -m servers tests/ledger tests/servers --numprocesses $(JVMS) \
+	  --dist loadfile --no-loadscope-reorder
 
 # The classes that Spark loads, in infold's cache: made once, in one process.
 .PHONY: warm-up
@@ -129,6 +135,19 @@ need-python:
 .PHONY: need-java
 need-java: need-python
 	@PYTHONPATH=src $(PYTHON) -m infold.spark.jvm.java
+
+# Debian has the programs of a server in a folder of its own, and starts a server by itself.
+.PHONY: need-postgresql
+need-postgresql:
+	@if command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then \
+	  :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "Installing PostgreSQL (apt-get install postgresql)"; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+	    apt-get install --yes --quiet=2 --no-install-recommends postgresql; \
+	else \
+	  echo "PostgreSQL's programs are needed and initdb was not found:" \
+	    "apt-get install postgresql, brew install postgresql@15." >&2; exit 2; fi
 
 $(BIN)/python: | need-python
 	@$(PYTHON) -m venv $(VENV)

@@ -11,13 +11,16 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.turns import not_their_turn
 
-SLOW = re.compile(r"^pytestmark = pytest\.mark\.(spark|deep)$", re.MULTILINE)
+if TYPE_CHECKING:
+    from tests.servers.postgresql import Postgresql
+
+SLOW = re.compile(r"^pytestmark = pytest\.mark\.(spark|deep|servers)$", re.MULTILINE)
 
 gc.disable()  # until all tests are collected: nothing of their modules is garbage
 
@@ -85,6 +88,15 @@ def _no_power_cut() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sqlite3, "connect", connect)
         yield
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Postgresql]:
+    """A PostgreSQL server, for tests marked ``servers``."""
+    from tests.servers.postgresql import running
+
+    with running() as found:
+        yield found
 
 
 BOTH_COMPILERS = (

@@ -145,8 +145,24 @@ KEYS = [
     (YML, "{warehouse: warehouse}", "{warehouse: 's3a://lake'}", [
         "not-supported-yet infold.yml:20 `'s3a://lake'` (a folder)",
     ]),
-    (YML, "{warehouse: warehouse}", "{ledger: 'postgresql://db'}", [
-        "not-supported-yet infold.yml:20 `'postgresql://db'` (sqlite:///FILE)",
+    (YML, "{warehouse: warehouse}", "{ledger: 'mysql://u@db'}", [
+        "bad-value infold.yml:20 `` (sqlite:///FILE)",
+    ]),
+    (YML, "{warehouse: warehouse}", "{ledger: 'postgresql://u:secret@db/x'}", [
+        "password-written-out infold.yml:20 `` (postgresql+psycopg://USER:${env:LEDGER_PASSWORD}@HOST/DATABASE)",
+    ]),
+    (YML, "{warehouse: warehouse}", "{ledger: 'postgresql://u:${SECRET}@db/x'}", [
+        "bad-secret infold.yml:20 `` (${env:NAME}, ${file:PATH})",
+    ]),
+    (YML, "{warehouse: warehouse}", "{ledger: 'postgresql://u@db/x', ledger_schema: a-b}", [
+        "bad-name infold.yml:20 `a-b` (letters, digits and underscores, a letter first, at most 63)",
+    ]),
+    (YML, "{warehouse: warehouse}", "{ledger_schema: books}", [
+        "needless-key infold.yml:20 `books`",
+    ]),
+    (YML, "{warehouse: warehouse}", "{ledger: 'postgresql://u:secret@db/x', ledger: a}", [
+        "duplicate-key infold.yml:20 `ledger` (infold.yml:20)",
+        "password-written-out infold.yml:20 `` (postgresql+psycopg://USER:${env:LEDGER_PASSWORD}@HOST/DATABASE)",
     ]),
     (YML, "{warehouse: warehouse}", "{storage: delta}", [
         "not-supported-yet infold.yml:20 `delta` (iceberg)",

@@ -1,15 +1,20 @@
-"""The two ledgers, in a file and in memory, that the contract is tested on."""
+"""The ledgers that the contract is tested on: in a file, on a server, and in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.ledger.memory import MemoryLedger
 
 from infold.core.ports import Ledger
-from infold.ledger.store import SqlLedger
+from infold.ledger import SqlLedger, open_ledger
+
+ON_A_SERVER = pytest.param("postgresql", marks=pytest.mark.servers)
+DATABASES = ["sqlite", ON_A_SERVER]
 
 
 class Ticks:
@@ -32,22 +37,81 @@ class Stopped:
         return 1_000
 
 
+@dataclass
+class Place:
+    """Where a ledger is or will be; any number of ledgers open it, also in other processes."""
+
+    url: str
+    schema: str
+    opened: list[SqlLedger] = field(default_factory=list)
+
+    def open(self, **how: Any) -> SqlLedger:
+        """A ledger there."""
+        found = open_ledger(self.url, Path("/"), schema=self.schema)
+        made = SqlLedger(found._database, **how)
+        self.opened.append(made)
+        return made
+
+    def close(self) -> None:
+        """Close what was opened; a lease that another took over stays where it is."""
+        for ledger in self.opened:
+            ledger.close()
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """What :data:`OPEN` needs."""
+        return self.url, self.schema
+
+
+OPEN = """
+import sys
+from pathlib import Path
+from infold.ledger import open_ledger
+ledger = open_ledger(sys.argv[1], Path("/"), schema=sys.argv[2])
+"""
+"""The beginning of a program that opens a place, which is its arguments."""
+
+
+@pytest.fixture(scope="session", params=DATABASES)
+def new_place(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[], Place]:
+    """Makes places without a ledger."""
+    if request.param == "sqlite":
+        folder = tmp_path_factory.mktemp("ledgers")
+        numbers = iter(range(10**9))
+        return lambda: Place(f"sqlite:///{folder / str(next(numbers)) / 'ledger.db'}", "")
+    server = request.getfixturevalue("postgresql")
+    return lambda: Place(server.url(), server.schema())
+
+
 @pytest.fixture
-def sql(tmp_path: Path) -> Iterator[SqlLedger]:
-    """An empty ledger in a file, nobody holding it."""
-    ledger = SqlLedger(tmp_path / ".infold" / "ledger.db", clock=Ticks())
-    yield ledger
-    ledger.close()
+def place(new_place: Callable[[], Place]) -> Iterator[Place]:
+    """Where no ledger is."""
+    found = new_place()
+    yield found
+    found.close()
 
 
-@pytest.fixture(params=["sql", "memory"])
+@pytest.fixture
+def sql(place: Place) -> SqlLedger:
+    """An empty ledger in a database, nobody holding it."""
+    return place.open(clock=Ticks())
+
+
+@pytest.fixture(params=["sqlite", ON_A_SERVER, "memory"])
 def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
-    """A ledger of either kind, its lease held by run ``r1``, which is running."""
+    """A ledger of any kind, its lease held by run ``r1``, which is running."""
     if request.param == "memory":
         found: Ledger = MemoryLedger(clock=Ticks())
-    else:
+    elif request.param == "sqlite":
         found = SqlLedger(tmp_path / "ledger.db", clock=Ticks())
+    else:
+        server = request.getfixturevalue("postgresql")
+        found = Place(server.url(), server.schema()).open(clock=Ticks())
     found.acquire("r1")
     found.begin_run("r1", "run", 5, {})
     yield found
     found.release()
+    if isinstance(found, SqlLedger):
+        found.close()

@@ -9,20 +9,17 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from infold.ledger.store import SqlLedger
+from tests.ledger.conftest import OPEN, Place
 
 pytestmark = pytest.mark.deep
 
-STEP = """
-import sys
-from pathlib import Path
+STEP = (
+    OPEN
+    + """
 from infold.core.interval import DAY, Interval
-from infold.ledger.store import SqlLedger
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, Trace
 
-ledger = SqlLedger(Path(sys.argv[1]))
 ledger.acquire("r1")
 ledger.begin_run("r1", "run", 0, {})
 ledger.begin_step("r1", "s1", 1, "m", "build", {})
@@ -32,6 +29,7 @@ ledger.finish_step("s1", what)
 ledger.finish_run("r1", "done", Receipt())
 ledger.release()
 """
+)
 
 WRITES = [
     "create",
@@ -45,17 +43,17 @@ WRITES = [
 ]
 
 
-def run(path: Path, **environment: str) -> int:
+def run(place: Place, **environment: str) -> int:
     """The return code of a process that does one step."""
-    command = [sys.executable, "-c", STEP, str(path)]
+    command = [sys.executable, "-c", STEP, *place.words]
     return subprocess.run(command, env={**os.environ, **environment}, check=False).returncode
 
 
-def test_every_write_is_a_point_before_and_after(tmp_path: Path) -> None:
+def test_every_write_is_a_point_before_and_after(tmp_path: Path, place: Place) -> None:
     """Every write has a point before and after it, in the order in which the writes happen."""
     log = tmp_path / "points"
 
-    assert run(tmp_path / "ledger.db", INFOLD_CRASH_LOG=str(log)) == 0
+    assert run(place, INFOLD_CRASH_LOG=str(log)) == 0
 
     assert log.read_text().splitlines() == [
         f"ledger {write}: {when} commit" for write in WRITES for when in ("before", "after")
@@ -64,15 +62,14 @@ def test_every_write_is_a_point_before_and_after(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("write", WRITES[3:7])
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_a_kill_leaves_all_of_a_write_or_nothing(tmp_path: Path, write: str, after: bool) -> None:
+def test_a_kill_leaves_all_of_a_write_or_nothing(place: Place, write: str, after: bool) -> None:
     """A kill leaves all of a write or nothing of it, and the next run can take over."""
-    path = tmp_path / "ledger.db"
     done = WRITES.index(write) + after
     at = 2 * WRITES.index(write) + 1 + after
 
-    assert run(path, INFOLD_CRASH_AT=str(at)) == -signal.SIGKILL
+    assert run(place, INFOLD_CRASH_AT=str(at)) == -signal.SIGKILL
 
-    ledger = SqlLedger(path)
+    ledger = place.open()
     ledger.acquire("r2")
     (r1,) = ledger.runs()
     states = {3: [], 4: ["intent"], 5: ["prepared"], 6: ["done"], 7: ["done"]}
@@ -80,4 +77,23 @@ def test_a_kill_leaves_all_of_a_write_or_nothing(tmp_path: Path, write: str, aft
     assert r1.state == ("done" if done == 7 else "died")
     assert ("m" in ledger.newest_versions()) == ("m" in ledger.traces()) == (done >= 6)
     assert len(ledger.cells("m")) == (done >= 6)
+    ledger.close()
+
+
+REMOVE = OPEN + "ledger.acquire('r1'); ledger.begin_run('r1', 'run', 0, {}); ledger.destroy()"
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_kill_leaves_all_of_a_ledger_or_nothing(place: Place, when: str) -> None:
+    """A kill while a ledger is removed leaves it whole, or none."""
+    done = subprocess.run(
+        [sys.executable, "-c", REMOVE, *place.words],
+        env={**os.environ, "INFOLD_CRASH_AT": f"ledger remove: {when}"},
+        check=False,
+    )
+
+    assert done.returncode == -signal.SIGKILL
+    ledger = place.open()
+    assert [run.id for run in ledger.runs()] == (["r1"] if when == "before" else [])
+    ledger.acquire("r2")
     ledger.close()

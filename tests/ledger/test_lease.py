@@ -9,41 +9,36 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from tests.ledger.conftest import OPEN, Place
 
 from infold.core.interval import SECOND
 from infold.core.record import Receipt
 from infold.ledger import lease
 from infold.ledger.lease import SILENT, Holder, process_started, this_process
-from infold.ledger.store import SqlLedger
 from infold.messages import errors
 
-HOLD = """
-import sys, time
-from pathlib import Path
-from infold.ledger.store import SqlLedger
-ledger = SqlLedger(Path(sys.argv[1]))
+HOLD = (
+    OPEN
+    + """
 ledger.acquire("held")
 ledger.begin_run("held", "run", 0, {})
 print("ready", flush=True)
 sys.stdin.readline()
 ledger.release()
 """
+)
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """Where the ledger is."""
-    return tmp_path / "ledger.db"
-
-
-@pytest.fixture
-def holder(path: Path) -> Iterator[subprocess.Popen[str]]:
+def holder(place: Place) -> Iterator[subprocess.Popen[str]]:
     """Another process, which holds the lease for run ``held`` until it gets a line."""
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HOLD, *place.words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
@@ -62,12 +57,12 @@ def kill(process: subprocess.Popen[str]) -> None:
 class TestProcesses:
     """On one machine, the owner of a lease is alive as long as its process is."""
 
-    def test_a_living_owner_is_named(self, path: Path, holder: subprocess.Popen[str]) -> None:
+    def test_a_living_owner_is_named(self, place: Place, holder: subprocess.Popen[str]) -> None:
         """The refusal names the living owner's run, host,
         process and start, and the command ends with exit code 3.
         """
         with pytest.raises(errors.InfoldError) as raised:
-            SqlLedger(path).acquire("mine")
+            place.open().acquire("mine")
 
         facts = dict(raised.value.facts)
         assert (raised.value.slug, raised.value.exit_code) == ("locked", 3)
@@ -76,18 +71,18 @@ class TestProcesses:
         assert facts["host"] == os.uname().nodename
         assert facts["since"].startswith("20")
 
-    def test_reading_needs_no_lease(self, path: Path, holder: subprocess.Popen[str]) -> None:
+    def test_reading_needs_no_lease(self, place: Place, holder: subprocess.Popen[str]) -> None:
         """Status and history read the ledger while a run works."""
-        assert [(run.id, run.state) for run in SqlLedger(path).runs()] == [("held", "running")]
+        assert [(run.id, run.state) for run in place.open().runs()] == [("held", "running")]
 
     def test_a_killed_owner_is_replaced_at_once(
-        self, path: Path, holder: subprocess.Popen[str]
+        self, place: Place, holder: subprocess.Popen[str]
     ) -> None:
         """A killed owner is replaced at once, without waiting
         for its heartbeat, and its run is marked died.
         """
         kill(holder)
-        ledger = SqlLedger(path)
+        ledger = place.open()
 
         started = time.monotonic()
         ledger.acquire("mine")
@@ -98,35 +93,35 @@ class TestProcesses:
         ledger.close()
 
     def test_waiting_ends_when_the_lease_is_released(
-        self, path: Path, holder: subprocess.Popen[str]
+        self, place: Place, holder: subprocess.Popen[str]
     ) -> None:
         """With `--wait` the second run starts as soon as the first has released the lease."""
         assert holder.stdin is not None
         holder.stdin.write("\n")
         holder.stdin.flush()
-        ledger = SqlLedger(path)
+        ledger = place.open()
 
         ledger.acquire("mine", wait=20)
         ledger.begin_run("mine", "run", 0, {})
         ledger.close()
 
     def test_waiting_ends_when_its_time_is_over(
-        self, path: Path, holder: subprocess.Popen[str]
+        self, place: Place, holder: subprocess.Popen[str]
     ) -> None:
         """When the time of `--wait` is over, the owner is named."""
         started = time.monotonic()
 
         with pytest.raises(errors.InfoldError, match="locked"):
-            SqlLedger(path).acquire("mine", wait=0.3)
+            place.open().acquire("mine", wait=0.3)
 
         assert time.monotonic() - started >= 0.3
 
-    def test_a_reused_pid_is_another_process(self, path: Path) -> None:
+    def test_a_reused_pid_is_another_process(self, place: Place) -> None:
         """A process with the owner's pid and another start time is not the owner."""
         me = this_process()
-        SqlLedger(path, holder=replace(me, process="long ago")).acquire("dead")
+        place.open(holder=replace(me, process="long ago")).acquire("dead")
 
-        SqlLedger(path).acquire("mine")
+        place.open().acquire("mine")
 
     def test_a_zombie_is_dead(self) -> None:
         """A killed process that its parent has not reaped yet counts as dead."""
@@ -138,16 +133,16 @@ class TestProcesses:
         assert process_started(process.pid) is None
         process.wait()
 
-    def test_two_ledgers_of_one_process_exclude_each_other(self, path: Path) -> None:
+    def test_two_ledgers_of_one_process_exclude_each_other(self, place: Place) -> None:
         """Two ledgers in one process, as in threads of a service, exclude each other."""
-        first = SqlLedger(path)
+        first = place.open()
         first.acquire("r1")
 
         with pytest.raises(errors.InfoldError, match="locked"):
-            SqlLedger(path).acquire("r2")
+            place.open().acquire("r2")
 
         first.release()
-        second = SqlLedger(path)
+        second = place.open()
         second.acquire("r2")
         second.close()
 
@@ -168,27 +163,27 @@ class TestElsewhere:
 
     AWAY = Holder("away", "away:boot:ns", 1, "1")
 
-    def test_a_heartbeat_of_a_minute_ago_is_alive(self, path: Path) -> None:
+    def test_a_heartbeat_of_a_minute_ago_is_alive(self, place: Place) -> None:
         """A remote owner with a heartbeat a minute old is alive, whatever runs under its pid
         here.
         """
         clock = Hands()
-        SqlLedger(path, clock=clock, holder=self.AWAY).acquire("theirs")
+        place.open(clock=clock, holder=self.AWAY).acquire("theirs")
         clock.at += SILENT
 
         with pytest.raises(errors.InfoldError, match="run theirs is working"):
-            SqlLedger(path, clock=clock).acquire("mine")
+            place.open(clock=clock).acquire("mine")
 
-    def test_a_silent_owner_is_replaced(self, path: Path) -> None:
+    def test_a_silent_owner_is_replaced(self, place: Place) -> None:
         """A remote owner silent for longer is replaced; if it still runs, its writes are
         refused.
         """
         clock = Hands()
-        theirs = SqlLedger(path, clock=clock, holder=self.AWAY)
+        theirs = place.open(clock=clock, holder=self.AWAY)
         theirs.acquire("theirs")
         theirs.begin_run("theirs", "run", 0, {})
         clock.at += SILENT + 1
-        mine = SqlLedger(path, clock=clock)
+        mine = place.open(clock=clock)
         mine.acquire("mine")
         mine.begin_run("mine", "run", 0, {})
 
@@ -203,23 +198,38 @@ class TestElsewhere:
         ]
         mine.close()
 
-    def test_the_remote_owner_and_the_cure_are_named(self, path: Path) -> None:
+    def test_a_replaced_owner_does_not_remove_the_ledger(self, place: Place) -> None:
+        """A ledger is removed by who has the lease: whoever lost it finds that out before."""
+        clock = Hands()
+        theirs = place.open(clock=clock, holder=self.AWAY)
+        theirs.acquire("theirs")
+        clock.at += SILENT + 1
+        mine = place.open(clock=clock)
+        mine.acquire("mine")
+        mine.begin_run("mine", "run", 0, {})
+
+        with pytest.raises(errors.InfoldError, match="lease-lost"):
+            theirs.destroy()
+
+        assert [run.id for run in mine.runs()] == ["mine"]
+
+    def test_the_remote_owner_and_the_cure_are_named(self, place: Place) -> None:
         """The refusal says when the remote owner was last
         heard, and what to do if that machine is gone.
         """
         clock = Hands()
-        SqlLedger(path, clock=clock, holder=self.AWAY).acquire("theirs")
+        place.open(clock=clock, holder=self.AWAY).acquire("theirs")
         clock.at += 12 * SECOND
 
         with pytest.raises(errors.InfoldError) as raised:
-            SqlLedger(path, clock=clock).acquire("mine")
+            place.open(clock=clock).acquire("mine")
 
         assert dict(raised.value.facts)["last heard"] == "12 seconds ago"
         assert "If that machine is gone, run with --wait 90" in raised.value.todo
 
     @pytest.mark.parametrize("beats", [False, True])
     def test_a_heartbeat_in_the_future_is_watched(
-        self, path: Path, monkeypatch: pytest.MonkeyPatch, beats: bool
+        self, place: Place, monkeypatch: pytest.MonkeyPatch, beats: bool
     ) -> None:
         """An owner with a heartbeat in the future is alive while it moves, and dead once it
         stops.
@@ -234,9 +244,9 @@ class TestElsewhere:
                 return self.at + 3 * 3600 * SECOND
 
         monkeypatch.setattr(lease, "BEAT_SECONDS", 0.05 if beats else 3600.0)
-        theirs = SqlLedger(path, clock=Ahead(), holder=self.AWAY)
+        theirs = place.open(clock=Ahead(), holder=self.AWAY)
         theirs.acquire("theirs")
-        mine = SqlLedger(path, clock=Hands())
+        mine = place.open(clock=Hands())
         with pytest.raises(errors.InfoldError) as raised:
             mine.acquire("mine")
         assert dict(raised.value.facts)["last heard"].endswith("ahead of this machine's clock")
@@ -254,26 +264,26 @@ class TestElsewhere:
         theirs.close()
 
     def test_the_heartbeat_continues_by_itself(
-        self, path: Path, monkeypatch: pytest.MonkeyPatch
+        self, place: Place, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The heartbeat continues during a long step, so the lease stays fresh."""
         monkeypatch.setattr(lease, "BEAT_SECONDS", 0.01)
         clock = Hands()
-        theirs = SqlLedger(path, clock=clock, holder=self.AWAY)
+        theirs = place.open(clock=clock, holder=self.AWAY)
         theirs.acquire("theirs")
         clock.at += 10 * SILENT
         time.sleep(0.3)
 
         with pytest.raises(errors.InfoldError, match="locked"):
-            SqlLedger(path, clock=clock).acquire("mine")
+            place.open(clock=clock).acquire("mine")
         theirs.close()
 
 
-def test_a_token_is_never_used_twice(path: Path) -> None:
+def test_a_token_is_never_used_twice(place: Place) -> None:
     """Tokens are never used twice, so a write with an old
     token is refused however often the lease changed.
     """
-    ledger = SqlLedger(path)
+    ledger = place.open()
     tokens = []
     for run in ("r1", "r2", "r3"):
         ledger.acquire(run)
@@ -283,9 +293,9 @@ def test_a_token_is_never_used_twice(path: Path) -> None:
     assert tokens == [1, 2, 3]
 
 
-def test_a_released_owner_cannot_write(path: Path) -> None:
+def test_a_released_owner_cannot_write(place: Place) -> None:
     """A run that released its lease cannot write, even before another takes it."""
-    ledger = SqlLedger(path)
+    ledger = place.open()
     ledger.acquire("r1")
     token = ledger._token
     ledger.release()

@@ -6,7 +6,7 @@ import re
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import pytest
 import sqlglot
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.ledger.conftest import Stopped
+from tests.ledger.conftest import Place, Stopped
 from tests.ledger.drawn import DAYS, distinct_changes, file_cells, known_files, some_ranges, traces
 from tests.ledger.memory import MemoryLedger
 from tests.ledger.steps import kept_of
@@ -25,10 +25,12 @@ from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import DAY, Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.ports import Ledger
+from infold.core.project import Project
 from infold.core.record import Outcome, QuarantinedSession, Receipt
+from infold.core.target import Target
 from infold.core.trace import UNKNOWN, CellChange, Trace
 from infold.core.unchanged import Unchanged
-from infold.ledger import generated_sql, open_ledger
+from infold.ledger import generated_sql, ledger_schema, open_ledger
 from infold.ledger.database import FORMAT, FORMAT_ROW, ID_ROW
 from infold.ledger.store import SqlLedger
 from infold.messages import errors
@@ -82,17 +84,26 @@ class TestOpening:
         """A URL with four slashes is an absolute path, not one in the project."""
         ledger = open_ledger(f"sqlite:///{tmp_path / 'x.db'}", Path("/nowhere"))
 
-        assert ledger.path == tmp_path / "x.db"
+        assert ledger.place == str(tmp_path / "x.db")
 
-    @pytest.mark.parametrize(
-        "url", ["postgresql://host/db", "ledger.db", "sqlite://", "sqlite:///"]
-    )
+    @pytest.mark.parametrize("url", ["mysql://host/db", "ledger.db", "sqlite://", "sqlite:///"])
     def test_another_kind_of_url_is_refused(self, tmp_path: Path, url: str) -> None:
         """A ledger URL of another kind is refused by name."""
         with pytest.raises(errors.InfoldError) as raised:
             open_ledger(url, tmp_path)
 
         assert raised.value.slug == "ledger-unsupported"
+
+    def test_each_target_has_a_schema_of_its_own(self) -> None:
+        """Projects and targets may share a database; a name is never longer than it can be."""
+        project = Project("shop", Path(), None, {}, (), Target("prod"))
+        long = replace(project, name="s" * 60)
+        other = replace(long, target=Target("dev"))
+
+        assert ledger_schema(project) == "infold_shop_prod"
+        assert ledger_schema(replace(project, target=Target("a", ledger_schema="b"))) == "b"
+        assert [len(ledger_schema(each)) for each in (long, other)] == [63, 63]
+        assert ledger_schema(long) != ledger_schema(other)
 
     def test_an_empty_file_becomes_a_ledger(self, tmp_path: Path) -> None:
         """An empty file becomes a ledger, because a crash can come between the file and its
@@ -261,7 +272,7 @@ class TestOpening:
 
         assert str(raised.value) == (
             "ledger-newer: the ledger was written by a newer infold\n\n"
-            f"  file:        {path}\n"
+            f"  ledger:      {path}\n"
             f"  its format:  {FORMAT + 1}\n"
             f"  known here:  up to {FORMAT}\n\n"
             "Upgrade infold on this machine. Nothing was read or written."
@@ -312,10 +323,27 @@ class TestStatements:
             sqlglot.parse_one(plain, dialect="postgres" if name == "postgresql" else "sqlite")
         assert not [text for text in texts if "ON CONFLICT" in text or "REPLACE" in text]
 
-    def test_changes_are_found_by_an_index(self, sql: SqlLedger) -> None:
+    def test_a_server_runs_what_sqlalchemy_compiles_for_it(self) -> None:
+        """What PostgreSQL has otherwise than SQLite is replaced when the texts are loaded."""
+        from infold.ledger import generate_sql, postgresql
+
+        dialect = generate_sql.dialects()["postgresql"]
+        compiled = generate_sql.statements(dialect)
+        pairs = [(compiled[name], text) for name, text in postgresql.STATEMENTS.items()]
+        pairs += zip(generate_sql.schema(dialect), postgresql.TABLES, strict=True)
+
+        for expected, text in pairs:
+            bare = re.sub(r"(%\(\w+\)s)::\w+", r"\1", expected)
+            # SQLite has a few more words of its own, which are names if they are quoted.
+            assert text.replace(' COLLATE "C"', "").replace('"', "") == bare.replace('"', "")
+            assert set(re.findall(r'"\w+"', bare)) <= set(re.findall(r'"\w+"', text))
+        assert len(pairs) == len(compiled) + len(postgresql.TABLES)
+        assert not [text for text in postgresql.TABLES if re.search(r'TEXT(?! COLLATE "C")', text)]
+
+    def test_changes_are_found_by_an_index(self, tmp_path: Path) -> None:
         """A table's changes are clustered by version, so that old ones cost nothing to skip."""
-        sql.acquire("r1")
-        with sqlite3.connect(sql.path) as connection:
+        SqlLedger(tmp_path / "ledger.db").acquire("r1")
+        with sqlite3.connect(tmp_path / "ledger.db") as connection:
             rows = connection.execute(
                 "EXPLAIN QUERY PLAN SELECT * FROM changes WHERE table_name = 'a' AND version > 3"
             ).fetchall()
@@ -439,12 +467,11 @@ def _everything(ledger: Ledger, within: Ranges) -> tuple[Any, ...]:
 
 @settings(max_examples=20)
 @given(st.lists(drawn_outcomes, max_size=5), some_ranges)
-def test_file_and_memory_agree_on_any_history(
-    tmp_path_factory: pytest.TempPathFactory, drawn: Sequence[Outcome], within: Ranges
+def test_database_and_memory_agree_on_any_history(
+    new_place: Callable[[], Place], drawn: Sequence[Outcome], within: Ranges
 ) -> None:
-    """The ledger in memory gives the same answers as the one in a file, for any history."""
-    path = tmp_path_factory.mktemp("ledger") / "ledger.db"
-    both: list[Ledger] = [SqlLedger(path, clock=Stopped()), MemoryLedger(clock=Stopped())]
+    """The ledger in memory gives the same answers as the one in a database, for any history."""
+    both: list[Ledger] = [new_place().open(clock=Stopped()), MemoryLedger(clock=Stopped())]
     for ledger in both:
         ledger.acquire("r1")
         ledger.begin_run("r1", "run", 0, {})

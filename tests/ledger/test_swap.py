@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.ledger.conftest import Place
 from tests.ledger.steps import change, next_run
 from tests.planning.strips import day
 
@@ -276,9 +277,9 @@ class TestRolledBack:
             DAYS[8],
         ]
 
-    def test_the_ledger_keeps_what_a_kept_table_has_to_read(self, sql: SqlLedger) -> None:
+    def test_the_ledger_keeps_what_a_kept_table_has_to_read(self, place: Place) -> None:
         """Changes that a kept table has not read are not pruned, however many versions pass."""
-        ledger = SqlLedger(sql.path, keep=1)
+        ledger = place.open(keep=1)
         ledger.acquire("r1")
         ledger.begin_run("r1", "run", 5, {})
         made(ledger, "other", 1, change(ONE, 1))

@@ -21,6 +21,7 @@ PACKAGE = Path(infold.__file__).parent
 LISTS = (
     "command_errors",
     "run_errors",
+    "ledger_errors",
     "apply_errors",
     "environment_errors",
     "promote_errors",

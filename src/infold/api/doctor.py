@@ -7,7 +7,6 @@ row of the newest file of each source is read. Nothing that was there is changed
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
 import sys
@@ -24,7 +23,6 @@ from infold.api.spark_sessions import session
 from infold.core.checkup import Check, Verdict
 from infold.core.model import Source
 from infold.core.project import Project
-from infold.ledger import SqlLedger
 from infold.messages import faults
 from infold.messages.errors import InfoldError
 from infold.render.formatting import count
@@ -113,22 +111,22 @@ def _ledger(project: Project) -> tuple[str, None]:
     book = opening.ledger(project)
     refuse_other_project(project, book)
     newest = next(iter(book.runs(limit=1)), None)
-    if not book.path.exists():
-        beside = SqlLedger(book.path.with_name(f".doctor-{os.getpid()}.db"))
-        beside.acquire("doctor")
-        beside.destroy()
-        return f"{book.path}: the first run makes it; it can be written there", None
+    if not book.exists():
+        where = book.try_create()
+        book.close()
+        return f"{where}: the first run makes it; it can be written there", None
     try:
         book.acquire("doctor")
         book.release()
+        where = book.place
     except InfoldError as error:
         if error.slug != "locked":
             raise
-        return f"{book.path}: a run is at work in it, so no lease was taken", None
+        return f"{book.place}: a run is at work in it, so no lease was taken", None
     finally:
         book.close()
     runs = "no run yet" if newest is None else f"newest run {newest.id}"
-    return f"{book.path}: {runs}; its lease was taken and given back", None
+    return f"{where}: {runs}; its lease was taken and given back", None
 
 
 def _warehouse(project: Project) -> tuple[str, None]:

@@ -85,9 +85,11 @@ def to_apply(declared: Project, select: Sequence[str] = (), exclude: Sequence[st
 
 def ledger(project: Project) -> SqlLedger:
     """The target's ledger; nothing is created before something is written."""
-    from infold.ledger import open_ledger
+    from infold.ledger import ledger_schema, open_ledger
 
-    return open_ledger(project.target.ledger, project.root)
+    target = project.target
+    key, schema = f"ledger of target {target.name}", ledger_schema(project)
+    return open_ledger(target.ledger, project.root, key=key, schema=schema)
 
 
 def lake(project: Project) -> Lake:

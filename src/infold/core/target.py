@@ -35,6 +35,8 @@ class Target:
     name: str
     warehouse: str = "warehouse"
     ledger: str = "sqlite:///.infold/ledger.db"
+    ledger_schema: str = ""
+    """Where a ledger on a server is in its database; empty for a schema named after the project."""
     storage: Storage = DEFAULT_STORAGE
     protected: bool = False
     spark: tuple[tuple[str, str], ...] = ()

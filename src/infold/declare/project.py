@@ -34,6 +34,7 @@ from infold.declare.texts import decoded
 from infold.declare.tree import Page, Value, merge, read
 from infold.messages import findings, other_tools
 from infold.messages.errors import InfoldError, Spot
+from infold.system.secrets import hide_passwords
 
 KEYS = (
     "name",
@@ -148,7 +149,7 @@ def _project_keys(reading: _Reading) -> Keys | None:
     text = _decode(reading, PROJECT_FILE, reading.folder.project_file)
     if text is None:
         return None
-    page = Page(PROJECT_FILE, tuple(text.splitlines()))
+    page = Page(PROJECT_FILE, tuple(map(hide_passwords, text.splitlines())))
     value = read(page, text, reading.errors)
     if value is None and reading.errors:
         return None

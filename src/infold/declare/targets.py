@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from infold.core import fixed_settings
 from infold.core.storages import PLANNED_STORAGES, Storage
 from infold.core.target import Apply, Publish, Target
 from infold.declare.keys import NAME, Keys
 from infold.messages import findings
+from infold.system.secrets import bad_reference, has_password
 
 KEYS = (
-    *("warehouse", "ledger", "storage", "protected", "apply", "publish", "spark"),
+    *("warehouse", "ledger", "ledger_schema", "storage", "protected", "apply", "publish", "spark"),
     *("environment_ttl", "environment_from_branch", "keep_old"),
 )
 NEVER = "never"
 """In place of a length of time: no end."""
 LATER_SPARK = ("remote", "master")
+SQLITE = "sqlite:///"
+LEDGERS = (SQLITE, "postgresql+psycopg://", "postgresql://", "${")
+FORMS = ("sqlite:///FILE", "postgresql+psycopg://USER@HOST/DATABASE")
+LONGEST_SCHEMA = 63
+"""PostgreSQL's own limit."""
 
 
 def read_target(name: str, keys: Keys) -> Target:
@@ -28,18 +36,11 @@ def read_target(name: str, keys: Keys) -> Target:
     if "://" in warehouse:
         at, known = keys.at("warehouse"), ("a folder",)
         keys.errors.append(findings.later_value(at, key="warehouse", value=warehouse, known=known))
-    ledger = keys.text("ledger") or plain.ledger
-    if not ledger.startswith("sqlite:///"):
-        at, known = keys.at("ledger"), ("sqlite:///FILE",)
-        if ledger.startswith("postgres"):
-            error = findings.later_value(at, key="ledger", value=ledger, known=known)
-        else:
-            error = findings.bad_value(at, key="ledger", value=ledger, known=known)
-        keys.errors.append(error)
     return Target(
         name=name,
         warehouse=warehouse,
-        ledger=ledger,
+        ledger=_ledger(keys) or plain.ledger,
+        ledger_schema=_schema(keys),
         storage=Storage(keys.choice("storage", tuple(Storage), PLANNED_STORAGES) or plain.storage),
         protected=keys.flag("protected", default=False),
         apply=Apply(keys.choice("apply", tuple(Apply)) or plain.apply),
@@ -49,6 +50,43 @@ def read_target(name: str, keys: Keys) -> Target:
         keep_old=_lifetime(keys, "keep_old", plain.keep_old),
         environment_from_branch=keys.flag("environment_from_branch", default=False),
     )
+
+
+def _ledger(keys: Keys) -> str | None:
+    """
+    The ledger's URL, with references to secrets and no secret.
+
+    No message shows a URL in which there may be a password.
+    """
+    text = keys.text("ledger")
+    if text is None:
+        return None
+    at = replace(keys.at("ledger"), text="")
+    wrong = bad_reference(text)
+    if wrong is not None:
+        keys.errors.append(findings.bad_secret(at, key="ledger", value=wrong))
+    elif has_password(text):
+        keys.errors.append(findings.password_written_out(at, key="ledger"))
+    elif not text.startswith(LEDGERS):
+        scheme, begun, _ = text.partition("://")
+        shown = f"{scheme}://…" if begun else "…" if "@" in text else text
+        keys.errors.append(findings.bad_value(at, key="ledger", value=shown, known=FORMS))
+    return text
+
+
+def _schema(keys: Keys) -> str:
+    """The schema of a ledger on a server."""
+    name = keys.text("ledger_schema") or ""
+    at = keys.at("ledger_schema")
+    if name and not (NAME.match(name) and len(name) <= LONGEST_SCHEMA):
+        form = f"letters, digits and underscores, a letter first, at most {LONGEST_SCHEMA}"
+        keys.errors.append(findings.bad_name(at, what="schema", name=name, form=form))
+    elif name and (keys.text("ledger") or SQLITE).startswith(SQLITE):
+        todo = "A ledger in PostgreSQL has one. Name that by `ledger`, or leave this out."
+        keys.errors.append(
+            findings.needless_key(at, key="ledger_schema", where="a ledger in a file", todo=todo)
+        )
+    return name
 
 
 def _lifetime(keys: Keys, name: str, default: int | None) -> int | None:

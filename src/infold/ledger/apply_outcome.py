@@ -16,7 +16,7 @@ from infold.core.record import Outcome
 from infold.core.trace import CellChange, CellState, EarlierCells, Trace
 from infold.core.unchanged import Unchanged
 from infold.ledger.audits import put_audits
-from infold.ledger.database import Query
+from infold.ledger.query import Query
 
 
 def apply_outcome(

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from infold.core.audits import AuditResult, AuditState, JudgedAudit, Severity
 from infold.core.interval import Interval
-from infold.ledger.database import Query
+from infold.ledger.query import Query
 
 
 def put_audits(

@@ -1,5 +1,5 @@
 """
-One SQLite file as the ledger uses it: opened when first needed, short transactions, named SQL.
+A SQLite file as the ledger's database: opened when first needed, short transactions, named SQL.
 
 Reading never creates anything: where there is no ledger, every query has no rows. Writing takes
 the write lock at the start (``BEGIN IMMEDIATE``), so it waits in line instead of failing halfway.
@@ -8,6 +8,7 @@ The file is in WAL mode: readers never wait for a writer, nor a writer for them.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,7 +22,9 @@ from weakref import WeakSet, finalize
 from infold.core import write_points
 from infold.core.trace import UNKNOWN
 from infold.ledger.generated_sql import SCHEMA, SQL
+from infold.ledger.query import LedgerDatabase, Query
 from infold.messages import run_errors
+from infold.messages.errors import InfoldError
 
 FORMAT = 10
 """The version of the tables. A ledger with a greater one was written by a newer program."""
@@ -41,39 +44,25 @@ WAREHOUSE_ROW = "infold.warehouse"
 BUSY_SECONDS = 30.0
 
 
-class Query:
-    """Named statements in one transaction; without a connection there are no rows."""
+class _Statements:
+    """Runs statements by name over one connection."""
 
-    def __init__(self, connection: sqlite3.Connection | None) -> None:
+    def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def all(self, name: str, /, **values: Any) -> list[Any]:
-        """All rows."""
-        if self._connection is None:
-            return []
-        return self._connection.execute(SQL[name], values).fetchall()
+    def execute(self, name: str, values: Mapping[str, Any]) -> sqlite3.Cursor:
+        """Run one."""
+        return self._connection.execute(SQL[name], values)
 
-    def one(self, name: str, /, **values: Any) -> Any:
-        """The first row, or None."""
-        if self._connection is None:
-            return None
-        return self._connection.execute(SQL[name], values).fetchone()
-
-    def run(self, name: str, /, **values: Any) -> int:
-        """Change rows; how many were found."""
-        if self._connection is None:
-            raise RuntimeError("a write outside a writing transaction")
-        return self._connection.execute(SQL[name], values).rowcount
-
-    def many(self, name: str, /, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Run one statement for each of ``rows``."""
-        if self._connection is None:
-            raise RuntimeError("a write outside a writing transaction")
+    def executemany(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Run one for each of ``rows``."""
         self._connection.executemany(SQL[name], rows)
 
 
 class Database:
     """The file at ``path``. One connection, one transaction at a time, from any thread."""
+
+    lost: InfoldError | None = None  # a file is there or is not
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -83,7 +72,7 @@ class Database:
         self._closing: Callable[[], object] = _nothing
         self._inode = 0
         self._lock = RLock()
-        _used.add(self)
+        register(self)
 
     @contextmanager
     def read(self) -> Iterator[Query]:
@@ -95,7 +84,7 @@ class Database:
                 return
             connection.execute("BEGIN")
             try:
-                yield Query(connection)
+                yield Query(_Statements(connection), _now())
             finally:
                 connection.execute("COMMIT")
 
@@ -113,7 +102,7 @@ class Database:
                 raise RuntimeError("no connection")
             connection.execute("BEGIN IMMEDIATE")
             try:
-                yield Query(connection)
+                yield Query(_Statements(connection), _now())
                 if point:
                     write_points.point(f"ledger {point}: before commit")
                 connection.execute("COMMIT")
@@ -124,11 +113,30 @@ class Database:
             if point:
                 write_points.point(f"ledger {point}: after commit")
 
-    def remove(self) -> None:
+    @property
+    def place(self) -> str:
+        """The file."""
+        return str(self.path)
+
+    def another(self) -> Database:
+        """The same file over a connection of its own."""
+        return Database(self.path)
+
+    def try_create(self) -> str:
+        """Make a ledger beside the place where this one would be, and remove it again."""
+        beside = Database(self.path.with_name(f".doctor-{os.getpid()}.db"))
+        with beside.write(None):
+            pass
+        beside.remove(lambda _: None)
+        return self.place
+
+    def remove(self, check: Callable[[Query], object]) -> None:
         """
         Delete the file, its log before it; then all of the log is in it, so that a crash in between
         leaves a whole ledger. A log that outlived its file could get into the next one.
         """
+        with self.write(None) as query:
+            check(query)
         with self._lock, self._plain_errors():
             connection = self._open(create=True)
             until = time.monotonic() + BUSY_SECONDS
@@ -151,6 +159,15 @@ class Database:
         with self._lock:
             self._connection = None
             self._closing()
+
+    def close_if_idle(self) -> None:
+        """Close the file as far as no other thread is at work in it."""
+        if self._lock.acquire(timeout=1):
+            try:
+                with suppress(sqlite3.Error):
+                    self.close()
+            finally:
+                self._lock.release()
 
     @contextmanager
     def _plain_errors(self) -> Iterator[None]:
@@ -307,7 +324,16 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             return
 
 
-_used: WeakSet[Database] = WeakSet()
+def _now() -> int:
+    return time.time_ns() // 1000
+
+
+_used: WeakSet[LedgerDatabase] = WeakSet()
+
+
+def register(database: LedgerDatabase) -> None:
+    """Have it closed at the end of the process; see :func:`close_all`."""
+    _used.add(database)
 
 
 def close_all() -> None:
@@ -318,9 +344,4 @@ def close_all() -> None:
     alone, and only a connection that is closed leaves all in it.
     """
     for database in tuple(_used):
-        if database._lock.acquire(timeout=1):  # noqa: SLF001 - of the same file
-            try:
-                with suppress(sqlite3.Error):
-                    database.close()
-            finally:
-                database._lock.release()  # noqa: SLF001
+        database.close_if_idle()

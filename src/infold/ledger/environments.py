@@ -9,7 +9,7 @@ from infold.core.environment import Environment, OwnTable
 from infold.core.model import table_name
 from infold.core.record import FILES
 from infold.ledger.apply_outcome import drop_trace
-from infold.ledger.database import Query
+from infold.ledger.query import Query
 
 
 def environments(query: Query) -> Mapping[str, Environment]:

@@ -102,7 +102,7 @@ SCHEMA: tuple[str, ...] = (
     ),
     (
         "CREATE TABLE quarantined ( model TEXT NOT NULL, session_of TEXT NOT NULL, session_start "
-        "BIGINT NOT NULL, session_end BIGINT NOT NULL, events BIGINT NOT NULL, session_user "
+        'BIGINT NOT NULL, session_end BIGINT NOT NULL, events BIGINT NOT NULL, "session_user" '
         "TEXT, user_at BIGINT, carried TEXT, campaign TEXT, PRIMARY KEY (model, session_of, "
         "session_start) ) WITHOUT ROWID"
     ),
@@ -237,8 +237,8 @@ SQL: dict[str, str] = {
     "add_meta": "INSERT INTO meta (name, value) VALUES (:name, :value)",
     "add_quarantined": (
         "INSERT INTO quarantined (model, session_of, session_start, session_end, events, "
-        "session_user, user_at, carried, campaign) VALUES (:model, :session_of, :session_start, "
-        ":session_end, :events, :session_user, :user_at, :carried, :campaign)"
+        '"session_user", user_at, carried, campaign) VALUES (:model, :session_of, '
+        ":session_start, :session_end, :events, :session_user, :user_at, :carried, :campaign)"
     ),
     "add_run": (
         "INSERT INTO runs (id, number, command, state, as_of, started_at, finished_at, detail, "
@@ -555,9 +555,9 @@ SQL: dict[str, str] = {
     ),
     "quarantined": (
         "SELECT quarantined.session_of, quarantined.session_start, quarantined.session_end, "
-        "quarantined.events, quarantined.session_user, quarantined.user_at, quarantined.carried, "
-        "quarantined.campaign FROM quarantined WHERE quarantined.model = :model ORDER BY "
-        "quarantined.session_start, quarantined.session_of"
+        'quarantined.events, quarantined."session_user", quarantined.user_at, '
+        "quarantined.carried, quarantined.campaign FROM quarantined WHERE quarantined.model = "
+        ":model ORDER BY quarantined.session_start, quarantined.session_of"
     ),
     "restamp_trace": (
         "UPDATE traces SET fingerprint=:new_fingerprint WHERE traces.model = :of_model"

@@ -12,13 +12,13 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from infold.core.clock import Clock
 from infold.core.interval import SECOND, show_duration
-from infold.ledger.database import Database
+from infold.ledger.query import LedgerDatabase, Query
 from infold.messages.errors import InfoldError
 
 NAME = "target"
@@ -101,11 +101,20 @@ def process_started(pid: int) -> str | None:
     return shown or None
 
 
+def time_of(query: Query, clock: Clock | None) -> int:
+    """
+    The time that goes into the lease: by the database's clock, as machines may differ in theirs.
+
+    ``clock`` is another one, in tests.
+    """
+    return query.now if clock is None else clock.now()
+
+
 class Heartbeat:
     """A daemon thread that renews the lease every few seconds, over its own connection."""
 
-    def __init__(self, path: Path, token: int, now: Callable[[], int]) -> None:
-        self._path, self._token, self._now = path, token, now
+    def __init__(self, database: LedgerDatabase, token: int, clock: Clock | None) -> None:
+        self._database, self._token, self._clock = database, token, clock
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="ledger-heartbeat", daemon=True)
 
@@ -119,7 +128,7 @@ class Heartbeat:
         self._thread.join()
 
     def _beat(self) -> None:
-        database = Database(self._path)
+        database = self._database
         try:
             while not self._stop.wait(BEAT_SECONDS):
                 try:
@@ -128,7 +137,7 @@ class Heartbeat:
                             "beat",
                             of_name=NAME,
                             of_token=self._token,
-                            new_heartbeat_at=self._now(),
+                            new_heartbeat_at=time_of(query, self._clock),
                         )
                 except InfoldError:  # busy or gone: the next write of the run will say so
                     continue

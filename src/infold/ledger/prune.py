@@ -10,7 +10,7 @@ that is done keeps no changes).
 
 from __future__ import annotations
 
-from infold.ledger.database import Query
+from infold.ledger.query import Query
 
 KEEP = 100
 BUDGET = 20_000

@@ -41,8 +41,9 @@ from infold.core.unchanged import Unchanged
 from infold.ledger import codec
 from infold.ledger.apply_swap import swaps
 from infold.ledger.audits import all_audits
-from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database
+from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW
 from infold.ledger.environments import environments
+from infold.ledger.query import LedgerDatabase
 
 FEW = 200
 """Up to so many keys are asked for one by one; above, everything is read and sifted here."""
@@ -51,9 +52,14 @@ FEW = 200
 class SqlLedgerReader:
     """The queries of ``ports.Ledger``; steps of ``run`` itself are not unfinished ones."""
 
-    def __init__(self, database: Database, run: str = "") -> None:
+    def __init__(self, database: LedgerDatabase, run: str = "") -> None:
         self._database = database
         self._run = run
+
+    def exists(self) -> bool:
+        """Whether there is a ledger."""
+        with self._database.read() as query:
+            return query.exists
 
     def step_models(self, steps: Iterable[str]) -> Mapping[str, str]:
         """The models of these steps, as far as they are known."""

@@ -214,7 +214,7 @@ quarantined = Table(
     _big("session_start", key=True),
     _big("session_end"),
     _big("events"),
-    _text("session_user", null=True),
+    Column("session_user", Text, nullable=True, quote=True),  # a word of PostgreSQL's own
     _big("user_at", null=True),
     _text("carried", null=True),
     _text("campaign", null=True),

@@ -31,12 +31,27 @@ from infold.ledger import codec
 from infold.ledger.apply_outcome import apply_outcome, drop_trace, put_trace_definitions
 from infold.ledger.apply_swap import apply_swap, forget_swap
 from infold.ledger.audits import put_audits
-from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database, Query
+from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database
 from infold.ledger.environments import put_environment, remove_environment
-from infold.ledger.lease import NAME, Heartbeat, HeartbeatWatch, Holder, this_process
+from infold.ledger.lease import NAME, Heartbeat, HeartbeatWatch, Holder, this_process, time_of
 from infold.ledger.prune import KEEP, prune_history
+from infold.ledger.query import LedgerDatabase, Query
 from infold.ledger.reader import FEW, SqlLedgerReader
 from infold.messages import run_errors
+from infold.messages.errors import InfoldError
+
+UNREACHABLE = frozenset({"ledger-connection-lost", "ledger-unreachable"})
+
+LAST_WORDS = frozenset({"close_step", "finish_run"})
+"""
+What a run writes after it lost its connection, if the server answers again: that something failed.
+
+It writes no more than that: a server that took the place of another may lack the last second.
+"""
+
+
+_left: set[str] = set()
+"""Runs of this process that could not give their lease back: it takes that over from itself."""
 
 
 class SystemClock:
@@ -47,40 +62,38 @@ class SystemClock:
         return time.time_ns() // 1000
 
 
-def open_ledger(url: str, root: Path) -> SqlLedger:
-    """
-    The ledger at ``url``; a relative path is the project's (``root``).
-
-    Nothing is opened or created before it is needed.
-    """
-    scheme, _, place = url.partition("://")
-    if scheme not in ("sqlite", "sqlite+pysqlite") or not place.startswith("/") or place == "/":
-        raise run_errors.ledger_unsupported(url=url)
-    return SqlLedger(root / place[1:])
-
-
 class SqlLedger(SqlLedgerReader):
     """
-    The ledger in the SQLite file ``path``, written by ``holder`` (this process).
+    The ledger in a database, or in the SQLite file at a path, written by ``holder`` (this process).
 
-    ``keep`` versions of each table keep their changes when nothing needs them any more.
+    ``keep`` versions of each table keep their changes when nothing needs them any more. ``clock``
+    is the machine's. The lease goes by the database's, unless another clock is given.
     """
 
     def __init__(
         self,
-        path: Path,
+        at: Path | LedgerDatabase,
         *,
         clock: Clock | None = None,
         holder: Holder | None = None,
         keep: int = KEEP,
     ) -> None:
-        super().__init__(Database(path))
-        self.path = path
+        super().__init__(Database(at) if isinstance(at, Path) else at)
         self._clock: Clock = clock or SystemClock()
+        self._lease_clock = clock
         self._holder = holder
         self._keep = keep
         self._token = 0
         self._heartbeat: Heartbeat | None = None
+
+    @property
+    def place(self) -> str:
+        """Where it is, as people may see it: without any password."""
+        return self._database.place
+
+    def try_create(self) -> str:
+        """Make a ledger as the first write would, undo that, and say where it was."""
+        return self._database.try_create()
 
     # -- the lease
 
@@ -94,22 +107,22 @@ class SqlLedger(SqlLedgerReader):
             time.sleep(min(0.2, max(0.0, until - time.monotonic())))
         if self._heartbeat is not None:
             self._heartbeat.stop()
-        self._heartbeat = Heartbeat(self.path, self._token, self._clock.now)
+        self._heartbeat = Heartbeat(self._database.another(), self._token, self._lease_clock)
         self._heartbeat.start()
 
     def _try_acquire(self, run: str, me: Holder, watch: HeartbeatWatch) -> dict[str, Any] | None:
         """Take the lease; the row of the living holder when somebody else has it."""
-        now = self._clock.now()
-        taken = {
-            "run": run,
-            "host": me.host,
-            "place": me.place,
-            "pid": me.pid,
-            "process": me.process,
-            "since": now,
-            "heartbeat_at": now,
-        }
         with self._database.write("acquire") as query:
+            now = time_of(query, self._lease_clock)
+            taken = {
+                "run": run,
+                "host": me.host,
+                "place": me.place,
+                "pid": me.pid,
+                "process": me.process,
+                "since": now,
+                "heartbeat_at": now,
+            }
             row = query.one("lease", name=NAME)
             token = 1
             if row is None:
@@ -117,7 +130,7 @@ class SqlLedger(SqlLedgerReader):
             else:
                 _, held, by_run, host, place, pid, process, since, heartbeat_at = row
                 mine = held == self._token
-                if by_run is not None and not mine:
+                if by_run is not None and not mine and by_run not in _left:
                     holder = Holder(host, place, pid, process)
                     if holder.alive(me, heartbeat_at, now, watch.still(held, heartbeat_at)):
                         there = {"run": by_run, "host": host, "pid": pid, "since": _clock(since)}
@@ -129,7 +142,7 @@ class SqlLedger(SqlLedgerReader):
                     of_run=run,
                     new_finished_at=heartbeat_at if by_run is not None else None,
                 )
-        self._token, self._run = token, run
+        self._token, self._run, self._database.lost = token, run, None
         return None
 
     def _take(self, query: Query, held: int, token: int, values: Mapping[str, Any]) -> None:
@@ -142,14 +155,23 @@ class SqlLedger(SqlLedgerReader):
         )
 
     def release(self) -> None:
-        """Give the lease back, if this process has it."""
+        """
+        Give the lease back, if this process has it.
+
+        Where the server is gone nobody can: the lease of a process that ended is taken over.
+        """
         if self._heartbeat is not None:
             self._heartbeat.stop()
             self._heartbeat = None
         if self._token:
             columns = ("run", "host", "place", "pid", "process", "since", "heartbeat_at")
-            with self._database.write("release") as query:
-                self._take(query, self._token, self._token, dict.fromkeys(columns))
+            try:
+                with self._database.write("release") as query:
+                    self._take(query, self._token, self._token, dict.fromkeys(columns))
+            except InfoldError as error:
+                if error.slug not in UNREACHABLE:
+                    raise
+                _left.add(self._run)
             self._token, self._run = 0, ""
 
     def close(self) -> None:
@@ -161,11 +183,17 @@ class SqlLedger(SqlLedgerReader):
     def _writing(self, point: str) -> Iterator[Query]:
         if not self._token:
             raise run_errors.lease_lost(self._run)
+        if self._database.lost is not None and point not in LAST_WORDS:
+            raise self._database.lost
         with self._database.write(point) as query:
-            now = self._clock.now()
-            if not query.run("beat", of_name=NAME, of_token=self._token, new_heartbeat_at=now):
-                raise run_errors.lease_lost(self._run)
+            self._fence(query)
             yield query
+
+    def _fence(self, query: Query) -> None:
+        """Renew the lease, or raise an error where somebody else has taken over."""
+        now = time_of(query, self._lease_clock)
+        if not query.run("beat", of_name=NAME, of_token=self._token, new_heartbeat_at=now):
+            raise run_errors.lease_lost(self._run)
 
     # -- runs and steps
 
@@ -470,14 +498,14 @@ class SqlLedger(SqlLedgerReader):
             forget_swap(query, id_)
 
     def destroy(self) -> None:
-        """Delete the ledger's file; who waits for the lease in it finds that it is gone."""
+        """Delete the ledger; who waits for the lease in it finds that it is gone."""
         if not self._token:
             raise run_errors.lease_lost(self._run)
         if self._heartbeat is not None:
             self._heartbeat.stop()
             self._heartbeat = None
+        self._database.remove(self._fence)
         self._token, self._run = 0, ""
-        self._database.remove()
 
 
 def _clock(at: int) -> str:

@@ -68,6 +68,21 @@ later_value = Finding(
     "not-supported-yet", "{key}: {value} is not supported yet", {"supported": "{known}"}
 )
 
+bad_secret = Finding(
+    "bad-secret",
+    "{key} has {value}, which is no secret that infold can read",
+    {"forms": "${{env:NAME}}, ${{file:PATH}}"},
+    "Write one of these: an environment variable, or a file with nothing else in it.",
+)
+
+password_written_out = Finding(
+    "password-written-out",
+    "{key} has a password in it, where everybody can read it who sees this file",
+    {"such as": "postgresql+psycopg://USER:${{env:LEDGER_PASSWORD}}@HOST/DATABASE"},
+    "Write `${{env:NAME}}` or `${{file:PATH}}` in its place, or leave it out: PGPASSWORD and "
+    "~/.pgpass are read too.",
+)
+
 duplicate_key = Finding("duplicate-key", "{key!r} is here twice", {"first": "{first}"})
 
 

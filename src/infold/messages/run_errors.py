@@ -61,9 +61,17 @@ def lease_lost(run: str) -> InfoldError:
 ledger_unsupported = Message(
     "ledger-unsupported",
     "this ledger URL is of a kind that is not supported",
-    {"ledger": "{url}"},
+    {"key": "{key}", "ledger": "{url}"},
     "Use a SQLite file: sqlite:///.infold/ledger.db (relative to the project), or "
-    "sqlite:////absolute/path.",
+    "sqlite:////absolute/path; or a server: postgresql+psycopg://USER@HOST:PORT/DATABASE.",
+)
+
+secret_missing = Message(
+    "secret-missing",
+    "a secret that infold.yml names is not there",
+    {"key": "{key}", "secret": "{reference}", "why": "{why}"},
+    "Set the environment variable where infold runs, or write the file (relative to the project). "
+    "Nothing was read or written.",
 )
 
 not_a_ledger = Message(
@@ -76,7 +84,7 @@ not_a_ledger = Message(
 ledger_newer = Message(
     "ledger-newer",
     "the ledger was written by a newer infold",
-    {"file": "{path}", "its format": "{found}", "known here": "up to {known}"},
+    {"ledger": "{path}", "its format": "{found}", "known here": "up to {known}"},
     "Upgrade infold on this machine. Nothing was read or written.",
 )
 

@@ -20,7 +20,22 @@ from infold.messages.errors import InfoldError
 from infold.planning.model_states import state_after_run
 from infold.running.run_totals import run_receipt
 
-ENDS = frozenset({"lease-lost", "ledger-unusable", "not-a-ledger", "engine-died", "spark-start"})
+ENDS = frozenset(
+    {
+        "engine-died",
+        "lease-lost",
+        "ledger-connection-lost",
+        "ledger-database-missing",
+        "ledger-login-refused",
+        "ledger-newer",
+        "ledger-not-permitted",
+        "ledger-read-only",
+        "ledger-unreachable",
+        "ledger-unusable",
+        "not-a-ledger",
+        "spark-start",
+    }
+)
 """Errors that concern no model: after one of them nothing more can be built."""
 
 

@@ -168,7 +168,7 @@ def test_a_table_is_compared_by_the_definition_that_built_it(shop: DailyProject)
     assert "; the files have another since" in verdict.note
 
     book = api.ledger(shop.project())
-    with sqlite3.connect(book.path) as connection:
+    with sqlite3.connect(book.place) as connection:
         connection.execute("DELETE FROM trace_definitions")
     [verdict] = api.verify(shop.project(), select=["limited"]).models
     assert not verdict.equal

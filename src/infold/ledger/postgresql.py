@@ -1,0 +1,308 @@
+"""
+A schema of a PostgreSQL database as the ledger's: one connection, short transactions, named SQL.
+
+A transaction begins in one exchange with the server, whatever it has to say: who else writes waits
+in line, the format of the ledger is read, and the server's clock. So nothing is checked once and
+taken for granted later, and nothing is asked twice. Reading creates nothing, and needs no more than
+the right to SELECT.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from infold.core import write_points
+from infold.ledger.database import FORMAT, FORMAT_ROW, ID_ROW, register
+from infold.ledger.generated_sql import SCHEMA, SQL
+from infold.ledger.postgresql_server import BUSY_SECONDS, Server, failed
+from infold.ledger.query import Query
+from infold.messages import ledger_errors
+from infold.messages.errors import InfoldError
+
+if TYPE_CHECKING:
+    import psycopg
+
+FROZEN_SECONDS = 60
+"""A process that stops in a transaction, as its machine sleeps, loses it: others wait for it."""
+
+NOW = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+
+
+def statement(text: str) -> str:
+    """A statement of SQLite's as PostgreSQL has it, with psycopg's parameters."""
+    return re.sub(r":(\w+)", r"%(\1)s", text)
+
+
+def table_statement(text: str) -> str:
+    """A statement that makes a table or an index; texts are in the order of their bytes."""
+    text = text.removesuffix(" WITHOUT ROWID")
+    return (
+        re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', text) if text.startswith("CREATE TABLE") else text
+    )
+
+
+STATEMENTS = {name: statement(text) for name, text in SQL.items()}
+TABLES = tuple(map(table_statement, SCHEMA))
+"""What makes the tables, and their indexes."""
+
+_NAMES = tuple(found[1] for text in SCHEMA if (found := re.match(r"CREATE TABLE (\w+)", text)))
+
+
+class _Statements:
+    """Runs statements by name over one connection."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+
+    def execute(self, name: str, values: Mapping[str, Any]) -> psycopg.Cursor[Any]:
+        """Run one."""
+        return self._connection.execute(STATEMENTS[name], values)
+
+    def executemany(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Run one for each of ``rows``, without waiting for each."""
+        if rows := tuple(rows):
+            with self._connection.cursor() as cursor:
+                cursor.executemany(STATEMENTS[name], rows)
+
+
+class PostgresqlDatabase:
+    """The ledger in ``schema`` on a server."""
+
+    def __init__(self, server: Server, schema: str) -> None:
+        self.lost: InfoldError | None = None
+        self._server, self._schema = server, schema
+        self._connection: psycopg.Connection[Any] | None = None
+        self._shown = ""
+        self._lock = RLock()
+        register(self)
+
+    @property
+    def place(self) -> str:
+        """Server, version and schema. Raises where it cannot be reached."""
+        with self._lock, self._plain_errors():
+            version = self._open().info.server_version
+            name = f"PostgreSQL {version // 10_000}.{version % 10_000}"
+            return f"{name}, {self._shown}, schema {self._schema}"
+
+    def another(self) -> PostgresqlDatabase:
+        """The same place over a connection of its own."""
+        return PostgresqlDatabase(self._server, self._schema)
+
+    @contextmanager
+    def read(self) -> Iterator[Query]:
+        """A transaction that sees one state of the ledger."""
+        with self._lock, self._plain_errors():
+            connection = self._open()
+            now = self._begin(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            try:
+                yield Query(None if now is None else _Statements(connection), now or 0)
+            finally:
+                _roll_back(connection)
+
+    @contextmanager
+    def write(self, point: str | None) -> Iterator[Query]:
+        """A transaction that no other writes beside; all of it is kept, or nothing."""
+        with self._lock, self._plain_errors():
+            connection = self._open()
+            now = self._begin(connection, "BEGIN", lock="EXCLUSIVE")
+            if now is None:
+                _roll_back(connection)
+                self._create(connection)
+                now = self._begin(connection, "BEGIN", lock="EXCLUSIVE")
+            try:
+                yield Query(_Statements(connection), now or 0)
+                if point:
+                    write_points.point(f"ledger {point}: before commit")
+                connection.execute("COMMIT")
+            except BaseException:
+                _roll_back(connection)
+                raise
+            if point:
+                write_points.point(f"ledger {point}: after commit")
+
+    def try_create(self) -> str:
+        """Make the tables, and undo that."""
+        with self._lock, self._plain_errors():
+            connection = self._open()
+            try:
+                self._make_tables(connection)
+            finally:
+                _roll_back(connection)
+        return self.place
+
+    def remove(self, check: Callable[[Query], object]) -> None:
+        """Drop the ledger's tables, and the schema if nothing else is in it, in one transaction."""
+        with self._lock, self._plain_errors():
+            connection = self._open()
+            now = self._begin(connection, "BEGIN", lock="ACCESS EXCLUSIVE")
+            if now is None:
+                _roll_back(connection)
+                return
+            try:
+                check(Query(_Statements(connection), now))
+                connection.execute(f"DROP TABLE IF EXISTS {', '.join(_NAMES)}")
+                self._drop_schema(connection)
+                write_points.point("ledger remove: before")
+                connection.execute("COMMIT")
+            except BaseException:
+                _roll_back(connection)
+                raise
+            write_points.point("ledger remove: after")
+            self.close()
+
+    def close(self) -> None:
+        """Close the connection; it opens again when needed."""
+        with self._lock:
+            if self._connection is not None:
+                with suppress(Exception):  # it may be broken, and then there is nothing to close
+                    self._connection.close()
+            self._connection = None
+
+    def close_if_idle(self) -> None:
+        """Close the connection as far as no other thread is at work over it."""
+        if self._lock.acquire(timeout=1):
+            try:
+                self.close()
+            finally:
+                self._lock.release()
+
+    def _open(self) -> psycopg.Connection[Any]:
+        if self._connection is None:
+            self._connection, self._shown = self._server.connect()
+        return self._connection
+
+    def _begin(
+        self, connection: psycopg.Connection[Any], begin: str, *, lock: str = ""
+    ) -> int | None:
+        """
+        Begin a transaction, in one exchange; the server's time, or None where there is no ledger.
+
+        Raises where the ledger is of a newer format. One of an older gets the tables it lacks.
+        """
+        import psycopg
+
+        text = f"{begin}; {self._settings()}"
+        if lock:
+            text += f"LOCK TABLE meta IN {lock} MODE; "
+        text += f"SELECT value, {NOW} FROM meta WHERE name = '{FORMAT_ROW}'"
+        try:
+            cursor = connection.execute(text)
+        except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+            return None
+        except psycopg.errors.UndefinedColumn:
+            raise self._not_a_ledger("its table meta has no columns of a ledger's") from None
+        except BaseException:
+            _roll_back(connection)
+            raise
+        while cursor.nextset():
+            pass
+        row = cursor.fetchone()
+        if row is None:
+            _roll_back(connection)
+            raise self._not_a_ledger("its table meta has no row of a ledger's")
+        found, now = int(row[0]), int(row[1])
+        if found > FORMAT:
+            _roll_back(connection)
+            raise ledger_errors.newer(
+                place=f"{self._shown}, schema {self._schema}", found=found, known=FORMAT
+            )
+        if found < FORMAT and lock:
+            self._upgrade(connection)
+        return now
+
+    def _settings(self) -> str:
+        """Settings of one transaction, so that a pooler may give each another connection."""
+        return (
+            f'SET LOCAL search_path TO "{self._schema}"; '
+            f"SET LOCAL lock_timeout TO '{BUSY_SECONDS}s'; "
+            f"SET LOCAL idle_in_transaction_session_timeout TO '{FROZEN_SECONDS}s'; "
+        )
+
+    def _create(self, connection: psycopg.Connection[Any]) -> None:
+        try:
+            self._make_tables(connection)
+            write_points.point("ledger create: before commit")
+            connection.execute("COMMIT")
+        except BaseException:
+            _roll_back(connection)
+            raise
+        write_points.point("ledger create: after commit")
+
+    def _make_tables(self, connection: psycopg.Connection[Any]) -> None:
+        """Make schema and tables as far as they are not there, in a transaction that stays open."""
+        connection.execute(f"BEGIN; {self._settings()}")
+        # Two processes may come to create it at once; the second finds all of it.
+        named = (f"infold ledger {self._schema}",)
+        connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", named)
+        names = "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(%s)"
+        quoted = f'"{self._schema}"'
+        found = {name for (name,) in connection.execute(names, (quoted,))}
+        if "meta" in found:
+            return
+        if found:
+            raise self._not_a_ledger(f"it has {', '.join(sorted(found)[:5])}")
+        there = connection.execute("SELECT to_regnamespace(%s) IS NOT NULL", (quoted,)).fetchone()
+        if there is None or not there[0]:
+            connection.execute(f"CREATE SCHEMA {quoted}")
+        for text in TABLES:
+            connection.execute(text)
+        for name, value in ((FORMAT_ROW, str(FORMAT)), (ID_ROW, str(uuid4()))):
+            connection.execute(STATEMENTS["add_meta"], dict(name=name, value=value))
+
+    def _upgrade(self, connection: psycopg.Connection[Any]) -> None:
+        """
+        Give a ledger of an older format the tables that it lacks, in the transaction of a write.
+
+        No released format lacks columns: the first ledger on a server had format 10.
+        """
+        names = "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(%s)"
+        found = {name for (name,) in connection.execute(names, (f'"{self._schema}"',))}
+        for text in TABLES:
+            made = re.match(r"CREATE (?:UNIQUE )?(?:TABLE|INDEX) (\w+)", text)
+            if made and made[1] not in found:
+                connection.execute(text)
+        connection.execute("UPDATE meta SET value = %s WHERE name = %s", (str(FORMAT), FORMAT_ROW))
+
+    def _drop_schema(self, connection: psycopg.Connection[Any]) -> None:
+        """Drop the schema, unless somebody else made it or has something in it."""
+        import psycopg
+
+        connection.execute("SAVEPOINT tables_dropped")
+        try:
+            connection.execute(f'DROP SCHEMA "{self._schema}"')
+        except (psycopg.errors.InsufficientPrivilege, psycopg.errors.DependentObjectsStillExist):
+            connection.execute("ROLLBACK TO SAVEPOINT tables_dropped")
+
+    def _not_a_ledger(self, why: str) -> InfoldError:
+        return ledger_errors.other_schema(ledger=self._shown, schema=self._schema, why=why)
+
+    @contextmanager
+    def _plain_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except InfoldError:
+            raise
+        except Exception as error:
+            import psycopg
+
+            if not isinstance(error, psycopg.Error):
+                raise
+            broken = self._connection is None or self._connection.broken
+            known = failed(error, broken=broken, key=self._server.key, shown=self._shown)
+            if known is None:
+                raise
+            if known.slug == "ledger-connection-lost":
+                self.lost = known
+                self.close()
+            raise known from error
+
+
+def _roll_back(connection: psycopg.Connection[Any]) -> None:
+    """End a transaction that changed nothing, or must not."""
+    with suppress(Exception):  # whatever was wrong before is what matters
+        connection.execute("ROLLBACK")

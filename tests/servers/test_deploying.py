@@ -1,0 +1,200 @@
+"""A project on a shared ledger: set up as the page on it says, run, and cut off from its server."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.docs.pages import DOCS
+from tests.docs.test_how_to import code
+from tests.ledger.conftest import Place
+from tests.servers.postgresql import Postgresql
+
+from infold import api
+from infold.cli import cli
+from infold.ledger import SqlLedger
+from infold.ledger.lease import Holder
+
+pytestmark = [pytest.mark.servers, pytest.mark.spark]
+
+PAGE = DOCS / "deploying.md"
+SECRET = "s3cret word/@:?#%&='\"ä"
+AWAY = Holder("away", "away:boot:ns", 1, "1")
+READING = """
+  reading:
+    warehouse: {warehouse}
+    ledger: postgresql+psycopg://ledger_reader:${{file:reader.secret}}@127.0.0.1:{port}/ledgers
+    ledger_schema: infold_shop_prod
+"""
+
+
+@dataclass
+class Shop:
+    """A project whose target ``prod`` has its ledger on the server."""
+
+    root: Path
+    server: Postgresql
+    printed: list[str] = field(default_factory=list)
+
+    def infold(self, words: str, code: int = 0) -> Result:
+        """A command in this process; it ends with ``code``."""
+        done = CliRunner().invoke(cli, ["-C", str(self.root), *words.split()])
+        self.printed.append(done.output)
+        assert done.exit_code == code, done.output
+        return done
+
+    def elsewhere(self, words: str, code: int = 0) -> str:
+        """A command in a process of its own; what it printed."""
+        done = subprocess.run(
+            [sys.executable, "-m", "infold", "-C", str(self.root), *words.split()],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        self.printed.append(done.stdout + done.stderr)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    def place(self) -> Place:
+        """Where the ledger is."""
+        url = self.server.url("ledger_writer", SECRET, "ledgers")
+        return Place(url, "infold_shop_prod")
+
+
+@pytest.fixture(scope="module")
+def shop(postgresql: Postgresql, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    """The starter's project, with what the page has and runs."""
+    root = tmp_path_factory.mktemp("deploying") / "shop"
+    assert CliRunner().invoke(cli, ["init", str(root)]).exit_code == 0
+    warehouse = root.parent / "warehouse"
+    writer, reader = code(PAGE, "sql")
+    (targets,) = code(PAGE, "yaml")
+    (commands,) = code(PAGE, "sh")
+    targets = targets.replace("db.example.com:5432", f"127.0.0.1:{postgresql.port}")
+    targets = targets.replace("/srv/shop/warehouse", str(warehouse))
+    targets += READING.format(warehouse=warehouse, port=postgresql.port)
+    declared = (root / "infold.yml").read_text(encoding="utf-8").partition("targets:")[0]
+    (root / "infold.yml").write_text(declared + targets, encoding="utf-8")
+    (root / "reader.secret").write_text(f"{SECRET}\n", encoding="utf-8")
+    secret = SECRET.replace("'", "''")
+    made = Shop(root, postgresql)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LEDGER_PASSWORD", SECRET)
+        postgresql.run(*writer.replace("change-me", secret).split(";\n")[:-1])
+        for line in commands.splitlines():
+            made.infold(line.removeprefix("infold "))
+        statements = reader.replace("change-me-too", secret).split(";\n")[:-1]
+        postgresql.run(*statements, database="ledgers")
+        yield made
+
+
+def test_late_rows_and_a_proof(shop: Shop) -> None:
+    """A late file is folded in, every table equals a rebuild, and nothing is stale."""
+    shutil.copy(shop.root / "later" / "2024-03-10.json", shop.root / "landing" / "clicks")
+
+    shop.infold("--target prod run")
+    shop.infold("--target prod verify")
+
+    status = json.loads(shop.infold("--target prod status --json").stdout)
+    assert {model["model"]: model["stale"] for model in status["models"]} == {
+        "clicks": [],
+        "sessions": [],
+        "daily": [],
+    }
+
+
+def test_doctor_shows_where_the_ledger_is(shop: Shop) -> None:
+    """Kind, version, user, host, database and schema, and that its lease was taken."""
+    found = json.loads(shop.infold("--target prod doctor --json").stdout)
+
+    [ledger] = [check for check in found["checks"] if check["name"] == "ledger"]
+    assert ledger["found"].startswith("PostgreSQL ")
+    at = f"postgresql+psycopg://ledger_writer@127.0.0.1:{shop.server.port}/ledgers"
+    assert f"{at}, schema infold_shop_prod: newest run " in ledger["found"]
+    assert ledger["found"].endswith("its lease was taken and given back")
+
+
+def test_others_read_while_a_run_goes_on(shop: Shop) -> None:
+    """A role that may only read has history, status and plan; a second run is refused by name."""
+    place = shop.place()
+    far = place.open(holder=AWAY)
+    far.acquire("theirs")
+    far.begin_run("theirs", "run", 0, {})
+    try:
+        history = shop.elsewhere("--target reading history --limit 1")
+        shop.elsewhere("--target reading status")
+        shop.elsewhere("--target reading plan")
+        refused = shop.elsewhere("--target prod run", code=3)
+    finally:
+        place.close()
+
+    assert "theirs" in history
+    assert "locked: run theirs is working on this target" in refused
+    assert "away" in refused
+    assert "ledger-not-permitted" in shop.elsewhere("--target reading run", code=1)
+
+
+@pytest.mark.parametrize("write", ["prepare_step", "finish_step"])
+def test_a_run_that_loses_its_connection(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, write: str
+) -> None:
+    """It stops, just before a commit or just after it; the next one makes all tables right."""
+    day = f"2024-03-1{4 + len(write) % 2}"
+    event = {"event_id": write, "user_id": "u", "event_ts": f"{day}T10:00:00Z", "url": "/"}
+    text = json.dumps(event | {"amount": "1.50"})
+    (shop.root / "landing" / "clicks" / f"{write}.json").write_text(text, encoding="utf-8")
+    real = getattr(SqlLedger, write)
+
+    def lose(self: SqlLedger, *words: object) -> None:
+        shop.server.disconnect_all()
+        real(self, *words)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SqlLedger, write, lose)
+        lost = shop.infold("--target prod run", code=1)
+    assert "ledger-connection-lost" in lost.output
+    first = api.ledger(api.open_project(shop.root, "prod")).runs(1)[0]
+    assert [step.state for step in first.steps] == [
+        "failed" if write == "prepare_step" else "prepared"
+    ]
+
+    shop.infold("--target prod run")
+    shop.infold("--target prod verify")
+
+
+def test_no_secret_is_written_anywhere(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not on a screen, in JSON, in a file of the project or its tables, nor in the ledger."""
+    shop.infold("--target prod history --json")
+    with monkeypatch.context() as patch:
+        patch.setenv("LEDGER_PASSWORD", f"{SECRET} wrong")
+        assert "ledger-login-refused" in shop.infold("--target prod run", code=1).output
+        shop.infold("--target prod doctor --json", code=1)
+    with monkeypatch.context() as patch:
+        patch.delenv("LEDGER_PASSWORD")
+        assert "${env:LEDGER_PASSWORD}" in shop.infold("--target prod plan", code=2).output
+    tables = shop.server.run(
+        "SELECT tablename FROM pg_tables WHERE schemaname = 'infold_shop_prod'", database="ledgers"
+    )
+    assert len(tables) > 20
+    texts = [text.encode() for text in shop.printed]
+    for (table,) in tables:
+        rows = shop.server.run(
+            f"SELECT t::text FROM infold_shop_prod.{table} t", database="ledgers"
+        )
+        texts += [row.encode() for (row,) in rows]
+    files = [path for path in shop.root.parent.rglob("*") if path.is_file()]
+    assert {"infold.yml", "project.pickle", "catalog.db"} <= {path.name for path in files}
+    texts += [path.read_bytes() for path in files if path.name != "reader.secret"]
+
+    for secret in (SECRET, quote(SECRET, safe=""), json.dumps(SECRET)[1:-1], "s3cret"):
+        assert [text for text in texts if secret.encode() in text] == []
+    assert os.environ["LEDGER_PASSWORD"] == SECRET

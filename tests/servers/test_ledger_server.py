@@ -1,0 +1,385 @@
+"""The ledger on a real PostgreSQL server: what a file has no counterpart of."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psycopg
+import pytest
+from tests.ledger.conftest import Place
+from tests.ledger.drawn import DAYS
+from tests.ledger.steps import change, do, outcome
+from tests.servers.postgresql import Postgresql
+
+from infold.core.interval import SECOND
+from infold.core.manual_entry import ManualEntry
+from infold.core.record import Receipt
+from infold.ledger import SqlLedger, database, postgresql, store
+from infold.ledger.database import FORMAT, FORMAT_ROW
+from infold.ledger.lease import Holder
+from infold.messages.errors import InfoldError
+
+pytestmark = pytest.mark.servers
+
+AWAY = Holder("away", "away:boot:ns", 1, "1")
+
+
+@pytest.fixture
+def place(postgresql: Postgresql) -> Iterator[Place]:
+    """A schema that is not there."""
+    found = Place(postgresql.url(), postgresql.schema())
+    yield found
+    with suppress(InfoldError):
+        found.close()
+
+
+def begun(place: Place, run: str = "r1", **how: object) -> SqlLedger:
+    """A ledger with a run that has the lease and goes on."""
+    ledger = place.open(**how)
+    ledger.acquire(run)
+    ledger.begin_run(run, "run", 0, {})
+    return ledger
+
+
+class TestMaking:
+    """The first write makes a schema with the tables; nothing else is touched."""
+
+    def test_reading_creates_nothing(self, place: Place, postgresql: Postgresql) -> None:
+        """Before the first run there is nothing to read, and nothing is made."""
+        ledger = place.open()
+
+        assert not ledger.exists()
+        assert (ledger.runs(), ledger.traces(), ledger.owner()) == ((), {}, None)
+        assert not has_schema(postgresql, place)
+
+    def test_trying_leaves_nothing(self, place: Place, postgresql: Postgresql) -> None:
+        """What `infold doctor` tries is undone."""
+        place.open().try_create()
+
+        assert not has_schema(postgresql, place)
+
+    def test_a_reader_sees_a_ledger_that_came_later(self, place: Place) -> None:
+        """A connection that found no ledger finds it once there is one."""
+        reader = place.open()
+        assert not reader.exists()
+
+        begun(place)
+
+        assert [run.id for run in reader.runs()] == ["r1"]
+
+    def test_two_schemas_are_two_ledgers(self, postgresql: Postgresql) -> None:
+        """Projects in one database know nothing of each other, nor wait for each other."""
+        places = [Place(postgresql.url(), postgresql.schema()) for _ in range(2)]
+        ledgers = [begun(place, f"run {place.schema}") for place in places]
+
+        for place, ledger in zip(places, ledgers, strict=True):
+            assert [run.id for run in ledger.runs()] == [f"run {place.schema}"]
+            ledger.close()
+
+    @pytest.mark.parametrize(
+        "table", ["songs (x int)", "meta (x int)", "meta (name text, value text)"]
+    )
+    def test_a_schema_of_something_else_is_left_alone(
+        self, place: Place, postgresql: Postgresql, table: str
+    ) -> None:
+        """A schema with other tables is neither read nor written."""
+        postgresql.run(f"CREATE SCHEMA {place.schema}", f"CREATE TABLE {place.schema}.{table}")
+
+        with pytest.raises(InfoldError, match="not-a-ledger"):
+            place.open().acquire("r1")
+        assert len(tables(postgresql, place)) == 1
+
+    def test_a_newer_ledger_is_refused_at_once(self, place: Place, postgresql: Postgresql) -> None:
+        """An older infold neither reads nor writes it, also over a connection that it has."""
+        ledger = begun(place)
+        meta = f"{place.schema}.meta"
+        postgresql.run(f"UPDATE {meta} SET value = '{FORMAT + 1}' WHERE name = '{FORMAT_ROW}'")
+
+        for use in (ledger.runs, lambda: ledger.finish_run("r1", "done", Receipt())):
+            with pytest.raises(InfoldError, match="ledger-newer"):
+                use()
+
+        postgresql.run(f"UPDATE {meta} SET value = '{FORMAT}' WHERE name = '{FORMAT_ROW}'")
+        assert [run.state for run in ledger.runs()] == ["running"]
+
+    def test_an_older_ledger_gets_the_tables_that_it_lacks(
+        self, place: Place, postgresql: Postgresql
+    ) -> None:
+        """The first write makes them; what was there stays."""
+        begun(place).close()
+        meta = f"{place.schema}.meta"
+        postgresql.run(
+            f"DROP TABLE {place.schema}.audits",
+            f"UPDATE {meta} SET value = '9' WHERE name = '{FORMAT_ROW}'",
+        )
+
+        assert [run.id for run in place.open().runs()] == ["r1"]
+        begun(place, "r2").close()
+
+        assert "audits" in tables(postgresql, place)
+        [(found,)] = postgresql.run(f"SELECT value FROM {meta} WHERE name = '{FORMAT_ROW}'")
+        assert found == str(FORMAT)
+
+
+class TestTexts:
+    """What a database stores of a text is the text, in the order of a file's ledger."""
+
+    def test_any_text_is_stored(self, place: Place) -> None:
+        """Also one with a character that PostgreSQL has no way to store."""
+        reasons = ["\0", "\ue000", "a\0\ue000b", "ä€😀", "'\"\\%s %(a)s :b"]
+        ledger = place.open()
+
+        ledger.add_entries("m", [ManualEntry(0, of, True, 1, 2, of) for of in reasons])
+
+        assert [entry.owner for entry in ledger.entries("m")] == reasons
+        assert [entry.reason for entry in ledger.entries("m")] == reasons
+
+    def test_texts_are_in_the_order_of_their_bytes(
+        self, postgresql: Postgresql, tmp_path: Path
+    ) -> None:
+        """Whatever order the database has by itself."""
+        postgresql.run(
+            "DROP DATABASE IF EXISTS ordered",
+            "CREATE DATABASE ordered TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'"
+            " LOCALE_PROVIDER icu ICU_LOCALE 'en-US'",
+        )
+        names = {name: name for name in ("b", "B", "a", "_", "ä", "A", "a_", "aB")}
+        places = [
+            Place(postgresql.url(rest="ordered"), "books"),
+            Place(f"sqlite:///{tmp_path / 'ledger.db'}", ""),
+        ]
+        found = []
+        for place in places:
+            ledger = begun(place)
+            ledger.remember_locations(names)
+            found.append(list(ledger.locations()))
+            ledger.close()
+
+        assert found[0] == found[1] == sorted(names)
+        assert found[0] != sorted(names, key=str.lower)
+
+
+class TestExchanges:
+    """A question takes three exchanges with the server: begin, ask, end."""
+
+    def test_nothing_is_checked_apart(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Format and time come with the beginning of the transaction."""
+        ledger = begun(place)
+        asked: list[object] = []
+        real = psycopg.Connection.execute
+
+        def execute(self: object, text: object, *rest: object, **how: object) -> object:
+            asked.append(text)
+            return real(self, text, *rest, **how)  # type: ignore[call-overload]
+
+        monkeypatch.setattr(psycopg.Connection, "execute", execute)
+
+        ledger.locations()
+        assert len(asked) == 3
+        asked.clear()
+        ledger.remember_locations({})
+        assert len(asked) == 3  # begin, the fence, commit: nothing was to be written
+
+    def test_connections_are_closed_at_the_end(self, place: Place, postgresql: Postgresql) -> None:
+        """What a process opened is closed when it ends, as for a file."""
+        count = (
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'infold'"
+            " AND pid <> pg_backend_pid()"
+        )
+        ledger = place.open()
+        ledger.locations()
+        assert postgresql.run(count)[0][0] >= 1
+
+        database.close_all()
+
+        until = time.monotonic() + 10
+        while postgresql.run(count) != [(0,)] and time.monotonic() < until:
+            time.sleep(0.05)
+        assert postgresql.run(count) == [(0,)]
+        assert ledger.locations() == {}
+
+
+class TestConcurrency:
+    """Readers wait for nobody, writers for each other, runs are refused by name."""
+
+    def test_readers_do_not_wait(self, place: Place) -> None:
+        """Status and history are read while a run is writing; they see what is committed."""
+        ledger, reader = begun(place), place.open()
+
+        with ledger._database.write(None) as query:
+            query.run("bury_runs", of_run="r9", new_finished_at=1)
+            assert [run.state for run in reader.runs()] == ["running"]
+
+        assert [run.state for run in reader.runs()] == ["died"]
+
+    def test_writers_without_a_lease_wait_in_line(self, place: Place) -> None:
+        """Entries by hand from two machines at once get numbers of their own."""
+
+        def add(name: str) -> None:
+            ledger = place.open()
+            for _ in range(10):
+                ledger.add_entries("m", [ManualEntry(0, name, True, 1, 2, "")])
+
+        both = [threading.Thread(target=add, args=(name,)) for name in ("ann", "ben")]
+        for one in both:
+            one.start()
+        for one in both:
+            one.join()
+
+        assert [entry.number for entry in place.open().entries("m")] == list(range(1, 21))
+
+    def test_the_lease_goes_by_the_servers_clock(
+        self, place: Place, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Machines whose clocks differ by hours agree about who was heard of last."""
+        real = store.SystemClock.now
+        theirs = place.open(holder=AWAY)
+        monkeypatch.setattr(store.SystemClock, "now", lambda self: real(self) - 3 * 3600 * SECOND)
+        theirs.acquire("theirs")
+        monkeypatch.setattr(store.SystemClock, "now", lambda self: real(self) + 3 * 3600 * SECOND)
+
+        with pytest.raises(InfoldError) as raised:
+            place.open().acquire("mine")
+
+        facts = dict(raised.value.facts)
+        assert raised.value.slug == "locked"
+        assert (facts["run"], facts["host"]) == ("theirs", "away")
+        assert facts["last heard"] in ("0 seconds ago", "1 second ago", "2 seconds ago")
+
+    def test_a_process_that_stands_still_loses_its_transaction(
+        self, place: Place, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A machine that sleeps in the middle of a write keeps nobody waiting for ever."""
+        ledger, other = begun(place), place.open(holder=AWAY)
+        monkeypatch.setattr(postgresql, "FROZEN_SECONDS", 1)
+
+        def sleep() -> None:
+            with ledger._database.write(None) as query:
+                query.run("bury_runs", of_run="r9", new_finished_at=1)
+                time.sleep(2)
+
+        with pytest.raises(InfoldError, match="ledger-connection-lost"):
+            sleep()
+        other.add_entries("m", [ManualEntry(0, "ann", True, 1, 2, "")])
+
+        assert [run.state for run in other.runs()] == ["running"]
+
+
+class TestLostConnections:
+    """A run that lost its connection writes no more, and nothing is half known."""
+
+    def test_in_the_middle_of_a_write(self, place: Place, postgresql: Postgresql) -> None:
+        """Nothing of the transaction is kept."""
+        ledger = begun(place)
+
+        def write() -> None:
+            with ledger._writing("begin_step") as query:
+                query.run("bury_runs", of_run="r9", new_finished_at=1)
+                postgresql.disconnect_all()
+                query.run("bury_runs", of_run="r9", new_finished_at=1)
+
+        with pytest.raises(InfoldError, match="ledger-connection-lost"):
+            write()
+
+        assert [run.state for run in ledger.runs()] == ["running"]
+
+    def test_the_run_writes_no_more_than_that_it_failed(
+        self, place: Place, postgresql: Postgresql
+    ) -> None:
+        """Though the server answers again: it may be another one, without the last second."""
+        ledger = begun(place)
+        do(ledger, outcome(1, change(DAYS[2], 3)))
+        ledger.begin_step("r1", "s", 2, "events", "fold", {})
+        postgresql.disconnect_all()
+
+        for _ in range(2):
+            with pytest.raises(InfoldError, match="ledger-connection-lost"):
+                ledger.prepare_step("s", outcome(2, change(DAYS[3], 3)))
+        ledger.finish_run("r1", "failed", Receipt(), "the connection was lost")
+        ledger.release()
+
+        [run] = ledger.runs()
+        assert (run.state, run.error) == ("failed", "the connection was lost")
+        assert [step.state for step in run.steps] == ["done", "intent"]
+
+    def test_a_read_that_fails_ends_it_too(self, place: Place, postgresql: Postgresql) -> None:
+        """Whichever way a run learns of it."""
+        ledger = begun(place)
+        postgresql.disconnect_all()
+        with pytest.raises(InfoldError, match="ledger-connection-lost"):
+            ledger.traces()
+
+        with pytest.raises(InfoldError, match="ledger-connection-lost"):
+            ledger.begin_step("r1", "s", 2, "events", "fold", {})
+        ledger.close()
+
+    def test_a_restart_and_the_next_run(self, place: Place, postgresql: Postgresql) -> None:
+        """The run stops, its lease cannot be given back, and the next one takes over at once."""
+        ledger = begun(place, "lost")
+        ledger.begin_step("lost", "s", 1, "events", "fold", {})
+        postgresql.stop()
+        with pytest.raises(InfoldError, match="ledger-connection-lost"):
+            ledger.prepare_step("s", outcome(1, change(DAYS[3], 3)))
+        with pytest.raises(InfoldError, match="ledger-unreachable"):
+            ledger.finish_run("lost", "failed", Receipt())
+        ledger.release()
+        postgresql.start()
+
+        after = begun(place, "r2")  # of the same process, which is alive
+
+        assert [(run.id, run.state) for run in after.runs()] == [
+            ("r2", "running"),
+            ("lost", "died"),
+        ]
+        assert [step.id for step in after.unfinished()] == ["s"]
+        with pytest.raises(InfoldError, match="lease-lost"):
+            ledger.prepare_step("s", outcome(1, change(DAYS[3], 3)))
+        after.close()
+
+
+class TestRemoving:
+    """A ledger is removed by who has the lease, whole or not at all."""
+
+    def test_the_schema_goes_too(self, place: Place, postgresql: Postgresql) -> None:
+        """Nothing is left of it, and the next run makes it anew."""
+        ledger = begun(place)
+        ledger.destroy()
+
+        assert not has_schema(postgresql, place)
+        begun(place).close()
+
+    def test_what_others_put_there_stays(self, place: Place, postgresql: Postgresql) -> None:
+        """No table is dropped that is not the ledger's."""
+        ledger = begun(place)
+        postgresql.run(f"CREATE TABLE {place.schema}.songs (x int)")
+
+        ledger.destroy()
+
+        assert tables(postgresql, place) == {"songs"}
+
+    def test_who_waits_for_the_lease_makes_another(self, place: Place) -> None:
+        """The next run in line begins with an empty ledger."""
+        ledger, waiting = begun(place), place.open()
+        with pytest.raises(InfoldError, match="locked"):
+            waiting.acquire("r2")
+
+        ledger.destroy()
+        waiting.acquire("r2")
+
+        assert waiting.runs() == ()
+        waiting.close()
+
+
+def tables(server: Postgresql, place: Place) -> set[str]:
+    """The tables of a schema."""
+    text = f"SELECT tablename FROM pg_tables WHERE schemaname = '{place.schema}'"
+    return {name for (name,) in server.run(text)}
+
+
+def has_schema(server: Postgresql, place: Place) -> bool:
+    """Whether a schema is there."""
+    return server.run(f"SELECT to_regnamespace('{place.schema}') IS NOT NULL") == [(True,)]
