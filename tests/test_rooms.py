@@ -65,6 +65,20 @@ def test_code_for_other_processes_imports_what_is_there() -> None:
     assert missing == set()
 
 
+def test_tests_with_servers_are_where_make_runs_them() -> None:
+    """`make test-servers` looks into two folders, and finds all that need a server."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (folders,) = re.findall(r"-m servers ((?:tests/\w+ )+)", makefile)
+    mark = re.compile(r"mark\.servers\b")
+    marked = {
+        str(path.parent.relative_to(ROOT))
+        for path in (ROOT / "tests").rglob("*.py")
+        if mark.search(path.read_text(encoding="utf-8"))
+    }
+
+    assert marked == set(folders.split())
+
+
 @cache
 def there(module: str, name: str) -> bool:
     """Whether a module of the package has a name, as far as its text says so."""

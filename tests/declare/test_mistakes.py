@@ -148,6 +148,9 @@ KEYS = [
     (YML, "{warehouse: warehouse}", "{ledger: 'mysql://u@db'}", [
         "bad-value infold.yml:20 `` (sqlite:///FILE)",
     ]),
+    (YML, "{warehouse: warehouse}", "{ledger: 'sqlite:///${env:FOLDER}/ledger.db'}", [
+        "bad-value infold.yml:20 `` (sqlite:///FILE)",
+    ]),
     (YML, "{warehouse: warehouse}", "{ledger: 'postgresql://u:secret@db/x'}", [
         "password-written-out infold.yml:20 `` (postgresql+psycopg://USER:${env:LEDGER_PASSWORD}@HOST/DATABASE)",
     ]),

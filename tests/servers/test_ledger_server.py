@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -21,7 +22,9 @@ from infold.core.record import Receipt
 from infold.ledger import SqlLedger, database, postgresql, store
 from infold.ledger.database import FORMAT, FORMAT_ROW
 from infold.ledger.lease import Holder
+from infold.ledger.postgresql import PostgresqlDatabase
 from infold.messages.errors import InfoldError
+from infold.system.signals import Stopped
 
 pytestmark = pytest.mark.servers
 
@@ -267,6 +270,44 @@ class TestConcurrency:
         other.add_entries("m", [ManualEntry(0, "ann", True, 1, 2, "")])
 
         assert [run.state for run in other.runs()] == ["running"]
+
+
+class TestSignals:
+    """What a signal interrupts is undone, and the ledger can be used after it."""
+
+    def test_while_the_server_is_asked(self, place: Place) -> None:
+        """The end of a run is recorded, though the server had still to answer a question."""
+        ledger = begun(place)
+        before = signal.signal(signal.SIGALRM, stop)
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+
+        def ask() -> None:
+            with ledger._database.write(None) as query:
+                query.run("bury_runs", of_run="r9", new_finished_at=1)
+                connection(ledger).execute("SELECT pg_sleep(20)")
+
+        try:
+            with pytest.raises(Stopped):
+                ask()
+        finally:
+            signal.signal(signal.SIGALRM, before)
+        assert [run.state for run in ledger.runs()] == ["running"]
+        ledger.finish_run("r1", "failed", Receipt(), "stopped")
+
+        assert [run.state for run in ledger.runs()] == ["failed"]
+        ledger.close()
+
+
+def stop(*_: object) -> None:
+    """What a signal does."""
+    raise Stopped
+
+
+def connection(ledger: SqlLedger) -> psycopg.Connection[tuple[object, ...]]:
+    """The connection of a ledger."""
+    found = ledger._database
+    assert isinstance(found, PostgresqlDatabase)
+    return found._open()
 
 
 class TestLostConnections:

@@ -9,7 +9,7 @@ from infold.core.storages import PLANNED_STORAGES, Storage
 from infold.core.target import Apply, Publish, Target
 from infold.declare.keys import NAME, Keys
 from infold.messages import findings
-from infold.system.secrets import bad_reference, has_password
+from infold.system.secrets import REFERENCE, bad_reference, has_password
 
 KEYS = (
     *("warehouse", "ledger", "ledger_schema", "storage", "protected", "apply", "publish", "spark"),
@@ -67,7 +67,7 @@ def _ledger(keys: Keys) -> str | None:
         keys.errors.append(findings.bad_secret(at, key="ledger", value=wrong))
     elif has_password(text):
         keys.errors.append(findings.password_written_out(at, key="ledger"))
-    elif not text.startswith(LEDGERS):
+    elif not text.startswith(LEDGERS) or (text.startswith(SQLITE) and REFERENCE.search(text)):
         scheme, begun, _ = text.partition("://")
         shown = f"{scheme}://…" if begun else "…" if "@" in text else text
         keys.errors.append(findings.bad_value(at, key="ledger", value=shown, known=FORMS))

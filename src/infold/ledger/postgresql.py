@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
+from weakref import finalize
 
 from infold.core import write_points
 from infold.ledger.database import FORMAT, FORMAT_ROW, ID_ROW, register
@@ -77,6 +78,7 @@ class PostgresqlDatabase:
         self.lost: InfoldError | None = None
         self._server, self._schema = server, schema
         self._connection: psycopg.Connection[Any] | None = None
+        self._closing: Callable[[], object] = _nothing
         self._shown = ""
         self._lock = RLock()
         register(self)
@@ -102,7 +104,7 @@ class PostgresqlDatabase:
             try:
                 yield Query(None if now is None else _Statements(connection), now or 0)
             finally:
-                _roll_back(connection)
+                self._roll_back(connection)
 
     @contextmanager
     def write(self, point: str | None) -> Iterator[Query]:
@@ -111,7 +113,7 @@ class PostgresqlDatabase:
             connection = self._open()
             now = self._begin(connection, "BEGIN", lock="EXCLUSIVE")
             if now is None:
-                _roll_back(connection)
+                self._roll_back(connection)
                 self._create(connection)
                 now = self._begin(connection, "BEGIN", lock="EXCLUSIVE")
             try:
@@ -120,7 +122,7 @@ class PostgresqlDatabase:
                     write_points.point(f"ledger {point}: before commit")
                 connection.execute("COMMIT")
             except BaseException:
-                _roll_back(connection)
+                self._roll_back(connection)
                 raise
             if point:
                 write_points.point(f"ledger {point}: after commit")
@@ -132,7 +134,7 @@ class PostgresqlDatabase:
             try:
                 self._make_tables(connection)
             finally:
-                _roll_back(connection)
+                self._roll_back(connection)
         return self.place
 
     def remove(self, check: Callable[[Query], object]) -> None:
@@ -141,7 +143,7 @@ class PostgresqlDatabase:
             connection = self._open()
             now = self._begin(connection, "BEGIN", lock="ACCESS EXCLUSIVE")
             if now is None:
-                _roll_back(connection)
+                self._roll_back(connection)
                 return
             try:
                 check(Query(_Statements(connection), now))
@@ -150,7 +152,7 @@ class PostgresqlDatabase:
                 write_points.point("ledger remove: before")
                 connection.execute("COMMIT")
             except BaseException:
-                _roll_back(connection)
+                self._roll_back(connection)
                 raise
             write_points.point("ledger remove: after")
             self.close()
@@ -158,10 +160,9 @@ class PostgresqlDatabase:
     def close(self) -> None:
         """Close the connection; it opens again when needed."""
         with self._lock:
-            if self._connection is not None:
-                with suppress(Exception):  # it may be broken, and then there is nothing to close
-                    self._connection.close()
             self._connection = None
+            with suppress(Exception):  # it may be broken, and then there is nothing to close
+                self._closing()
 
     def close_if_idle(self) -> None:
         """Close the connection as far as no other thread is at work over it."""
@@ -174,6 +175,7 @@ class PostgresqlDatabase:
     def _open(self) -> psycopg.Connection[Any]:
         if self._connection is None:
             self._connection, self._shown = self._server.connect()
+            self._closing = finalize(self, self._connection.close)
         return self._connection
 
     def _begin(
@@ -197,23 +199,33 @@ class PostgresqlDatabase:
         except psycopg.errors.UndefinedColumn:
             raise self._not_a_ledger("its table meta has no columns of a ledger's") from None
         except BaseException:
-            _roll_back(connection)
+            self._roll_back(connection)
             raise
         while cursor.nextset():
             pass
         row = cursor.fetchone()
         if row is None:
-            _roll_back(connection)
+            self._roll_back(connection)
             raise self._not_a_ledger("its table meta has no row of a ledger's")
         found, now = int(row[0]), int(row[1])
         if found > FORMAT:
-            _roll_back(connection)
+            self._roll_back(connection)
             raise ledger_errors.newer(
                 place=f"{self._shown}, schema {self._schema}", found=found, known=FORMAT
             )
         if found < FORMAT and lock:
             self._upgrade(connection)
         return now
+
+    def _roll_back(self, connection: psycopg.Connection[Any]) -> None:
+        """End a transaction that changed nothing, or must not."""
+        with suppress(Exception):  # whatever was wrong before is what matters
+            connection.execute("ROLLBACK")
+        if connection.info.transaction_status.name != "IDLE":
+            # A signal came while the server was asked: it is still at work, and keeps its locks.
+            with suppress(Exception):
+                connection.cancel_safe(timeout=5)
+            self.close()
 
     def _settings(self) -> str:
         """Settings of one transaction, so that a pooler may give each another connection."""
@@ -229,7 +241,7 @@ class PostgresqlDatabase:
             write_points.point("ledger create: before commit")
             connection.execute("COMMIT")
         except BaseException:
-            _roll_back(connection)
+            self._roll_back(connection)
             raise
         write_points.point("ledger create: after commit")
 
@@ -302,7 +314,5 @@ class PostgresqlDatabase:
             raise known from error
 
 
-def _roll_back(connection: psycopg.Connection[Any]) -> None:
-    """End a transaction that changed nothing, or must not."""
-    with suppress(Exception):  # whatever was wrong before is what matters
-        connection.execute("ROLLBACK")
+def _nothing() -> None:
+    """What closes a database that was never opened."""

@@ -150,7 +150,7 @@ def failed(error: Any, *, broken: bool, key: str, shown: str) -> InfoldError | N
     if code == "42501":
         return ledger_errors.not_permitted(key=key, ledger=shown, why=why)
     if code == "55P03":
-        why = f"others have been writing to it for {BUSY_SECONDS} seconds"
+        why = f"others have been using it for {BUSY_SECONDS} seconds"
     elif code in ("42P01", "3F000"):
         why = "somebody removed it meanwhile"
     elif code.startswith(("22", "23", "42")):
