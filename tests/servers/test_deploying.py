@@ -198,3 +198,13 @@ def test_no_secret_is_written_anywhere(shop: Shop, monkeypatch: pytest.MonkeyPat
     for secret in (SECRET, quote(SECRET, safe=""), json.dumps(SECRET)[1:-1], "s3cret"):
         assert [text for text in texts if secret.encode() in text] == []
     assert os.environ["LEDGER_PASSWORD"] == SECRET
+
+
+def test_nothing_is_left_of_a_target_that_is_torn_down(shop: Shop) -> None:
+    """Tables and ledger go, and the next run begins anew."""
+    shop.infold("--target prod teardown --yes")
+
+    assert shop.server.run(
+        "SELECT to_regnamespace('infold_shop_prod') IS NULL", database="ledgers"
+    ) == [(True,)]
+    assert shop.infold("--target prod history").output.startswith("No runs yet")
