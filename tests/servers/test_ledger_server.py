@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -11,7 +13,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from tests.ledger.conftest import Place
+from tests.ledger.conftest import OPEN, Place
 from tests.ledger.drawn import DAYS
 from tests.ledger.steps import change, do, outcome
 from tests.servers.postgresql import Postgresql
@@ -28,6 +30,7 @@ from infold.system.signals import Stopped
 
 pytestmark = pytest.mark.servers
 
+CREATE = OPEN + "ledger.acquire('r', wait=20); ledger.close()"
 AWAY = Holder("away", "away:boot:ns", 1, "1")
 
 
@@ -219,21 +222,38 @@ class TestConcurrency:
 
         assert [run.state for run in reader.runs()] == ["died"]
 
+    def test_a_reader_sees_one_state(self, place: Place) -> None:
+        """What is committed while it reads is for the next one."""
+        ledger, reader = begun(place), place.open()
+
+        with reader._database.read() as query:
+            before = query.all("locations")
+            ledger.remember_locations({"daily": "there"})
+            assert query.all("locations") == before == []
+
+        assert reader.locations() == {"daily": "there"}
+
     def test_writers_without_a_lease_wait_in_line(self, place: Place) -> None:
         """Entries by hand from two machines at once get numbers of their own."""
+        entry = ManualEntry(0, "ann", True, 1, 2, "")
+        ledger, other = place.open(), place.open()
+        ledger.add_entries("m", [entry])
+        writer = threading.Thread(target=other.add_entries, args=("m", [entry]))
 
-        def add(name: str) -> None:
-            ledger = place.open()
-            for _ in range(10):
-                ledger.add_entries("m", [ManualEntry(0, name, True, 1, 2, "")])
+        with ledger._database.write(None) as query:
+            writer.start()
+            writer.join(0.5)
+            assert writer.is_alive()
+            assert dict(query.all("newest_entries")) == {"m": 1}
 
-        both = [threading.Thread(target=add, args=(name,)) for name in ("ann", "ben")]
-        for one in both:
-            one.start()
-        for one in both:
-            one.join()
+        writer.join()
+        assert [entry.number for entry in ledger.entries("m")] == [1, 2]
 
-        assert [entry.number for entry in place.open().entries("m")] == list(range(1, 21))
+    def test_two_may_come_to_create_it(self, place: Place) -> None:
+        """One makes the tables, and the other finds them."""
+        both = [subprocess.Popen([sys.executable, "-c", CREATE, *place.words]) for _ in range(2)]
+
+        assert [process.wait(timeout=60) for process in both] == [0, 0]
 
     def test_the_lease_goes_by_the_servers_clock(
         self, place: Place, monkeypatch: pytest.MonkeyPatch
@@ -277,7 +297,7 @@ class TestSignals:
 
     def test_while_the_server_is_asked(self, place: Place) -> None:
         """The end of a run is recorded, though the server had still to answer a question."""
-        ledger = begun(place)
+        ledger, started = begun(place), time.monotonic()
         before = signal.signal(signal.SIGALRM, stop)
         signal.setitimer(signal.ITIMER_REAL, 0.2)
 
@@ -295,6 +315,7 @@ class TestSignals:
         ledger.finish_run("r1", "failed", Receipt(), "stopped")
 
         assert [run.state for run in ledger.runs()] == ["failed"]
+        assert time.monotonic() - started < 10  # what was asked had been cancelled
         ledger.close()
 
 

@@ -197,6 +197,7 @@ class PostgresqlDatabase:
         except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
             return None
         except psycopg.errors.UndefinedColumn:
+            self._roll_back(connection)
             raise self._not_a_ledger("its table meta has no columns of a ledger's") from None
         except BaseException:
             self._roll_back(connection)
