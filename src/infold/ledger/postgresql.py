@@ -10,7 +10,7 @@ the right to SELECT.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -19,8 +19,8 @@ from weakref import finalize
 
 from infold.core import write_points
 from infold.ledger.database import FORMAT, FORMAT_ROW, ID_ROW, register
-from infold.ledger.generated_sql import SCHEMA, SQL
 from infold.ledger.postgresql_server import BUSY_SECONDS, Server, failed
+from infold.ledger.postgresql_sql import STATEMENTS, TABLE_NAMES, TABLES, Statements
 from infold.ledger.query import Query
 from infold.messages import ledger_errors
 from infold.messages.errors import InfoldError
@@ -32,43 +32,6 @@ FROZEN_SECONDS = 60
 """A process that stops in a transaction, as its machine sleeps, loses it: others wait for it."""
 
 NOW = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
-
-
-def statement(text: str) -> str:
-    """A statement of SQLite's as PostgreSQL has it, with psycopg's parameters."""
-    return re.sub(r":(\w+)", r"%(\1)s", text)
-
-
-def table_statement(text: str) -> str:
-    """A statement that makes a table or an index; texts are in the order of their bytes."""
-    text = text.removesuffix(" WITHOUT ROWID")
-    return (
-        re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', text) if text.startswith("CREATE TABLE") else text
-    )
-
-
-STATEMENTS = {name: statement(text) for name, text in SQL.items()}
-TABLES = tuple(map(table_statement, SCHEMA))
-"""What makes the tables, and their indexes."""
-
-_NAMES = tuple(found[1] for text in SCHEMA if (found := re.match(r"CREATE TABLE (\w+)", text)))
-
-
-class _Statements:
-    """Runs statements by name over one connection."""
-
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
-        self._connection = connection
-
-    def execute(self, name: str, values: Mapping[str, Any]) -> psycopg.Cursor[Any]:
-        """Run one."""
-        return self._connection.execute(STATEMENTS[name], values)
-
-    def executemany(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Run one for each of ``rows``, without waiting for each."""
-        if rows := tuple(rows):
-            with self._connection.cursor() as cursor:
-                cursor.executemany(STATEMENTS[name], rows)
 
 
 class PostgresqlDatabase:
@@ -102,7 +65,7 @@ class PostgresqlDatabase:
             connection = self._open()
             now = self._begin(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             try:
-                yield Query(None if now is None else _Statements(connection), now or 0)
+                yield Query(None if now is None else Statements(connection), now or 0)
             finally:
                 self._roll_back(connection)
 
@@ -117,7 +80,7 @@ class PostgresqlDatabase:
                 self._create(connection)
                 now = self._begin(connection, "BEGIN", lock="EXCLUSIVE")
             try:
-                yield Query(_Statements(connection), now or 0)
+                yield Query(Statements(connection), now or 0)
                 if point:
                     write_points.point(f"ledger {point}: before commit")
                 connection.execute("COMMIT")
@@ -146,8 +109,8 @@ class PostgresqlDatabase:
                 self._roll_back(connection)
                 return
             try:
-                check(Query(_Statements(connection), now))
-                connection.execute(f"DROP TABLE IF EXISTS {', '.join(_NAMES)}")
+                check(Query(Statements(connection), now))
+                connection.execute(f"DROP TABLE IF EXISTS {', '.join(TABLE_NAMES)}")
                 self._drop_schema(connection)
                 write_points.point("ledger remove: before")
                 connection.execute("COMMIT")
