@@ -13,7 +13,7 @@ STEPS ?= 2000
 # take little more than half the time of one. Files are not split and run in order: the long ones,
 # which come first, run at the same time and not last.
 JVMS ?= 2
-# Of long tests that are alike one in three is tried, others with other code. TURNS= tries all.
+# Of long tests that are alike one in five is tried, others with other code. TURNS= tries all.
 TURNS ?= --turns
 
 # Compile once: tests start the command many times, and each start would compile all of it.

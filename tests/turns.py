@@ -1,10 +1,10 @@
 """
-Long tests that take turns: with ``--turns`` one in three of those marked so is tried.
+Long tests that take turns: with ``--turns`` one in five of those marked so is tried.
 
-``@pytest.mark.turns(6)`` on a test has one in six tried.
+``@pytest.mark.turns(8)`` on a test has one in eight tried.
 
 Which ones follows from the code: the same code has the same, and a change has others as likely as
-not. Of a test with several cases one in three is tried; one with a single case is tried with one
+not. Of a test with several cases one in five is tried; one with a single case is tried with one
 in three states of the code. Each is alike to others that are always tried, or draws at random what
 is drawn without Spark too.
 """
@@ -35,7 +35,7 @@ def not_their_turn(items: Iterable[pytest.Item]) -> list[pytest.Item]:
 
 def _one_in(case: pytest.Item) -> int:
     mark = case.get_closest_marker("turns")
-    return mark.args[0] if mark and mark.args else 3
+    return mark.args[0] if mark and mark.args else 5
 
 
 def _turn(test: str) -> int:
