@@ -47,6 +47,23 @@ KEYS = [
     (YML, "targets:", "sources_:", ["unknown-key infold.yml:19 `sources_` (sources)"]),
     (YML, "  dev: {warehouse: warehouse}", "  dev: warehouse", ["wrong-type infold.yml:20 `warehouse`"]),
     (YML, "name: shop", "default_target: pord\nname: shop", ["bad-value infold.yml:1 `pord` (dev)"]),
+    # engines
+    (YML, "dev: {warehouse: warehouse}", "dev: {engine: spark}", ["bad-value infold.yml:20 `spark` (local)"]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {engine: {shared_disk: true}}", [
+        "missing-key infold.yml:20 `{shared_disk: true}`",
+    ]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {engine: {master: http://a}}", [
+        "bad-value infold.yml:20 `http://a` (spark://HOST:PORT, yarn, k8s://URL, local[N])",
+    ]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {engine: {master: yarn}}", ["not-shared infold.yml:20 `yarn`"]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {engine: {remote: sc://a}}", [
+        "not-supported-yet infold.yml:20 `remote`",
+    ]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {spark: {master: yarn, spark.master: yarn, spark.remote: a}}", [
+        "needless-key infold.yml:20 `master`",
+        "needless-key infold.yml:20 `spark.master`",
+        "not-supported-yet infold.yml:20 `spark.remote`",
+    ]),
     # sources
     (YML, "raw.clicks:", "clicks:", [
         "bad-name infold.yml:5 `path: landing/clicks/*.json` (group.name, such as raw.clicks)",

@@ -26,6 +26,7 @@ LISTS = (
     "environment_errors",
     "promote_errors",
     "faults",
+    "engine_faults",
     "mismatches",
     "findings",
     "refusals",

@@ -61,7 +61,7 @@ def numbered_session(project: Project, size: Size, number: int) -> Any:
     key = (str(project.warehouse), number)
     if key not in _sessions:
         _sessions[key] = _new_session(project, size)
-    tune(_sessions[key], size)
+    tune(_sessions[key], size, dict(project.target.spark))
     return _sessions[key]
 
 
@@ -79,6 +79,8 @@ def _new_session(project: Project, size: Size) -> Any:
         spill=project.root / ".infold" / "spill",
         extra=dict(project.target.spark),
         storage=project.target.storage,
+        engine=project.target.engine,
+        target=project.target.name,
     )
 
 

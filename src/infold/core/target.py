@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from infold.core.engines import Engine
 from infold.core.interval import DAY
 from infold.core.model import OnLoss
 from infold.core.storages import DEFAULT_STORAGE, Storage
@@ -39,6 +40,7 @@ class Target:
     """Where a ledger on a server is in its database; empty for a schema named after the project."""
     storage: Storage = DEFAULT_STORAGE
     protected: bool = False
+    engine: Engine = Engine()
     spark: tuple[tuple[str, str], ...] = ()
     """Settings of the Spark session (``spark.…``)."""
     apply: Apply = Apply.AUTO

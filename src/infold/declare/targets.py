@@ -7,17 +7,19 @@ from dataclasses import replace
 from infold.core import fixed_settings
 from infold.core.storages import PLANNED_STORAGES, Storage
 from infold.core.target import Apply, Publish, Target
+from infold.declare.engines import read_engine
 from infold.declare.keys import NAME, Keys
 from infold.messages import findings
 from infold.system.secrets import REFERENCE, bad_reference, has_password
 
 KEYS = (
     *("warehouse", "ledger", "ledger_schema", "storage", "protected", "apply", "publish", "spark"),
-    *("environment_ttl", "environment_from_branch", "keep_old"),
+    *("engine", "environment_ttl", "environment_from_branch", "keep_old"),
 )
 NEVER = "never"
 """In place of a length of time: no end."""
-LATER_SPARK = ("remote", "master")
+MASTERS = ("master", "spark.master")
+REMOTES = ("remote", "spark.remote")
 SQLITE = "sqlite:///"
 LEDGERS = (SQLITE, "postgresql+psycopg://", "postgresql://", "${")
 FORMS = ("sqlite:///FILE", "postgresql+psycopg://USER@HOST/DATABASE")
@@ -45,6 +47,7 @@ def read_target(name: str, keys: Keys) -> Target:
         protected=keys.flag("protected", default=False),
         apply=Apply(keys.choice("apply", tuple(Apply)) or plain.apply),
         publish=Publish(keys.choice("publish", tuple(Publish)) or plain.publish),
+        engine=read_engine(keys),
         spark=_spark(keys),
         environment_ttl=_lifetime(keys, "environment_ttl", plain.environment_ttl),
         keep_old=_lifetime(keys, "keep_old", plain.keep_old),
@@ -102,9 +105,13 @@ def _spark(keys: Keys) -> tuple[tuple[str, str], ...]:
         return ()
     found = []
     for key, value in section.entries.items():
-        if key in LATER_SPARK:
+        if key in REMOTES:
             at = section.key_at(key)
             keys.errors.append(findings.later_key(at, key=key, where=section.where))
+        elif key in MASTERS:
+            todo = f"The target has a key of its own for it: `engine: {{master: {value.text}}}`."
+            at, where = section.key_at(key), section.where
+            keys.errors.append(findings.needless_key(at, key=key, where=where, todo=todo))
         elif not key.startswith("spark."):
             at, known = section.key_at(key), ("spark.sql.shuffle.partitions",)
             keys.errors.append(findings.unknown_key(at, key, section.where, known))

@@ -100,6 +100,13 @@ wrong_type = Finding("wrong-type", "{key} takes {wanted}, and this is {found}")
 
 bad_value = Finding("bad-value", "{key} cannot be {value!r}", {"one of": Near("{value}")})
 
+not_shared = Finding(
+    "not-shared",
+    "executors of a cluster write the tables, and {target} has them in a folder of this machine",
+    todo="If the folders of the project and its tables are at the same paths on all machines, say "
+    "so by `shared_disk: true` beside `master`.",
+)
+
 bad_duration = Finding(
     "bad-duration",
     "{key} takes a length of time, and {value!r} is none",

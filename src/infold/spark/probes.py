@@ -12,6 +12,8 @@ from infold.core.model import Source, table_name
 from infold.core.ports import Lake
 from infold.core.project import Project
 from infold.messages import faults
+from infold.render.formatting import count
+from infold.spark.jvm.cluster import executors
 from infold.spark.reading.fit import PROBLEM
 from infold.spark.reading.source_rows import read
 from infold.spark.storages import storage_of
@@ -31,6 +33,8 @@ _CLOCK = f"CAST(reflect('java.lang.System', 'currentTimeMillis') AS BIGINT) * {_
 def engine(spark: SparkSession, project: Project) -> str:
     """Version, master and heap of Spark, and the versions of the storage's jars."""
     master, heap = spark.conf.get("spark.master"), spark.conf.get("spark.driver.memory")
+    if project.target.engine.is_cluster:
+        master = f"{master}, {count(executors(spark), 'executor')}"
     jars = ", ".join(f"{jar.artifact} {jar.version}" for jar in storage_of(project).jars())
     return f"{spark.version} on {master} with {heap}; {jars}"
 

@@ -16,9 +16,10 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
-from infold.messages import command_errors, faults, run_errors
+from infold.messages import command_errors, engine_faults, faults, run_errors
 from infold.messages.errors import InfoldError, Spot
 
 NAMELESS = frozenset(
@@ -130,6 +131,10 @@ def _of_function(text: str) -> InfoldError | None:
     )
 
 
+def _spark_version() -> str:
+    return version("pyspark")
+
+
 def _file_of(line: str) -> str:
     """The path in a line of Java's; empty if there is none."""
     found = re.search(r"(?:file:)?(/[^\s:;,()]+)", line)
@@ -155,6 +160,15 @@ _JAVAS: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
     ),
     (r"java\.lang\.StackOverflowError", lambda line: faults.too_deep(why=line)),
     (r"spark\.driver\.maxResultSize", lambda line: faults.too_many_parts(why=line)),
+    (
+        r"InvalidClassException|local class incompatible",
+        lambda line: engine_faults.other_spark(version=_spark_version(), why=line),
+    ),
+    (r'Cannot run program "', lambda line: engine_faults.no_worker_python(why=line)),
+    (
+        r"All masters are unresponsive|Master removed our application|ExecutorLostFailure",
+        lambda line: engine_faults.cluster_lost(why=line),
+    ),
     (r"Cannot call methods on a stopped SparkContext", lambda line: faults.engine_died(why=line)),
 )
 """Java's words, and the named error of each."""

@@ -131,7 +131,7 @@ class Scratch:
             extra=dict(here.target.spark),
             storage=here.target.storage,
         )
-        tune(session, "small")
+        tune(session, "small", dict(here.target.spark))
         return session
 
     def engine(self, project: Project, run: str = "test") -> SparkEngine:

@@ -15,7 +15,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from infold import api
+from infold.core.project import Project
+from infold.core.target import Target
 from infold.spark.jvm import jars
+from infold.spark.jvm.session_settings import Size
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -140,6 +144,20 @@ STARTS = """
     spark = start(folder, folder / "catalog.db", log=folder / "spark.log")
     print(spark.sql("SELECT 1 AS one").toArrow().to_pydict())
 """
+
+
+@pytest.mark.parametrize("size", ["small", "large"])
+def test_a_target_s_own_settings_go_before_those_of_a_run_s_size(
+    tmp_path: Path, size: Size
+) -> None:
+    """Others are the size's; their number of tasks follows from the engine's cores."""
+    own = (("spark.sql.shuffle.partitions", "7"),)
+    for spark, found in ((own, "7"), ((), "1" if size == "small" else "")):
+        target = Target("dev", warehouse=str(tmp_path / f"w{len(spark)}"), spark=spark)
+        session = api.session(Project("shop", tmp_path, None, {}, (), target), size=size)
+        cores = session.sparkContext.defaultParallelism
+        assert session.conf.get("spark.sql.shuffle.partitions") == (found or str(2 * cores))
+        assert session.conf.get("spark.sql.adaptive.enabled") == str(size != "small").lower()
 
 
 def test_a_broken_class_archive_is_harmless_and_silent(tmp_path: Path) -> None:

@@ -23,18 +23,12 @@ def common_settings() -> dict[str, str]:
     """The settings of every run: first for exactness, then for silence and speed."""
     return {
         "spark.app.name": "infold",
-        "spark.master": "local[*]",
-        # Nothing listens beyond this machine, whatever its name resolves to.
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         # For exactness: times are UTC, overflow and bad casts are errors.
         **fixed_settings.FIXED,
         # No spark-warehouse folder where the command is run.
         "spark.sql.warehouse.dir": str(cache_dir() / "spark-warehouse"),
-        # All data is on this machine, so no task has to wait for a closer executor.
-        "spark.locality.wait": "0",
         # No message of infold's names the line of Python that made an expression, and finding it
         # costs a dozen round trips to the JVM for each call: half of a small run.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
@@ -51,7 +45,19 @@ def common_settings() -> dict[str, str]:
     }
 
 
-def size_settings(size: Size) -> dict[str, str]:
+def local_settings(master: str) -> dict[str, str]:
+    """The settings of an engine in one process."""
+    return {
+        "spark.master": master,
+        # Nothing listens beyond this machine, whatever its name resolves to.
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        # All data is on this machine, so no task has to wait for a closer executor.
+        "spark.locality.wait": "0",
+    }
+
+
+def size_settings(size: Size, cores: int = 2) -> dict[str, str]:
     """SQL settings for a run that is over in seconds, or for one that is not."""
     if size == "small":
         return {
@@ -61,26 +67,33 @@ def size_settings(size: Size) -> dict[str, str]:
             "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         }
     return {
-        "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 2)),
+        "spark.sql.shuffle.partitions": str(2 * cores),
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.codegen.wholeStage": "true",
         "spark.sql.codegen.factoryMode": "FALLBACK",
     }
 
 
-def java_options(size: Size) -> tuple[str, ...]:
-    """The JVM's options, by the size of the run."""
-    # The collector for throughput: a large first build takes 0.85 of the time with G1.
-    common = (
+def executor_options() -> tuple[str, ...]:
+    """The options of every JVM, also of one that only computes."""
+    return (
         "-Duser.timezone=UTC",
-        "-XX:+IgnoreUnrecognizedVMOptions",
-        "-XX:+UseParallelGC",
         # Spark makes one method of a stage. The JVM only interprets those of more than 8,000 bytes,
         # which 64 ranges of times have: a million rows then take 6.6 s of processor time, not 0.6.
         "-XX:-DontCompileHugeMethods",
         # Spark needs a deep stack for a query of a thousand ORs or UNION ALLs; memory is only
         # taken for the part of it that is used.
         "-Xss8m",
+    )
+
+
+def java_options(size: Size) -> tuple[str, ...]:
+    """The JVM's options, by the size of the run."""
+    # The collector for throughput: a large first build takes 0.85 of the time with G1.
+    common = (
+        *executor_options(),
+        "-XX:+IgnoreUnrecognizedVMOptions",
+        "-XX:+UseParallelGC",
     )
     if size != "large":
         # The quick compiler only. Alone it gets 48 MB for its code; a process of many runs would

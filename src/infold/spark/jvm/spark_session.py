@@ -17,10 +17,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from infold.core.engines import Engine
 from infold.core.storages import DEFAULT_STORAGE, Storage
 from infold.messages.errors import InfoldError
 from infold.messages.faults import spark_failed_to_start
-from infold.spark.jvm import class_archive
+from infold.spark.jvm import class_archive, cluster
 from infold.spark.jvm.gateway import end_jvm, has_started, is_lost, launch, quieten_py4j
 from infold.spark.jvm.given_settings import refuse_environment, refuse_given, refuse_session
 from infold.spark.jvm.jars import cache_dir, jar_paths, spark_home
@@ -30,6 +31,7 @@ from infold.spark.jvm.session_settings import (
     common_settings,
     default_memory,
     java_options,
+    local_settings,
     log_settings,
     size_settings,
 )
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOG_BYTES = 10_000_000
+LOCAL_ENGINE = Engine()
 
 
 def start(
@@ -55,6 +58,8 @@ def start(
     spill: Path | None = None,
     extra: Mapping[str, str] | None = None,
     storage: Storage = DEFAULT_STORAGE,
+    engine: Engine = LOCAL_ENGINE,
+    target: str = "dev",
 ) -> SparkSession:
     """
     A Spark session whose default catalog has the tables of ``warehouse``, of one ``storage``.
@@ -67,6 +72,7 @@ def start(
     Rows that do not fit in memory go to a private folder of the process below ``spill`` (by default
     beside the log).
     ``extra`` overrides any setting but those that exactness depends on (``fixed_settings``).
+    ``engine`` is that of ``target``: where Spark computes, here or with executors elsewhere.
 
     A process has one JVM. Called again while Spark runs, this gives a new session with a catalog
     and SQL settings of its own in the same JVM; heap and compiler stay as they were.
@@ -90,13 +96,23 @@ def start(
     settings.setdefault("spark.driver.memory", memory or default_memory())
     log = log or cache_dir() / "spark.log"
     parents = _spill_parents(settings, spill or log.parent / "spill")
-    return _first_session(settings, size, log, inherit, parents, app_cds=app_cds)
+    if engine.is_cluster:
+        cluster.refuse_unreachable(engine, target)
+        settings = {**cluster.driver_settings(engine, settings, jar_paths())}
+    else:
+        settings = {**local_settings(engine.master), **settings}
+    session = _first_session(settings, size, log, inherit, parents, app_cds=app_cds)
+    if engine.is_cluster:
+        cluster.await_executor(session, engine, target)
+        cluster.send_package(session)
+    return session
 
 
-def tune(session: SparkSession, size: Size) -> None:
-    """Give a running session the SQL settings for a run of another size."""
-    for key, value in size_settings(size).items():
-        session.conf.set(key, value)
+def tune(session: SparkSession, size: Size, given: Mapping[str, str]) -> None:
+    """Give a running session the SQL settings for a run of another size, but those ``given``."""
+    cores = session.sparkContext.defaultParallelism
+    for key, value in size_settings(size, cores).items():
+        session.conf.set(key, given.get(key, value))
 
 
 @contextmanager
@@ -231,8 +247,12 @@ def _first_session(
     settings["spark.driver.extraJavaOptions"] = f"{more} {ours}".strip()
     os.environ["JAVA_HOME"] = str(java.home)
     os.environ["SPARK_HOME"] = str(spark_home())  # never another Spark that happens to be there
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # asks no resolver who we are
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if settings["spark.master"].startswith("local"):
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # asks no resolver who we are
+    else:
+        os.environ["PYSPARK_PYTHON"] = cluster.worker_python(settings)
     try:
         session = _launch(settings, log, inherit, parents)
     except Exception as error:

@@ -1,0 +1,45 @@
+"""``engine`` of a target in infold.yml."""
+
+from __future__ import annotations
+
+from infold.core.engines import MASTER, Engine
+from infold.core.interval import SECOND
+from infold.declare.keys import Keys
+from infold.messages import findings
+
+KEYS = ("master", "shared_disk", "executor_wait")
+LATER_KEYS = {"remote"}
+FORMS = ("spark://HOST:PORT", "yarn", "k8s://URL", "local[N]")
+
+
+def read_engine(keys: Keys) -> Engine:
+    """The engine of a target; ``local`` where nothing is said."""
+    value = keys.entries.get("engine")
+    if value is None:
+        return Engine()
+    if value.kind == "text":
+        if value.text != "local":
+            keys.errors.append(
+                findings.bad_value(value.at, key="engine", value=value.text, known=("local",))
+            )
+        return Engine()
+    section = keys.section("engine", f"engine of {keys.where}")
+    if section is None:
+        return Engine()
+    section.check(KEYS, LATER_KEYS)
+    plain, master = Engine(), section.text("master")
+    if master is None and not LATER_KEYS & {*section.entries}:
+        section.missing("master")
+    elif master is not None and not MASTER.fullmatch(master):
+        at = section.at("master")
+        keys.errors.append(findings.bad_value(at, key="master", value=master, known=FORMS))
+        master = None
+    wait = section.span("executor_wait")
+    engine = Engine(
+        master=master or plain.master,
+        shared_disk=section.flag("shared_disk", default=False),
+        executor_wait=plain.executor_wait if wait is None else max(1, wait // SECOND),
+    )
+    if engine.is_cluster and not engine.shared_disk:
+        keys.errors.append(findings.not_shared(section.at("master"), target=keys.where))
+    return engine

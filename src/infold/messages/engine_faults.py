@@ -1,0 +1,51 @@
+"""What goes wrong with an engine that somebody else runs: a cluster and its executors."""
+
+from __future__ import annotations
+
+from infold.messages.errors import ExitCode
+from infold.messages.message import Message
+
+master_unreachable = Message(
+    "master-unreachable",
+    "no master of the cluster {master} answers",
+    {"why": "{why}", "given by": "`engine` of target {target} in infold.yml"},
+    "Nothing was changed. Check the address and that the cluster runs, then `infold doctor`.",
+    exit_code=ExitCode.FAILED,
+)
+
+no_executor = Message(
+    "no-executor",
+    "the cluster {master} gave no executor within {seconds:,} seconds",
+    {"asked for": "executors of {memory}", "given by": "`engine` of target {target} in infold.yml"},
+    "Nothing was changed. Free some of the cluster, ask for less (`spark.executor.memory`, "
+    "`spark.executor.cores`, `spark.cores.max` in `spark`), or wait longer (`executor_wait` in "
+    "`engine`).",
+    exit_code=ExitCode.FAILED,
+)
+
+cluster_lost = Message(
+    "cluster-lost",
+    "the cluster or its executors were lost in the middle of the work",
+    {"why": "{why}", "log": ".infold/spark.log"},
+    "Run again: the next run finds out what was committed, and goes on from there. Executors that "
+    "end again and again may be short of memory (`spark.executor.memory`, "
+    "`spark.executor.memoryOverhead`).",
+    exit_code=ExitCode.FAILED,
+)
+
+other_spark = Message(
+    "other-spark",
+    "the cluster has another version of Spark than infold's {version}",
+    {"why": "{why}"},
+    "Nothing was changed. Both sides have to be of one version.",
+    exit_code=ExitCode.FAILED,
+)
+
+no_worker_python = Message(
+    "no-worker-python",
+    "an executor cannot run Python, which a function of this project needs",
+    {"why": "{why}"},
+    "Install Python and the pyarrow of this environment there, and say where: "
+    "`spark.pyspark.python` in `spark` of the target.",
+    exit_code=ExitCode.FAILED,
+)

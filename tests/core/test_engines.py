@@ -1,0 +1,46 @@
+"""Which masters are elsewhere, and where they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from infold.core.engines import MASTER, Engine
+
+
+@pytest.mark.parametrize(
+    ("master", "cluster", "addresses"),
+    [
+        ("local", False, ()),
+        ("local[*]", False, ()),
+        ("local[4]", False, ()),
+        ("yarn", True, ()),
+        ("k8s://https://a.example:6443", True, ()),
+        ("spark://a:7077", True, (("a", 7077),)),
+        ("spark://a:7077,b.example:17077", True, (("a", 7077), ("b.example", 17077))),
+        ("spark://[::1]:7077", True, (("[::1]", 7077),)),
+    ],
+)
+def test_masters(master: str, cluster: bool, addresses: tuple[tuple[str, int], ...]) -> None:
+    """Only a standalone cluster's addresses are known."""
+    assert MASTER.fullmatch(master)
+    engine = Engine(master)
+    assert (engine.is_cluster, engine.addresses) == (cluster, addresses)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "spark://a",
+        "spark://a:x",
+        "spark://a:1,b",
+        "local[0x]",
+        "local-cluster[2,1,512]",
+        "mesos://a:5050",
+        "yarn-client",
+        "SPARK://a:1",
+    ],
+)
+def test_what_is_no_master(text: str) -> None:
+    """Forms that Spark does not have any more, or has for its own tests, are none."""
+    assert not MASTER.fullmatch(text)

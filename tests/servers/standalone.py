@@ -1,0 +1,130 @@
+"""A real Spark cluster for tests: a master and two workers, processes of this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from infold.spark.jvm.jars import spark_home
+from infold.spark.jvm.java import find_java
+
+STARTS_WITHIN = 60
+WORKERS = 2
+EXECUTOR = "CoarseGrainedExecutorBackend"
+
+UNTIL_THE_END = '"$@" & cat; kill -KILL $!; wait'
+"""A shell that has a server run as long as whoever started it: until its own input ends."""
+
+
+@dataclass
+class Cluster:
+    """A running cluster, with one core and half a gigabyte on each worker."""
+
+    folder: Path
+    url: str = ""
+    _servers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def start(self) -> None:
+        """Start it, and wait until all workers are there."""
+        self._start("master", "master.Master", "--host", "127.0.0.1", "--port", "0")
+        self.url = self._said("master", r"Starting Spark master at (spark://\S+)")[0]
+        for number in range(WORKERS):
+            self.add_worker(f"worker{number}")
+        until = time.monotonic() + STARTS_WITHIN
+        while len(self._said("master", r"Registering worker (\S+)")) < WORKERS:
+            assert time.monotonic() < until, "no worker came"
+            time.sleep(0.1)
+
+    def add_worker(self, name: str) -> None:
+        """One worker more."""
+        work = self.folder / name
+        words = ("--host", "127.0.0.1", "--cores", "1", "--memory", "512m", "--work-dir", str(work))
+        self._start(name, "worker.Worker", *words, self.url)
+
+    def executors(self) -> list[int]:
+        """The processes that compute now."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):
+                works_in = path.with_name("cwd").resolve()
+                if EXECUTOR in path.read_text(errors="replace") and self.folder in works_in.parents:
+                    found.append(int(path.parent.name))
+        return sorted(found)
+
+    def kill_executor(self) -> None:
+        """Kill one of those that compute, once there is one."""
+        until = time.monotonic() + STARTS_WITHIN
+        while not (found := self.executors()):
+            assert time.monotonic() < until, "there is no executor"
+            time.sleep(0.05)
+        os.kill(found[0], signal.SIGKILL)
+
+    def lose_worker(self) -> None:
+        """Kill the worker that came last, with what it runs."""
+        _end(self._servers.pop())
+
+    def stop(self) -> None:
+        """End everything."""
+        for process in reversed(self._servers):
+            _end(process)
+
+    def target(self) -> Mapping[str, dict[str, Any]]:
+        """What a target says to compute here."""
+        return {
+            "engine": {"master": self.url, "shared_disk": True},
+            "spark": {"spark.executor.memory": "450m", "spark.executor.cores": "1"},
+        }
+
+    def _start(self, name: str, class_: str, *words: str) -> None:
+        environment = os.environ | {
+            "JAVA_HOME": str(find_java().home),
+            "SPARK_HOME": str(spark_home()),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_DAEMON_MEMORY": "256m",
+        }
+        program = str(spark_home() / "bin" / "spark-class")
+        command = [program, f"org.apache.spark.deploy.{class_}", "--webui-port", "0", *words]
+        with (self.folder / f"{name}.log").open("wb") as log:
+            self._servers.append(
+                subprocess.Popen(
+                    ["sh", "-c", UNTIL_THE_END, "sh", *command],
+                    env=environment,
+                    stdin=subprocess.PIPE,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+            )
+
+    def _said(self, name: str, pattern: str) -> list[str]:
+        """What a server's log says; it is waited for."""
+        until, log = time.monotonic() + STARTS_WITHIN, self.folder / f"{name}.log"
+        while not (found := re.findall(pattern, log.read_text(errors="replace"))):
+            assert time.monotonic() < until, log.read_text(errors="replace")
+            time.sleep(0.1)
+        return found
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait(10)
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[Cluster]:
+    """A cluster for the block."""
+    cluster = Cluster(folder)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
