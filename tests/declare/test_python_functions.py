@@ -111,7 +111,15 @@ def test_a_function_that_says_so_may_ask_a_clock(tmp_path: Path) -> None:
     )
 
     assert not check(shop(tmp_path, varies + "from time import time\n", allowed))
-    assert not check(shop(tmp_path / "b", CLEAN.replace("[:most]", "[:most].time()")))
+    others = (
+        "[:most].time()",
+        "[:len(strftime('%Y', (2024,) * 9))]",
+        "[:Random(most).sample([1], 1)[0]]",
+    )
+    imported = "from random import Random\nfrom time import strftime\n"
+    for number, other in enumerate(others):
+        code = CLEAN.replace("[:most]", other) + imported
+        assert not check(shop(tmp_path / str(number), code))
 
 
 def test_an_argument_that_varies_is_drawn_once(tmp_path: Path) -> None:
@@ -142,6 +150,10 @@ WRONG = [
     (
         CLEAN.replace("[:most]", "[:time()]") + "from time import time\n",
         "not-deterministic functions/clean.py:5 `time`",
+    ),
+    (
+        CLEAN.replace("[:most]", "[:len(strftime('%Y'))]") + "from time import strftime\n",
+        "not-deterministic functions/clean.py:5 `strftime`",
     ),
     (CLEAN + "import nowhere_at_all\n", "missing-module functions/clean.py:6 "),
     (CLEAN + "return (\n", "bad-python functions/clean.py:6 "),

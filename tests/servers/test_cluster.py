@@ -23,6 +23,7 @@ from tests.servers.standalone import Cluster, running
 
 from infold import api
 from infold.cli import cli
+from infold.spark.jvm.gateway import has_started
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark]
 
@@ -102,13 +103,15 @@ def scenario(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Kill
 def test_executors_and_workers_are_lost_in_the_middle(
     cluster: Cluster, scenario: KilledOnCluster
 ) -> None:
-    """Their tasks are done again elsewhere, and nothing is there twice."""
+    """Their tasks are done again elsewhere, or the step by the next run; nothing is there twice."""
     for seed, loss in ((3, cluster.kill_executor), (4, cluster.lose_worker)):
         scenario.deliver(seed)
         meanwhile = threading.Timer(1.0, loss)
         meanwhile.start()
-        scenario.settle()
+        result = scenario.go()
         meanwhile.join()
+        assert {failure.error.slug for failure in result.failures} <= {"cluster-lost"}
+        scenario.settle()
     cluster.add_worker("another")
 
 
@@ -146,6 +149,7 @@ def test_what_a_cluster_cannot_do_is_said(cluster: Cluster, tmp_path: Path) -> N
     assert "no-executor" in found.output
     assert "`engine` of target dev" in found.output
     api.close()
+    assert not has_started(), "half a session would be taken for a whole one"
     (root / "infold.yml").write_text(plain)
     on(cluster, root, engine={"master": "spark://127.0.0.1:1", "shared_disk": True})
     found = infold(root, "run")
@@ -170,3 +174,7 @@ def test_the_page_on_clusters(cluster: Cluster, tmp_path: Path) -> None:
         if "doctor" in line:
             assert re.search(rf"on {cluster.url}, [12] executors? with 2g", found.output)
     assert infold(root, "--target", "cluster", "verify").exit_code == 0
+    with file.open("a") as opened:
+        opened.write("  here: {warehouse: here, ledger: 'sqlite:///.infold/here.db'}\n")
+    refused = infold(root, "--target", "here", "run")
+    assert (refused.exit_code, "other-engine" in refused.output) == (2, True), refused.output

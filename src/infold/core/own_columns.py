@@ -23,4 +23,4 @@ def state_mark(fingerprint: str) -> str:
     Its name says which form of states they are, and of which definition: rows with any other cannot
     be folded by them.
     """
-    return f"of_1_{fingerprint[:16]}"
+    return f"of_2_{fingerprint[:16]}"

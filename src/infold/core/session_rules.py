@@ -24,7 +24,7 @@ class Choose(StrEnum):
     LAST = "last"
 
 
-STATE_VERSION = 2
+STATE_VERSION = 3
 """What stored sessions keep besides their columns; with another number they are built again."""
 
 IDENTIFIER = "session_identifier"

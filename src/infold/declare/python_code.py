@@ -105,11 +105,14 @@ def code_digest(function: ast.FunctionDef, modules: Mapping[str, ast.Module]) ->
 # -- what it must not do
 
 
-def not_of_inputs(file: str, source: str, tree: ast.Module) -> Iterator[tuple[Spot, str, bool]]:
+def not_of_inputs(
+    file: str, source: str, tree: ast.Module, *, frames: bool = True
+) -> Iterator[tuple[Spot, str, bool]]:
     """
     Reads of a clock, of chance, and of anything that is no input, as far as names show them.
 
-    Each with its place, and whether it is of the last kind.
+    Each with its place, and whether it is of the last kind. Methods of ``frames`` count by their
+    names, where there may be frames.
     """
     names = _imported_names(tree)
     called = {id(node.func): node for node in ast.walk(tree) if isinstance(node, ast.Call)}
@@ -123,14 +126,21 @@ def not_of_inputs(file: str, source: str, tree: ast.Module) -> Iterator[tuple[Sp
         path = _path(node, names)
         if attribute in _SESSION or (attribute in _WRITES and call is None):
             yield at, f".{attribute}", True
-        elif attribute in _CHOOSING and call is not None:
+        elif frames and attribute in _CHOOSING and call is not None:
             yield at, f".{attribute}()", False
-        elif path in _SEEDED and call is not None and (call.args or call.keywords):
+        elif call is not None and _is_given_all(path, call):
             continue
         elif _is_in(path, _OUTSIDE):
             yield at, path, True
         elif id(node) not in inner and _is_in(path, _CHANGING):
             yield at, path, False
+
+
+def _is_given_all(path: str, call: ast.Call) -> bool:
+    """Whether a call is given the seed, or the time, that it would choose by itself."""
+    if path in _SEEDED:
+        return bool(call.args or call.keywords)
+    return path in _OF_A_GIVEN_TIME and len(call.args) >= _OF_A_GIVEN_TIME[path]
 
 
 def _imported_names(tree: ast.Module) -> dict[str, str]:
@@ -171,6 +181,8 @@ _SESSION = frozenset({"sparkSession", "sparkContext", "rdd", "_jdf", "_jsparkSes
 _WRITES = frozenset({"write", "writeStream"})
 _CHOOSING = frozenset({"sample", "sampleBy", "randomSplit", "writeTo", "mergeInto"})
 _SEEDED = frozenset({"random.Random", "numpy.random.default_rng", "numpy.random.RandomState"})
+_OF_A_GIVEN_TIME = {"time.asctime": 1, "time.ctime": 1, "time.strftime": 2}
+"""With so many arguments these read no clock."""
 _OUTSIDE = frozenset(
     {
         *_BUILT_IN,
@@ -202,6 +214,7 @@ _CHANGING = frozenset(
         "pandas.Timestamp.utcnow",
         "random.",
         "secrets.",
+        *_OF_A_GIVEN_TIME,
         "time.gmtime",
         "time.localtime",
         "time.monotonic",

@@ -53,7 +53,7 @@ def read_python_function(root: Path, file: str, known: Mapping[str, bytes]) -> P
 def refuse_clocks(sources: PythonSources) -> None:
     """Raise what shows in the text of being another value at each call: clocks and chance."""
     for path, text in sources.files:
-        for at, what, outside in not_of_inputs(path, text, parse_python(path, text)):
+        for at, what, outside in not_of_inputs(path, text, parse_python(path, text), frames=False):
             if not outside:
                 raise function_findings.changes_by_itself(at, what=what)
 

@@ -13,6 +13,15 @@ master_unreachable = Message(
     exit_code=ExitCode.FAILED,
 )
 
+other_engine = Message(
+    "other-engine",
+    "this process has Spark on {running} already, and target {target} computes on {wanted}",
+    {},
+    "A process has one Spark. Run this target in another one, or end that Spark before "
+    "(`infold.api.close()`, or where the program has started it). Of a Spark on a cluster that the "
+    "program has started, `engine` of the target has to say that it is one.",
+)
+
 no_executor = Message(
     "no-executor",
     "the cluster {master} gave no executor within {seconds:,} seconds",

@@ -145,6 +145,10 @@ _LOCKED_OUT = (
     "AccessDeniedException|Permission denied|Operation not permitted"
     "|Read-only file system|SQLITE_READONLY|SQLITE_CANTOPEN"
 )
+_CLUSTER_LOST = (
+    "All masters are unresponsive|Master removed our application|ExecutorLostFailure"
+    r"|CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND|Checkpoint block \S+ not found"
+)
 _JAVAS: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
     (
         r"java\.lang\.OutOfMemoryError|SparkOutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY",
@@ -166,7 +170,7 @@ _JAVAS: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
     ),
     (r'Cannot run program "', lambda line: engine_faults.no_worker_python(why=line)),
     (
-        r"All masters are unresponsive|Master removed our application|ExecutorLostFailure",
+        _CLUSTER_LOST,
         lambda line: engine_faults.cluster_lost(why=line),
     ),
     (r"Cannot call methods on a stopped SparkContext", lambda line: faults.engine_died(why=line)),

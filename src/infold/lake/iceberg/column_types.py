@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from infold.core.own_columns import FILE, KEY, STATE_COLUMN, VERSION
+from infold.core.session_columns import STATE
 from infold.core.type_changes import Type
 
 _NAMES = {
@@ -33,7 +34,7 @@ def user_columns(metadata: Mapping[str, Any], snapshot: int | None = None) -> Ma
 
 
 def _is_own(name: str) -> bool:
-    return name in (FILE, VERSION, KEY) or name.startswith(STATE_COLUMN)
+    return name in (FILE, VERSION, KEY, STATE) or name.startswith(STATE_COLUMN)
 
 
 def first_state_part(metadata: Mapping[str, Any]) -> str:

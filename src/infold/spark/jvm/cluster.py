@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import infold
-from infold.core.engines import Engine
+from infold.core.engines import LOCAL, Engine
 from infold.messages import engine_faults
+from infold.spark.jvm.gateway import has_started
 from infold.spark.jvm.jars import cache_dir
 from infold.spark.jvm.session_settings import executor_options
 
@@ -75,6 +76,20 @@ def refuse_unreachable(engine: Engine, target: str) -> None:
         raise engine_faults.master_unreachable(
             master=engine.master, target=target, why="; ".join(reasons)
         )
+
+
+def refuse_other(running: SparkSession, engine: Engine, target: str) -> None:
+    """
+    Raise ``engine_faults.other_engine`` where the process's Spark is not that of the target.
+
+    Executors elsewhere would write the tables of a target that has them on this machine. Which
+    cluster it is does not matter in a Spark that the program itself has started.
+    """
+    master = running.sparkContext.master or LOCAL
+    there = Engine(master)
+    same = master == engine.master or not has_started()
+    if there.is_cluster != engine.is_cluster or (engine.is_cluster and not same):
+        raise engine_faults.other_engine(running=master, target=target, wanted=engine.master)
 
 
 def await_executor(session: SparkSession, engine: Engine, target: str) -> None:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 LOG_BYTES = 10_000_000
 LOCAL_ENGINE = Engine()
+LOOPBACK = "127.0.0.1"
 
 
 def start(
@@ -75,7 +76,8 @@ def start(
     ``engine`` is that of ``target``: where Spark computes, here or with executors elsewhere.
 
     A process has one JVM. Called again while Spark runs, this gives a new session with a catalog
-    and SQL settings of its own in the same JVM; heap and compiler stay as they were.
+    and SQL settings of its own in the same JVM; heap, compiler and executors stay as they were.
+    Raises ``engine_faults.other_engine`` if the target wants others.
 
     Timestamps: ask for Arrow (``toArrow``). Rows from ``collect`` come in the local time zone.
     """
@@ -91,7 +93,11 @@ def start(
     quieten_py4j()
     running = _running_session()
     if running is not None:
-        return _new_session(running, settings, adapters)
+        cluster.refuse_other(running, engine, target)
+        session = _new_session(running, settings, adapters)
+        if engine.is_cluster:
+            cluster.send_package(session)
+        return session
     refuse_environment(spark_home())
     settings.setdefault("spark.driver.memory", memory or default_memory())
     log = log or cache_dir() / "spark.log"
@@ -103,8 +109,13 @@ def start(
         settings = {**local_settings(engine.master), **settings}
     session = _first_session(settings, size, log, inherit, parents, app_cds=app_cds)
     if engine.is_cluster:
-        cluster.await_executor(session, engine, target)
-        cluster.send_package(session)
+        try:
+            cluster.await_executor(session, engine, target)
+            cluster.send_package(session)
+        except BaseException:
+            end_jvm()
+            forget_dead()
+            raise
     return session
 
 
@@ -250,9 +261,11 @@ def _first_session(
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     if settings["spark.master"].startswith("local"):
         os.environ["PYSPARK_PYTHON"] = sys.executable
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # asks no resolver who we are
+        os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)  # asks no resolver who we are
     else:
         os.environ["PYSPARK_PYTHON"] = cluster.worker_python(settings)
+        if os.environ.get("SPARK_LOCAL_IP") == LOOPBACK:  # of a Spark that computed here, before
+            del os.environ["SPARK_LOCAL_IP"]
     try:
         session = _launch(settings, log, inherit, parents)
     except Exception as error:
