@@ -225,6 +225,24 @@ class TestRights:
         ):
             assert refusal(write).slug == "ledger-not-permitted"
 
+    def test_a_schema_that_may_not_be_used_is_not_taken_for_none(
+        self, postgresql: Postgresql
+    ) -> None:
+        """PostgreSQL passes over it in search_path, as if it were not there."""
+        place = Place(postgresql.url(), "fenced")
+        place.open().acquire("r1")
+        place.close()
+        url = role(postgresql, "outsider", "GRANT CREATE ON DATABASE postgres TO outsider")
+
+        for use in (
+            lambda: opened(url, "fenced").exists(),
+            lambda: opened(url, "fenced").runs(),
+            lambda: opened(url, "fenced").acquire("r2"),
+        ):
+            error = refusal(use)
+            assert error.slug == "ledger-not-permitted"
+            assert "permission denied for schema fenced" in dict(error.facts)["server"]
+
     def test_a_read_only_database_is_read(self, postgresql: Postgresql) -> None:
         """A standby, say: what only reads goes on."""
         place = Place(postgresql.url(), "standing")

@@ -86,6 +86,16 @@ class TestMaking:
             assert [run.id for run in ledger.runs()] == [f"run {place.schema}"]
             ledger.close()
 
+    def test_one_that_is_gone_before_it_is_written_is_named(
+        self, place: Place, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Somebody tears down what this one made or found: nothing goes on without a ledger."""
+        monkeypatch.setattr(PostgresqlDatabase, "_create", lambda *_: None)
+
+        with pytest.raises(InfoldError, match="ledger-unusable") as raised:
+            place.open().acquire("r1")
+        assert dict(raised.value.facts)["why"] == "somebody removed it meanwhile"
+
     @pytest.mark.parametrize(
         "table", ["songs (x int)", "meta (x int)", "meta (name text, value text)"]
     )

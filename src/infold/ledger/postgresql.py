@@ -19,7 +19,7 @@ from weakref import finalize
 
 from infold.core import write_points
 from infold.ledger.database import FORMAT, FORMAT_ROW, ID_ROW, register
-from infold.ledger.postgresql_server import BUSY_SECONDS, Server, failed
+from infold.ledger.postgresql_server import BUSY_SECONDS, REMOVED, Server, failed
 from infold.ledger.postgresql_sql import STATEMENTS, TABLE_NAMES, TABLES, Statements
 from infold.ledger.query import Query
 from infold.messages import ledger_errors
@@ -79,8 +79,13 @@ class PostgresqlDatabase:
                 self._roll_back(connection)
                 self._create(connection)
                 now = self._begin(connection, "BEGIN", lock="EXCLUSIVE")
+            if now is None:
+                self._roll_back(connection)
+                raise ledger_errors.server_failed(
+                    key=self._server.key, ledger=self._shown, why=REMOVED
+                )
             try:
-                yield Query(Statements(connection), now or 0)
+                yield Query(Statements(connection), now)
                 if point:
                     write_points.point(f"ledger {point}: before commit")
                 connection.execute("COMMIT")
@@ -151,10 +156,12 @@ class PostgresqlDatabase:
         """
         import psycopg
 
+        # With its schema: by search_path, one that this role may not use would not be there at all.
+        meta = f'"{self._schema}".meta'
         text = f"{begin}; {self._settings()}"
         if lock:
-            text += f"LOCK TABLE meta IN {lock} MODE; "
-        text += f"SELECT value, {NOW} FROM meta WHERE name = '{FORMAT_ROW}'"
+            text += f"LOCK TABLE {meta} IN {lock} MODE; "
+        text += f"SELECT value, {NOW} FROM {meta} WHERE name = '{FORMAT_ROW}'"
         try:
             cursor = connection.execute(text)
         except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):

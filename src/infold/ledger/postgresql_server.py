@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 BUSY_SECONDS = 30
 """For how long a write waits for others."""
 
+REMOVED = "somebody removed it meanwhile"
+
 OLDEST = 12
 """The oldest version of PostgreSQL that is still in use; no newer feature is needed."""
 
@@ -152,7 +154,7 @@ def failed(error: Any, *, broken: bool, key: str, shown: str) -> InfoldError | N
     if code == "55P03":
         why = f"others have been using it for {BUSY_SECONDS} seconds"
     elif code in ("42P01", "3F000"):
-        why = "somebody removed it meanwhile"
+        why = REMOVED
     elif code.startswith(("22", "23", "42")):
         return None
     return ledger_errors.server_failed(key=key, ledger=shown, why=why)
