@@ -100,6 +100,18 @@ def test_what_only_looks_like_a_reference(text: str, wrong: str | None) -> None:
         ("l: postgresql://u:a@b@h/d", "l: postgresql://u:***@h/d"),
         ("l: postgresql://u:%40a@h/d", "l: postgresql://u:****@h/d"),
         ("l: postgresql://u:a${env:P}@h/d", "l: postgresql://u:*${env:P}@h/d"),
+        ("l: postgresql://u:a'b@h/d", "l: postgresql://u:***@h/d"),
+        ('l: postgresql://u:"@h/d', "l: postgresql://u:*@h/d"),
+        ("l: postgresql://u:a b@h/d", "l: postgresql://u:***@h/d"),
+        ("l: postgresql://h/d?password='x", "l: postgresql://h/d?password=**"),
+        ("l: postgresql://h/d?password=a b", "l: postgresql://h/d?password=***"),
+        (
+            "l: postgresql://u@h/d?oauth_client_secret=a",
+            "l: postgresql://u@h/d?oauth_client_secret=*",
+        ),
+        ("l: postgresql://${env:U}@h/d", None),
+        ("l: postgresql://${env:U}:${env:P}@h/d", None),
+        ("l: postgresql://${env:U}:a@h/d", "l: postgresql://${env:U}:*@h/d"),
         ("l: mysql://u:ab@h/d # note", "l: mysql://u:**@h/d # note"),
         (
             "l: postgresql://h/d?user=u&password=ab&x=y",

@@ -57,30 +57,41 @@ def _content(path: Path) -> tuple[str, str]:
         return "", "the file is not UTF-8"
 
 
-_BEFORE_HOST = re.compile(r"(?<=://)[^\s'\"]*(?=@)")
-_PARAMETER = re.compile(r"(?<=[?&])((?:ssl)?pass(?:word|phrase)?=)([^\s&'\"]+)", re.IGNORECASE)
+# To the last @: a password may have any characters, though not all of them are right in a URL.
+_BEFORE_HOST = re.compile(r"(?<=://).*(?=@)", re.DOTALL)
+_PARAMETER = re.compile(
+    r"(?<=[?&])((?:(?:ssl)?pass(?:word|phrase)?|oauth_client_secret|scram_\w+_key)=)([^&]+)",
+    re.IGNORECASE,
+)
 
 
 def has_password(url: str) -> bool:
     """Whether a password is written out in a URL."""
-    own = REFERENCE.sub("", url)
+    own = REFERENCE.sub("", url.strip())
     users = (found[0].partition(":")[2] for found in _BEFORE_HOST.finditer(own))
     return any(users) or _PARAMETER.search(unquote(own)) is not None
 
 
 def hide_passwords(line: str) -> str:
-    """A line of a file as it may be shown: as long as it is, with no password of a URL in it."""
+    """
+    A line of a file as it may be shown: as long as it is, with no password of a URL in it.
 
-    def hide(text: str) -> str:
-        shown, at = [], 0
-        for found in REFERENCE.finditer(text):
-            shown += ["*" * (found.start() - at), found[0]]
-            at = found.end()
-        return "".join([*shown, "*" * (len(text) - at)])
+    Where a URL ends in a line is not known: rather too much is hidden.
+    """
+    line = _BEFORE_HOST.sub(lambda found: _hide_password(found[0]), line)
+    return _PARAMETER.sub(lambda found: found[1] + _hide(found[2]), line)
 
-    def hide_user(found: re.Match[str]) -> str:
-        user, colon, password = found[0].partition(":")
-        return user + colon + hide(password)
 
-    line = _BEFORE_HOST.sub(hide_user, line)
-    return _PARAMETER.sub(lambda found: found[1] + hide(found[2]), line)
+def _hide_password(user: str) -> str:
+    """USER:PASSWORD without the password; a colon in a reference is no beginning of one."""
+    plain = REFERENCE.sub(lambda found: "_" * len(found[0]), user)
+    end = plain.find(":") + 1 or len(user)
+    return user[:end] + _hide(user[end:])
+
+
+def _hide(text: str) -> str:
+    shown, at = [], 0
+    for found in REFERENCE.finditer(text):
+        shown += ["*" * (found.start() - at), found[0]]
+        at = found.end()
+    return "".join([*shown, "*" * (len(text) - at)])
