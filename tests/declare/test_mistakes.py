@@ -175,7 +175,10 @@ KEYS = [
         "bad-secret infold.yml:20 `` (${env:NAME}, ${file:PATH})",
     ]),
     (YML, "{warehouse: warehouse}", "{ledger: 'postgresql://u@db/x', ledger_schema: a-b}", [
-        "bad-name infold.yml:20 `a-b` (letters, digits and underscores, a letter first, at most 63)",
+        "bad-name infold.yml:20 `a-b` (letters, digits and underscores, a letter first, at most 63, and not pg_ at the beginning, which is PostgreSQL's own)",
+    ]),
+    (YML, "{warehouse: warehouse}", "{ledger: 'postgresql://u@db/x', ledger_schema: pg_x}", [
+        "bad-name infold.yml:20 `pg_x` (letters, digits and underscores, a letter first, at most 63, and not pg_ at the beginning, which is PostgreSQL's own)",
     ]),
     (YML, "{warehouse: warehouse}", "{ledger_schema: books}", [
         "needless-key infold.yml:20 `books`",

@@ -25,6 +25,8 @@ LEDGERS = (SQLITE, "postgresql+psycopg://", "postgresql://", "${")
 FORMS = ("sqlite:///FILE", "postgresql+psycopg://USER@HOST/DATABASE")
 LONGEST_SCHEMA = 63
 """PostgreSQL's own limit."""
+RESERVED = "pg_"
+"""PostgreSQL refuses to make such a schema."""
 
 
 def read_target(name: str, keys: Keys) -> Target:
@@ -81,8 +83,12 @@ def _schema(keys: Keys) -> str:
     """The schema of a ledger on a server."""
     name = keys.text("ledger_schema") or ""
     at = keys.at("ledger_schema")
-    if name and not (NAME.match(name) and len(name) <= LONGEST_SCHEMA):
-        form = f"letters, digits and underscores, a letter first, at most {LONGEST_SCHEMA}"
+    fits = NAME.match(name) and len(name) <= LONGEST_SCHEMA and not name.startswith(RESERVED)
+    if name and not fits:
+        form = (
+            f"letters, digits and underscores, a letter first, at most {LONGEST_SCHEMA}, "
+            f"and not {RESERVED} at the beginning, which is PostgreSQL's own"
+        )
         keys.errors.append(findings.bad_name(at, what="schema", name=name, form=form))
     elif name and (keys.text("ledger") or SQLITE).startswith(SQLITE):
         todo = "A ledger in PostgreSQL has one. Name that by `ledger`, or leave this out."
