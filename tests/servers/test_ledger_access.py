@@ -172,6 +172,52 @@ class TestNoConnection:
         assert error.__suppress_context__ or error.__context__ is None
 
 
+class TestSecretsInParts:
+    """A URL with references is shown with them, and so is what the server quotes of it."""
+
+    def test_user_and_database(
+        self, postgresql: Postgresql, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Neither by infold nor by the server."""
+        url = f"postgresql://${{env:WHO}}:${{env:PASSWORD}}@127.0.0.1:{postgresql.port}/${{env:DB}}"
+        monkeypatch.setenv("WHO", "zqx-user")
+        monkeypatch.setenv("PASSWORD", "password")
+        monkeypatch.setenv("DB", "zqx-name")
+        ledger = opened(url)
+
+        error = refusal(ledger.runs)
+        facts = dict(error.facts)
+        assert (error.slug, facts["ledger"]) == ("ledger-login-refused", url)
+        assert 'password authentication failed for user "${env:WHO}"' in facts["server"]
+
+        monkeypatch.setenv("WHO", "infold")
+        monkeypatch.setenv("PASSWORD", postgresql.password)
+        error = refusal(ledger.runs)
+        assert error.slug == "ledger-database-missing"
+        assert 'database "${env:DB}" does not exist' in dict(error.facts)["server"]
+        assert_hidden(postgresql, error, "zqx")
+
+    def test_what_a_statement_was_refused(
+        self, postgresql: Postgresql, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Also once there is a connection."""
+        monkeypatch.setenv("DB", "postgres")
+        url = role(postgresql, "guest").replace("/postgres", "/${env:DB}")
+
+        error = refusal(lambda: opened(url, "guests").acquire("r1"))
+        assert "denied for database ${env:DB}" in dict(error.facts)["server"]
+
+    def test_user_and_password_in_one(
+        self, postgresql: Postgresql, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """All of it would be the user, which servers repeat."""
+        monkeypatch.setenv("BOTH", "infold:zqx")
+        error = refusal(opened(f"postgresql://${{env:BOTH}}@127.0.0.1:{postgresql.port}/x").runs)
+
+        assert (error.slug, "colon" in dict(error.facts)["why"]) == ("ledger-url", True)
+        assert_hidden(postgresql, error, "zqx")
+
+
 class TestRights:
     """A role needs no more than what the page on deploying says."""
 

@@ -276,7 +276,8 @@ class PostgresqlDatabase:
             if not isinstance(error, psycopg.Error):
                 raise
             broken = self._connection is None or self._connection.broken
-            known = failed(error, broken=broken, key=self._server.key, shown=self._shown)
+            code, why = error.sqlstate or "", self._server.words(error)
+            known = failed(code, why, broken=broken, key=self._server.key, shown=self._shown)
             if known is None:
                 raise
             if known.slug == "ledger-connection-lost":

@@ -1,13 +1,15 @@
 """
 A PostgreSQL server as the ledger reaches it: from a URL to a connection, and its errors by name.
 
-Whatever the server says is shown in its own words. A password is in none of them: of the URL,
-messages show user, host, port and database.
+Whatever the server says is shown in its own words, with references in place of the secrets that it
+repeats. A password is in none of them. A URL is shown as infold.yml has it; of one that is a secret
+as a whole, user, host, port and database.
 """
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from infold.ledger.stored_text import escaped, unescaped
 from infold.messages import ledger_errors
 from infold.messages.errors import InfoldError
-from infold.system.secrets import resolve_url
+from infold.system.secrets import REFERENCE, hide_passwords, resolve_url
 
 if TYPE_CHECKING:
     import psycopg
@@ -61,7 +63,7 @@ class Server:
             raise ledger_errors.driver_missing(key=self.key) from None
 
         settings = self._settings()
-        shown = _shown(settings)
+        shown = self._shown(settings)
         try:
             found = psycopg.connect(
                 **{**_DEFAULTS, **settings, "client_encoding": "UTF8"},
@@ -69,7 +71,7 @@ class Server:
                 prepare_threshold=None,  # poolers hand each transaction another connection
             )
         except psycopg.Error as error:
-            raise refused(error, key=self.key, shown=shown) from None
+            raise refused(self.words(error), key=self.key, shown=shown) from None
         try:
             self._check(found, shown)
         except BaseException:
@@ -98,7 +100,37 @@ class Server:
             raise ledger_errors.bad_url(key=self.key, why=why)
         if not re.fullmatch(r"[\d,]*", str(found.get("port", ""))):
             raise ledger_errors.bad_url(key=self.key, why="its port is no number")
+        if self._has_parts() and ":" in str(found.get("user", "")):
+            why = "its user has a colon, as if a password were in the same secret"
+            raise ledger_errors.bad_url(key=self.key, why=why)
         return found
+
+    def _has_parts(self) -> bool:
+        """Whether parts of the URL are secrets, and not all of it."""
+        return bool(REFERENCE.search(self.url)) and not REFERENCE.fullmatch(self.url.strip())
+
+    def _shown(self, settings: dict[str, Any]) -> str:
+        """Where the server is, without anything that is secret."""
+        if self._has_parts():
+            return hide_passwords(self.url.strip())
+        user, host, port, name = (settings.get(part) for part in ("user", "host", "port", "dbname"))
+        by, at = f"{user}@" if user else "", f":{port}" if port else ""
+        return f"postgresql+psycopg://{by}{host or ''}{at}/{name or ''}"
+
+    def words(self, error: Any) -> str:
+        """What the server said, with references in place of names that are secrets."""
+        words = _words(error)
+        if not self._has_parts():
+            return words
+        with suppress(InfoldError):  # what cannot be read any more cannot be found in it
+            settings = self._settings()
+            names = [settings.get(part) for part in ("user", "host", "dbname")]
+            for found in REFERENCE.finditer(self.url):
+                secret = resolve_url(found[0], self.root, self.key)
+                if secret in names:  # no server repeats a password, and one may be any word
+                    name = rf"(?<!\w){re.escape(secret)}(?!\w)"
+                    words = re.sub(name, found[0].replace("\\", r"\\"), words)
+        return words
 
     def _check(self, connection: psycopg.Connection[Any], shown: str) -> None:
         version = connection.info.server_version // 10_000
@@ -111,21 +143,13 @@ class Server:
             raise ledger_errors.other_encoding(key=self.key, ledger=shown, found=encoding)
 
 
-def _shown(settings: dict[str, Any]) -> str:
-    """Where a server is, without anything that may be secret."""
-    user, host, port, name = (settings.get(part) for part in ("user", "host", "port", "dbname"))
-    by, at = f"{user}@" if user else "", f":{port}" if port else ""
-    return f"postgresql+psycopg://{by}{host or ''}{at}/{name or ''}"
-
-
-def refused(error: Exception, *, key: str, shown: str) -> InfoldError:
+def refused(why: str, *, key: str, shown: str) -> InfoldError:
     """
     The named error of a connection that was not made.
 
     Servers give no code for these, so those that speak another language than English are
     ``unreachable``, in their own words.
     """
-    why = _words(error)
     if re.search(r"database .* does not exist", why):
         return ledger_errors.database_missing(key=key, ledger=shown, why=why)
     if "permission denied for database" in why:
@@ -138,13 +162,12 @@ def refused(error: Exception, *, key: str, shown: str) -> InfoldError:
 _NOT_LET_IN = r"password|authentication|role .* (does not exist|is not permitted)|pg_hba\.conf"
 
 
-def failed(error: Any, *, broken: bool, key: str, shown: str) -> InfoldError | None:
+def failed(code: str, why: str, *, broken: bool, key: str, shown: str) -> InfoldError | None:
     """
     The named error of a statement that failed; None where it is a mistake of the program's own.
 
     ``broken``: the connection is gone.
     """
-    code, why = error.sqlstate or "", _words(error)
     if broken or code.startswith(("08", "57P")):
         return ledger_errors.connection_lost(key=key, ledger=shown, why=why)
     if code == "25006":
