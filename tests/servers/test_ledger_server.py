@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -387,6 +388,15 @@ class TestLostConnections:
 
         with pytest.raises(InfoldError, match="ledger-connection-lost"):
             ledger.begin_step("r1", "s", 2, "events", "fold", {})
+        ledger.close()
+
+    def test_a_server_that_ends_idle_connections(self, postgresql: Postgresql) -> None:
+        """A run has nothing to write for as long as a step takes."""
+        url = f"{postgresql.url()}?options={quote('-c idle_session_timeout=200')}"
+        ledger = begun(Place(url, postgresql.schema()))
+        time.sleep(0.5)
+
+        assert [run.state for run in ledger.runs()] == ["running"]
         ledger.close()
 
     def test_a_restart_and_the_next_run(self, place: Place, postgresql: Postgresql) -> None:

@@ -43,6 +43,17 @@ _DEFAULTS = {
 }
 
 
+_NEVER_IDLE = (
+    "SELECT set_config('idle_session_timeout', '0', false)"
+    " WHERE current_setting('idle_session_timeout', true) <> '0'"
+)
+"""
+A step may take hours, and the run's connection waits for its end. PostgreSQL knows this since 14.
+
+Where nothing has to be changed nothing is: behind a pooler it is a setting of others too.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
     """
@@ -74,6 +85,10 @@ class Server:
             raise refused(self.words(error), key=self.key, shown=shown) from None
         try:
             self._check(found, shown)
+            found.execute(_NEVER_IDLE)
+        except psycopg.Error as error:
+            found.close()
+            raise refused(self.words(error), key=self.key, shown=shown) from None
         except BaseException:
             found.close()
             raise
