@@ -390,6 +390,23 @@ class TestLostConnections:
             ledger.begin_step("r1", "s", 2, "events", "fold", {})
         ledger.close()
 
+    def test_another_server_over_the_same_connection(
+        self, place: Place, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A pooler keeps the connection, whichever server is behind it."""
+        ledger = begun(place)
+        monkeypatch.setattr(postgresql, "SERVER", "7::bigint")
+
+        for _ in range(2):
+            with pytest.raises(InfoldError, match="ledger-connection-lost"):
+                ledger.begin_step("r1", "s", 2, "events", "fold", {})
+        ledger.finish_run("r1", "failed", Receipt(), "the connection was lost")
+        ledger.release()
+
+        [run] = ledger.runs()
+        assert (run.state, run.steps) == ("failed", ())
+        begun(place, "r2").close()
+
     def test_a_server_that_ends_idle_connections(self, postgresql: Postgresql) -> None:
         """A run has nothing to write for as long as a step takes."""
         url = f"{postgresql.url()}?options={quote('-c idle_session_timeout=200')}"

@@ -33,6 +33,9 @@ FROZEN_SECONDS = 60
 
 NOW = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
+SERVER = "(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint"
+"""Which server answers: no two began in the same microsecond, nor does one that starts again."""
+
 
 class PostgresqlDatabase:
     """The ledger in ``schema`` on a server."""
@@ -43,6 +46,7 @@ class PostgresqlDatabase:
         self._connection: psycopg.Connection[Any] | None = None
         self._closing: Callable[[], object] = _nothing
         self._shown = ""
+        self._writes_to: int | None = None
         self._lock = RLock()
         register(self)
 
@@ -161,7 +165,7 @@ class PostgresqlDatabase:
         text = f"{begin}; {self._settings()}"
         if lock:
             text += f"LOCK TABLE {meta} IN {lock} MODE; "
-        text += f"SELECT value, {NOW} FROM {meta} WHERE name = '{FORMAT_ROW}'"
+        text += f"SELECT value, {NOW}, {SERVER} FROM {meta} WHERE name = '{FORMAT_ROW}'"
         try:
             cursor = connection.execute(text)
         except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
@@ -184,9 +188,28 @@ class PostgresqlDatabase:
             raise ledger_errors.newer(
                 place=f"{self._shown}, schema {self._schema}", found=found, known=FORMAT
             )
+        if lock:
+            self._refuse_another_server(connection, int(row[2]))
         if found < FORMAT and lock:
             self._upgrade(connection)
         return now
+
+    def _refuse_another_server(self, connection: psycopg.Connection[Any], server: int) -> None:
+        """
+        Have a run whose server is another one than before lose it, though its connection lives on.
+
+        A pooler keeps it over a failover, and the new primary may lack what was written last.
+        """
+        before, self._writes_to = self._writes_to, server
+        if before in (None, server) or self.lost is not None:
+            return
+        self._roll_back(connection)
+        self.lost = ledger_errors.connection_lost(
+            key=self._server.key,
+            ledger=self._shown,
+            why="another server answers now, or it was started again",
+        )
+        raise self.lost
 
     def _roll_back(self, connection: psycopg.Connection[Any]) -> None:
         """End a transaction that changed nothing, or must not."""
