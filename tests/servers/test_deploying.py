@@ -113,12 +113,13 @@ def test_late_rows_and_a_proof(shop: Shop) -> None:
 
 
 def test_doctor_shows_where_the_ledger_is(shop: Shop) -> None:
-    """Kind, version, user, host, database and schema, and that its lease was taken."""
+    """Kind, version, URL without its secret, and schema, and that its lease was taken."""
     found = json.loads(shop.infold("--target prod doctor --json").stdout)
 
     [ledger] = [check for check in found["checks"] if check["name"] == "ledger"]
     assert ledger["found"].startswith("PostgreSQL ")
-    at = f"postgresql+psycopg://ledger_writer@127.0.0.1:{shop.server.port}/ledgers"
+    user = "ledger_writer:${env:LEDGER_PASSWORD}"
+    at = f"postgresql+psycopg://{user}@127.0.0.1:{shop.server.port}/ledgers"
     assert f"{at}, schema infold_shop_prod: newest run " in ledger["found"]
     assert ledger["found"].endswith("its lease was taken and given back")
 
