@@ -207,6 +207,11 @@ class MemoryLedger:
         """The models of those that are known."""
         return {step: self._steps[step].model for step in steps if step in self._steps}
 
+    def closed_steps(self, steps: Iterable[str]) -> frozenset[str]:
+        """Those that failed or were forgotten."""
+        known = (self._steps[step] for step in steps if step in self._steps)
+        return frozenset(step.id for step in known if step.state in ("failed", "forgotten"))
+
     def owner(self) -> tuple[str, str] | None:
         """The project whose ledger this is, and its warehouse."""
         return self._belongs

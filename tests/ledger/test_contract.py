@@ -772,6 +772,7 @@ def test_steps_are_known_for_good_and_others_are_not(ledger: Ledger) -> None:
 
     known = ledger.step_models([done, "r1-2", "theirs-1"])
     assert known == {done: "events", "r1-2": "sessions"}
+    assert ledger.closed_steps([done, "r1-2", "theirs-1"]) == {"r1-2"}
 
 
 def test_which_project_owns_the_ledger(ledger: Ledger) -> None:

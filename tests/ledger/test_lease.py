@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -277,6 +278,73 @@ class TestElsewhere:
         with pytest.raises(errors.InfoldError, match="locked"):
             place.open(clock=clock).acquire("mine")
         theirs.close()
+
+
+class TestGivingUp:
+    """A holder ends what works for it before another machine may take over."""
+
+    @pytest.fixture
+    def slept(self, monkeypatch: pytest.MonkeyPatch) -> Hands:
+        """The clock of the machine that runs; it is looked at all the time, and nobody beats."""
+        clock = Hands()
+        monkeypatch.setattr(lease, "time_since_boot", lambda: clock.at / SECOND)
+        monkeypatch.setattr(lease, "WATCH_SECONDS", 0.01)
+        monkeypatch.setattr(lease, "BEAT_SECONDS", 3600.0)
+        return clock
+
+    def test_after_half_of_the_silence(self, place: Place, slept: Hands) -> None:
+        """Work ends half a minute after the last renewal, which each write of the run is."""
+        ended = threading.Event()
+        ledger = place.open(end_work=ended.set)
+        ledger.acquire("r1")
+        slept.at += SILENT // 2 - SECOND
+        ledger.begin_run("r1", "run", 0, {})
+        ledger.begin_step("r1", "s", 1, "events", "fold", {})
+        slept.at += SILENT // 2 - SECOND
+        assert not ended.wait(0.2)
+
+        slept.at += 2 * SECOND
+        assert ended.wait(10)
+
+        with pytest.raises(errors.InfoldError, match="lease-lost: run r1"):
+            ledger.begin_step("r1", "t", 2, "events", "fold", {})
+        with pytest.raises(errors.InfoldError, match="lease-lost: run r1"):
+            ledger.close_step("s", "failed", "the engine died")
+        ledger.finish_run("r1", "failed", Receipt())
+        assert [(run.state, run.steps[0].state) for run in ledger.runs()] == [("failed", "failed")]
+
+    def test_a_beat_renews(
+        self, place: Place, slept: Hands, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A run may work for as long as it likes, as its heartbeat renews the lease."""
+        monkeypatch.setattr(lease, "BEAT_SECONDS", 0.01)
+        ended = threading.Event()
+        ledger = place.open(end_work=ended.set)
+        ledger.acquire("r1")
+
+        for _ in range(3):
+            assert ledger._heartbeat is not None
+            slept.at += SILENT // 2
+            until = time.monotonic() + 20
+            while ledger._heartbeat._renewed_at < slept.at / SECOND:
+                assert time.monotonic() < until
+                time.sleep(0.01)
+
+        assert not ended.is_set()
+
+    def test_a_lease_that_another_has(
+        self, place: Place, slept: Hands, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Whoever wakes up and finds that another has taken over ends its work at once."""
+        monkeypatch.setattr(lease, "BEAT_SECONDS", 0.5)
+        ended, clock = threading.Event(), Hands()
+        theirs = place.open(clock=clock, holder=TestElsewhere.AWAY, end_work=ended.set)
+        theirs.acquire("theirs")
+        monkeypatch.setattr(lease, "BEAT_SECONDS", 3600.0)
+        clock.at += SILENT + 1
+        place.open(clock=clock).acquire("mine")
+
+        assert ended.wait(10)
 
 
 def test_a_token_is_never_used_twice(place: Place) -> None:

@@ -146,6 +146,26 @@ def test_a_step_that_a_dead_run_committed_is_known(shop: Project) -> None:
     api.observe(shop)
 
 
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_run_that_was_taken_over_commits_late(shop: Project, whole: bool) -> None:
+    """What a run commits after the next one has forgotten its step is never taken for its own."""
+    book = api.ledger(shop)
+    book.acquire("r2")
+    book.begin_run("r2", "run", 0, {})
+    book.begin_step("r2", "r2-1", 1, "clicks", "ingest", {})
+    book.close_step("r2-1", "forgotten")
+    book.close()
+
+    put(shop, "clicks", "r2-1", 201, *(() if whole else (CLICKS,)))
+
+    by = "step r2-1, after another run had taken over"
+    with pytest.raises(InfoldError, match="foreign-write") as caught:
+        api.observe(shop)
+    assert dict(caught.value.facts) == {"snapshot": "201", "by": by}
+    put(shop, "clicks", *CLICKS)  # rolled back
+    api.observe(shop)
+
+
 def test_a_table_replaced_by_a_running_run_is_no_older_state(shop: Project) -> None:
     """A table that another run replaces after the ledger was read is not taken for an older
     state.

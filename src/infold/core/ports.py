@@ -89,6 +89,9 @@ class Ledger(SwapRecords, Protocol):
     def step_models(self, steps: Iterable[str]) -> Mapping[str, str]:
         """The models of these steps, for those that are known in any state."""
 
+    def closed_steps(self, steps: Iterable[str]) -> frozenset[str]:
+        """Those of these steps that failed or were forgotten: without a commit, as it seemed."""
+
     def owner(self) -> tuple[str, str] | None:
         """The name of the project of this ledger, and its warehouse; None before its first run."""
 

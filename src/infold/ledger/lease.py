@@ -12,6 +12,8 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from infold.messages.errors import InfoldError
 
 NAME = "target"
 BEAT_SECONDS = 5.0
+WATCH_SECONDS = 1.0
 SILENT = 60 * SECOND
 """A holder on another machine that was silent for this long is taken to be dead."""
 
@@ -111,26 +114,57 @@ def time_of(query: Query, clock: Clock | None) -> int:
 
 
 class Heartbeat:
-    """A daemon thread that renews the lease every few seconds, over its own connection."""
+    """
+    A daemon thread that renews the lease every few seconds, over its own connection.
 
-    def __init__(self, database: LedgerDatabase, token: int, clock: Clock | None) -> None:
+    ``give_up`` is called once the lease is lost, and when it could not be renewed for half of
+    :data:`SILENT`: so whatever works for the holder ends before another machine takes over. A
+    second thread sees to that, since the first may be waiting for a server that does not answer.
+    """
+
+    def __init__(
+        self,
+        database: LedgerDatabase,
+        token: int,
+        clock: Clock | None,
+        give_up: Callable[[], object] | None = None,
+    ) -> None:
         self._database, self._token, self._clock = database, token, clock
+        self._give_up = give_up
+        self._renewed_at, self._writing = time_since_boot(), False
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name="ledger-heartbeat", daemon=True)
+        self._threads = [
+            threading.Thread(target=work, name=f"ledger-{name}", daemon=True)
+            for name, work in (("heartbeat", self._beat), ("watch", self._watch))
+            if give_up is not None or name == "heartbeat"
+        ]
 
     def start(self) -> None:
         """Begin."""
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
         """End, and wait until the thread has closed its connection."""
         self._stop.set()
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
+
+    @contextmanager
+    def renewed(self) -> Iterator[None]:
+        """A write of the holder, which has renewed the lease: nobody takes over before its end."""
+        self._writing = True
+        try:
+            yield
+            self._renewed_at = time_since_boot()
+        finally:
+            self._writing = False
 
     def _beat(self) -> None:
         database = self._database
         try:
             while not self._stop.wait(BEAT_SECONDS):
+                began = time_since_boot()
                 try:
                     with database.write(None) as query:
                         found = query.run(
@@ -142,9 +176,27 @@ class Heartbeat:
                 except InfoldError:  # busy or gone: the next write of the run will say so
                     continue
                 if not found:
+                    self._end()
                     return
+                self._renewed_at = began
         finally:
             database.close()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(WATCH_SECONDS):
+            silent = (time_since_boot() - self._renewed_at) * SECOND
+            if silent > SILENT / 2 and not self._writing:
+                self._end()
+                return
+
+    def _end(self) -> None:
+        if self._give_up is not None and not self._stop.is_set():
+            self._give_up()
+
+
+def time_since_boot() -> float:
+    """Seconds that also pass while the machine sleeps; Linux's CLOCK_MONOTONIC stands still."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def _first_line(path: str) -> str:

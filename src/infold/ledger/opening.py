@@ -8,6 +8,7 @@ from pathlib import Path
 from infold.core.project import Project
 from infold.ledger.store import SqlLedger
 from infold.messages import run_errors
+from infold.system import signals
 from infold.system.secrets import REFERENCE, resolve_url
 
 LONGEST = 63
@@ -40,7 +41,8 @@ def open_ledger(url: str, root: Path, *, key: str = "ledger", schema: str = "inf
         from infold.ledger.postgresql import PostgresqlDatabase
         from infold.ledger.postgresql_server import Server
 
-        return SqlLedger(PostgresqlDatabase(Server(url, root, key), schema))
+        database = PostgresqlDatabase(Server(url, root, key), schema)
+        return SqlLedger(database, end_work=signals.end_children)
     if scheme not in ("sqlite", "sqlite+pysqlite") or not place.startswith("/") or place == "/":
         raise run_errors.ledger_unsupported(key=key, url=url)
     return SqlLedger(root / place[1:])

@@ -67,6 +67,12 @@ class SqlLedgerReader:
             found = {step: query.one("step", id=step) for step in steps}
         return {step: row[3] for step, row in found.items() if row is not None}
 
+    def closed_steps(self, steps: Iterable[str]) -> frozenset[str]:
+        """Those that failed or were forgotten: as far as the ledger knows they never happened."""
+        with self._database.read() as query:
+            found = [query.one("step", id=step) for step in steps]
+        return frozenset(row[0] for row in found if row and row[5] in ("failed", "forgotten"))
+
     def owner(self) -> tuple[str, str] | None:
         """The project that the ledger belongs to, and its warehouse; None before its first run."""
         with self._database.read() as query:

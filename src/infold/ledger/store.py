@@ -8,8 +8,8 @@ token that this process was given, and finds nothing to renew once somebody else
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -67,7 +67,8 @@ class SqlLedger(SqlLedgerReader):
     The ledger in a database, or in the SQLite file at a path, written by ``holder`` (this process).
 
     ``keep`` versions of each table keep their changes when nothing needs them any more. ``clock``
-    is the machine's. The lease goes by the database's, unless another clock is given.
+    is the machine's. The lease goes by the database's, unless another clock is given. ``end_work``
+    ends what works for this process, before another machine may take over its lease.
     """
 
     def __init__(
@@ -77,12 +78,14 @@ class SqlLedger(SqlLedgerReader):
         clock: Clock | None = None,
         holder: Holder | None = None,
         keep: int = KEEP,
+        end_work: Callable[[], object] | None = None,
     ) -> None:
         super().__init__(Database(at) if isinstance(at, Path) else at)
         self._clock: Clock = clock or SystemClock()
         self._lease_clock = clock
         self._holder = holder
         self._keep = keep
+        self._end_work = end_work
         self._token = 0
         self._heartbeat: Heartbeat | None = None
 
@@ -107,8 +110,19 @@ class SqlLedger(SqlLedgerReader):
             time.sleep(min(0.2, max(0.0, until - time.monotonic())))
         if self._heartbeat is not None:
             self._heartbeat.stop()
-        self._heartbeat = Heartbeat(self._database.another(), self._token, self._lease_clock)
+        self._heartbeat = Heartbeat(
+            self._database.another(),
+            self._token,
+            self._lease_clock,
+            self._give_up if self._end_work else None,
+        )
         self._heartbeat.start()
+
+    def _give_up(self) -> None:
+        """Write no more, and end what would go on to commit: another run may take over."""
+        self._database.lost = self._database.lost or run_errors.lease_lost(self._run)
+        if self._end_work:
+            self._end_work()
 
     def _try_acquire(self, run: str, me: Holder, watch: HeartbeatWatch) -> dict[str, Any] | None:
         """Take the lease; the row of the living holder when somebody else has it."""
@@ -187,7 +201,8 @@ class SqlLedger(SqlLedgerReader):
             raise self._database.lost
         with self._database.write(point) as query:
             self._fence(query)
-            yield query
+            with self._heartbeat.renewed() if self._heartbeat else nullcontext():
+                yield query
 
     def _fence(self, query: Query) -> None:
         """Renew the lease, or raise an error where somebody else has taken over."""
@@ -284,13 +299,19 @@ class SqlLedger(SqlLedgerReader):
         error: str | None = None,
         audits: Sequence[AuditResult] = (),
     ) -> None:
-        """Mark an open step ``failed`` or ``forgotten``, with what its audits found."""
+        """
+        Mark an open step ``failed`` or ``forgotten``, with what its audits found.
+
+        Raises why this process gave up, if it did: the step failed of that.
+        """
         with self._writing("close_step") as query:
             now = self._clock.now()
             ended = {"new_state": state, "new_finished_at": now, "new_error": error}
             query.run("close_step", of_step=step, **ended)
             for model in {one.model for one in audits}:
                 put_audits(query, model, audits, now=now, run=self._run, step=step)
+        if self._database.lost is not None:
+            raise self._database.lost
 
     def record_audits(self, model: str, results: Sequence[AuditResult]) -> None:
         """Record what audits found of stored rows; needs no lease."""

@@ -52,8 +52,9 @@ def lease_lost(run: str) -> InfoldError:
         "lease-lost",
         f"run {run or '(none)'} no longer has this target's lease, so it must not write",
         (),
-        "Another run has taken over, because this one seemed dead (it was suspended, or its "
-        "machine slept). Run again: nothing of it is lost or counted twice.",
+        "It could not renew it for too long (it was suspended, its machine slept, or the ledger "
+        "was out of reach), so another run may have taken over. Run again: nothing of it is lost "
+        "or counted twice.",
         exit_code=ExitCode.FAILED,
     )
 

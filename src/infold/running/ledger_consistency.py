@@ -57,7 +57,8 @@ def foreign_tables(
     Check the tables that moved since the ledger last saw them, and those it never saw.
 
     Raises ``mismatches.ledger_behind`` or ``mismatches.tables_behind``. Returns the models with a
-    table that somebody else made or wrote, or that cannot be checked, each with the error.
+    table that somebody else made or wrote (also a run that had been taken over), or that cannot be
+    checked, each with the error.
     """
     found, refused = _tables_to_check(project, ledger, lake, heads, moved)
     known = ledger.step_models(step for head in found.values() for step in head.steps)
@@ -73,6 +74,8 @@ def foreign_tables(
             )
         elif head.foreign is not None:
             refused[name] = run_errors.foreign_write(head.table, head.foreign)
+        elif name in heads and (late := _late_commit(ledger, heads[name], head)):
+            refused[name] = late
         elif name in heads and _lacks_version(heads[name], head):
             last = [*head.steps][-1]
             if known[last] != name:
@@ -128,6 +131,22 @@ def _unknown_steps(head: TableMetadata, known: Mapping[str, str]) -> str:
 def _lacks_version(version: Version, head: TableMetadata) -> bool:
     """Whether the ledger's newest version is not in the history that a table still has."""
     return bool(version.snapshot is not None and head.steps and version.step not in head.steps)
+
+
+def _late_commit(ledger: Ledger, version: Version, head: TableMetadata) -> InfoldError | None:
+    """
+    What to say where a table's newest commit is of a step that the ledger has closed without it.
+
+    A run that had been taken over made it: its machine slept, or had lost the server. Where the
+    model has no trace, all of the table is built again, whatever is in it.
+    """
+    *_, last = (version.step, *head.steps)
+    if last == version.step or not ledger.closed_steps([last]):
+        return None
+    if version.table not in ledger.traces():
+        return None
+    by = f"step {last}, after another run had taken over"
+    return run_errors.foreign_write(head.table, head.steps[last]).with_facts(("by", by))
 
 
 def _version_of_step(ledger: Ledger, model: str, step: str) -> float:
