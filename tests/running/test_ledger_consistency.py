@@ -20,6 +20,7 @@ from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, Trace
 from infold.messages.errors import InfoldError
 from infold.running.ledger_consistency import foreign_tables
+from infold.running.table_locations import remember_locations
 
 CLICKS = ("r1-1", 101)
 """The step and the snapshot of the first version of clicks."""
@@ -164,6 +165,26 @@ def test_a_run_that_was_taken_over_commits_late(shop: Project, whole: bool) -> N
     assert dict(caught.value.facts) == {"snapshot": "201", "by": by}
     put(shop, "clicks", *CLICKS)  # rolled back
     api.observe(shop)
+
+
+def test_a_late_commit_below_the_newest_version(shop: Project) -> None:
+    """The run that took over may commit after it; its end does not make the table known."""
+    book = api.ledger(shop)
+    book.acquire("r0")
+    book.begin_run("r0", "run", 0, {})
+    book.begin_step("r0", "r0-1", 1, "clicks", "ingest", {})
+    book.close_step("r0-1", "forgotten")
+    book.close()
+    second_run(shop)
+    put(shop, "clicks", "r2-1", 201, CLICKS, ("r0-1", 151))
+
+    book.acquire("r3")
+    remember_locations(shop, book, api.lake(shop), ())
+    book.close()
+
+    with pytest.raises(InfoldError, match="foreign-write") as caught:
+        api.observe(shop)
+    assert dict(caught.value.facts)["snapshot"] == "151"
 
 
 def test_a_table_replaced_by_a_running_run_is_no_older_state(shop: Project) -> None:

@@ -135,18 +135,22 @@ def _lacks_version(version: Version, head: TableMetadata) -> bool:
 
 def _late_commit(ledger: Ledger, version: Version, head: TableMetadata) -> InfoldError | None:
     """
-    What to say where a table's newest commit is of a step that the ledger has closed without it.
+    What to say where one of a table's last commits is of a step that the ledger closed without it.
 
-    A run that had been taken over made it: its machine slept, or had lost the server. Where the
-    model has no trace, all of the table is built again, whatever is in it.
+    A run that had been taken over made it: its machine slept, or had lost the server. It may lie
+    below the newest version. Nothing is left of it where that replaced all content, and nothing
+    will be where the model has no trace, since then all of the table is built again.
     """
-    *_, last = (version.step, *head.steps)
-    if last == version.step or not ledger.closed_steps([last]):
-        return None
-    if version.table not in ledger.traces():
-        return None
-    by = f"step {last}, after another run had taken over"
-    return run_errors.foreign_write(head.table, head.steps[last]).with_facts(("by", by))
+    for step in reversed((*head.steps,)):
+        if step == version.step and not version.whole:
+            continue
+        if step == version.step or not ledger.closed_steps([step]):
+            return None
+        if version.table not in ledger.traces():
+            return None
+        by = f"step {step}, after another run had taken over"
+        return run_errors.foreign_write(head.table, head.steps[step]).with_facts(("by", by))
+    return None
 
 
 def _version_of_step(ledger: Ledger, model: str, step: str) -> float:

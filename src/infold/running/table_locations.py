@@ -9,6 +9,7 @@ from infold.core.model import table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
 from infold.core.record import FILES
+from infold.running.ledger_consistency import foreign_tables
 from infold.running.table_keys import table_keys
 
 
@@ -30,10 +31,19 @@ def table_locations(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:
 def remember_locations(
     project: Project, ledger: Ledger, lake: Lake, damaged: Collection[str]
 ) -> None:
-    """Record where the tables of a project or of an environment are, but for damaged ones."""
-    sound = ledger.newest_versions().keys() - set(damaged)
+    """
+    Record where the tables of a project or of an environment are, as the next run does not look at
+    those again: not of damaged ones, nor of those with commits of others, up to this moment.
+    """
+    heads, known = ledger.newest_versions(), ledger.locations()
+    sound = heads.keys() - set(damaged)
     if project.environment == PRODUCTION:
         sound -= table_keys(ledger) - project.apart.keys()
     else:
         sound &= {node.name for node in project} - project.shared
-    ledger.remember_locations(locations_and_files(lake, sound))
+    found = locations_and_files(lake, sound)
+    # Read after the locations: what is committed from now on moves the table away from them.
+    moved = lake.moved_tables({table: known.get(table, "") for table in map(table_name, heads)})
+    for table in map(table_name, foreign_tables(project, ledger, lake, heads, moved)):
+        found = {name: at for name, at in found.items() if name not in (table, FILES.format(table))}
+    ledger.remember_locations(found)
