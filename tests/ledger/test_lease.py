@@ -214,6 +214,40 @@ class TestElsewhere:
 
         assert [run.id for run in mine.runs()] == ["mine"]
 
+    def test_a_ledger_that_was_begun_anew_is_another(self, place: Place) -> None:
+        """Its first run has the same token as that of the ledger before it, and is another run."""
+        clock = Hands()
+        theirs = place.open(clock=clock, holder=self.AWAY)
+        theirs.acquire("theirs")
+        clock.at += SILENT + 1
+        mine = place.open(clock=clock)
+        mine.acquire("mine")
+        mine.destroy()
+        with pytest.raises(errors.InfoldError, match="lease-lost: run theirs"):
+            theirs.begin_run("theirs", "run", 0, {})
+        assert not place.open().exists()
+
+        anew = place.open()
+        anew.acquire("anew")
+        assert anew._token == theirs._token
+        with pytest.raises(errors.InfoldError, match="lease-lost: run theirs"):
+            theirs.begin_run("theirs", "run", 0, {})
+        theirs.release()
+        anew.begin_run("anew", "run", 0, {})
+        anew.close()
+
+    def test_a_heartbeat_makes_no_ledger(
+        self, place: Place, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Where a ledger was removed, the heartbeat of a run that was taken over just ends."""
+        monkeypatch.setattr(lease, "BEAT_SECONDS", 0.01)
+        heartbeat = lease.Heartbeat(place.open()._database, lease.held_by(1, "r1"), None)
+        heartbeat.start()
+        heartbeat._threads[0].join(20)
+        heartbeat.stop()
+
+        assert not place.open().exists()
+
     def test_the_remote_owner_and_the_cure_are_named(self, place: Place) -> None:
         """The refusal says when the remote owner was last
         heard, and what to do if that machine is gone.

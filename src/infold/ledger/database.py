@@ -89,17 +89,20 @@ class Database:
                 connection.execute("COMMIT")
 
     @contextmanager
-    def write(self, point: str | None) -> Iterator[Query]:
+    def write(self, point: str | None, *, create: bool = True) -> Iterator[Query]:
         """
         A transaction with the write lock; all of it is kept, or nothing.
 
         ``point`` names it as a write point (see ``write_points``); None for what happens by the
-        clock.
+        clock. Where there is no ledger, ``create`` makes one; otherwise the query says so.
         """
         with self._lock, self._plain_errors():
-            connection = self._open(create=True)
-            if connection is None:  # pragma: no cover - create makes it
-                raise RuntimeError("no connection")
+            if self._connection is not None and not self._still_there():
+                self.close()
+            connection = self._open(create=create)
+            if connection is None:
+                yield Query(None)
+                return
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield Query(_Statements(connection), _now())
@@ -135,10 +138,10 @@ class Database:
         Delete the file, its log before it; then all of the log is in it, so that a crash in between
         leaves a whole ledger. A log that outlived its file could get into the next one.
         """
-        with self.write(None) as query:
+        with self.write(None, create=False) as query:
             check(query)
         with self._lock, self._plain_errors():
-            connection = self._open(create=True)
+            connection = self._open(create=False)
             until = time.monotonic() + BUSY_SECONDS
             while (
                 connection and connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
@@ -181,7 +184,7 @@ class Database:
             raise run_errors.not_a_ledger(path=str(self.path), why=str(error)) from error
 
     def _open(self, *, create: bool) -> sqlite3.Connection | None:
-        if self._connection is not None and (not create or self._still_there()):
+        if self._connection is not None:
             return self._connection
         self.close()
         if not self.path.exists():

@@ -305,7 +305,7 @@ SQL: dict[str, str] = {
     ),
     "beat": (
         "UPDATE leases SET heartbeat_at=:new_heartbeat_at WHERE leases.name = :of_name AND "
-        "leases.token = :of_token AND leases.run IS NOT NULL"
+        "leases.token = :of_token AND leases.run = :of_run"
     ),
     "bury_runs": (
         "UPDATE runs SET state='died', finished_at=:new_finished_at WHERE runs.state = 'running' "
@@ -454,6 +454,11 @@ SQL: dict[str, str] = {
     "forward_only": (
         "SELECT forward_only.model, forward_only.digest, forward_only.effective_from FROM "
         "forward_only ORDER BY forward_only.model"
+    ),
+    "free_lease": (
+        "UPDATE leases SET run=NULL, host=NULL, place=NULL, pid=NULL, process=NULL, since=NULL, "
+        "heartbeat_at=NULL WHERE leases.name = :of_name AND leases.token = :of_token AND "
+        "leases.run = :of_run"
     ),
     "head": (
         "SELECT versions.table_name, versions.number, versions.snapshot, versions.step, "

@@ -4,7 +4,8 @@ Who may write: one lease for a ledger, with a heartbeat and a token that only gr
 A holder is a process: its host, its pid and when it started (so that a pid used again is another
 process). On the same machine a holder is alive as long as that process is; on another machine, as
 long as its heartbeat is younger than :data:`SILENT`. A taken-over holder may still be running
-somewhere, so every write names its token and finds no row once the token has grown.
+somewhere, so every write names its token and its run, and finds no row once the token has grown, or
+the ledger is another one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,6 +114,16 @@ def time_of(query: Query, clock: Clock | None) -> int:
     return query.now if clock is None else clock.now()
 
 
+def held_by(token: int, run: str) -> Mapping[str, Any]:
+    """What finds the lease as long as it is that of this run."""
+    return {"of_name": NAME, "of_token": token, "of_run": run}
+
+
+def beat(query: Query, held: Mapping[str, Any], clock: Clock | None) -> bool:
+    """Renew a lease; False if another has it, or the ledger is gone."""
+    return query.exists and bool(query.run("beat", **held, new_heartbeat_at=time_of(query, clock)))
+
+
 class Heartbeat:
     """
     A daemon thread that renews the lease every few seconds, over its own connection.
@@ -125,11 +136,11 @@ class Heartbeat:
     def __init__(
         self,
         database: LedgerDatabase,
-        token: int,
+        held: Mapping[str, Any],
         clock: Clock | None,
         give_up: Callable[[], object] | None = None,
     ) -> None:
-        self._database, self._token, self._clock = database, token, clock
+        self._database, self._held, self._clock = database, held, clock
         self._give_up = give_up
         self._renewed_at, self._writing = time_since_boot(), False
         self._stop = threading.Event()
@@ -166,13 +177,8 @@ class Heartbeat:
             while not self._stop.wait(BEAT_SECONDS):
                 began = time_since_boot()
                 try:
-                    with database.write(None) as query:
-                        found = query.run(
-                            "beat",
-                            of_name=NAME,
-                            of_token=self._token,
-                            new_heartbeat_at=time_of(query, self._clock),
-                        )
+                    with database.write(None, create=False) as query:
+                        found = beat(query, self._held, self._clock)
                 except InfoldError:  # busy or gone: the next write of the run will say so
                     continue
                 if not found:

@@ -74,13 +74,16 @@ class PostgresqlDatabase:
                 self._roll_back(connection)
 
     @contextmanager
-    def write(self, point: str | None) -> Iterator[Query]:
+    def write(self, point: str | None, *, create: bool = True) -> Iterator[Query]:
         """A transaction that no other writes beside; all of it is kept, or nothing."""
         with self._lock, self._plain_errors():
             connection = self._open()
             now = self._begin(connection, "BEGIN", lock="EXCLUSIVE")
             if now is None:
                 self._roll_back(connection)
+                if not create:
+                    yield Query(None)
+                    return
                 self._create(connection)
                 now = self._begin(connection, "BEGIN", lock="EXCLUSIVE")
             if now is None:

@@ -90,12 +90,12 @@ class LedgerDatabase(Protocol):
     def read(self) -> AbstractContextManager[Query]:
         """A transaction that sees one state of the ledger; it creates nothing."""
 
-    def write(self, point: str | None) -> AbstractContextManager[Query]:
+    def write(self, point: str | None, *, create: bool = True) -> AbstractContextManager[Query]:
         """
         A transaction that no other writes beside; all of it is kept, or nothing.
 
         ``point`` names it as a write point (see ``write_points``); None for what happens by the
-        clock.
+        clock. Where there is no ledger, ``create`` makes one; otherwise the query says so.
         """
 
     def try_create(self) -> str:

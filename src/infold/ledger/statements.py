@@ -24,6 +24,7 @@ from sqlalchemy import (
     func,
     insert,
     literal_column,
+    null,
     or_,
     select,
     update,
@@ -69,8 +70,17 @@ def _delete(table: Table, *names: str) -> Delete:
     return delete(table).where(*(table.c[name] == bindparam(name) for name in names))
 
 
+HOLDER = ("run", "host", "place", "pid", "process", "since", "heartbeat_at")
+"""What the row of the lease says of its holder."""
+
+
 def _meta() -> dict[str, ClauseElement]:
     lease = s.leases.c
+    held = (
+        lease.name == bindparam("of_name"),
+        lease.token == bindparam("of_token"),
+        lease.run == bindparam("of_run"),
+    )
     return {
         "meta": select(s.meta.c.value).where(s.meta.c.name == bindparam("name")),
         "add_meta": insert(s.meta),
@@ -90,13 +100,9 @@ def _meta() -> dict[str, ClauseElement]:
         ),
         # Also the fence: it finds no row once the token has grown, and it locks the row that it
         # finds until the transaction ends, so that nobody can take over in the middle of a write.
-        "beat": update(s.leases)
-        .where(
-            lease.name == bindparam("of_name"),
-            lease.token == bindparam("of_token"),
-            lease.run.is_not(None),
-        )
-        .values(heartbeat_at=bindparam("new_heartbeat_at")),
+        # The run too, since a ledger that was made in the place of another counts from 1 again.
+        "beat": update(s.leases).where(*held).values(heartbeat_at=bindparam("new_heartbeat_at")),
+        "free_lease": update(s.leases).where(*held).values(dict.fromkeys(HOLDER, null())),
     }
 
 

@@ -33,7 +33,16 @@ from infold.ledger.apply_swap import apply_swap, forget_swap
 from infold.ledger.audits import put_audits
 from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database
 from infold.ledger.environments import put_environment, remove_environment
-from infold.ledger.lease import NAME, Heartbeat, HeartbeatWatch, Holder, this_process, time_of
+from infold.ledger.lease import (
+    NAME,
+    Heartbeat,
+    HeartbeatWatch,
+    Holder,
+    beat,
+    held_by,
+    this_process,
+    time_of,
+)
 from infold.ledger.prune import KEEP, prune_history
 from infold.ledger.query import LedgerDatabase, Query
 from infold.ledger.reader import FEW, SqlLedgerReader
@@ -112,7 +121,7 @@ class SqlLedger(SqlLedgerReader):
             self._heartbeat.stop()
         self._heartbeat = Heartbeat(
             self._database.another(),
-            self._token,
+            held_by(self._token, run),
             self._lease_clock,
             self._give_up if self._end_work else None,
         )
@@ -143,14 +152,20 @@ class SqlLedger(SqlLedgerReader):
                 query.run("add_lease", name=NAME, token=token, **taken)
             else:
                 _, held, by_run, host, place, pid, process, since, heartbeat_at = row
-                mine = held == self._token
+                mine = (held, by_run) == (self._token, self._run)
                 if by_run is not None and not mine and by_run not in _left:
                     holder = Holder(host, place, pid, process)
                     if holder.alive(me, heartbeat_at, now, watch.still(held, heartbeat_at)):
                         there = {"run": by_run, "host": host, "pid": pid, "since": _clock(since)}
                         return there | holder.last_heard(me, heartbeat_at, now)
                 token = held + 1
-                self._take(query, held, token, taken)
+                query.run(
+                    "take_lease",
+                    of_name=NAME,
+                    of_token=held,
+                    new_token=token,
+                    **{f"new_{name}": value for name, value in taken.items()},
+                )
                 query.run(
                     "bury_runs",
                     of_run=run,
@@ -158,15 +173,6 @@ class SqlLedger(SqlLedgerReader):
                 )
         self._token, self._run, self._database.lost = token, run, None
         return None
-
-    def _take(self, query: Query, held: int, token: int, values: Mapping[str, Any]) -> None:
-        query.run(
-            "take_lease",
-            of_name=NAME,
-            of_token=held,
-            new_token=token,
-            **{f"new_{name}": value for name, value in values.items()},
-        )
 
     def release(self) -> None:
         """
@@ -178,10 +184,10 @@ class SqlLedger(SqlLedgerReader):
             self._heartbeat.stop()
             self._heartbeat = None
         if self._token:
-            columns = ("run", "host", "place", "pid", "process", "since", "heartbeat_at")
             try:
-                with self._database.write("release") as query:
-                    self._take(query, self._token, self._token, dict.fromkeys(columns))
+                with self._database.write("release", create=False) as query:
+                    if query.exists:
+                        query.run("free_lease", **held_by(self._token, self._run))
             except InfoldError as error:
                 if error.slug not in UNREACHABLE:
                     raise
@@ -199,15 +205,14 @@ class SqlLedger(SqlLedgerReader):
             raise run_errors.lease_lost(self._run)
         if self._database.lost is not None and point not in LAST_WORDS:
             raise self._database.lost
-        with self._database.write(point) as query:
+        with self._database.write(point, create=False) as query:
             self._fence(query)
             with self._heartbeat.renewed() if self._heartbeat else nullcontext():
                 yield query
 
     def _fence(self, query: Query) -> None:
         """Renew the lease, or raise an error where somebody else has taken over."""
-        now = time_of(query, self._lease_clock)
-        if not query.run("beat", of_name=NAME, of_token=self._token, new_heartbeat_at=now):
+        if not beat(query, held_by(self._token, self._run), self._lease_clock):
             raise run_errors.lease_lost(self._run)
 
     # -- runs and steps
