@@ -14,11 +14,12 @@ from dataclasses import replace
 import pytest
 from tests.ledger.conftest import OPEN, Place
 
+from infold.core import write_points
 from infold.core.interval import SECOND
 from infold.core.record import Receipt
 from infold.ledger import lease
 from infold.ledger.lease import SILENT, Holder, process_started, this_process
-from infold.messages import errors
+from infold.messages import errors, run_errors
 
 HOLD = (
     OPEN
@@ -379,6 +380,48 @@ class TestGivingUp:
         place.open(clock=clock).acquire("mine")
 
         assert ended.wait(10)
+
+
+class TestLeftBehind:
+    """A process that lives is not kept out by a lease which it does not use any more."""
+
+    @staticmethod
+    def fail(monkeypatch: pytest.MonkeyPatch, at: str) -> None:
+        """Have the ledger fail at a write point."""
+
+        def point(name: str) -> None:
+            if name == at:
+                raise run_errors.ledger_unusable(path="there", why="it is gone")
+
+        monkeypatch.setattr(write_points, "point", point)
+
+    def test_an_answer_that_was_lost(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Whoever does not know whether it got the lease takes it over from itself, and only it."""
+        self.fail(monkeypatch, "ledger acquire: after commit")
+        with pytest.raises(errors.InfoldError, match="ledger-unusable"):
+            place.open().acquire("r1")
+        monkeypatch.undo()
+
+        mine = place.open()
+        mine.acquire("r1")
+
+        with pytest.raises(errors.InfoldError, match="locked"):
+            place.open().acquire("r2")
+        mine.begin_run("r1", "run", 0, {})
+
+    def test_a_lease_that_could_not_be_given_back(
+        self, place: Place, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """That says nothing, as the end of the run matters more, and the next run begins."""
+        ledger = place.open()
+        ledger.acquire("r1")
+        self.fail(monkeypatch, "ledger release: before commit")
+        ledger.release()
+        monkeypatch.undo()
+
+        with pytest.raises(errors.InfoldError, match="lease-lost"):
+            ledger.begin_run("r1", "run", 0, {})
+        place.open().acquire("r2")
 
 
 def test_a_token_is_never_used_twice(place: Place) -> None:

@@ -49,8 +49,6 @@ from infold.ledger.reader import FEW, SqlLedgerReader
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
 
-UNREACHABLE = frozenset({"ledger-connection-lost", "ledger-unreachable"})
-
 LAST_WORDS = frozenset({"close_step", "finish_run"})
 """
 What a run writes after it lost its connection, if the server answers again: that something failed.
@@ -60,7 +58,11 @@ It writes no more than that: a server that took the place of another may lack th
 
 
 _left: set[str] = set()
-"""Runs of this process that could not give their lease back: it takes that over from itself."""
+"""
+Runs of this process that may have the lease and do not work: it takes that over from itself.
+
+They could not give it back, or do not know whether they got it.
+"""
 
 
 class SystemClock:
@@ -113,10 +115,18 @@ class SqlLedger(SqlLedgerReader):
         """Take the lease for ``run``, or raise ``run_errors.locked`` after ``wait`` seconds."""
         me = self._holder = self._holder or this_process()
         until, watch = time.monotonic() + wait, HeartbeatWatch()
-        while (holder := self._try_acquire(run, me, watch)) is not None:
+        while True:
+            try:
+                holder = self._try_acquire(run, me, watch)
+            except BaseException:  # also after its commit, as when the server's answer was lost
+                _left.add(run)
+                raise
+            if holder is None:
+                break
             if time.monotonic() >= until:
                 raise run_errors.locked(**holder)
             time.sleep(min(0.2, max(0.0, until - time.monotonic())))
+        _left.discard(run)
         if self._heartbeat is not None:
             self._heartbeat.stop()
         self._heartbeat = Heartbeat(
@@ -178,7 +188,8 @@ class SqlLedger(SqlLedgerReader):
         """
         Give the lease back, if this process has it.
 
-        Where the server is gone nobody can: the lease of a process that ended is taken over.
+        Where that fails, nothing is said: the lease of a process that ended is taken over, and what
+        the run has to say matters more.
         """
         if self._heartbeat is not None:
             self._heartbeat.stop()
@@ -188,11 +199,12 @@ class SqlLedger(SqlLedgerReader):
                 with self._database.write("release", create=False) as query:
                     if query.exists:
                         query.run("free_lease", **held_by(self._token, self._run))
-            except InfoldError as error:
-                if error.slug not in UNREACHABLE:
-                    raise
+            except BaseException as error:
                 _left.add(self._run)
-            self._token, self._run = 0, ""
+                if not isinstance(error, InfoldError):
+                    raise
+            finally:
+                self._token, self._run = 0, ""
 
     def close(self) -> None:
         """Release the lease and close the file."""
