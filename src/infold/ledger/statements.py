@@ -70,17 +70,10 @@ def _delete(table: Table, *names: str) -> Delete:
     return delete(table).where(*(table.c[name] == bindparam(name) for name in names))
 
 
-HOLDER = ("run", "host", "place", "pid", "process", "since", "heartbeat_at")
-"""What the row of the lease says of its holder."""
-
-
 def _meta() -> dict[str, ClauseElement]:
     lease = s.leases.c
-    held = (
-        lease.name == bindparam("of_name"),
-        lease.token == bindparam("of_token"),
-        lease.run == bindparam("of_run"),
-    )
+    holder = [column.name for column in s.leases.columns if column.nullable]
+    held = [lease[name] == bindparam(f"of_{name}") for name in ("name", "token", "run")]
     return {
         "meta": select(s.meta.c.value).where(s.meta.c.name == bindparam("name")),
         "add_meta": insert(s.meta),
@@ -102,7 +95,7 @@ def _meta() -> dict[str, ClauseElement]:
         # finds until the transaction ends, so that nobody can take over in the middle of a write.
         # The run too, since a ledger that was made in the place of another counts from 1 again.
         "beat": update(s.leases).where(*held).values(heartbeat_at=bindparam("new_heartbeat_at")),
-        "free_lease": update(s.leases).where(*held).values(dict.fromkeys(HOLDER, null())),
+        "free_lease": update(s.leases).where(*held).values(dict.fromkeys(holder, null())),
     }
 
 
