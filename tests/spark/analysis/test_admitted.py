@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 EXAMPLES = 25
-DRAWN: Counter[str] = Counter()
 
 
 @pytest.fixture(scope="module")
@@ -54,23 +53,37 @@ def tables(spark: SparkSession) -> SparkSession:
 
 
 @pytest.mark.turns
+def test_batches_give_the_rows_of_the_whole(tables: SparkSession) -> None:
+    """
+    Built in any batches, an admitted query keeps the same rows as the query over all data.
+
+    Some queries are admitted and some refused; else this would prove little.
+    """
+    drawn: Counter[str] = Counter()
+    batches_give_the_whole(tables, drawn)
+    print(f"analysis: {dict(drawn)}")
+
+    # A few of each: what is drawn is at times much alike.
+    assert drawn["admitted"] * 8 > drawn.total()
+    assert drawn["refused"] * 8 > drawn.total()
+
+
 @settings(
     max_examples=EXAMPLES,
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    suppress_health_check=[HealthCheck.too_slow],
 )
 @given(
     sql=queries(),
     granularity=GRANULARITIES,
     cuts=st.lists(st.sampled_from([row[2] for row in ROWS]), max_size=2, unique=True),
 )
-def test_batches_give_the_rows_of_the_whole(
-    tables: SparkSession, sql: str, granularity: str, cuts: list[str]
+def batches_give_the_whole(
+    tables: SparkSession, drawn: Counter[str], sql: str, granularity: str, cuts: list[str]
 ) -> None:
-    """Built in any batches, an admitted query keeps the same rows as the query over all data."""
+    """One query in some batches."""
     project, found = read({**FILES, "models/subject.sql": model(sql, granularity)})
-    DRAWN["drawn"] += 1
-    DRAWN["refused" if found else "admitted"] += 1
+    drawn["refused" if found else "admitted"] += 1
     if project is None or found:
         return
     node, unit = project["subject"], Granularity(granularity)
@@ -83,15 +96,6 @@ def test_batches_give_the_rows_of_the_whole(
     whole = _evaluated(tables, node, Ranges.ever())
 
     assert built == Counter({row: n for row, n in whole.items() if row[0] is not None}), sql
-
-
-def test_enough_is_admitted_and_enough_refused() -> None:
-    """Some queries are admitted and some refused; else the test of batches would prove little."""
-    print(f"analysis: {dict(DRAWN)}")
-
-    # A few of each: what is drawn is at times much alike.
-    assert DRAWN["admitted"] * 8 > DRAWN["drawn"]
-    assert DRAWN["refused"] * 8 > DRAWN["drawn"]
 
 
 def _evaluated(session: SparkSession, node: Node, cells: Ranges) -> Counter[tuple[Any, ...]]:
