@@ -17,10 +17,11 @@ from infold.core import fixed_settings
 from infold.core.formats import Format
 from infold.core.interval import Ranges
 from infold.core.model import Materialization, Override
-from infold.core.report import Forgotten, State
+from infold.core.report import Forgotten, LedgerCopy, State
 from infold.declare import models, project, seeds, sources, targets, versions
 from infold.declare import sessions as declared_sessions
 from infold.render import json_shapes
+from infold.render.ledger_copies import ledger_copy_json
 from infold.render.session_history import session_history_shape
 
 ROOT = Path(__file__).parents[2]
@@ -182,6 +183,7 @@ SHAPES = {
     "explain": json_shapes.explanation(sample.explanation(sample.day(6))),
     "explain session": session_history_shape(sample.histories(quarantined=True)),
     "forget": json_shapes.forgotten(Forgotten(("daily",), ("dialy",))),
+    "ledger copy": ledger_copy_json(LedgerCopy("a", "b", {"clicks": 1})),
     "verify": json_shapes.verification(sample.verification(equal=False)),
 }
 FREE = {

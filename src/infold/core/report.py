@@ -330,3 +330,17 @@ class Explanation:
     """How it is built cell by cell: batches, strategy, cron, overrides; each with its name."""
     applied: AppliedDefinition | None = None
     """None before the first run, and after one of an infold that kept no definitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerCopy:
+    """A ledger that was copied, exported or imported; places as people may see them."""
+
+    from_: str
+    to: str
+    rows: Mapping[str, int]
+    """By table."""
+    again: bool = False
+    """Whether the copy was there already, and only the original was closed."""
+    working: str = ""
+    """The run that had the lease of an exported ledger."""

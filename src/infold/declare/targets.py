@@ -79,6 +79,17 @@ def _ledger(keys: Keys) -> str | None:
     return text
 
 
+def ledger_fault(url: str) -> str | None:
+    """Why infold.yml may not have a ledger's URL, without showing it; None if it may."""
+    if (wrong := bad_reference(url)) is not None:
+        return f"{wrong} is no reference to a secret: ${{env:NAME}} or ${{file:PATH}} is"
+    if has_password(url):
+        return "a password is written out in it; name where it comes from: ${env:NAME} in its place"
+    if not url.startswith(LEDGERS) or (url.startswith(SQLITE) and REFERENCE.search(url)):
+        return f"it is none of {', '.join(FORMS)}"
+    return None
+
+
 def _schema(keys: Keys) -> str:
     """The schema of a ledger on a server."""
     name = keys.text("ledger_schema") or ""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
@@ -41,6 +41,9 @@ ID_ROW = "infold.id"
 WAREHOUSE_ROW = "infold.warehouse"
 """The row of ``meta`` that names where its tables are, as the project says it."""
 
+MOVED_ROW = "infold.moved"
+"""The row of ``meta`` of a ledger that was copied, and is not to be used: where the copy is."""
+
 BUSY_SECONDS = 30.0
 
 
@@ -57,6 +60,14 @@ class _Statements:
     def executemany(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Run one for each of ``rows``."""
         self._connection.executemany(SQL[name], rows)
+
+    def stream(self, text: str) -> Iterator[Sequence[Any]]:
+        """The rows of a text's own, as they are read."""
+        return iter(self._connection.execute(text))
+
+    def add(self, text: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert ``rows`` by a text of its own."""
+        self._connection.executemany(text, rows)
 
 
 class Database:

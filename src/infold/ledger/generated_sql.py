@@ -389,6 +389,7 @@ SQL: dict[str, str] = {
     "drop_kept_tables": "DELETE FROM kept_tables WHERE kept_tables.swap = :swap",
     "drop_left_out": "DELETE FROM left_out WHERE left_out.model = :model",
     "drop_location": "DELETE FROM locations WHERE locations.name = :name",
+    "drop_meta": "DELETE FROM meta WHERE meta.name = :name",
     "drop_quarantined": (
         "DELETE FROM quarantined WHERE quarantined.model = :model AND quarantined.session_of = "
         ":session_of AND quarantined.session_start = :session_start"

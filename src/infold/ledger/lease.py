@@ -21,7 +21,9 @@ from typing import Any
 
 from infold.core.clock import Clock
 from infold.core.interval import SECOND, show_duration
+from infold.ledger.database import MOVED_ROW
 from infold.ledger.query import LedgerDatabase, Query
+from infold.messages import ledger_errors
 from infold.messages.errors import InfoldError
 
 NAME = "target"
@@ -117,6 +119,17 @@ def time_of(query: Query, clock: Clock | None) -> int:
 def held_by(token: int, run: str) -> Mapping[str, Any]:
     """What finds the lease as long as it is that of this run."""
     return {"of_name": NAME, "of_token": token, "of_run": run}
+
+
+def refuse_moved(query: Query) -> None:
+    """
+    Raise where the ledger was copied to another place: nobody gets the lease of this one again.
+
+    Two ledgers of one warehouse would each know a part of what happened to its tables.
+    """
+    row = query.one("meta", name=MOVED_ROW)
+    if row is not None:
+        raise ledger_errors.moved(copy=row[0])
 
 
 def beat(query: Query, held: Mapping[str, Any], clock: Clock | None) -> bool:

@@ -8,7 +8,7 @@ compiles for PostgreSQL.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from infold.ledger.generated_sql import SCHEMA, SQL
@@ -36,6 +36,9 @@ TABLES = tuple(map(table_statement, SCHEMA))
 
 TABLE_NAMES = tuple(found[1] for text in SCHEMA if (found := re.match(r"CREATE TABLE (\w+)", text)))
 
+FETCHED = 5_000
+"""So many rows of a stream come with one exchange."""
+
 
 class Statements:
     """Runs statements by name over one connection."""
@@ -49,7 +52,19 @@ class Statements:
 
     def executemany(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Run one for each of ``rows``: inserts and deletes of several all at once."""
-        rows, text = tuple(rows), STATEMENTS[name]
+        self._each(STATEMENTS[name], tuple(rows))
+
+    def stream(self, text: str) -> Iterator[Sequence[Any]]:
+        """The rows of a text's own, as they are read."""
+        with self._connection.cursor(name="stream") as cursor:
+            cursor.itersize = FETCHED
+            yield from cursor.execute(text)
+
+    def add(self, text: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert ``rows`` by a text of its own."""
+        self._each(statement(text), rows)
+
+    def _each(self, text: str, rows: Sequence[Mapping[str, Any]]) -> None:
         if len(rows) > 1 and (found := _INSERT.fullmatch(text)):
             self._insert(found, rows)
         elif len(rows) > 1 and _DELETE.fullmatch(text):

@@ -7,7 +7,7 @@ schema on a server. Both take the same names and values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -36,6 +36,12 @@ class Statements(Protocol):
 
     def executemany(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Run one for each of ``rows``."""
+
+    def stream(self, text: str) -> Iterator[Sequence[Any]]:
+        """The rows of a text's own, as they are read: all of a table need not fit in memory."""
+
+    def add(self, text: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert ``rows`` by a text of its own."""
 
 
 class Query:
@@ -75,6 +81,16 @@ class Query:
         if self._statements is None:
             raise RuntimeError("a write outside a writing transaction")
         self._statements.executemany(name, rows)
+
+    def stream(self, text: str) -> Iterator[Sequence[Any]]:
+        """The rows of a SELECT that has no name, as they are read."""
+        return iter(()) if self._statements is None else self._statements.stream(text)
+
+    def add(self, text: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert rows by an INSERT that has no name."""
+        if self._statements is None:
+            raise RuntimeError("a write outside a writing transaction")
+        self._statements.add(text, rows)
 
 
 class LedgerDatabase(Protocol):

@@ -43,6 +43,7 @@ from infold.ledger.apply_swap import swaps
 from infold.ledger.audits import all_audits
 from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW
 from infold.ledger.environments import environments
+from infold.ledger.lease import refuse_moved
 from infold.ledger.query import LedgerDatabase
 
 FEW = 200
@@ -74,8 +75,13 @@ class SqlLedgerReader:
         return frozenset(row[0] for row in found if row and row[5] in ("failed", "forgotten"))
 
     def owner(self) -> tuple[str, str] | None:
-        """The project that the ledger belongs to, and its warehouse; None before its first run."""
+        """
+        The project that the ledger belongs to, and its warehouse; None before its first run.
+
+        Raises ``ledger_errors.moved`` for a ledger that was copied to another place.
+        """
         with self._database.read() as query:
+            refuse_moved(query)
             found = [query.one("meta", name=name) for name in (PROJECT_ROW, WAREHOUSE_ROW)]
         return (str(found[0][0]), str(found[1][0])) if all(found) else None
 

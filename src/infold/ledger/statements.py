@@ -4,8 +4,7 @@ Every statement that the ledger runs, by name, in SQLAlchemy Core.
 Only ``generate_sql`` and the tests import this file; the program runs the texts in
 ``generated_sql``. Nothing here is particular to SQLite: an upsert is a delete and an insert in one
 transaction, and a list of keys is one statement run many times (a prepared one costs microseconds).
-In statements that change rows, parameters named ``of_…`` find them and ``new_…`` are what they
-become.
+Where rows are changed, parameters named ``of_…`` find them and ``new_…`` are what they become.
 """
 
 from __future__ import annotations
@@ -77,6 +76,7 @@ def _meta() -> dict[str, ClauseElement]:
     return {
         "meta": select(s.meta.c.value).where(s.meta.c.name == bindparam("name")),
         "add_meta": insert(s.meta),
+        "drop_meta": _delete(s.meta, "name"),
         "lease": _where(s.leases, "name"),
         "add_lease": insert(s.leases),
         "take_lease": update(s.leases)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -40,6 +40,7 @@ from infold.ledger.lease import (
     Holder,
     beat,
     held_by,
+    refuse_moved,
     this_process,
     time_of,
 )
@@ -105,6 +106,15 @@ class SqlLedger(SqlLedgerReader):
         """Where it is, as people may see it: without any password."""
         return self._database.place
 
+    @property
+    def database(self) -> LedgerDatabase:
+        """The database that it is in."""
+        return self._database
+
+    def writing(self, point: str) -> AbstractContextManager[Query]:
+        """A transaction of the holder's, for what is no question of a run's."""
+        return self._writing(point)
+
     def try_create(self) -> str:
         """Make a ledger as the first write would, undo that, and say where it was."""
         return self._database.try_create()
@@ -146,6 +156,7 @@ class SqlLedger(SqlLedgerReader):
     def _try_acquire(self, run: str, me: Holder, watch: HeartbeatWatch) -> dict[str, Any] | None:
         """Take the lease; the row of the living holder when somebody else has it."""
         with self._database.write("acquire") as query:
+            refuse_moved(query)
             now = time_of(query, self._lease_clock)
             taken = {
                 "run": run,
@@ -333,6 +344,7 @@ class SqlLedger(SqlLedgerReader):
     def record_audits(self, model: str, results: Sequence[AuditResult]) -> None:
         """Record what audits found of stored rows; needs no lease."""
         with self._database.write("record_audits") as query:
+            refuse_moved(query)
             put_audits(query, model, results, now=self._clock.now(), run="", step="")
 
     def set_owner(self, project: str, warehouse: str) -> None:
@@ -393,6 +405,7 @@ class SqlLedger(SqlLedgerReader):
         """Add manual entries; needs no lease."""
         now = self._clock.now()
         with self._database.write("add_entries") as query:
+            refuse_moved(query)
             last = dict(query.all("newest_entries")).get(model, 0)
             query.many(
                 "add_entry",

@@ -115,3 +115,73 @@ newer = Message(
     {"ledger": "{place}", "its format": "{found}", "known here": "up to {known}"},
     "Upgrade infold on this machine. Nothing was read or written.",
 )
+
+moved = Message(
+    "ledger-moved",
+    "this ledger was copied to another place, and is not used any more",
+    {"copied to": "{copy}"},
+    "Nothing was written. Name the copy by `ledger` of the target in infold.yml. If there is no "
+    "such copy any more: `infold ledger export` still saves what is here; move this ledger away, "
+    "and `infold ledger import` makes one of the file in its place.",
+    exit_code=ExitCode.REFUSED,
+)
+
+nothing_to_copy = Message(
+    "ledger-missing",
+    "the target {target} has no ledger yet",
+    {"ledger": "{ledger}"},
+    "There is nothing to take elsewhere. `ledger` of the target in infold.yml names the one to "
+    "copy: it is changed after the copy was made.",
+)
+
+not_empty = Message(
+    "ledger-not-empty",
+    "there is a ledger already, and nothing is written over it",
+    {"ledger": "{place}"},
+    "Nothing was written. Name a place without a ledger; or, if that one is not needed any more, "
+    "move its file away, or drop its schema.",
+    exit_code=ExitCode.REFUSED,
+)
+
+copy_differs = Message(
+    "ledger-copy-differs",
+    "the copy of the ledger is not what was copied",
+    {"ledger": "{place}", "tables": "{tables}"},
+    "Nothing was kept of the copy, and the ledger is as it was. Read back, these tables have other "
+    "rows than were written: the database may have triggers, rules or defaults on them.",
+    exit_code=ExitCode.FAILED,
+)
+
+other_file = Message(
+    "not-a-ledger-file",
+    "the file is no exported ledger",
+    {"file": "{file}", "why": "{why}"},
+    "Nothing was written. `infold ledger export FILE` writes one.",
+)
+
+other_file_owner = Message(
+    "ledger-file-elsewhere",
+    "the file is the ledger of the project {found} and its warehouse {at}",
+    {"file": "{file}", "project": "{project}", "warehouse": "{warehouse}"},
+    "Nothing was written. Import it in the project, and for the target, whose tables it tells of.",
+    exit_code=ExitCode.REFUSED,
+)
+
+newer_file = Message(
+    "ledger-file-newer",
+    "the file was exported by a newer infold",
+    {
+        "file": "{file}",
+        "exported by": "infold {version}",
+        "its format": "{found}",
+        "known here": "up to {newest}",
+    },
+    "Nothing was written. Upgrade infold on this machine.",
+)
+
+damaged_file = Message(
+    "ledger-file-damaged",
+    "the exported ledger is damaged",
+    {"file": "{file}", "line": "{line}", "why": "{why}"},
+    "Nothing was written. Take another copy of the file, or export the ledger again.",
+)

@@ -1,0 +1,82 @@
+"""``infold ledger``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from infold.cli import shared_options
+from infold.cli.output import print_json
+
+
+@click.group("ledger")
+def command() -> None:
+    """Take a target's ledger to another place, to a file, or from one."""
+
+
+@command.command("copy")
+@click.argument("to")
+@click.option("--schema", metavar="NAME", default="", help="Its schema there, on a server.")
+@shared_options.wait
+@shared_options.as_json
+def copy(to: str, schema: str, wait: float, as_json: bool) -> None:
+    """
+    Copy the ledger to the URL TO, and close the one that was copied.
+
+    TO is as `ledger` of a target in infold.yml, in quotes: 'sqlite:///FILE' or
+    'postgresql+psycopg://USER:${env:NAME}@HOST/DATABASE'. No ledger may be there. Then name it in
+    infold.yml: the one that was copied is refused from now on.
+    """
+    from infold.api.ledger_copies import copy_ledger, open_target
+    from infold.declare.keys import NAME
+    from infold.declare.targets import LONGEST_SCHEMA, SQLITE
+    from infold.render import ledger_copies
+
+    if schema and (to.startswith(SQLITE) or not NAME.match(schema) or len(schema) > LONGEST_SCHEMA):
+        raise click.UsageError(
+            "--schema: a ledger on a server has a schema. Its name is of letters, digits and "
+            f"underscores, a letter first, at most {LONGEST_SCHEMA}."
+        )
+    project = open_target(*click.get_current_context().obj)
+    done = copy_ledger(project, to, schema=schema, wait=wait)
+    if as_json:
+        print_json(ledger_copies.ledger_copy_json(done))
+    else:
+        had = project.target.ledger_schema
+        click.echo(ledger_copies.copied_screen(project.target.name, done, to, schema, had))
+
+
+@command.command("export")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@shared_options.as_json
+def export(file: Path, as_json: bool) -> None:
+    """Write the ledger to FILE, as it is at one moment; packed if its name ends with .gz."""
+    from infold.api.ledger_copies import export_ledger, open_target
+    from infold.render import ledger_copies
+
+    if not file.parent.is_dir():
+        why = f"{file}: there is no such folder."
+        raise click.UsageError(why)
+    project = open_target(*click.get_current_context().obj)
+    done = export_ledger(project, file)
+    if as_json:
+        print_json(ledger_copies.ledger_copy_json(done))
+    else:
+        click.echo(ledger_copies.exported_screen(project.target.name, done))
+
+
+@command.command("import")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@shared_options.as_json
+def import_(file: Path, as_json: bool) -> None:
+    """Make the target's ledger of FILE, which was exported; no ledger may be there."""
+    from infold.api.ledger_copies import import_ledger, open_target
+    from infold.render import ledger_copies
+
+    project = open_target(*click.get_current_context().obj)
+    done = import_ledger(project, file)
+    if as_json:
+        print_json(ledger_copies.ledger_copy_json(done))
+    else:
+        click.echo(ledger_copies.imported_screen(project.target.name, done))

@@ -1,0 +1,235 @@
+"""
+A ledger as a file: JSON lines, all rows of all tables, each table with what its rows add up to.
+
+docs/reference/ledger-file.md describes it. The same ledger gives the same lines: tables are in the
+order of their names, rows in that of their keys. Whoever reads it finds out that a line was changed
+or is missing before anything is kept of it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any, NoReturn, cast
+
+from infold import __version__
+from infold.core.report import LedgerCopy
+from infold.ledger import whole_tables
+from infold.ledger.copying import Rows, fill
+from infold.ledger.database import FORMAT, FORMAT_ROW, PROJECT_ROW, WAREHOUSE_ROW
+from infold.ledger.lease import NAME
+from infold.ledger.query import Query
+from infold.ledger.store import SqlLedger
+from infold.ledger.whole_tables import BATCH, TABLES, Checksum, Row, WholeTable, line
+from infold.messages import ledger_errors
+from infold.messages.errors import InfoldError
+
+FILE_FORMAT = 1
+"""The version of the lines; that of the tables in them is the ledger's own."""
+
+KIND = "ledger"
+GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first line: what the rest is of."""
+
+    infold: str
+    file: int
+    format: int
+    version: str
+    project: str
+    warehouse: str
+    token: int
+
+
+def export_ledger(
+    ledger: SqlLedger, path: Path, *, at: str, project: str, warehouse: str
+) -> LedgerCopy:
+    """
+    Write a ledger to a file, as it is at one moment; the file is whole, or as it was.
+
+    It is said to be of the ``project`` and its ``warehouse`` if no run was there to say so.
+    """
+    with ledger.database.read() as query:
+        older = int(query.one("meta", name=FORMAT_ROW)[0]) < FORMAT
+    if older:
+        with ledger.database.write(None):
+            pass  # a write gives it the tables that it lacks
+    sums = {}
+    with ledger.database.read() as query, _replaced(path) as file:
+        lease = query.one("lease", name=NAME)
+        names, place = (query.one("meta", name=name) for name in (PROJECT_ROW, WAREHOUSE_ROW))
+        header = Header(
+            infold=KIND,
+            file=FILE_FORMAT,
+            format=FORMAT,
+            version=__version__,
+            project=names[0] if names else project,
+            warehouse=place[0] if place else warehouse,
+            token=lease[1] if lease else 0,
+        )
+        _write(file, [_text(asdict(header))])
+        for table in TABLES:
+            sums[table.name] = _write_table(file, query, table)
+        _write(file, [_text({"end": KIND, "tables": len(TABLES)})])
+    rows = {name: own.rows for name, own in sums.items()}
+    return LedgerCopy(at, str(path), rows, working=(lease and lease[2]) or "")
+
+
+def _write_table(file: IO[bytes], query: Query, table: WholeTable) -> Checksum:
+    own = Checksum()
+    _write(file, [_text({"table": table.name, "columns": table.names})])
+    for rows in whole_tables.batches(query, table):
+        lines = [*map(line, rows)]
+        own.add(lines)
+        _write(file, lines)
+    _write(file, [_text({"end": table.name, "rows": own.rows, "checksum": own.text})])
+    return own
+
+
+def _text(value: dict[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _write(file: IO[bytes], lines: Iterable[str]) -> None:
+    file.write("".join(f"{text}\n" for text in lines).encode())
+
+
+@contextmanager
+def _replaced(path: Path) -> Iterator[IO[bytes]]:
+    """A file that takes the place of ``path`` at the end of the block, and is gone if it fails."""
+    fresh = path.with_name(f".{path.name}.tmp")
+    try:
+        with fresh.open("wb") as file:
+            if path.suffix == ".gz":
+                # No name and no time in it: the same ledger gives the same bytes.
+                with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+                    yield cast("IO[bytes]", packed)
+            else:
+                yield file
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        raise
+
+
+def import_ledger(
+    to: SqlLedger, path: Path, *, place: str, project: str, warehouse: str, run: str
+) -> LedgerCopy:
+    """
+    Make a ledger of an exported file, where none is: all of it or nothing.
+
+    Raises ``ledger_errors.not_empty``, and what is wrong with the file.
+    """
+    with _opened(path) as file:
+        reading = _Reading(path, file)
+        header = reading.header()
+        if (header.project, header.warehouse) != (project, warehouse):
+            raise ledger_errors.other_file_owner(
+                file=str(path),
+                found=header.project,
+                at=header.warehouse,
+                project=project,
+                warehouse=warehouse,
+            )
+        sums = fill(to, reading.tables(), place=place, run=run, token=header.token, point="import")
+    return LedgerCopy(str(path), place, {name: own.rows for name, own in sums.items()})
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """The lines of a file, unpacked if they are packed."""
+    with path.open("rb") as file:
+        packed = file.read(len(GZIP)) == GZIP
+        file.seek(0)
+        yield cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if packed else file
+
+
+class _Reading:
+    """Reads a file line by line; what is wrong is told with the number of the line."""
+
+    def __init__(self, path: Path, file: IO[bytes]) -> None:
+        self._path, self._file, self._number = path, file, 0
+
+    def header(self) -> Header:
+        """The first line. Raises for a file of something else, and for a newer one."""
+        try:
+            found = self._value()
+        except InfoldError:
+            found = None
+        if not isinstance(found, dict) or found.get("infold") != KIND:
+            why = "its first line is not that of an exported ledger"
+            raise ledger_errors.other_file(file=str(self._path), why=why)
+        for name, known in (("file", FILE_FORMAT), ("format", FORMAT)):
+            value = found.get(name)
+            if type(value) is int and value > known:
+                raise ledger_errors.newer_file(
+                    file=str(self._path), version=found.get("version"), found=value, newest=known
+                )
+        kinds = {"file": int, "format": int, "token": int}
+        names = Header.__dataclass_fields__
+        right = found.keys() == names.keys() and all(
+            type(found[name]) is kinds.get(name, str) for name in names
+        )
+        if not right or (found["file"], found["format"]) != (FILE_FORMAT, FORMAT):
+            self._damaged("it does not say of what ledger this is")
+        return Header(**found)
+
+    def tables(self) -> Rows:
+        """All tables; each has to be read to its end before the next."""
+        for table in TABLES:
+            if self._value() != {"table": table.name, "columns": [*table.names]}:
+                self._damaged(f"the table {table.name} should begin here")
+            yield table, self._rows(table)
+        if self._value() != {"end": KIND, "tables": len(TABLES)}:
+            self._damaged("the ledger should end here")
+        if self._line():
+            self._damaged("the ledger ended before it")
+
+    def _rows(self, table: WholeTable) -> Iterator[list[Row]]:
+        own, batch = Checksum(), list[Row]()
+        while isinstance(value := self._value(), list):
+            if not table.fits(value):
+                self._damaged(f"it is no row of {table.name}")
+            batch.append(tuple(value))
+            if len(batch) == BATCH:
+                own.add(map(line, batch))
+                yield batch
+                batch = []
+        own.add(map(line, batch))
+        if value != {"end": table.name, "rows": own.rows, "checksum": own.text}:
+            self._damaged(f"the rows of {table.name} before it are not those that were exported")
+        yield batch
+
+    def _value(self) -> Any:
+        """The next line's value."""
+        text = self._line()
+        if not text.endswith(b"\n"):
+            self._damaged(
+                "the file ends in the middle of it" if text else "the file ends before it"
+            )
+        try:
+            return json.loads(text.decode())
+        except (ValueError, RecursionError):
+            self._damaged("it is not JSON")
+
+    def _line(self) -> bytes:
+        self._number += 1
+        try:
+            return self._file.readline()
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            self._damaged("from here on it cannot be unpacked")
+
+    def _damaged(self, why: str) -> NoReturn:
+        raise ledger_errors.damaged_file(file=str(self._path), line=self._number, why=why)

@@ -1,0 +1,301 @@
+"""A ledger as a file: all of it comes back, and a file that is not whole is refused by its line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.ledger import filled
+from tests.ledger.conftest import OPEN, Place
+
+from infold.core.report import LedgerCopy
+from infold.ledger import SqlLedger, exported_file, whole_tables
+from infold.ledger.database import FORMAT
+from infold.ledger.exported_file import export_ledger, import_ledger
+from infold.messages.errors import InfoldError
+
+NewPlace = Callable[[], Place]
+
+
+@pytest.fixture
+def there(new_place: NewPlace) -> Place:
+    """Where the file is to be imported."""
+    return new_place()
+
+
+@pytest.fixture
+def original(place: Place) -> SqlLedger:
+    """A ledger with rows in every table."""
+    found = place.open()
+    filled.fill(found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The lines of a file."""
+    folder = tmp_path_factory.mktemp("exported")
+    ledger = Place(f"sqlite:///{folder / 'ledger.db'}", "").open()
+    filled.fill(ledger)
+    exported(ledger, folder / "file")
+    return (folder / "file").read_text(encoding="utf-8").splitlines(keepends=True)
+
+
+def exported(ledger: SqlLedger, path: Path) -> LedgerCopy:
+    """The ledger in a file."""
+    return export_ledger(ledger, path, at="here", project="shop", warehouse="warehouse")
+
+
+def imported(to: SqlLedger, path: Path, warehouse: str = "warehouse") -> LedgerCopy:
+    """A ledger of a file."""
+    return import_ledger(
+        to, path, place="there", project="shop", warehouse=warehouse, run="importing"
+    )
+
+
+class TestRoundTrip:
+    """What is imported is what was exported."""
+
+    @pytest.mark.parametrize("name", ["ledger.jsonl", "ledger.jsonl.gz"])
+    def test_every_row_comes_back(
+        self, original: SqlLedger, there: Place, tmp_path: Path, name: str
+    ) -> None:
+        """Rows, tokens, and whose ledger it is; nobody has the lease."""
+        done = exported(original, tmp_path / name)
+        back = imported(there.open(), tmp_path / name)
+
+        to = there.open()
+        assert filled.rows_of(to) == filled.rows_of(original)
+        assert done.rows == back.rows == {n: len(r) for n, r in filled.rows_of(to).items()}
+        assert filled.token_of(to) == (filled.token_of(original)[0], None)
+        assert to.owner() == original.owner() == ("shop", "warehouse")
+
+    @pytest.mark.parametrize("name", ["ledger.jsonl", "ledger.jsonl.gz"])
+    def test_the_same_ledger_is_the_same_file(
+        self, original: SqlLedger, there: Place, tmp_path: Path, name: str
+    ) -> None:
+        """So that two files can be compared."""
+        one, two, three = (tmp_path / f"{number} {name}" for number in range(3))
+        exported(original, one)
+        exported(original, two)
+        imported(there.open(), one)
+        exported(there.open(), three)
+
+        assert one.read_bytes() == two.read_bytes() == three.read_bytes()
+        assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+    def test_a_run_at_work_is_named(self, original: SqlLedger, tmp_path: Path) -> None:
+        """It does not wait, as it is one state; but that state is one of a run."""
+        original.acquire("r2")
+
+        assert exported(original, tmp_path / "file").working == "r2"
+
+    def test_a_ledger_that_was_closed_comes_back(
+        self, original: SqlLedger, there: Place, tmp_path: Path
+    ) -> None:
+        """What says that it was copied elsewhere is not in the file."""
+        with original.database.write(None) as query:
+            query.run("add_meta", name="infold.moved", value="lost")
+
+        exported(original, tmp_path / "file")
+        imported(there.open(), tmp_path / "file")
+
+        assert there.open().owner() == ("shop", "warehouse")
+
+    def test_more_rows_than_are_read_at_a_time(
+        self,
+        original: SqlLedger,
+        there: Place,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """Batches that are full, and one that is not."""
+        for module in (exported_file, whole_tables):
+            monkeypatch.setattr(module, "BATCH", 3)
+
+        exported(original, tmp_path / "file")
+        imported(there.open(), tmp_path / "file")
+
+        assert filled.rows_of(there.open()) == filled.rows_of(original)
+
+    def test_a_failed_export_leaves_the_file_as_it_was(
+        self, original: SqlLedger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The last backup is still there."""
+        (tmp_path / "file").write_text("before", encoding="utf-8")
+        monkeypatch.setattr(exported_file, "_write_table", lambda *_: 1 / 0)
+
+        with pytest.raises(ZeroDivisionError):
+            exported(original, tmp_path / "file")
+
+        assert (tmp_path / "file").read_text(encoding="utf-8") == "before"
+        assert [path.name for path in tmp_path.glob("*file*")] == ["file"]
+
+
+@pytest.fixture
+def to(tmp_path: Path) -> SqlLedger:
+    """A ledger in a file, which is not there."""
+    return SqlLedger(tmp_path / "ledger.db")
+
+
+def refused(to: SqlLedger, path: Path, text: str | bytes) -> InfoldError:
+    """The error of importing a file with this text; nothing is kept of it."""
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(InfoldError) as raised:
+        imported(to, path)
+    with to.database.read() as query:
+        assert whole_tables.is_empty(query)
+    return raised.value
+
+
+class TestRefusals:
+    """A file is imported as a whole or not at all."""
+
+    @pytest.mark.parametrize("text", ["", "\n", "[]\n", "{}\n", '{"infold": 1}\n', "\x00\n", "{"])
+    def test_something_else(self, to: SqlLedger, tmp_path: Path, text: str) -> None:
+        """A file that is no exported ledger."""
+        assert refused(to, tmp_path / "file", text).slug == "not-a-ledger-file"
+        assert refused(to, tmp_path / "file", b"\xff\xfe").slug == "not-a-ledger-file"
+        assert not (tmp_path / "ledger.db").exists()
+
+    @pytest.mark.parametrize(("name", "value"), [("file", 2), ("format", FORMAT + 1)])
+    def test_a_newer_one(
+        self, to: SqlLedger, tmp_path: Path, lines: list[str], name: str, value: int
+    ) -> None:
+        """Of a newer program, by the lines or by the tables in them."""
+        head = json.dumps(json.loads(lines[0]) | {name: value, "version": "9.0", "more": 1})
+
+        error = refused(to, tmp_path / "file", f"{head}\n" + "".join(lines[1:]))
+
+        assert error.slug == "ledger-file-newer"
+        assert dict(error.facts)["exported by"] == "infold 9.0"
+        assert not (tmp_path / "ledger.db").exists()
+
+    @pytest.mark.parametrize(
+        "changed", [{"format": FORMAT - 1}, {"file": 0}, {"token": "1"}, {"project": None}]
+    )
+    def test_a_wrong_header(
+        self, to: SqlLedger, tmp_path: Path, lines: list[str], changed: dict[str, Any]
+    ) -> None:
+        """It is damaged in its first line."""
+        head = json.dumps(json.loads(lines[0]) | changed)
+
+        error = refused(to, tmp_path / "file", f"{head}\n" + "".join(lines[1:]))
+
+        assert (error.slug, dict(error.facts)["line"]) == ("ledger-file-damaged", "1")
+
+    def test_that_of_another(self, to: SqlLedger, tmp_path: Path, lines: list[str]) -> None:
+        """Of another project, or of tables in another warehouse."""
+        (tmp_path / "file").write_text("".join(lines), encoding="utf-8")
+
+        with pytest.raises(InfoldError, match="ledger-file-elsewhere"):
+            imported(to, tmp_path / "file", "elsewhere")
+        assert not (tmp_path / "ledger.db").exists()
+
+    def test_into_a_ledger(self, original: SqlLedger, place: Place, tmp_path: Path) -> None:
+        """Nothing is written over, not even the ledger that was exported."""
+        exported(original, tmp_path / "file")
+        before = filled.rows_of(original)
+
+        with pytest.raises(InfoldError, match="ledger-not-empty"):
+            imported(place.open(), tmp_path / "file")
+
+        assert filled.rows_of(original) == before
+
+    def test_every_line_is_needed(self, to: SqlLedger, tmp_path: Path, lines: list[str]) -> None:
+        """A line that is left out, or there twice, is told by the number of a line."""
+        some = random.Random(1).sample(range(1, len(lines)), 12)
+        for at in (1, len(lines) - 2, len(lines) - 1, *some):
+            for text in (lines[:at] + lines[at + 1 :], lines[: at + 1] + lines[at:]):
+                error = refused(to, tmp_path / "file", "".join(text))
+
+                assert error.slug == "ledger-file-damaged"
+                assert int(dict(error.facts)["line"]) > at
+
+    def test_every_byte_is_needed(self, to: SqlLedger, tmp_path: Path, lines: list[str]) -> None:
+        """A byte that is another one is told by its line or the end of its table."""
+        whole, drawn = "".join(lines).encode(), random.Random(2)
+        first = len(lines[0])
+        for at in (len(whole) - 1, *(drawn.randrange(first, len(whole)) for _ in range(40))):
+            other = bytes([whole[at] ^ (1 << drawn.randrange(7))])
+
+            error = refused(to, tmp_path / "file", whole[:at] + other + whole[at + 1 :])
+
+            assert error.slug == "ledger-file-damaged"
+            assert int(dict(error.facts)["line"]) > whole[:at].count(b"\n")
+
+    def test_a_file_that_ends_early(self, to: SqlLedger, tmp_path: Path, lines: list[str]) -> None:
+        """Wherever it was cut off, packed or not."""
+        whole = "".join(lines).encode()
+        packed = gzip.compress(whole)
+        for part in (0.3, 0.6, 0.99):
+            for text in (whole, packed):
+                error = refused(to, tmp_path / "file", text[: int(len(text) * part)])
+                assert error.slug == "ledger-file-damaged"
+
+    @pytest.mark.parametrize(
+        "row",
+        [
+            '["name", 1]',
+            '["name"]',
+            '["name", "value", 1]',
+            '["name", null]',
+            '["name", "\\ud800"]',
+            '["name", NaN]',
+            "[" * 100_000,
+            f'["name", {"1" * 5000}]',
+            '{"name": "value"}',
+        ],
+        ids=range(9),
+    )
+    def test_a_row_that_no_table_can_have(
+        self, to: SqlLedger, tmp_path: Path, lines: list[str], row: str
+    ) -> None:
+        """It is found where it stands."""
+        at = 1 + next(i for i, line in enumerate(lines) if line.startswith('{"table": "meta"'))
+        text = [*lines[:at], f"{row}\n", *lines[at:]]
+
+        error = refused(to, tmp_path / "file", "".join(text))
+
+        assert (error.slug, dict(error.facts)["line"]) == ("ledger-file-damaged", str(at + 1))
+
+
+IMPORT = (
+    OPEN
+    + """
+from infold.ledger.exported_file import import_ledger
+import_ledger(
+    ledger, Path(sys.argv[3]), place="there", project="shop", warehouse="warehouse", run="dying"
+)
+"""
+)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_kill_leaves_all_or_nothing(
+    original: SqlLedger, there: Place, tmp_path: Path, when: str
+) -> None:
+    """A ledger that was half imported can be imported again."""
+    exported(original, tmp_path / "file")
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT, *there.words, str(tmp_path / "file")],
+        env={**os.environ, "INFOLD_CRASH_AT": f"ledger import: {when} commit"},
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL
+
+    if when == "before":
+        imported(there.open(), tmp_path / "file")
+    assert filled.rows_of(there.open()) == filled.rows_of(original)
+    to = there.open()
+    to.acquire("r2")
+    to.close()

@@ -1,0 +1,196 @@
+"""A ledger goes from a file to a server and back, as the page on it says."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tests.docs.pages import DOCS
+from tests.docs.test_how_to import code
+from tests.ledger import filled
+from tests.ledger.conftest import Place
+from tests.servers.postgresql import Postgresql
+
+from infold.cli import cli
+from infold.ledger import SqlLedger
+from infold.ledger.copying import copy_ledger
+from infold.ledger.database import FORMAT, FORMAT_ROW
+from infold.ledger.exported_file import export_ledger, import_ledger
+from infold.messages.errors import InfoldError
+
+pytestmark = pytest.mark.servers
+
+YML = """
+name: shop
+start: 2024-01-01
+targets:
+  prod: {{ledger: '{url}'}}
+"""
+
+
+def copied(original: SqlLedger, to: SqlLedger) -> None:
+    """A copy, as the command makes it."""
+    copy_ledger(original, to, at="here", place="there", run="copying")
+
+
+def test_there_and_back(postgresql: Postgresql, tmp_path: Path) -> None:
+    """Every row comes back as it was; files of all three are the same."""
+    places = [
+        Place(f"sqlite:///{tmp_path / 'one.db'}", ""),
+        Place(postgresql.url(), postgresql.schema()),
+        Place(postgresql.url(), postgresql.schema()),
+        Place(f"sqlite:///{tmp_path / 'two.db'}", ""),
+    ]
+    filled.fill(places[0].open())
+    before = filled.rows_of(places[0].open())
+
+    for one, two in pairwise(places):
+        copied(one.open(), two.open())
+
+    assert all(before.values())
+    for place in places:
+        assert filled.rows_of(place.open()) == before
+        place.close()
+
+
+def test_a_file_from_one_into_the_other(postgresql: Postgresql, tmp_path: Path) -> None:
+    """A ledger in PostgreSQL from a file of SQLite's, and the other way round."""
+    here = Place(f"sqlite:///{tmp_path / 'one.db'}", "")
+    there = Place(postgresql.url(), postgresql.schema())
+    back = Place(f"sqlite:///{tmp_path / 'two.db'}", "")
+    filled.fill(here.open())
+
+    for one, two in ((here, there), (there, back)):
+        file = tmp_path / two.schema
+        file = file.with_suffix(".gz") if two is there else tmp_path / "last"
+        export_ledger(one.open(), file, at="here", project="shop", warehouse="warehouse")
+        import_ledger(
+            two.open(), file, place="there", project="shop", warehouse="warehouse", run="r"
+        )
+
+    assert filled.rows_of(back.open()) == filled.rows_of(here.open())
+
+
+def test_an_older_ledger_is_exported(postgresql: Postgresql, tmp_path: Path) -> None:
+    """It gets the tables that it lacks before they are read."""
+    place = Place(postgresql.url(), postgresql.schema())
+    filled.fill(place.open())
+    postgresql.run(
+        f"DROP TABLE {place.schema}.audits",
+        f"UPDATE {place.schema}.meta SET value = '9' WHERE name = '{FORMAT_ROW}'",
+    )
+
+    done = export_ledger(
+        place.open(), tmp_path / "file", at="here", project="shop", warehouse="warehouse"
+    )
+
+    assert done.rows["audits"] == 0
+    head = json.loads((tmp_path / "file").read_text(encoding="utf-8").partition("\n")[0])
+    assert head["format"] == FORMAT
+
+
+def test_one_server_by_two_names(postgresql: Postgresql) -> None:
+    """A ledger is not copied onto itself, however its server is called."""
+    place = Place(postgresql.url(), postgresql.schema())
+    filled.fill(place.open())
+    other = Place(postgresql.url().replace("127.0.0.1", "localhost"), place.schema)
+
+    with pytest.raises(InfoldError, match="ledger-not-empty"):
+        copied(place.open(), other.open())
+
+    assert place.open().owner()
+
+
+def test_a_table_that_changes_what_is_written(postgresql: Postgresql, tmp_path: Path) -> None:
+    """What a trigger makes of a row is found out, and nothing of the copy is kept."""
+    here = Place(f"sqlite:///{tmp_path / 'one.db'}", "")
+    there = Place(postgresql.url(), postgresql.schema())
+    filled.fill(here.open())
+    empty = there.open()
+    empty.acquire("r")
+    empty.release()
+    table = f"{there.schema}.cells"
+    postgresql.run(
+        f"CREATE FUNCTION {there.schema}.one() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN NEW.rows := 1; RETURN NEW; END $$",
+        f"CREATE TRIGGER one BEFORE INSERT ON {table} FOR EACH ROW"
+        f" EXECUTE FUNCTION {there.schema}.one()",
+    )
+
+    with pytest.raises(InfoldError, match="ledger-copy-differs") as raised:
+        copied(here.open(), there.open())
+
+    assert ("tables", "cells") in raised.value.facts
+    assert postgresql.run(f"SELECT count(*) FROM {table}") == [(0,)]
+    assert here.open().owner()
+
+
+def test_a_connection_that_is_lost(
+    postgresql: Postgresql, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is there, and the original goes on."""
+    from infold.ledger import copying
+
+    here = Place(f"sqlite:///{tmp_path / 'one.db'}", "")
+    there = Place(postgresql.url(), postgresql.schema())
+    filled.fill(here.open())
+    real = copying._give_back
+
+    def lose(*words: object) -> None:
+        postgresql.disconnect_all()
+        real(*words)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(copying, "_give_back", lose)
+        with pytest.raises(InfoldError, match="ledger-connection-lost"):
+            copied(here.open(), there.open())
+    assert here.open().owner()
+
+    copied(here.open(), there.open())
+    assert filled.rows_of(there.open()) == filled.rows_of(here.open())
+
+
+def test_as_the_page_says(
+    postgresql: Postgresql, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command of the page, with a password that nothing shows and no file has."""
+    monkeypatch.setenv("LEDGER_PASSWORD", postgresql.password)
+    (command,) = code(DOCS / "deploying.md", "bash")
+    words = shlex.split(command.replace("\\\n", ""))[1:]
+    url = words[-1].replace("ledger_writer", "infold").replace("/ledgers", "/postgres")
+    url = url.replace("db.example.com:5432", f"127.0.0.1:{postgresql.port}")
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "one.sql").write_text("SELECT 1 AS x", encoding="utf-8")
+    yml = tmp_path / "infold.yml"
+    yml.write_text(YML.format(url="sqlite:///.infold/ledger.db"), encoding="utf-8")
+    filled.fill(SqlLedger(tmp_path / ".infold" / "ledger.db"))
+    before = filled.rows_of(SqlLedger(tmp_path / ".infold" / "ledger.db"))
+    printed = []
+
+    def infold(*some: str) -> str:
+        done = CliRunner().invoke(cli, ["-C", str(tmp_path), *some])
+        printed.append(done.output)
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    assert "compared what was written" in infold(*words[:-1], url, "--schema", "moved")
+    assert f"    ledger: {url}\n    ledger_schema: moved\n" in printed[-1]
+    yml.write_text(
+        YML.format(url=url).replace("}\n", ", ledger_schema: moved}\n"), encoding="utf-8"
+    )
+    infold("--target", "prod", "ledger", "export", str(tmp_path / "saved"))
+    assert "(without ledger_schema)" in infold(
+        "--target", "prod", "ledger", "copy", "sqlite:///back.db"
+    )
+
+    assert filled.rows_of(SqlLedger(tmp_path / "back.db")) == before
+    rows = postgresql.run("SELECT value FROM moved.meta WHERE name = 'infold.moved'")
+    assert rows == [("sqlite:///back.db",)]
+    files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(files) >= 4
+    texts = [*files, *(text.encode() for text in printed)]
+    assert [text for text in texts if b"s3cret" in text] == []
