@@ -149,6 +149,25 @@ class TestRefusals:
         assert filled.rows_of(other) == before
         assert original.owner()
 
+    def test_a_place_where_somebody_was_a_moment_sooner(
+        self, original: SqlLedger, there: Place, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What they wrote stays."""
+        to, other = there.open(), there.open()
+        real = to.acquire
+
+        def acquire(run: str) -> None:
+            other.add_entries("theirs", [ManualEntry(0, "ann", True, 1, 2, "")])
+            real(run)
+
+        monkeypatch.setattr(to, "acquire", acquire)
+
+        assert refusal(lambda: copied(original, to)) == "ledger-not-empty"
+
+        assert [entry.owner for entry in other.entries("theirs")] == ["ann"]
+        assert original.owner()
+        other.acquire("r9")
+
     def test_the_same_place(self, original: SqlLedger, place: Place) -> None:
         """It would be closed, and be nowhere else."""
         assert refusal(lambda: copied(original, place.open())) == "ledger-not-empty"

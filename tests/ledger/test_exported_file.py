@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.docs.pages import DOCS
+from tests.docs.test_how_to import code
 from tests.ledger import filled
 from tests.ledger.conftest import OPEN, Place
 
@@ -21,6 +23,7 @@ from infold.core.report import LedgerCopy
 from infold.ledger import SqlLedger, exported_file, whole_tables
 from infold.ledger.database import FORMAT
 from infold.ledger.exported_file import export_ledger, import_ledger
+from infold.ledger.whole_tables import Checksum
 from infold.messages.errors import InfoldError
 
 NewPlace = Callable[[], Place]
@@ -139,6 +142,27 @@ class TestRoundTrip:
 
         assert (tmp_path / "file").read_text(encoding="utf-8") == "before"
         assert [path.name for path in tmp_path.glob("*file*")] == ["file"]
+
+
+def test_the_page_is_right(lines: list[str]) -> None:
+    """Its lines are those of a file: the header's keys, a table with its checksum, the end."""
+    head, table, end = code(DOCS / "reference" / "ledger-file.md", "json")[0], *_rest()
+    first, *rows, last = table.splitlines()
+    own = Checksum()
+    own.add(rows)
+
+    assert json.loads(head).keys() == json.loads(lines[0]).keys()
+    assert json.loads(head)["file"] == exported_file.FILE_FORMAT
+    assert json.loads(head)["format"] == FORMAT
+    assert json.loads(last) == {"end": "left_out", "rows": own.rows, "checksum": own.text}
+    assert f"{first}\n" in lines
+    assert f"{end}\n" == lines[-1]
+
+
+def _rest() -> tuple[str, str]:
+    page = DOCS / "reference" / "ledger-file.md"
+    text = page.read_text(encoding="utf-8")
+    return code(page, "json")[1], text.partition("The last line is `")[2].partition("`")[0]
 
 
 @pytest.fixture

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import time
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,12 +16,15 @@ from tests.docs.test_how_to import code
 from tests.ledger import filled
 from tests.ledger.conftest import Place
 from tests.servers.postgresql import Postgresql
+from tests.servers.test_ledger_access import role
 
 from infold.cli import cli
 from infold.ledger import SqlLedger
+from infold.ledger import postgresql as ledger_on_server
 from infold.ledger.copying import copy_ledger
 from infold.ledger.database import FORMAT, FORMAT_ROW
 from infold.ledger.exported_file import export_ledger, import_ledger
+from infold.ledger.whole_tables import Checksum
 from infold.messages.errors import InfoldError
 
 pytestmark = pytest.mark.servers
@@ -152,6 +157,48 @@ def test_a_connection_that_is_lost(
 
     copied(here.open(), there.open())
     assert filled.rows_of(there.open()) == filled.rows_of(here.open())
+
+
+def test_an_open_transaction_is_kept_awake(
+    postgresql: Postgresql, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server ends transactions that are idle; comparing may take longer than it waits."""
+    here = Place(postgresql.url(), postgresql.schema())
+    there = Place(f"sqlite:///{tmp_path / 'one.db'}", "")
+    filled.fill(here.open())
+    monkeypatch.setattr(ledger_on_server, "FROZEN_SECONDS", 1)
+    real = Checksum.add
+
+    def add(self: Checksum, lines: Iterable[str]) -> None:
+        time.sleep(0.05)
+        real(self, lines)
+
+    monkeypatch.setattr(Checksum, "add", add)
+    copied(here.open(), there.open())
+
+    assert filled.rows_of(there.open()) == filled.rows_of(here.open())
+
+
+def test_who_may_only_read_exports(postgresql: Postgresql, tmp_path: Path) -> None:
+    """A backup needs no other right; a copy does, as it closes the ledger."""
+    place = Place(postgresql.url(), postgresql.schema())
+    filled.fill(place.open())
+    url = role(
+        postgresql,
+        "saver",
+        f"GRANT USAGE ON SCHEMA {place.schema} TO saver",
+        f"GRANT SELECT ON ALL TABLES IN SCHEMA {place.schema} TO saver",
+    )
+    reader, there = Place(url, place.schema), Place(f"sqlite:///{tmp_path / 'one.db'}", "")
+
+    done = export_ledger(
+        reader.open(), tmp_path / "file", at="here", project="shop", warehouse="warehouse"
+    )
+    with pytest.raises(InfoldError, match="ledger-not-permitted"):
+        copied(reader.open(), there.open())
+
+    assert sum(done.rows.values()) > 200
+    assert not (tmp_path / "one.db").exists()
 
 
 def test_as_the_page_says(
