@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -28,9 +28,11 @@ NewPlace = Callable[[], Place]
 
 
 @pytest.fixture
-def there(new_place: NewPlace) -> Place:
+def there(new_place: NewPlace) -> Iterator[Place]:
     """Where the copy is to be."""
-    return new_place()
+    found = new_place()
+    yield found
+    found.close()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,11 @@ NewPlace = Callable[[], Place]
 
 
 @pytest.fixture
-def there(new_place: NewPlace) -> Place:
+def there(new_place: NewPlace) -> Iterator[Place]:
     """Where the file is to be imported."""
-    return new_place()
+    found = new_place()
+    yield found
+    found.close()
 
 
 @pytest.fixture

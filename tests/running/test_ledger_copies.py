@@ -88,12 +88,18 @@ class TestCopy:
         assert f"copied to:  {TO}" in output
         assert tables(shop) == folders(shop) == set(NAMES)
 
-    def test_its_history_is_still_read(self, shop: Project) -> None:
-        """And it can be exported."""
+    def test_a_lost_copy(self, shop: Project) -> None:
+        """What the original has can still be exported, and be a ledger again."""
+        before = seen(shop)
         infold(shop, "ledger", "copy", TO)
+        saved = str(shop.root / "saved")
 
-        assert "r1" in infold(shop, "history")[1]
-        assert infold(shop, "ledger", "export", str(shop.root / "saved"))[0] == 0
+        assert infold(shop, "ledger", "export", saved)[0] == 0
+        api.ledger(shop).close()
+        (shop.root / ".infold" / "ledger.db").unlink()
+        assert infold(shop, "ledger", "import", saved)[0] == 0
+
+        assert seen(shop) == before
 
     def test_a_copy_that_another_made_before(self, shop: Project) -> None:
         """What a call did that was killed before it closed the original."""

@@ -44,10 +44,8 @@ class Column:
 
     def fits(self, value: object) -> bool:
         """Whether a value can be in the column."""
-        if value is None:
-            return self.null
         if type(value) is not self.kind:
-            return False
+            return value is None and self.null
         if isinstance(value, int):
             return value.bit_length() < self.bits or value == -(1 << (self.bits - 1))
         return not isinstance(value, str) or value.isascii() or _is_text(value)
@@ -60,6 +58,7 @@ class WholeTable:
     name: str
     columns: tuple[Column, ...]
     key: tuple[str, ...]
+    has_booleans: bool
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -82,6 +81,8 @@ class WholeTable:
 
     def row(self, values: Sequence[Any]) -> Row:
         """A row as read from a database: SQLite has numbers in place of booleans."""
+        if not self.has_booleans:
+            return tuple(values)
         return tuple(
             bool(value) if column.kind is bool and value is not None else value
             for column, value in zip(self.columns, values, strict=True)
@@ -111,7 +112,8 @@ def _table(text: str) -> WholeTable:
         name, kind, *rest = part.split()
         bits = 32 if kind == "INTEGER" else 64
         columns.append(Column(name.strip('"'), _KINDS[kind], not rest, bits))
-    return WholeTable(found[1], tuple(columns), tuple(found[3].split(", ")))
+    booleans = any(column.kind is bool for column in columns)
+    return WholeTable(found[1], tuple(columns), tuple(found[3].split(", ")), booleans)
 
 
 _KINDS: dict[str, Kind] = {"TEXT": str, "BIGINT": int, "INTEGER": int, "BOOLEAN": bool}
@@ -155,9 +157,12 @@ class Checksum:
 Sums = Mapping[str, Checksum]
 
 
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
 def line(row: Row) -> str:
     """A row as one line of JSON."""
-    return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+    return _encode(row)
 
 
 def batches(query: Query, table: WholeTable) -> Iterator[list[Row]]:
@@ -171,7 +176,8 @@ def batches(query: Query, table: WholeTable) -> Iterator[list[Row]]:
 
 def add_rows(query: Query, table: WholeTable, rows: Iterable[Row]) -> None:
     """Insert rows into a table."""
-    query.add(table.insert, [dict(zip(table.names, row, strict=True)) for row in rows])
+    names = table.names
+    query.add(table.insert, [dict(zip(names, row, strict=True)) for row in rows])
 
 
 def sums_of(query: Query, awake: Callable[[], object]) -> Sums:
