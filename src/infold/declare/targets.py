@@ -72,7 +72,7 @@ def _ledger(keys: Keys) -> str | None:
         keys.errors.append(findings.bad_secret(at, key="ledger", value=wrong))
     elif has_password(text):
         keys.errors.append(findings.password_written_out(at, key="ledger"))
-    elif not text.startswith(LEDGERS) or (text.startswith(SQLITE) and REFERENCE.search(text)):
+    elif not _is_ledger(text):
         scheme, begun, _ = text.partition("://")
         shown = f"{scheme}://…" if begun else "…" if "@" in text else text
         keys.errors.append(findings.bad_value(at, key="ledger", value=shown, known=FORMS))
@@ -85,9 +85,14 @@ def ledger_fault(url: str) -> str | None:
         return f"{wrong} is no reference to a secret: ${{env:NAME}} or ${{file:PATH}} is"
     if has_password(url):
         return "a password is written out in it; name where it comes from: ${env:NAME} in its place"
-    if not url.startswith(LEDGERS) or (url.startswith(SQLITE) and REFERENCE.search(url)):
+    if not _is_ledger(url):
         return f"it is none of {', '.join(FORMS)}"
     return None
+
+
+def _is_ledger(url: str) -> bool:
+    """Whether a URL has the form of a ledger's; the place of a file is no secret."""
+    return url.startswith(LEDGERS) and not (url.startswith(SQLITE) and REFERENCE.search(url))
 
 
 def _schema(keys: Keys) -> str:
