@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -34,7 +35,8 @@ def test_a_target_that_works_and_one_that_does_not(tmp_path: Path) -> None:
     spark = api.session(project)
     with pytest.raises(InfoldError, match="clocks cannot be used") as slow:
         probes.clocks(spark, lambda: api.now() - 60 * SECOND)
-    assert "60.0 s" in str(slow.value)
+    # As far as is certain: less by what the question took.
+    assert re.search(r"clock is (5\d\.\d|60\.0) s", str(slow.value))
     assert "within" in probes.clocks(spark, lambda: api.now() + SECOND)
 
     (root / "landing" / "clicks" / "2099-01-01.json").write_text("{\n")
