@@ -94,6 +94,24 @@ def place(new_place: Callable[[], Place]) -> Iterator[Place]:
 
 
 @pytest.fixture
+def there(new_place: Callable[[], Place]) -> Iterator[Place]:
+    """Another place where no ledger is: for a copy, or what is imported."""
+    found = new_place()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def original(place: Place) -> SqlLedger:
+    """A ledger with rows in every table."""
+    from tests.ledger import filled
+
+    found = place.open()
+    filled.fill(found)
+    return found
+
+
+@pytest.fixture
 def sql(place: Place) -> SqlLedger:
     """An empty ledger in a database, nobody holding it."""
     return place.open(clock=Ticks())

@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -25,22 +25,6 @@ from infold.ledger.schema import metadata
 from infold.messages.errors import InfoldError
 
 NewPlace = Callable[[], Place]
-
-
-@pytest.fixture
-def there(new_place: NewPlace) -> Iterator[Place]:
-    """Where the copy is to be."""
-    found = new_place()
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def original(place: Place) -> SqlLedger:
-    """A ledger with rows in every table."""
-    found = place.open()
-    filled.fill(found)
-    return found
 
 
 def copied(original: SqlLedger, to: SqlLedger, run: str = "copying") -> LedgerCopy:

@@ -9,7 +9,7 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,22 +27,6 @@ from infold.ledger.whole_tables import Checksum
 from infold.messages.errors import InfoldError
 
 NewPlace = Callable[[], Place]
-
-
-@pytest.fixture
-def there(new_place: NewPlace) -> Iterator[Place]:
-    """Where the file is to be imported."""
-    found = new_place()
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def original(place: Place) -> SqlLedger:
-    """A ledger with rows in every table."""
-    found = place.open()
-    filled.fill(found)
-    return found
 
 
 @pytest.fixture(scope="module")
