@@ -29,8 +29,7 @@ def user_columns(metadata: Mapping[str, Any], snapshot: int | None = None) -> Ma
         current = kept[0]
     schemas: Sequence[Mapping[str, Any]] = metadata.get("schemas") or []
     [fields] = [one["fields"] for one in schemas if one["schema-id"] == current] or [[]]
-    users = [one for one in fields if not _is_own(one["name"])]
-    return {one["name"]: spark_type(one["type"]) for one in users}
+    return {one["name"]: spark_type(one["type"]) for one in fields if not _is_own(one["name"])}
 
 
 def _is_own(name: str) -> bool:

@@ -268,8 +268,7 @@ def commit(
     )
     rows = None
     if totals is not None and different is not None and changes:
-        there = sum(state.rows for state in work.cells(step.model))
-        rows = _row_changes(totals, different, there)
+        rows = _row_changes(totals, different, changes[0].rows_before)
     return announce_and_commit(work, step, outcome, rows, announce)
 
 

@@ -13,6 +13,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Mapping, Sequence
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -123,6 +124,7 @@ def send_package(session: SparkSession) -> None:
     session.sparkContext.addPyFile(str(_package()))
 
 
+@cache
 def _package() -> Path:
     """A zip file in the cache with infold's modules; another one for each state of the code."""
     root = Path(infold.__file__).parent

@@ -259,7 +259,7 @@ def _first_session(
     os.environ["JAVA_HOME"] = str(java.home)
     os.environ["SPARK_HOME"] = str(spark_home())  # never another Spark that happens to be there
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    if settings["spark.master"].startswith("local"):
+    if not Engine(settings["spark.master"]).is_cluster:
         os.environ["PYSPARK_PYTHON"] = sys.executable
         os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)  # asks no resolver who we are
     else:
