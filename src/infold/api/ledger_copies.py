@@ -9,7 +9,7 @@ from infold.api.opening import ledger
 from infold.core.project import Project
 from infold.core.report import LedgerCopy
 from infold.declare.targets import LEDGERS, ledger_fault
-from infold.ledger import ledger_schema, open_ledger
+from infold.ledger import SqlLedger, ledger_schema, open_ledger
 from infold.messages import ledger_errors
 from infold.running.ledger_consistency import refuse_other_project, warehouse_of
 from infold.running.request import new_id
@@ -38,7 +38,7 @@ def copy_ledger(project: Project, url: str, *, schema: str = "", wait: float = 0
     to = open_ledger(url, project.root, key=key, schema=name)
     original = ledger(project)
     refuse_other_project(project, original)
-    _require(project)
+    _require(project, original)
     at, place = (shown(target.ledger, ledger_schema(project)), shown(url, name))
     return copied(original, to, at=at, place=place, run=new_id(), wait=wait)
 
@@ -47,9 +47,10 @@ def export_ledger(project: Project, path: Path) -> LedgerCopy:
     """Write the target's ledger to a file, packed if its name ends with .gz."""
     from infold.ledger.exported_file import export_ledger as exported
 
-    _require(project)
+    original = ledger(project)
+    _require(project, original)
     return exported(
-        ledger(project),
+        original,
         path,
         at=shown(project.target.ledger, ledger_schema(project)),
         project=project.name,
@@ -77,7 +78,7 @@ def shown(url: str, schema: str) -> str:
     return url if url.startswith(LEDGERS[0]) else f"{url}, schema {schema}"
 
 
-def _require(project: Project) -> None:
-    if not ledger(project).exists():
+def _require(project: Project, original: SqlLedger) -> None:
+    if not original.exists():
         target = project.target
         raise ledger_errors.nothing_to_copy(target=target.name, ledger=target.ledger)

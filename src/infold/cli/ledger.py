@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from infold.cli import shared_options
 from infold.cli.output import print_json
+
+if TYPE_CHECKING:
+    from infold.core.report import LedgerCopy
 
 
 @click.group("ledger")
@@ -29,22 +33,18 @@ def copy(to: str, schema: str, wait: float, as_json: bool) -> None:
     infold.yml: the one that was copied is refused from now on.
     """
     from infold.api.ledger_copies import copy_ledger, open_target
-    from infold.declare.keys import NAME
-    from infold.declare.targets import LONGEST_SCHEMA, SQLITE
+    from infold.declare.targets import SCHEMA_FORM, SQLITE, is_schema
     from infold.render import ledger_copies
 
-    if schema and (to.startswith(SQLITE) or not NAME.match(schema) or len(schema) > LONGEST_SCHEMA):
+    if schema and (to.startswith(SQLITE) or not is_schema(schema)):
         raise click.UsageError(
-            "--schema: a ledger on a server has a schema. Its name is of letters, digits and "
-            f"underscores, a letter first, at most {LONGEST_SCHEMA}."
+            f"--schema: a ledger on a server has a schema. Its name is of {SCHEMA_FORM}."
         )
     project = open_target(*click.get_current_context().obj)
     done = copy_ledger(project, to, schema=schema, wait=wait)
-    if as_json:
-        print_json(ledger_copies.ledger_copy_json(done))
-    else:
-        had = project.target.ledger_schema
-        click.echo(ledger_copies.copied_screen(project.target.name, done, to, schema, had))
+    had = project.target.ledger_schema
+    screen = ledger_copies.copied_screen(project.target.name, done, to, schema, had)
+    _show(done, screen, as_json)
 
 
 @command.command("export")
@@ -60,10 +60,7 @@ def export(file: Path, as_json: bool) -> None:
         raise click.UsageError(why)
     project = open_target(*click.get_current_context().obj)
     done = export_ledger(project, file)
-    if as_json:
-        print_json(ledger_copies.ledger_copy_json(done))
-    else:
-        click.echo(ledger_copies.exported_screen(project.target.name, done))
+    _show(done, ledger_copies.exported_screen(project.target.name, done), as_json)
 
 
 @command.command("import")
@@ -76,7 +73,13 @@ def import_(file: Path, as_json: bool) -> None:
 
     project = open_target(*click.get_current_context().obj)
     done = import_ledger(project, file)
+    _show(done, ledger_copies.imported_screen(project.target.name, done), as_json)
+
+
+def _show(done: LedgerCopy, screen: str, as_json: bool) -> None:
+    from infold.render.ledger_copies import ledger_copy_json
+
     if as_json:
-        print_json(ledger_copies.ledger_copy_json(done))
+        print_json(ledger_copy_json(done))
     else:
-        click.echo(ledger_copies.imported_screen(project.target.name, done))
+        click.echo(screen)

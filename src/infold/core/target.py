@@ -10,6 +10,9 @@ from infold.core.interval import DAY
 from infold.core.model import OnLoss
 from infold.core.storages import DEFAULT_STORAGE, Storage
 
+LONGEST_SCHEMA = 63
+"""How long a name can be in PostgreSQL."""
+
 
 class Apply(StrEnum):
     """How a changed definition comes to be used in a target."""

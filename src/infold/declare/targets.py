@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from infold.core import fixed_settings
 from infold.core.storages import PLANNED_STORAGES, Storage
-from infold.core.target import Apply, Publish, Target
+from infold.core.target import LONGEST_SCHEMA, Apply, Publish, Target
 from infold.declare.engines import read_engine
 from infold.declare.keys import NAME, Keys
 from infold.messages import findings
@@ -23,10 +23,12 @@ REMOTES = ("remote", "spark.remote")
 SQLITE = "sqlite:///"
 LEDGERS = (SQLITE, "postgresql+psycopg://", "postgresql://", "${")
 FORMS = ("sqlite:///FILE", "postgresql+psycopg://USER@HOST/DATABASE")
-LONGEST_SCHEMA = 63
-"""PostgreSQL's own limit."""
 RESERVED = "pg_"
 """PostgreSQL refuses to make such a schema."""
+SCHEMA_FORM = (
+    f"letters, digits and underscores, a letter first, at most {LONGEST_SCHEMA}, "
+    f"and not {RESERVED} at the beginning, which is PostgreSQL's own"
+)
 
 
 def read_target(name: str, keys: Keys) -> Target:
@@ -95,17 +97,17 @@ def _is_ledger(url: str) -> bool:
     return url.startswith(LEDGERS) and not (url.startswith(SQLITE) and REFERENCE.search(url))
 
 
+def is_schema(name: str) -> bool:
+    """Whether a ledger's schema can have the name; see ``SCHEMA_FORM``."""
+    return bool(NAME.match(name) and len(name) <= LONGEST_SCHEMA and not name.startswith(RESERVED))
+
+
 def _schema(keys: Keys) -> str:
     """The schema of a ledger on a server."""
     name = keys.text("ledger_schema") or ""
     at = keys.at("ledger_schema")
-    fits = NAME.match(name) and len(name) <= LONGEST_SCHEMA and not name.startswith(RESERVED)
-    if name and not fits:
-        form = (
-            f"letters, digits and underscores, a letter first, at most {LONGEST_SCHEMA}, "
-            f"and not {RESERVED} at the beginning, which is PostgreSQL's own"
-        )
-        keys.errors.append(findings.bad_name(at, what="schema", name=name, form=form))
+    if name and not is_schema(name):
+        keys.errors.append(findings.bad_name(at, what="schema", name=name, form=SCHEMA_FORM))
     elif name and (keys.text("ledger") or SQLITE).startswith(SQLITE):
         todo = "A ledger in PostgreSQL has one. Name that by `ledger`, or leave this out."
         keys.errors.append(

@@ -6,13 +6,11 @@ from hashlib import md5
 from pathlib import Path
 
 from infold.core.project import Project
+from infold.core.target import LONGEST_SCHEMA
 from infold.ledger.store import SqlLedger
 from infold.messages import run_errors
 from infold.system import signals
 from infold.system.secrets import REFERENCE, resolve_url
-
-LONGEST = 63
-"""How long a name can be in PostgreSQL."""
 
 
 def ledger_schema(project: Project) -> str:
@@ -22,9 +20,10 @@ def ledger_schema(project: Project) -> str:
     So any number of projects and targets can name the same database.
     """
     name = project.target.ledger_schema or f"infold_{project.name}_{project.target.name}"
-    if len(name) <= LONGEST:
+    if len(name) <= LONGEST_SCHEMA:
         return name
-    return f"{name[: LONGEST - 13]}_{md5(name.encode(), usedforsecurity=False).hexdigest()[:12]}"
+    digest = md5(name.encode(), usedforsecurity=False).hexdigest()[:12]
+    return f"{name[: LONGEST_SCHEMA - 13]}_{digest}"
 
 
 def open_ledger(url: str, root: Path, *, key: str = "ledger", schema: str = "infold") -> SqlLedger:

@@ -91,16 +91,9 @@ class PostgresqlDatabase:
                 raise ledger_errors.server_failed(
                     key=self._server.key, ledger=self._shown, why=REMOVED
                 )
-            try:
+            ends = (f"ledger {point}: before commit", f"ledger {point}: after commit")
+            with self._kept(connection, ends if point else None):
                 yield Query(Statements(connection), now)
-                if point:
-                    write_points.point(f"ledger {point}: before commit")
-                connection.execute("COMMIT")
-            except BaseException:
-                self._roll_back(connection)
-                raise
-            if point:
-                write_points.point(f"ledger {point}: after commit")
 
     def try_create(self) -> str:
         """Make the tables, and undo that."""
@@ -120,16 +113,10 @@ class PostgresqlDatabase:
             if now is None:
                 self._roll_back(connection)
                 return
-            try:
+            with self._kept(connection, ("ledger remove: before", "ledger remove: after")):
                 check(Query(Statements(connection), now))
                 connection.execute(f"DROP TABLE IF EXISTS {', '.join(TABLE_NAMES)}")
                 self._drop_schema(connection)
-                write_points.point("ledger remove: before")
-                connection.execute("COMMIT")
-            except BaseException:
-                self._roll_back(connection)
-                raise
-            write_points.point("ledger remove: after")
             self.close()
 
     def close(self) -> None:
@@ -214,6 +201,22 @@ class PostgresqlDatabase:
         )
         raise self.lost
 
+    @contextmanager
+    def _kept(
+        self, connection: psycopg.Connection[Any], points: tuple[str, str] | None
+    ) -> Iterator[None]:
+        """Keep what the block did, between two write points; undo it if it fails."""
+        try:
+            yield
+            if points:
+                write_points.point(points[0])
+            connection.execute("COMMIT")
+        except BaseException:
+            self._roll_back(connection)
+            raise
+        if points:
+            write_points.point(points[1])
+
     def _roll_back(self, connection: psycopg.Connection[Any]) -> None:
         """End a transaction that changed nothing, or must not."""
         with suppress(Exception):  # whatever was wrong before is what matters
@@ -233,14 +236,9 @@ class PostgresqlDatabase:
         )
 
     def _create(self, connection: psycopg.Connection[Any]) -> None:
-        try:
+        ends = ("ledger create: before commit", "ledger create: after commit")
+        with self._kept(connection, ends):
             self._make_tables(connection)
-            write_points.point("ledger create: before commit")
-            connection.execute("COMMIT")
-        except BaseException:
-            self._roll_back(connection)
-            raise
-        write_points.point("ledger create: after commit")
 
     def _make_tables(self, connection: psycopg.Connection[Any]) -> None:
         """Make schema and tables as far as they are not there, in a transaction that stays open."""
@@ -248,9 +246,7 @@ class PostgresqlDatabase:
         # Two processes may come to create it at once; the second finds all of it.
         named = (f"infold ledger {self._schema}",)
         connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", named)
-        names = "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(%s)"
-        quoted = f'"{self._schema}"'
-        found = {name for (name,) in connection.execute(names, (quoted,))}
+        found, quoted = self._relations(connection), f'"{self._schema}"'
         if "meta" in found:
             return
         if found:
@@ -269,13 +265,17 @@ class PostgresqlDatabase:
 
         No released format lacks columns: the first ledger on a server had format 10.
         """
-        names = "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(%s)"
-        found = {name for (name,) in connection.execute(names, (f'"{self._schema}"',))}
+        found = self._relations(connection)
         for text in TABLES:
             made = re.match(r"CREATE (?:UNIQUE )?(?:TABLE|INDEX) (\w+)", text)
             if made and made[1] not in found:
                 connection.execute(text)
         connection.execute("UPDATE meta SET value = %s WHERE name = %s", (str(FORMAT), FORMAT_ROW))
+
+    def _relations(self, connection: psycopg.Connection[Any]) -> set[str]:
+        """The names of what is in the schema."""
+        names = "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(%s)"
+        return {name for (name,) in connection.execute(names, (f'"{self._schema}"',))}
 
     def _drop_schema(self, connection: psycopg.Connection[Any]) -> None:
         """Drop the schema, unless somebody else made it or has something in it."""
