@@ -124,6 +124,7 @@ class TestCopy:
             (["postgresql://${env:NOT_THERE}@host/db"], "secret-missing", "${env:NOT_THERE}"),
             ([TO, "--schema", "mine"], "Usage", "a ledger on a server has a schema"),
             (["postgresql://host/db", "--schema", "a-b"], "Usage", "letters, digits"),
+            (["postgresql://host/db", "--schema", "pg_a"], "Usage", "not pg_ at the beginning"),
             ([Target("dev").ledger], "ledger-not-empty", "nothing is written over it"),
         ],
     )
