@@ -227,7 +227,7 @@ class DryEngine:
             after, files = self._ingested(node, step)
         else:
             after = self._evaluated(step, step.model)
-        build = step.action in (Action.BUILD, Action.DERIVE) or stored is None
+        build = step.replaces_all or step.action is Action.DERIVE or stored is None
         # What held before is what the ledger says: a dead run may have replaced the table since.
         held = {state.cell: (state.rows, state.content) for state in self.ledger.cells(step.model)}
         if node.model.kind is Kind.INCREMENTAL_TABLE and column is not None:

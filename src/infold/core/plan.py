@@ -285,6 +285,15 @@ class Step:
     """The earlier definition, which the stored sessions follow, where they are folded again."""
 
     @property
+    def replaces_all(self) -> bool:
+        """
+        Whether nothing stays of what the table holds.
+
+        Also where the ledger has no trace of it: a dead run may have made it, with other cells.
+        """
+        return self.action is Action.BUILD or self.previous_trace is None
+
+    @property
     def stale_cells(self) -> Ranges:
         """All cells that have reasons to be built, including those of later batches."""
         if self.batches == 1:

@@ -505,6 +505,21 @@ def test_append_refuses_a_cell_with_rows(shop: DailyProject) -> None:
         shop.run()
 
 
+def test_a_dead_run_that_made_the_table_leaves_none_of_its_rows(shop: DailyProject) -> None:
+    """A first load that dies after its commit never happened: none of its rows stays."""
+    shop.models(daily=model(DAILY, "{strategy: append, batch_size: 1}"))
+    shop.land(*days("2024-03-01", 3))
+    second = PlanOptions(window=window("2024-03-02", "2024-03-03"))
+    with living(met=AllBut([("daily", "table daily: after commit")])) as life:
+        api.run(shop.project(), asked=second, progress=life)
+    assert life.dead
+
+    shop.run(window=window("2024-03-03", "2024-03-04"))
+    assert [(row[0].day, row[1]) for row in shop.rows("daily")] == [(3, 1)]
+    shop.run()
+    assert [(row[0].day, row[1]) for row in shop.rows("daily")] == [(1, 1), (2, 1), (3, 1)]
+
+
 def test_another_definition_in_a_window_leaves_the_table(shop: DailyProject) -> None:
     """A changed definition with a window leaves the table
     as it was, with rows of the old definition only.

@@ -25,7 +25,7 @@ from pyspark.sql import functions as F
 from infold.core.interval import Interval
 from infold.core.model import Source
 from infold.core.own_columns import FILE, VERSION
-from infold.core.plan import Action, Step
+from infold.core.plan import Step
 from infold.core.ports import Prepared
 from infold.core.project import Node
 from infold.core.record import Outcome
@@ -67,7 +67,7 @@ def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
     """Take files in and out; ``prepared`` is called unless everything is replaced."""
     ingest = Ingest.of(work, step)
     with failures.naming_files(work.project, ingest.source):
-        if step.action is Action.BUILD or not work.tables.exists(step.model):
+        if step.replaces_all or not work.tables.exists(step.model):
             return _build(ingest)
         return _fold(ingest, prepared)
 

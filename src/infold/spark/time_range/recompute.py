@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 
 from infold.core.interval import Granularity, Ranges
 from infold.core.model import Kind, Strategy
-from infold.core.plan import Action, Step
+from infold.core.plan import Step
 from infold.core.ports import Prepared
 from infold.core.project import Batches, Node
 from infold.core.record import Outcome, Receipt
@@ -55,7 +55,7 @@ _ROWS_IN_ONE_PART = 200_000
 def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
     """Compute and replace the step's cells; ``prepared`` is called unless all is replaced."""
     node = work.project[step.model]
-    if step.action is Action.BUILD or not work.tables.exists(step.model):
+    if step.replaces_all or not work.tables.exists(step.model):
         return build(work, node, step, *_rows_and_counts(work, node, step))
     if not step.cells:  # an input changed where none of its cells reads it
         nothing = _outcome(work, step, (), CellStates({}), snapshot=None, whole=False)
