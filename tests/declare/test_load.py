@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.declare.shop import CLICKS, DAILY, INFOLD, SESSIONS, SHOP, project, write
+from tests.declare.shop import CLICKS, DAILY, INFOLD, SESSIONS, SHOP, project, read, write
 
 from infold.core.formats import Format
 from infold.core.interval import DAY, HOUR, MINUTE, Granularity, parse_instant_text
@@ -210,6 +210,17 @@ class TestLandedSources:
         assert landed.model.sql == "SELECT `code`, `country` FROM `raw`.`countries`"
         assert landed.columns == ("code", "country")
         assert shop["a"].inputs == (Input("raw.countries", None),)
+
+    def test_a_column_of_infolds_own_names_is_refused_where_it_is_declared(self) -> None:
+        """The source's owner named it: an events model has to give it another name."""
+        files = {"infold.yml": INFOLD.replace("code: string", "_code: string")}
+
+        _, found = read({**SHOP, **files, "models/a.sql": self.BY_COUNTRY})
+
+        assert [(error.slug, str(error.at)) for error in found] == [
+            ("reserved-column", "infold.yml:17")
+        ]
+        assert "SELECT _code AS other" in found[0].todo
 
     def test_a_source_with_event_times_is_landed_by_day(self) -> None:
         """A landed source with event times has cells of a day, and is read by its event time."""

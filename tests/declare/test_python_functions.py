@@ -155,6 +155,10 @@ WRONG = [
         CLEAN.replace("[:most]", "[:len(strftime('%Y'))]") + "from time import strftime\n",
         "not-deterministic functions/clean.py:5 `strftime`",
     ),
+    (
+        CLEAN + "def count():\n    global calls\n",
+        "not-deterministic functions/clean.py:7 `global calls`",
+    ),
     (CLEAN + "import nowhere_at_all\n", "missing-module functions/clean.py:6 "),
     (CLEAN + "return (\n", "bad-python functions/clean.py:6 "),
 ]

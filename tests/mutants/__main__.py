@@ -25,8 +25,8 @@ from tests.mutants.listed import HERE, PACKAGE, Mutant, mutants
 ROOT = HERE.parents[1]
 GENERATED = frozenset({"build", "dist", "demo", "spark-warehouse"})
 SEVERAL = ("--numprocesses", "auto", "--dist", "worksteal")
-FAST = ("-m", "not spark and not deep", *SEVERAL)
-DEEP = ("-m", "deep and not spark", *SEVERAL)
+FAST = ("-m", "not spark and not deep and not servers", *SEVERAL)
+DEEP = ("-m", "deep and not spark and not servers", *SEVERAL)
 
 Tests = tuple[str, ...]
 """What pytest is given to select tests."""

@@ -27,7 +27,7 @@ from infold.messages import faults
 from infold.messages.errors import InfoldError
 from infold.render.formatting import count
 from infold.running.ledger_consistency import refuse_other_project
-from infold.system.failures import known_failure
+from infold.system.failures import in_a_line, known_failure
 
 Found = TypeVar("Found")
 
@@ -72,9 +72,7 @@ def _check(name: str, look: Callable[[], tuple[str, Found]]) -> tuple[Check, Fou
     try:
         found, value = look()
     except Exception as error:  # noqa: BLE001 - whatever fails is what the user wants to know
-        known = known_failure(error) or faults.check_failed(
-            name=name, why=f"{type(error).__name__}: {_first_line(error)}"
-        )
+        known = known_failure(error) or faults.check_failed(name=name, why=in_a_line(error))
         spent = time.perf_counter() - started
         return Check(name, Verdict.FAILED, known.each[0].what, spent, known.each), None
     return Check(name, Verdict.OK, found, time.perf_counter() - started), value
@@ -82,10 +80,6 @@ def _check(name: str, look: Callable[[], tuple[str, Found]]) -> tuple[Check, Fou
 
 def _left_out(name: str, needs: str) -> Check:
     return Check(name, Verdict.LEFT_OUT, f"needs {needs}")
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or "no reason given").splitlines()[0]
 
 
 def _python() -> tuple[str, None]:

@@ -20,7 +20,6 @@ def command(as_json: bool) -> None:
     and dropped, a row of each source is read. Nothing that was there is changed.
     """
     from infold.api.doctor import examine
-    from infold.core.checkup import Verdict
     from infold.render import checkup
 
     root, target = click.get_current_context().obj
@@ -36,5 +35,5 @@ def command(as_json: bool) -> None:
         click.echo(f"\n{checkup.verdict_line(checks)}")
         for error in errors:
             click.echo(f"\n{error}", err=True)
-    if any(check.verdict is Verdict.FAILED for check in checks):
+    if any(check.failed for check in checks):
         click.get_current_context().exit(ExitCode.FAILED)

@@ -30,3 +30,8 @@ class Check:
     found: str
     seconds: float = 0.0
     errors: tuple[InfoldError, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether it was tried and does not work."""
+        return self.verdict is Verdict.FAILED

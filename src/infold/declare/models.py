@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from infold.core.interval import Granularity
@@ -105,18 +105,24 @@ class Declared:
 
 
 def read_model(
-    name: str, file: str, own: Value, defaults: Value | None, errors: list[InfoldError]
+    name: str,
+    file: str,
+    own: Value,
+    defaults: Value | None,
+    errors: list[InfoldError],
+    beside: Sequence[str] = (),
 ) -> Declared | None:
     """
     One model from its own keys and the project's defaults; None when it is too wrong to go on.
 
-    Defaults count where they mean something, so that one set serves all materializations.
+    Defaults count where they mean something, so that one set serves all materializations. Keys
+    ``beside`` these are the caller's to read; here they are what a misspelt one can mean.
     """
     where = f"model {name}"
     before = len(errors)
     known = {key: entry for key, entry in own.entries.items() if key not in ONLY_INCREMENTAL}
     mine = Keys(replace(own, entries=known), where, errors)
-    mine.check(KEYS, LATER)
+    mine.check((*KEYS, *beside), LATER)
     keys = Keys(merge(own, defaults) or own, where, errors, misspelled=mine.misspelled)
     written = keys.choice("materialization", tuple(Materialization), LATER_MATERIALIZATIONS)
     if written is None:

@@ -109,7 +109,8 @@ def not_of_inputs(
     file: str, source: str, tree: ast.Module, *, frames: bool = True
 ) -> Iterator[tuple[Spot, str, bool]]:
     """
-    Reads of a clock, of chance, and of anything that is no input, as far as names show them.
+    Reads of a clock, of chance, of what a function keeps in its module from one call to the next,
+    and of anything that is no input, as far as names show them.
 
     Each with its place, and whether it is of the last kind. Methods of ``frames`` count by their
     names, where there may be frames.
@@ -118,6 +119,8 @@ def not_of_inputs(
     called = {id(node.func): node for node in ast.walk(tree) if isinstance(node, ast.Call)}
     inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     for node in ast.walk(tree):
+        if isinstance(node, ast.Global):
+            yield spot_of(file, source, node), f"{node.names[0]}, which a function changes,", False
         if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
             continue
         at = spot_of(file, source, node)

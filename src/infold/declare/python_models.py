@@ -17,6 +17,7 @@ from infold.analysis.sql.parse import parse
 from infold.core.model import DeclaredBound, Kind, Materialization, Model, Place
 from infold.core.overrides import any_result_will_do
 from infold.core.python_code import PythonCode, PythonInput
+from infold.declare import models
 from infold.declare.keys import Keys
 from infold.declare.models import read_model
 from infold.declare.python_code import code_digest, project_modules
@@ -25,9 +26,11 @@ from infold.declare.tree import Value, merge
 from infold.declare.types import ALIKE, SIMPLE, is_type
 from infold.messages import findings, python_findings
 from infold.messages.errors import InfoldError, Spot
+from infold.messages.findings import keys_meant_by
 
 KEYS = ("columns", "inputs", "group_by")
 """Keys of @model that front matter does not have."""
+ALL_KEYS = {*KEYS, *models.KEYS}
 INPUT = ("before", "after", "columns")
 OF_ONE_TABLE = (Materialization.EVENTS, Materialization.CUMULATIVE_AGGREGATE)
 """Kinds with a function of rows; the others have one of DataFrames."""
@@ -73,7 +76,8 @@ def read_python_model(
     own = _arguments(of, call, errors)
     if len(errors) > before:
         return None
-    keys = Keys(own, f"model {name}", errors)
+    misspelt = (keys_meant_by(key, ALL_KEYS) for key in own.entries.keys() - ALL_KEYS)
+    keys = Keys(own, f"model {name}", errors, misspelled=frozenset().union(*misspelt))
     if not _can_be_a_function(keys):
         return None
     front = replace(
@@ -81,7 +85,7 @@ def read_python_model(
         entries={key: value for key, value in own.entries.items() if key not in KEYS},
         keys={key: at for key, at in own.keys.items() if key not in KEYS},
     )
-    declared = read_model(name, file, merge(front, per_model) or front, defaults, errors)
+    declared = read_model(name, file, merge(front, per_model) or front, defaults, errors, KEYS)
     columns = _columns(keys)
     given = _inputs(of, function, keys)
     group_by = _group_by(keys)

@@ -161,6 +161,13 @@ reserved_column = Finding(
     todo="Give it another name.",
 )
 
+reserved_column_of_source = Finding(
+    "reserved-column",
+    "{source} has a column {column!r}, and such names are of infold's own columns",
+    todo="Read it in a model of materialization `events` that gives it another name "
+    "(SELECT {column} AS other), and let other models read that one.",
+)
+
 
 # --- a query's names
 

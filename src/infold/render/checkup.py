@@ -20,7 +20,7 @@ def check_line(check: Check) -> str:
 
 def verdict_line(checks: Sequence[Check]) -> str:
     """All of it in a line."""
-    failed = [check.name for check in checks if check.verdict is Verdict.FAILED]
+    failed = [check.name for check in checks if check.failed]
     if failed:
         return f"Failed: {', '.join(failed)}."
     return "All that was checked works."
@@ -29,7 +29,7 @@ def verdict_line(checks: Sequence[Check]) -> str:
 def checks_json(checks: Sequence[Check]) -> JsonObject:
     """The same for programs."""
     return {
-        "ok": not any(check.verdict is Verdict.FAILED for check in checks),
+        "ok": not any(check.failed for check in checks),
         "checks": [
             {
                 "name": check.name,

@@ -53,7 +53,7 @@ def known_failure(error: BaseException) -> InfoldError | None:
         return _of_sqlite(error)
     known = _CLASSES & {kind.__name__ for kind in type(error).__mro__}
     if known & _GONE or (known and _is_silence(str(error))):
-        return faults.engine_died(why=_line(error))
+        return faults.engine_died(why=in_a_line(error))
     if known:
         return _of_function(str(error)) or _of_jvm(str(error))
     inner = error.__cause__ or getattr(error, "orig", None)
@@ -187,7 +187,7 @@ def as_user_error(error: BaseException, root: Path) -> InfoldError:
     found = known_failure(error)
     if found is not None:
         return found
-    return command_errors.crashed(what=_line(error), log=write_traceback(error, root))
+    return command_errors.crashed(what=in_a_line(error), log=write_traceback(error, root))
 
 
 def write_traceback(error: BaseException, root: Path) -> str:
@@ -212,5 +212,6 @@ def write_traceback(error: BaseException, root: Path) -> str:
     return str(log)
 
 
-def _line(error: BaseException) -> str:
+def in_a_line(error: BaseException) -> str:
+    """The kind of an error and what it says, cut off where that is long."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

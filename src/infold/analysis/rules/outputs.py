@@ -30,7 +30,11 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             continue
         if out.name.lower() in taken:
             yield refusals.duplicate_column(at, column=out.name)
-        if out.name.startswith("_"):
+        if out.name.startswith("_") and subject.draft.landed:
+            yield findings.reserved_column_of_source(
+                subject.draft.place("columns"), source=subject.model.name, column=out.name
+            )
+        elif out.name.startswith("_"):
             yield findings.reserved_column(at, column=out.name)
         taken[out.name.lower()] = out
     if subject.model.kind is not Kind.VIEW and block is not None:
