@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.declare.shop import SHOP, write
+from tests.declare.shop import SESSIONS, SHOP, write
 from tests.running.commands import infold
 
 from infold import api
@@ -33,6 +33,32 @@ KEYS = """from infold import model
 def made(rows):
     return {"n": len(rows)}
 """
+
+
+ENDS = """from infold import session_rule
+
+@session_rule(parameters={"page": "STRING"})
+def ends(events):
+    for event in events:
+        yield event["page"] == "/bye"
+"""
+
+
+def test_where_the_code_of_functions_is(tmp_path: Path) -> None:
+    """Of a session rule, and of a function in SQL."""
+    ruled = SESSIONS.replace("gap: 30 minutes", "gap: 30 minutes, cuts: {rule: ends(url)}")
+    half = "CREATE FUNCTION half(x DECIMAL(18,2)) RETURNS DECIMAL(18,2)\nRETURN x / 2\n"
+    files = {"models/sessions.sql": ruled.replace("sum(amount)", "sum(half(amount))")}
+    code = {"functions/ends.py": ENDS, "functions/half.sql": half}
+    write(tmp_path, {**SHOP, **files, **code})
+
+    status, printed = infold(api.open_project(tmp_path), "explain", "sessions")
+
+    lines = [line.strip() for line in printed.splitlines()]
+    assert status == 0
+    at = next(n for n, line in enumerate(lines) if line.startswith("calls "))
+    assert lines[at].split(None, 1)[1] == "ends, of functions/ends.py"
+    assert lines[at + 1] == "half, of functions/half.sql"
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,7 @@ def explain(
         built_by=_built_by(observer, name, cell),
         applied=_applied(observer, name, declared),
         notes=(
+            *_function_notes(node),
             *_deduplication_notes(node, sum(entry.rows for entry in cells)),
             *_fold_notes(node, has_states=model is not None and model.has_states),
             *_incremental_notes(node, observer.as_of),
@@ -121,6 +122,14 @@ def _explained_inputs(observer: Observer, node: Node) -> tuple[ExplainedInput, .
 
 def _by_time(node: Node, entry: Input) -> bool:
     return node.model.kind is Kind.INCREMENTAL_TABLE and entry.time_column is not None
+
+
+def _function_notes(node: Node) -> tuple[tuple[str, str], ...]:
+    """The functions of the project that it calls, and where their code is."""
+    called = sorted({(one.file, one.name) for one in node.model.functions})
+    return tuple(
+        ("calls" if at == 0 else "", f"{name}, of {file}") for at, (file, name) in enumerate(called)
+    )
 
 
 def _deduplication_notes(node: Node, rows: int) -> tuple[tuple[str, str], ...]:
