@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
 from infold.core.engines import Engine
 from infold.core.fixed_settings import FIXED
 from infold.messages.errors import InfoldError
-from infold.spark.jvm import submitted
+from infold.spark.jvm import cluster, submitted
 from infold.spark.storages import all_jars
 
 OPTIONS = "spark.executor.extraJavaOptions"
@@ -96,3 +98,39 @@ def test_nothing_is_asked_of_a_spark_that_nobody_gave() -> None:
     submitted.given_settings.cache_clear()
 
     assert submitted.given_settings() == {}
+
+
+class Running:
+    """A Spark that runs in the process."""
+
+    def __init__(self, master: str) -> None:
+        self.sparkContext = self
+        self.master = master
+
+
+SHARED = {"shared_disk": True}
+HOST = "spark://host:7077"
+
+
+@pytest.mark.parametrize(
+    ("master", "engine", "ours", "theirs"),
+    [
+        ("local[*]", HERE, True, True),
+        ("local[2]", HERE, True, True),
+        ("local[2]", Engine(HOST, **SHARED), False, False),
+        (HOST, HERE, False, False),
+        (HOST, Engine(HOST, **SHARED), True, True),
+        ("spark://other:7077", Engine(HOST, **SHARED), False, True),
+        (HOST, SUBMITTED, False, True),
+        ("local[2]", SUBMITTED, False, True),
+    ],
+)
+def test_which_running_spark_is_a_targets(
+    monkeypatch: pytest.MonkeyPatch, master: str, engine: Engine, ours: bool, theirs: bool
+) -> None:
+    """One that infold has started is its target's; one of the program's may be another cluster."""
+    for started, accepted in ((True, ours), (False, theirs)):
+        monkeypatch.setattr(cluster, "has_started", lambda started=started: started)
+        refused = pytest.raises(InfoldError, match="other-engine: ")
+        with nullcontext() if accepted else refused:
+            cluster.refuse_other(Running(master), engine, "prod")  # type: ignore[arg-type]
