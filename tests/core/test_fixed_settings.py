@@ -13,7 +13,12 @@ from tests.declare.shop import INFOLD, SHOP, write
 from infold.core.fixed_settings import FIXED, changed_settings
 from infold.declare import check
 from infold.messages.errors import InfoldError
-from infold.spark.jvm.given_settings import refuse_environment, refuse_given, refuse_session
+from infold.spark.jvm.given_settings import (
+    refuse_connect,
+    refuse_environment,
+    refuse_given,
+    refuse_session,
+)
 from infold.spark.tables.iceberg.session_settings import refuse_without_catalog
 
 WRONG = {
@@ -121,6 +126,18 @@ def test_in_the_environment(
         refuse_environment(tmp_path)
 
     assert (caught.value.slug, caught.value.exit_code) == ("fixed-setting", 2)
+
+
+@pytest.mark.parametrize("name", ["SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED"])
+def test_spark_connect_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Whatever turns PySpark to a server is named, without the token of its URL."""
+    refuse_connect()
+    monkeypatch.setenv(name, "sc://a:15002/;token=secret")
+
+    with pytest.raises(InfoldError, match=f"spark-connect: {name} turns") as caught:
+        refuse_connect()
+
+    assert caught.value.facts == (("is", "sc://a:15002/"),)
 
 
 def test_several_are_all_named() -> None:

@@ -56,6 +56,17 @@ KEYS = [
         "bad-value infold.yml:20 `http://a` (spark://HOST:PORT, yarn, k8s://URL, local[N])",
     ]),
     (YML, "dev: {warehouse: warehouse}", "dev: {engine: {master: yarn}}", ["not-shared infold.yml:20 `yarn`"]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {engine: {submitted: true}}", ["not-shared infold.yml:20 `true`"]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {engine: {submitted: false}}", [
+        "missing-key infold.yml:20 `{submitted: false}`",
+    ]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {engine: {submitted: true, master: yarn, shared_disk: true}}", [
+        "needless-key infold.yml:20 `master`",
+    ]),
+    (YML, "dev: {warehouse: warehouse}",
+     "dev: {engine: {submitted: true, shared_disk: true}, spark: {spark.driver.memory: 4g, spark.executor.memory: 4g}}", [
+        "needless-key infold.yml:20 `spark.driver.memory`",
+    ]),
     (YML, "dev: {warehouse: warehouse}", "dev: {engine: {remote: sc://a}}", [
         "not-supported-yet infold.yml:20 `remote`",
     ]),

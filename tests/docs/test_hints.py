@@ -51,6 +51,7 @@ MAKERS = ("InfoldError", "Message", "Finding")
 
 OTHERS = {
     *("--packages", "--conf", "--help", "--version"),  # of Spark, and of every command
+    *("--master", "--jars", "--driver-memory", "--deploy-mode"),  # of spark-submit
     *("--full-refresh", "--restate-model", "--allow-destructive-model"),  # of dbt and SQLMesh
     *("--defer", "--state"),  # of dbt
     "--rewrite",  # of the tests

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from infold.core.plan import Action, Plan
 from infold.core.project import Project
 from infold.running.observe import Observer
-from infold.system.process_lock import inherited_descriptors
+from infold.system.process_lock import inherited_descriptors, lock_in_jvm
 
 if TYPE_CHECKING:
     from infold.core.ports import Engine
@@ -54,6 +54,8 @@ def close() -> None:
 
 def numbered_session(project: Project, size: Size, number: int) -> Any:
     """The session of a project with this number; further ones are for steps side by side."""
+    from infold.spark.jvm import submitted
+    from infold.spark.jvm.gateway import has_started
     from infold.spark.jvm.spark_session import forget_dead, is_stopped, tune
 
     if forget_dead() or is_stopped():
@@ -62,6 +64,8 @@ def numbered_session(project: Project, size: Size, number: int) -> Any:
     if key not in _sessions:
         _sessions[key] = _new_session(project, size)
     tune(_sessions[key], size, dict(project.target.spark))
+    if not has_started():
+        lock_in_jvm(project.root, project.target.name, submitted.lock_file)
     return _sessions[key]
 
 

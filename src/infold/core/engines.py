@@ -1,4 +1,4 @@
-"""Where Spark computes: in infold's own process, or with the executors of a cluster."""
+"""Where Spark computes: here, with the executors of a cluster, or as spark-submit says."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ class Engine:
     """
     The engine of a target.
 
+    ``submitted``: infold is the application of a spark-submit, which chose the master, and computes
+    with the Spark that it was given. ``master`` says nothing then.
     ``shared_disk``: the folders of the project and its tables are at the same paths on the
     machines of the executors.
     """
@@ -25,11 +27,17 @@ class Engine:
     shared_disk: bool = False
     executor_wait: int = 300
     """How long a run waits for a first executor, in seconds."""
+    submitted: bool = False
+
+    @property
+    def name(self) -> str:
+        """What a message calls it."""
+        return "what spark-submit gives" if self.submitted else self.master
 
     @property
     def is_cluster(self) -> bool:
-        """Whether executors are processes of their own, on machines of their own."""
-        return not self.master.startswith("local")
+        """Whether executors are, or may be, processes of their own, on machines of their own."""
+        return self.submitted or not self.master.startswith("local")
 
     @property
     def addresses(self) -> tuple[tuple[str, int], ...]:

@@ -7,8 +7,8 @@ from infold.core.interval import SECOND
 from infold.declare.keys import Keys
 from infold.messages import findings
 
-KEYS = ("master", "shared_disk", "executor_wait")
-LATER_KEYS = {"remote"}
+KEYS = ("master", "submitted", "shared_disk", "executor_wait")
+REMOTE = "remote"
 FORMS = ("spark://HOST:PORT", "yarn", "k8s://URL", "local[N]")
 
 
@@ -26,9 +26,17 @@ def read_engine(keys: Keys) -> Engine:
     section = keys.section("engine", f"engine of {keys.where}")
     if section is None:
         return Engine()
-    section.check(KEYS, LATER_KEYS)
+    section.check((*KEYS, REMOTE))
+    if REMOTE in section.entries:
+        keys.errors.append(findings.later_engine(section.key_at(REMOTE), key=REMOTE))
     plain, master = Engine(), section.text("master")
-    if master is None and not LATER_KEYS & {*section.entries}:
+    submitted = section.flag("submitted", default=False)
+    if submitted and master is not None:
+        todo = "spark-submit chooses the master of its application. Leave one of both out."
+        at, where = section.key_at("master"), section.where
+        keys.errors.append(findings.needless_key(at, key="master", where=where, todo=todo))
+        master = None
+    elif master is None and not submitted and REMOTE not in section.entries:
         section.missing("master")
     elif master is not None and not MASTER.fullmatch(master):
         at = section.at("master")
@@ -39,7 +47,9 @@ def read_engine(keys: Keys) -> Engine:
         master=master or plain.master,
         shared_disk=section.flag("shared_disk", default=False),
         executor_wait=plain.executor_wait if wait is None else max(1, wait // SECOND),
+        submitted=submitted,
     )
     if engine.is_cluster and not engine.shared_disk:
-        keys.errors.append(findings.not_shared(section.at("master"), target=keys.where))
+        at = section.at("submitted" if submitted else "master")
+        keys.errors.append(findings.not_shared(at, target=keys.where))
     return engine

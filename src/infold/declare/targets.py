@@ -20,6 +20,8 @@ NEVER = "never"
 """In place of a length of time: no end."""
 MASTERS = ("master", "spark.master")
 REMOTES = ("remote", "spark.remote")
+STARTED_WITH = ("spark.driver.memory", "spark.driver.extra", "spark.driver.cores")
+"""Settings of a driver's JVM at its start."""
 SQLITE = "sqlite:///"
 LEDGERS = (SQLITE, "postgresql+psycopg://", "postgresql://", "${")
 FORMS = ("sqlite:///FILE", "postgresql+psycopg://USER@HOST/DATABASE")
@@ -42,6 +44,7 @@ def read_target(name: str, keys: Keys) -> Target:
     if "://" in warehouse:
         at, known = keys.at("warehouse"), ("a folder",)
         keys.errors.append(findings.later_value(at, key="warehouse", value=warehouse, known=known))
+    engine = read_engine(keys)
     return Target(
         name=name,
         warehouse=warehouse,
@@ -51,8 +54,8 @@ def read_target(name: str, keys: Keys) -> Target:
         protected=keys.flag("protected", default=False),
         apply=Apply(keys.choice("apply", tuple(Apply)) or plain.apply),
         publish=Publish(keys.choice("publish", tuple(Publish)) or plain.publish),
-        engine=read_engine(keys),
-        spark=_spark(keys),
+        engine=engine,
+        spark=_spark(keys, submitted=engine.submitted),
         environment_ttl=_lifetime(keys, "environment_ttl", plain.environment_ttl),
         keep_old=_lifetime(keys, "keep_old", plain.keep_old),
         environment_from_branch=keys.flag("environment_from_branch", default=False),
@@ -123,17 +126,20 @@ def _lifetime(keys: Keys, name: str, default: int | None) -> int | None:
     return keys.span(name) or default
 
 
-def _spark(keys: Keys) -> tuple[tuple[str, str], ...]:
+def _spark(keys: Keys, *, submitted: bool) -> tuple[tuple[str, str], ...]:
     section = keys.section("spark", f"spark of {keys.where}")
     if section is None:
         return ()
     found = []
     for key, value in section.entries.items():
         if key in REMOTES:
-            at = section.key_at(key)
-            keys.errors.append(findings.later_key(at, key=key, where=section.where))
+            keys.errors.append(findings.later_engine(section.key_at(key), key=key))
         elif key in MASTERS:
             todo = f"The target has a key of its own for it: `engine: {{master: {value.text}}}`."
+            at, where = section.key_at(key), section.where
+            keys.errors.append(findings.needless_key(at, key=key, where=where, todo=todo))
+        elif submitted and key.startswith(STARTED_WITH):
+            todo = f"That JVM is there before infold.yml is read. Submit with `--conf {key}=…`."
             at, where = section.key_at(key), section.where
             keys.errors.append(findings.needless_key(at, key=key, where=where, todo=todo))
         elif not key.startswith("spark."):

@@ -8,7 +8,7 @@ from infold.messages.message import Message
 master_unreachable = Message(
     "master-unreachable",
     "no master of the cluster {master} answers",
-    {"why": "{why}", "given by": "`engine` of target {target} in infold.yml"},
+    {"why": "{why}", "given by": "{given}"},
     "Nothing was changed. Check the address and that the cluster runs, then `infold doctor`.",
     exit_code=ExitCode.FAILED,
 )
@@ -22,10 +22,34 @@ other_engine = Message(
     "program has started, `engine` of the target has to say that it is one.",
 )
 
+submitted = Message(
+    "submitted",
+    "spark-submit gave this process a Spark, and target {target} computes on {wanted}",
+    {},
+    "Nothing was changed. Name a target that has `submitted: true` in its `engine`, or run this "
+    "one without spark-submit.",
+)
+
+not_submitted = Message(
+    "not-submitted",
+    "target {target} computes with the Spark that spark-submit gives, and there is none",
+    {},
+    "Nothing was changed. Let spark-submit start infold-submit.py (docs/clusters.md), or name "
+    "another target.",
+)
+
+connect = Message(
+    "spark-connect",
+    "{name} turns PySpark in this process to a server of Spark Connect, which infold cannot use",
+    {"is": "{value}"},
+    "Nothing was changed. Take the variable away, or run infold in a process without such a "
+    "session; docs/clusters.md has what can be had in its place.",
+)
+
 no_executor = Message(
     "no-executor",
     "the cluster {master} gave no executor within {seconds:,} seconds",
-    {"asked for": "executors of {memory}", "given by": "`engine` of target {target} in infold.yml"},
+    {"asked for": "executors of {memory}", "given by": "{given}"},
     "Nothing was changed. Free some of the cluster, ask for less (`spark.executor.memory`, "
     "`spark.executor.cores`, `spark.cores.max` in `spark`), or wait longer (`executor_wait` in "
     "`engine`).",
@@ -48,6 +72,13 @@ other_spark = Message(
     {"why": "{why}"},
     "Nothing was changed. Both sides have to be of one version.",
     exit_code=ExitCode.FAILED,
+)
+
+other_submitted_spark = Message(
+    "other-spark",
+    "spark-submit is of Spark {given}, and infold and its jars are for {ours}",
+    {},
+    "Nothing was changed. Submit with a Spark {ours}, and with the jars that fit it.",
 )
 
 no_worker_python = Message(

@@ -151,7 +151,8 @@ spark_without_iceberg = Message(
     {"why": "{why}"},
     "Let infold start Spark: call it before there is a session. Or start yours with "
     "`spark.jars.packages`, of the same Spark: iceberg-spark-runtime and sqlite-jdbc, and with "
-    "`spark.sql.extensions` (docs/python-api.md has both).",
+    "`spark.sql.extensions` (docs/python-api.md has both). spark-submit has to have the jars too "
+    "(docs/clusters.md).",
 )
 
 

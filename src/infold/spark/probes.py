@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from pyspark.sql import SparkSession
 
+from infold.core.engines import LOCAL, Engine
 from infold.core.files import ListedFile
 from infold.core.interval import SECOND
 from infold.core.model import Source, table_name
@@ -32,8 +33,9 @@ _CLOCK = f"CAST(reflect('java.lang.System', 'currentTimeMillis') AS BIGINT) * {_
 
 def engine(spark: SparkSession, project: Project) -> str:
     """Version, master and heap of Spark, and the versions of the storage's jars."""
-    master, heap = spark.conf.get("spark.master"), spark.conf.get("spark.driver.memory")
-    if project.target.engine.is_cluster:
+    master = spark.conf.get("spark.master") or LOCAL
+    heap = spark.conf.get("spark.driver.memory", "1g")
+    if Engine(master).is_cluster:
         master = f"{master}, {count(executors(spark), 'executor')}"
     jars = ", ".join(f"{jar.artifact} {jar.version}" for jar in storage_of(project).jars())
     return f"{spark.version} on {master} with {heap}; {jars}"

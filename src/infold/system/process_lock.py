@@ -5,6 +5,9 @@ A JVM outlives a killed Python by a moment, and may finish a commit in it. The l
 processes, and the lease of a dead one is taken over at once. So a run also locks a file (``flock``)
 through an open file description that the JVM inherits. Such a lock is free when no process has the
 description open any more, or when one of them unlocks it, as a run does at its end.
+
+A JVM that was there before the process, as that of a spark-submit, inherits nothing. It locks a
+second file itself, in the way of Java's, which is ``fcntl``'s.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,6 +24,8 @@ from infold.messages import run_errors
 WAIT_SECONDS = 60.0
 
 _open_locks: dict[Path, int] = {}
+_held: dict[Path, list[Callable[[], None]]] = {}
+"""The locks that this process has, and what unlocks those of its JVM."""
 
 
 @contextmanager
@@ -31,20 +36,46 @@ def writer_lock(root: Path, target: str) -> Iterator[None]:
     The lease refuses a second run before this; here the JVM of a dead run is waited for. Raises
     ``run_errors.engine_busy`` when it does not end.
     """
-    descriptor = _descriptor(root, target)
+    descriptor, path = _descriptor(root, target), _path(root, target)
     until = time.monotonic() + WAIT_SECONDS
+    _await(lambda: fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB), path, until)
+    try:
+        _await(lambda: _refuse_locked(_of_jvm(path)), _of_jvm(path), until)
+        _held[path] = []
+        yield
+    finally:
+        for unlock in _held.pop(path, ()):
+            unlock()
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def lock_in_jvm(root: Path, target: str, lock: Callable[[Path], Callable[[], None]]) -> None:
+    """
+    While this process keeps other writers out, let a JVM that it did not start do so too.
+
+    ``lock`` locks a file in the JVM, and returns what unlocks it.
+    """
+    path = _path(root, target)
+    if path in _held and not _held[path]:
+        _held[path].append(lock(_of_jvm(path)))
+
+
+def _await(lock: Callable[[], None], path: Path, until: float) -> None:
     while True:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock()
             break
         except BlockingIOError:
             if time.monotonic() > until:
-                raise run_errors.engine_busy(lock=str(_path(root, target))) from None
+                raise run_errors.engine_busy(lock=str(path)) from None
             time.sleep(0.05)
-    try:
-        yield
-    finally:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def _refuse_locked(path: Path) -> None:
+    """Raise BlockingIOError if a JVM has locked a file."""
+    if path.exists():
+        with path.open("r+") as opened:
+            fcntl.lockf(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def inherited_descriptors(root: Path, target: str) -> tuple[int, ...]:
@@ -58,6 +89,10 @@ def _descriptor(root: Path, target: str) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         _open_locks[path] = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     return _open_locks[path]
+
+
+def _of_jvm(path: Path) -> Path:
+    return path.with_suffix(".jvm-lock")
 
 
 def _path(root: Path, target: str) -> Path:

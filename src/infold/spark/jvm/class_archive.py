@@ -26,6 +26,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from infold import __version__
+from infold.spark.jvm.gateway import is_submitted
 from infold.spark.jvm.jars import cache_dir, jar_paths, spark_home
 from infold.spark.jvm.java import Java, find_java
 
@@ -53,6 +54,8 @@ def make_later() -> bool:
 
     It starts Spark once, at the lowest priority, and ends by itself.
     """
+    if is_submitted():  # its JVM is none of infold's
+        return False
     file = _file(find_java(), jar_paths())
     if file is None or file.is_file() or _is_being_made(file):
         return False

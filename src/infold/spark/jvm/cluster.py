@@ -60,11 +60,12 @@ def worker_python(settings: Mapping[str, str]) -> str:
     return own or sys.executable
 
 
-def refuse_unreachable(engine: Engine, target: str) -> None:
+def refuse_unreachable(engine: Engine, given: str) -> None:
     """
     Raise ``engine_faults.master_unreachable`` if no master of a standalone cluster answers.
 
-    Spark itself tries for a minute, and then says that it was stopped.
+    ``given`` is where the address comes from. Spark itself tries for a minute, and then says that
+    it was stopped.
     """
     reasons = []
     for host, port in engine.addresses:
@@ -75,7 +76,7 @@ def refuse_unreachable(engine: Engine, target: str) -> None:
             reasons.append(f"{host}:{port}: {error}")
     if reasons:
         raise engine_faults.master_unreachable(
-            master=engine.master, target=target, why="; ".join(reasons)
+            master=engine.master, given=given, why="; ".join(reasons)
         )
 
 
@@ -87,13 +88,18 @@ def refuse_other(running: SparkSession, engine: Engine, target: str) -> None:
     cluster it is does not matter in a Spark that the program itself has started.
     """
     master = running.sparkContext.master or LOCAL
-    there = Engine(master)
     same = master == engine.master or not has_started()
-    if there.is_cluster != engine.is_cluster or (engine.is_cluster and not same):
-        raise engine_faults.other_engine(running=master, target=target, wanted=engine.master)
+    if engine.submitted:  # what the program has started is what it was given
+        same = not has_started()
+    elif not engine.is_cluster:
+        same = not Engine(master).is_cluster
+    else:
+        same = same and Engine(master).is_cluster
+    if not same:
+        raise engine_faults.other_engine(running=master, target=target, wanted=engine.name)
 
 
-def await_executor(session: SparkSession, engine: Engine, target: str) -> None:
+def await_executor(session: SparkSession, engine: Engine, given: str) -> None:
     """
     Wait until there is an executor; raises ``engine_faults.no_executor`` after ``executor_wait``.
 
@@ -106,7 +112,7 @@ def await_executor(session: SparkSession, engine: Engine, target: str) -> None:
         if time.monotonic() > end:
             raise engine_faults.no_executor(
                 master=engine.master,
-                target=target,
+                given=given,
                 seconds=engine.executor_wait,
                 memory=session.conf.get("spark.executor.memory", "1g"),
             )

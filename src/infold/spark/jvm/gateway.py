@@ -8,6 +8,7 @@ import shlex
 import signal
 import struct
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -76,6 +77,19 @@ def launch(
     return gateway
 
 
+@contextmanager
+def own_signals() -> Iterator[None]:
+    """Keep the handler of Ctrl-C: PySpark's would call a JVM that may be busy or lost."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def quieten_py4j() -> None:
     """
     Silence the logs of py4j and PySpark: an error reports what went wrong, once.
@@ -97,6 +111,11 @@ def _not_py4j(record: logging.LogRecord) -> bool:
 def has_started() -> bool:
     """Whether infold started this process's JVM."""
     return bool(_started)
+
+
+def is_submitted() -> bool:
+    """Whether this process is the application of a spark-submit, whose JVM has started it."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def jvm_pid() -> int:

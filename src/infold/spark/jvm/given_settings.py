@@ -9,12 +9,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infold.core import fixed_settings
-from infold.messages import faults
+from infold.messages import engine_faults, faults
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DEFAULTS = "spark-defaults.conf"
+
+
+CONNECT = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
+"""Variables that turn PySpark to a server; a first session there sets the second itself."""
+
+
+def refuse_connect() -> None:
+    """Raise ``engine_faults.connect`` where PySpark would use Spark Connect."""
+    for name in CONNECT:
+        if name in os.environ:
+            raise engine_faults.connect(name=name, value=os.environ[name].partition(";")[0])
 
 
 def refuse_given(where: str, settings: Mapping[str, str]) -> None:

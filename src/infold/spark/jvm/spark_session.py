@@ -17,13 +17,25 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from infold.core.engines import Engine
+from infold.core.engines import LOCAL, Engine
 from infold.core.storages import DEFAULT_STORAGE, Storage
 from infold.messages.errors import InfoldError
 from infold.messages.faults import spark_failed_to_start
-from infold.spark.jvm import class_archive, cluster
-from infold.spark.jvm.gateway import end_jvm, has_started, is_lost, launch, quieten_py4j
-from infold.spark.jvm.given_settings import refuse_environment, refuse_given, refuse_session
+from infold.spark.jvm import class_archive, cluster, submitted
+from infold.spark.jvm.gateway import (
+    end_jvm,
+    has_started,
+    is_lost,
+    launch,
+    own_signals,
+    quieten_py4j,
+)
+from infold.spark.jvm.given_settings import (
+    refuse_connect,
+    refuse_environment,
+    refuse_given,
+    refuse_session,
+)
 from infold.spark.jvm.jars import cache_dir, jar_paths, spark_home
 from infold.spark.jvm.java import find_java
 from infold.spark.jvm.session_settings import (
@@ -88,29 +100,36 @@ def start(
         **size_settings(size),
         **(extra or {}),
     }
+    refuse_connect()
     refuse_given("targets.spark of infold.yml", extra or {})
     forget_dead()
     quieten_py4j()
     running = _running_session()
     if running is not None:
+        if submitted.has_started():
+            submitted.refuse_other(engine, target)
         cluster.refuse_other(running, engine, target)
         session = _new_session(running, settings, adapters)
-        if engine.is_cluster:
+        if Engine(running.sparkContext.master or LOCAL).is_cluster:
             cluster.send_package(session)
         return session
+    submitted.refuse_other(engine, target)
+    if engine.submitted:
+        return submitted.start(settings, extra or {}, adapters, engine)
     refuse_environment(spark_home())
     settings.setdefault("spark.driver.memory", memory or default_memory())
     log = log or cache_dir() / "spark.log"
     parents = _spill_parents(settings, spill or log.parent / "spill")
+    given = f"`engine` of target {target} in infold.yml"
     if engine.is_cluster:
-        cluster.refuse_unreachable(engine, target)
+        cluster.refuse_unreachable(engine, given)
         settings = {**cluster.driver_settings(engine, settings, jar_paths())}
     else:
         settings = {**local_settings(engine.master), **settings}
     session = _first_session(settings, size, log, inherit, parents, app_cds=app_cds)
     if engine.is_cluster:
         try:
-            cluster.await_executor(session, engine, target)
+            cluster.await_executor(session, engine, given)
             cluster.send_package(session)
         except BaseException:
             end_jvm()
@@ -122,6 +141,7 @@ def start(
 def tune(session: SparkSession, size: Size, given: Mapping[str, str]) -> None:
     """Give a running session the SQL settings for a run of another size, but those ``given``."""
     cores = session.sparkContext.defaultParallelism
+    given = {**submitted.given_settings(), **given}
     for key, value in size_settings(size, cores).items():
         session.conf.set(key, given.get(key, value))
 
@@ -218,12 +238,13 @@ def _new_session(
     running: SparkSession, settings: Mapping[str, str], adapters: StorageAdapters
 ) -> SparkSession:
     """A session beside ``running``: temporary views, settings and catalogs are its own."""
-    refuse_session(running, ours=has_started())
+    ours = has_started() or submitted.has_started()
+    refuse_session(running, ours=ours)
     session = running.newSession()
     for key, value in settings.items():
         if session.conf.isModifiable(key) or key.startswith("spark.sql.catalog."):
             session.conf.set(key, value)
-    if not has_started():
+    if not ours:
         adapters.refuse_session(session)
     return session
 
@@ -301,24 +322,8 @@ def _launch(
             gateway = launch(settings, folders[0], output, descriptors)
     for key, value in settings.items():
         conf.set(key, value)
-    with _own_signals():
+    with own_signals():
         return SparkSession(SparkContext(conf=conf, gateway=gateway))
-
-
-@contextmanager
-def _own_signals() -> Iterator[None]:
-    """Keep the handler of Ctrl-C: PySpark's would call a JVM that may be busy or lost."""
-    import signal
-    import threading
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def forget_dead() -> bool:
