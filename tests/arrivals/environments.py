@@ -145,12 +145,14 @@ class Catalog(Memory):
         del table
         return 0
 
-    def commit(self, table: str, step: str, rows: Rows, columns: Sequence[str]) -> int:
+    def commit(
+        self, table: str, step: str, rows: Rows, columns: Sequence[str], *, whole: bool
+    ) -> int:
         """Another snapshot."""
         self._folder(self.tables[table])
         self.rows_of[self.commits + 1] = rows
         try:
-            return super().commit(table, step, rows, columns)
+            return super().commit(table, step, rows, columns, whole=whole)
         finally:
             if not self.tables[table].snapshots:
                 del self.tables[table]
