@@ -632,6 +632,13 @@ class DryPlay(Play):
         finally:
             ledger.close()
 
+    def _contradictions(self) -> Mapping[str, str]:
+        ledger = self.ledger
+        try:
+            return ledger.contradictions()
+        finally:
+            ledger.close()
+
     def _read(self, name: str) -> Rows:
         found = self.memory.tables[table_name(name)].snapshots
         return found[max(found)]

@@ -949,6 +949,8 @@ class BranchPlay(DryPlay):
         for name, trace in book.traces().items():
             if trace.fingerprint != UNKNOWN:
                 self._check_trace(book, name, trace)
+        if wrong := book.contradictions():
+            self._fail(f"the ledger contradicts itself: {wrong}")
         self._find_borders()
         known = {*book.traces(), *book.newest_versions(), *BRANCHES.tables}
         known |= {one.key for each in book.environments().values() for one in each.tables}

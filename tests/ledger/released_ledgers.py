@@ -64,7 +64,7 @@ def make(place: Place, format_: int) -> Rows:
         return rows
     import psycopg
 
-    with psycopg.connect(place.url) as server:
+    with psycopg.connect(_plain(place.url)) as server:
         server.execute(f"CREATE SCHEMA {place.schema}; SET search_path TO {place.schema}")
         for text in texts:
             server.execute(table_statement(text))
@@ -106,7 +106,7 @@ def structure(place: Place) -> dict[str, Any]:
             }
     import psycopg
 
-    with psycopg.connect(place.url) as server:
+    with psycopg.connect(_plain(place.url)) as server:
         columns = server.execute(
             "SELECT table_name, column_name, data_type, is_nullable, collation_name"
             " FROM information_schema.columns WHERE table_schema = %s",
@@ -118,6 +118,11 @@ def structure(place: Place) -> dict[str, Any]:
             (place.schema,),
         ).fetchall()
     return {"columns": set(columns), "indexes": set(indexes)}
+
+
+def _plain(url: str) -> str:
+    """A URL of infold's as psycopg takes it."""
+    return url.replace("+psycopg", "", 1)
 
 
 def stored_rows(place: Place, before: Rows) -> Rows:
