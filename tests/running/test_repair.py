@@ -9,13 +9,16 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.crash.scenario import living
 from tests.running.commands import infold
 from tests.running.standing_tables import NAMES, put, stand_up, tables
 from tests.running.test_ledger_consistency import CLICKS, ledger_file, second_run
 
 from infold import api
+from infold.api.repairing import look_at_ledger, repair_ledger
 from infold.core.manual_entry import ManualEntry
 from infold.core.project import Project
+from infold.ledger.database import close_all
 
 
 @pytest.fixture
@@ -241,6 +244,39 @@ def test_orphans_are_named_and_dropped_on_request(shop: Project) -> None:
     assert "Dropped clicks__0123abcd." in text
     assert api.lake(shop).metadata("clicks__0123abcd") is None
     assert tables(shop) == set(NAMES)
+
+
+@pytest.mark.parametrize("loss", ["older", "gone", "rows", "damaged"])
+def test_a_repair_that_dies_anywhere(shop: Project, loss: str) -> None:
+    """After a death at each write point in turn, the same command does what is left to do."""
+    older = ledger_file(shop).read_bytes()
+    second_run(shop)
+    if loss == "older":
+        ledger_file(shop).write_bytes(older)
+        put(shop, "daily", "r2-2", 301)
+    elif loss == "rows":
+        with closing(sqlite3.connect(ledger_file(shop))) as book, book:
+            book.execute("DELETE FROM cells WHERE table_name = 'sessions'")
+    else:
+        lose_ledger(shop)
+        if loss == "damaged":
+            ledger_file(shop).write_bytes(b"nothing")
+    met: list[tuple[str, str]] = []
+    for _ in range(60):
+        with living(met=met) as life:
+            repair_ledger(shop)
+        if not life.dead:
+            break
+        met.append(life.passed[-1])
+        close_all()
+
+    assert len(met) > 8
+    assert not look_at_ledger(shop).changes
+    trace = {name: state.trace is not None for name, state in api.observe(shop).models.items()}
+    assert trace == {
+        "older": {"clicks": True, "sessions": True, "daily": False},
+        "rows": {"clicks": True, "sessions": False, "daily": False},
+    }.get(loss, dict.fromkeys(NAMES, False))
 
 
 def test_nobody_is_there_to_ask(shop: Project) -> None:

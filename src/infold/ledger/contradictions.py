@@ -40,19 +40,21 @@ def contradictions(query: Query) -> Mapping[str, str]:
     versions: dict[str, list[tuple[int, int, Any]]] = defaultdict(list)
     for table, number, rows, snapshot in query.stream(_VERSIONS):
         versions[table].append((number, rows, snapshot))
+    # Of a table that was replaced and is kept, versions and trace are elsewhere.
+    kept = {key for (key,) in query.stream(_KEPT)}
     for table, why in (
         *_of_versions(query, versions),
         *_of_traces(query, versions),
         *_of_files(query),
     ):
-        found.setdefault(table, why)
+        if table not in kept:
+            found.setdefault(table, why)
     return found
 
 
 def _of_versions(query: Query, versions: Versions) -> Iterator[tuple[str, str]]:
     """Versions that are missing, or that cells and changes do not add up to."""
-    kept = {key for (key,) in query.stream(_KEPT)}
-    cells = {table: int(rows) for table, rows in query.stream(_CELLS) if table not in kept}
+    cells = {table: int(rows) for table, rows in query.stream(_CELLS)}
     changed: dict[str, dict[int, int]] = defaultdict(dict)
     for table, number, rows in query.stream(_CHANGES):
         changed[table][number] = int(rows)
