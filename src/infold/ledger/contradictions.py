@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+from infold.core.environment import model_of_key
 from infold.ledger.query import Query
 
 _VERSIONS = "SELECT table_name, number, rows, snapshot FROM versions ORDER BY table_name, number"
@@ -78,7 +79,9 @@ def _of_traces(query: Query, versions: Versions) -> Iterator[tuple[str, str]]:
     traces = {model for model, _ in query.stream(_TRACES)}
     newest = {table: own[-1][0] for table, own in versions.items()}
     for model, name, version in query.stream(_INPUTS):
-        if version > newest.get(name, 0):
+        # An environment that got another table erases what was known of the one before.
+        erased = name not in newest and model_of_key(name) != name
+        if version > newest.get(name, 0) and not erased:
             yield model, f"it was built from version {version} of {name}, which is missing"
         if model not in traces:
             yield model, "its trace is missing"
