@@ -55,6 +55,7 @@ def contradictions(query: Query) -> Mapping[str, str]:
 
 def _of_versions(query: Query, versions: Versions) -> Iterator[tuple[str, str]]:
     """Versions that are missing, or that cells and changes do not add up to."""
+    traces = {model for model, _ in query.stream(_TRACES)}
     cells = {table: int(rows) for table, rows in query.stream(_CELLS)}
     changed: dict[str, dict[int, int]] = defaultdict(dict)
     for table, number, rows in query.stream(_CHANGES):
@@ -64,7 +65,7 @@ def _of_versions(query: Query, versions: Versions) -> Iterator[tuple[str, str]]:
         read[name] = min(version, read.get(name, version))
     for table, own in versions.items():
         held, rows = cells.get(table, 0), own[-1][1]
-        if held != rows:
+        if held != rows and table in traces:  # a model that left the project has no cells
             yield table, f"its cells have {held:,} rows, and its newest version {rows:,}"
         since = read.get(table, own[-1][0])
         for (_, before, _), (number, rows, _) in pairwise(own):
