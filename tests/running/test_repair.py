@@ -154,6 +154,31 @@ def test_a_late_commit(shop: Project) -> None:
     )
 
 
+def test_a_late_commit_below_the_newest_version(shop: Project) -> None:
+    """It cannot be taken back without what came after it, so the table is built again."""
+    book = api.ledger(shop)
+    book.acquire("r0")
+    book.begin_run("r0", "run", 0, {})
+    book.begin_step("r0", "r0-1", 1, "clicks", "ingest", {})
+    book.close_step("r0-1", "forgotten")
+    book.close()
+    second_run(shop)
+    put(shop, "clicks", "r2-1", 201, CLICKS, ("r0-1", 151))
+
+    assert repaired(shop)["clicks"] == ("build", "a run that had been taken over wrote to it")
+
+
+def test_two_ledgers_took_turns(shop: Project) -> None:
+    """A version above a commit that the ledger does not know is not what the ledger says."""
+    second_run(shop)
+    put(shop, "clicks", "r2-1", 201, CLICKS, ("other-1", 151))
+
+    assert repaired(shop)["clicks"] == (
+        "build",
+        "1 commit unknown to it, the newest by step other-1",
+    )
+
+
 def test_what_somebody_else_wrote_stays_refused(shop: Project) -> None:
     """A commit of another engine on top is not taken away, also where the ledger is gone."""
     lose_ledger(shop)

@@ -13,7 +13,7 @@ then every run is refused, and the same command finds what is left to do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
@@ -175,8 +175,10 @@ class Repairer:
         if head.foreign is not None or not head.steps:
             why = "somebody else wrote to it" if head.steps else "infold did not make it"
             return CheckedTable(name, Repair.LEAVE, why, unknown, forget=bool(unknown))
-        why = self._difference(version, head, unknown)
-        if why and self._goes_back(version, trace, head):
+        late = None if version is None else late_step(self.ledger, version, head)
+        strange = frozenset((*unknown, late) if late else unknown)
+        why = _difference(version, head, unknown, late)
+        if why and self._goes_back(version, trace, head, strange):
             assert version is not None
             what = f"{why}; version {version.number} is still there"
             return CheckedTable(name, Repair.SET_BACK, what, unknown, version.snapshot)
@@ -189,26 +191,22 @@ class Repairer:
             return CheckedTable(name, Repair.BUILD, "the ledger has no trace of it", forget=forget)
         return CheckedTable(name, Repair.KEEP, f"version {version.number}")
 
-    def _difference(
+    def _goes_back(
         self,
         version: Version | None,
+        trace: Trace | None,
         head: TableMetadata,
-        unknown: tuple[str, ...],
-    ) -> str:
-        """In what a table is not as the ledger says; empty where it is."""
-        if unknown:
-            return unknown_steps(unknown)
-        if version is None:
-            return ""
-        if lacks_version(version, head):
-            return f"it lacks version {version.number}"
-        if late_step(self.ledger, version, head) is not None:
-            return "a run that had been taken over wrote to it"
-        return ""
+        strange: frozenset[str],
+    ) -> bool:
+        """
+        Whether a table can be as the ledger says, and the ledger says how it is.
 
-    def _goes_back(self, version: Version | None, trace: Trace | None, head: TableMetadata) -> bool:
-        """Whether a table can be as the ledger says, and the ledger says how it is."""
+        The ledger does not know all of a version with ``strange`` steps below it.
+        """
         if trace is None or trace.fingerprint == UNKNOWN or version is None:
+            return False
+        steps = [*head.steps]
+        if version.step not in steps or not strange.isdisjoint(steps[: steps.index(version.step)]):
             return False
         snapshot = version.snapshot
         return snapshot is not None and self.lake.can_set_back(head.table, snapshot)
@@ -245,8 +243,9 @@ class Repairer:
             if head is None or not unknown:
                 continue
             steps = [*head.steps]
-            before = steps[: steps.index(unknown[0])]
-            snapshot = head.steps[before[-1]] if before else None
+            before = steps[: -len(unknown)]
+            apart = bool(before) and {*before}.isdisjoint(unknown)
+            snapshot = head.steps[before[-1]] if apart else None
             why = unknown_steps(unknown)
             if snapshot is not None and self.lake.can_set_back(table, snapshot):
                 yield CheckedTable(table, Repair.SET_BACK, why, unknown, snapshot)
@@ -292,3 +291,16 @@ class Repairer:
             yield ALL_LOST
         elif last is not None:
             yield LATER_LOST.format(show_instant(last.started_at))
+
+
+def _difference(
+    version: Version | None, head: TableMetadata, unknown: Sequence[str], late: str | None
+) -> str:
+    """In what a table is not as the ledger says; empty where it is."""
+    if unknown:
+        return unknown_steps(unknown)
+    if version is None:
+        return ""
+    if lacks_version(version, head):
+        return f"it lacks version {version.number}"
+    return "" if late is None else "a run that had been taken over wrote to it"
