@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.crash.scenario import Scenario, new_scenario
+from tests.reference.compare import difference
 
 from infold import api
 from infold.api.repairing import repair_ledger
@@ -39,16 +40,13 @@ def test_an_older_ledger_and_a_lost_one(tmp_path: Path) -> None:
 
     found = repaired(scenario)
 
-    assert len(found.of(Repair.SET_BACK)) >= len(scenario.shape.tables) - 1
     back = {one.table for one in found.of(Repair.SET_BACK)}
-    shown = scenario.read()
-    assert {name: shown[name] == (before if name in back else after)[name] for name in shown} == (
-        dict.fromkeys(shown, True)
-    )
+    assert "clicks" in back
+    for name, rows in scenario.read().items():
+        assert not difference((before if name in back else after)[name], rows)
     scenario.changed()
     result = scenario.go()
     folded = back & {"clicks", "sessions"}
-    assert folded
     assert not {step.model for step, _ in result.steps if step.replaces_all} & folded
     scenario.settle()
     assert api.verify(scenario.project).equal
