@@ -223,6 +223,26 @@ def test_a_damaged_ledger(shop: Project, damage: str) -> None:
     assert aside.read_bytes() == damaged
 
 
+@pytest.mark.parametrize("dies", [False, True])
+def test_entries_of_a_damaged_ledger(shop: Project, dies: bool) -> None:
+    """What people entered is taken out of a damaged ledger, if that part of it can be read."""
+    book = api.ledger(shop)
+    book.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=True, reason="a bot")])
+    before = book.entries("sessions")
+    book.close()
+    with closing(sqlite3.connect(ledger_file(shop))) as damaged, damaged:
+        damaged.execute("DROP TABLE cells")
+    if dies:
+        for number in range(1, 8):
+            with living(number):
+                repair_ledger(shop)
+
+    done = repair_ledger(shop)
+
+    assert dies or done.entries == 1
+    assert list(api.ledger(shop).entries("sessions")) == list(before)
+
+
 def test_a_database_of_somebody_else_is_left_alone(shop: Project) -> None:
     """A file that is no ledger, and no damaged one, is not touched."""
     lose_ledger(shop)

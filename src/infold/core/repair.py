@@ -63,6 +63,8 @@ class RepairReport:
     aside: str = ""
     damage: str = ""
     """Why the ledger cannot be read; empty where it can."""
+    entries: int | None = None
+    """How many manual entries could be taken out of a damaged ledger; None: they are lost."""
     dropped: bool = False
     """Whether the orphans were dropped."""
     done: bool = False

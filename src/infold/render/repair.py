@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from infold.core.repair import CheckedTable, Repair, RepairReport
 from infold.render import formatting
+from infold.render.forgotten import entries_text
 from infold.render.json_shapes import JsonObject
 
 _WORDS = {
@@ -20,6 +21,8 @@ def repair_screen(found: RepairReport) -> str:
     parts = [f"ledger  {found.ledger}"]
     if found.damage:
         parts.append(f"It is damaged: {found.damage}. It will be put aside, and a new one begun.")
+    if found.entries:
+        parts.append(f"{entries_text(found.entries)} in it can be read, and will be taken over.")
     if found.tables:
         lines = [(one.table, _WORDS[one.repair], one.why) for one in found.tables]
         parts += ["", *formatting.columns(lines, right=[], indent=2)]
@@ -62,6 +65,8 @@ def repaired_screen(done: RepairReport) -> str:
     parts = [""]
     if done.aside:
         parts.append(f"The damaged ledger is {done.aside} now.")
+        if done.entries:
+            parts.append(f"{entries_text(done.entries)} of it were taken over.")
     if done.dropped:
         parts.append(f"Dropped {formatting.names(done.orphans)}.")
     parts.append("The ledger fits the tables. `infold run` builds what is left to build, and")
@@ -76,6 +81,7 @@ def repair_json(found: RepairReport) -> JsonObject:
         "done": found.done,
         "damage": found.damage or None,
         "put_aside": found.aside or None,
+        "entries": found.entries,
         "tables": [
             {
                 "table": one.table,
