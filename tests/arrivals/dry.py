@@ -66,6 +66,8 @@ class Stored:
     snapshots: dict[int, Rows] = field(default_factory=dict)
     steps: dict[str, int] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
+    replaced: int = 0
+    """The snapshot that replaced all content last: the main branch begins with it."""
 
 
 @dataclass
@@ -112,12 +114,33 @@ class Memory:
             table, self._location(table) or "", max(found.snapshots), dict(found.steps)
         )
 
-    def commit(self, table: str, step: str, rows: Rows, columns: Sequence[str]) -> int:
+    def made_tables(self) -> Sequence[str]:
+        """All of them."""
+        return sorted(self.tables)
+
+    def can_set_back(self, table: str, snapshot: int) -> bool:
+        """Whether it has the snapshot, and was not replaced since."""
+        found = self.tables[table]
+        return snapshot in found.snapshots and snapshot >= found.replaced
+
+    def set_back(self, table: str, snapshot: int) -> None:
+        """What came later is gone."""
+        write_points.point(f"set back {table}: before")
+        found = self.tables[table]
+        found.snapshots = {at: rows for at, rows in found.snapshots.items() if at <= snapshot}
+        found.steps = {step: at for step, at in found.steps.items() if at <= snapshot}
+        write_points.point(f"set back {table}: after")
+
+    def commit(
+        self, table: str, step: str, rows: Rows, columns: Sequence[str], *, whole: bool
+    ) -> int:
         """Another snapshot."""
         write_points.point(f"table {table}: before commit")
         found = self.tables[table]
         self.commits += 1
         number = self.commits
+        if whole:
+            found.replaced, found.steps = number, {}
         found.snapshots[number] = rows
         found.steps[step] = number
         found.columns = tuple(columns)
@@ -259,7 +282,7 @@ class DryEngine:
             after = _clamped(column, step, now, after)
         snapshot = None
         if outcome.committed:
-            snapshot = memory.commit(table, step_id, after, node.columns)
+            snapshot = memory.commit(table, step_id, after, node.columns, whole=build)
         return replace(outcome, snapshot=snapshot)
 
     def _rebucketed(self, node: Node, step: Step) -> Outcome:
@@ -285,7 +308,7 @@ class DryEngine:
         )
         outcome = prepared(Outcome(step.model, step.version, step.trace, cells=states))
         memory = self.play.memory
-        snapshot = memory.commit(table_name(step.model), step_id, rows, node.columns)
+        snapshot = memory.commit(table_name(step.model), step_id, rows, node.columns, whole=True)
         return replace(outcome, snapshot=snapshot)
 
     def spec(self, name: str) -> TableSpec:
@@ -606,6 +629,13 @@ class DryPlay(Play):
                     raise
                 request = Request(asked, fail_fast=self.fail_fast, allow_removals=True)
                 return runner.run(request)
+        finally:
+            ledger.close()
+
+    def _contradictions(self) -> Mapping[str, str]:
+        ledger = self.ledger
+        try:
+            return ledger.contradictions()
         finally:
             ledger.close()
 

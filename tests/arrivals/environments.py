@@ -145,12 +145,14 @@ class Catalog(Memory):
         del table
         return 0
 
-    def commit(self, table: str, step: str, rows: Rows, columns: Sequence[str]) -> int:
+    def commit(
+        self, table: str, step: str, rows: Rows, columns: Sequence[str], *, whole: bool
+    ) -> int:
         """Another snapshot."""
         self._folder(self.tables[table])
         self.rows_of[self.commits + 1] = rows
         try:
-            return super().commit(table, step, rows, columns)
+            return super().commit(table, step, rows, columns, whole=whole)
         finally:
             if not self.tables[table].snapshots:
                 del self.tables[table]
@@ -947,6 +949,8 @@ class BranchPlay(DryPlay):
         for name, trace in book.traces().items():
             if trace.fingerprint != UNKNOWN:
                 self._check_trace(book, name, trace)
+        if wrong := book.contradictions():
+            self._fail(f"the ledger contradicts itself: {wrong}")
         self._find_borders()
         known = {*book.traces(), *book.newest_versions(), *BRANCHES.tables}
         known |= {one.key for each in book.environments().values() for one in each.tables}
@@ -959,6 +963,9 @@ class BranchPlay(DryPlay):
     def _check_trace(self, book: SqlLedger, name: str, trace: Trace) -> None:
         """A table has the rows of the definition in its trace, over what the trace says it read."""
         model = model_of(name)
+        heads = book.newest_versions()
+        if name != model and any(at and key not in heads for key, at in trace.inputs.items()):
+            return  # it waits for a table that its environment has now in place of the one it read
         spec = _SPECS[model, trace.fingerprint]
         actual = self._stored(book, name) or []
         if spec.source is not None:

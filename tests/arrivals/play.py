@@ -286,10 +286,16 @@ class Play:
         if self._complete and result.steps:
             self._fail(f"a run with nothing new had steps: {result.steps}")
         self._complete = window is None and not terms
+        if found := self._contradictions():
+            self._fail(f"the ledger contradicts itself: {found}")
         if self.checking:
             self.check(names, window, result)
         self.after_run(result)
         return result
+
+    def _contradictions(self) -> Mapping[str, str]:
+        """Rows of the ledger that contradict each other: there must be none, whatever was done."""
+        return api.ledger(self.project).contradictions()
 
     def _select(self, random: Random) -> tuple[tuple[str, ...], set[str]]:
         name = random.choice(list(self.shape.tables))

@@ -45,14 +45,16 @@ def audited(models: Sequence[str]) -> Iterator[None]:
     """The rows of some models are judged before they are committed."""
     real, tables = Memory.commit, {table_name(model): model for model in models}
 
-    def commit(self: Memory, table: str, step: str, rows: Rows, columns: Sequence[str]) -> int:
+    def commit(
+        self: Memory, table: str, step: str, rows: Rows, columns: Sequence[str], *, whole: bool
+    ) -> int:
         bad = [row for row in rows if fails(table, row)] if table in tables else []
         if bad:
             model = tables[table]
             found = AuditResult(model, "few", Severity.ERROR, AuditState.FAILED, len(bad))
             error = audit_findings.audit_failed(model=model, found=[("few", "", "")], sample=[])
             raise AuditsFailed.of(error, [found])
-        return real(self, table, step, rows, columns)
+        return real(self, table, step, rows, columns, whole=whole)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Memory, "commit", commit)

@@ -478,6 +478,25 @@ class MemoryLedger:
         """Tables are exchanged in the file only, whose rows are what is exchanged."""
         raise NotImplementedError
 
+    def know_steps(self, steps: Mapping[str, str]) -> None:
+        """Steps that were found in tables."""
+        now = self._write()
+        for step, model in steps.items():
+            run = step.rpartition("-")[0]
+            found = StepRecord(step, run, 0, model, "unknown", "done", {}, None, now, now)
+            self._steps.setdefault(step, found)
+
+    def erase_tables(self, tables: Iterable[str]) -> None:
+        """Nothing is known of these tables any more, but what people entered."""
+        self._write()
+        for name in tables:
+            self._models.pop(name, None)
+            self._traces.pop(name, None)
+
+    def contradictions(self) -> Mapping[str, str]:
+        """Nothing is written twice here."""
+        return {}
+
     def swaps(self) -> Sequence[DoneSwap]:
         """None was ever done."""
         return ()

@@ -91,7 +91,7 @@ def test_an_older_ledger_beside_newer_tables(shop: Project) -> None:
     }
     code, text = infold(shop, "plan")
     assert code == 3
-    assert "infold forget clicks\n  infold run\n" in text
+    assert "infold repair\n  infold run\n" in text
     assert not api.ledger(shop).unfinished()
 
     ledger_file(shop).write_bytes(newer)  # the right one, put back

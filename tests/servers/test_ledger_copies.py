@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import time
 from collections.abc import Iterable
@@ -22,7 +21,6 @@ from infold.cli import cli
 from infold.ledger import SqlLedger
 from infold.ledger import postgresql as ledger_on_server
 from infold.ledger.copying import copy_ledger
-from infold.ledger.database import FORMAT, FORMAT_ROW
 from infold.ledger.exported_file import export_ledger, import_ledger
 from infold.ledger.whole_tables import Checksum
 from infold.messages.errors import InfoldError
@@ -78,24 +76,6 @@ def test_a_file_from_one_into_the_other(postgresql: Postgresql, tmp_path: Path) 
         )
 
     assert filled.rows_of(back.open()) == filled.rows_of(here.open())
-
-
-def test_an_older_ledger_is_exported(postgresql: Postgresql, tmp_path: Path) -> None:
-    """It gets the tables that it lacks before they are read."""
-    place = Place(postgresql.url(), postgresql.schema())
-    filled.fill(place.open())
-    postgresql.run(
-        f"DROP TABLE {place.schema}.audits",
-        f"UPDATE {place.schema}.meta SET value = '9' WHERE name = '{FORMAT_ROW}'",
-    )
-
-    done = export_ledger(
-        place.open(), tmp_path / "file", at="here", project="shop", warehouse="warehouse"
-    )
-
-    assert done.rows["audits"] == 0
-    head = json.loads((tmp_path / "file").read_text(encoding="utf-8").partition("\n")[0])
-    assert head["format"] == FORMAT
 
 
 def test_one_server_by_two_names(postgresql: Postgresql) -> None:

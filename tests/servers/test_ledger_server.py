@@ -123,24 +123,6 @@ class TestMaking:
         postgresql.run(f"UPDATE {meta} SET value = '{FORMAT}' WHERE name = '{FORMAT_ROW}'")
         assert [run.state for run in ledger.runs()] == ["running"]
 
-    def test_an_older_ledger_gets_the_tables_that_it_lacks(
-        self, place: Place, postgresql: Postgresql
-    ) -> None:
-        """The first write makes them; what was there stays."""
-        begun(place).close()
-        meta = f"{place.schema}.meta"
-        postgresql.run(
-            f"DROP TABLE {place.schema}.audits",
-            f"UPDATE {meta} SET value = '9' WHERE name = '{FORMAT_ROW}'",
-        )
-
-        assert [run.id for run in place.open().runs()] == ["r1"]
-        begun(place, "r2").close()
-
-        assert "audits" in tables(postgresql, place)
-        [(found,)] = postgresql.run(f"SELECT value FROM {meta} WHERE name = '{FORMAT_ROW}'")
-        assert found == str(FORMAT)
-
 
 class TestTexts:
     """What a database stores of a text is the text, in the order of a file's ledger."""

@@ -35,6 +35,7 @@ COMMANDS = {
     "quarantine": "Put sessions into quarantine by hand, release them, list them.",
     "forget": "Forget models and drop their tables; the next run builds them again.",
     "teardown": "Drop all tables of a target, and its ledger.",
+    "repair": "Make the ledger fit the tables again, if one of them was lost, put back or damaged.",
     "ledger": "Take a target's ledger to another place, to a file, or from one.",
     "check": "Read the project and report all mistakes in it.",
     "doctor": "Check that all a target needs is there and works.",

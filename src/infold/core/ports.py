@@ -26,6 +26,7 @@ from infold.core.record import (
     RunRecord,
     StepRecord,
 )
+from infold.core.repair import RepairRecords, SetBackTables
 from infold.core.stored_table import History, StoredLayout, TableMetadata
 from infold.core.swap import RenamedTables, SwapRecords
 from infold.core.trace import CellChange, CellState, Trace, Version
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Ledger(SwapRecords, Protocol):
+class Ledger(SwapRecords, RepairRecords, Protocol):
     """
     Which version was built from which versions.
 
@@ -227,7 +228,7 @@ class Ledger(SwapRecords, Protocol):
 # -- storage, read without a JVM -----------------------------------------------------------------
 
 
-class Lake(RenamedTables, Protocol):
+class Lake(RenamedTables, SetBackTables, Protocol):
     """The stored tables, read in-process from catalog and files, without a JVM."""
 
     def drop(self, table: str) -> bool:

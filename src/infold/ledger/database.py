@@ -9,10 +9,11 @@ The file is in WAL mode: readers never wait for a writer, nor a writer for them.
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -20,13 +21,14 @@ from uuid import uuid4
 from weakref import WeakSet, finalize
 
 from infold.core import write_points
-from infold.core.trace import UNKNOWN
+from infold.ledger import upgrades
+from infold.ledger.before_release import upgrade_to_release
 from infold.ledger.generated_sql import SCHEMA, SQL
 from infold.ledger.query import LedgerDatabase, Query
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
 
-FORMAT = 10
+FORMAT = upgrades.newest_format()
 """The version of the tables. A ledger with a greater one was written by a newer program."""
 
 FORMAT_ROW = "infold.ledger"
@@ -168,6 +170,43 @@ class Database:
                 Path(f"{self.path}{suffix}").unlink(missing_ok=True)
             write_points.point("ledger remove: after")
 
+    def damage(self) -> str:
+        """Why the file cannot be read as a ledger: pages or tables of it are broken or gone."""
+        with self._lock:
+            try:
+                with self._plain_errors(), self.read() as query:
+                    return "; ".join(_broken(query))
+            except InfoldError as error:
+                if error.slug != "not-a-ledger" or self._is_something_else():
+                    raise
+                return dict(error.facts)["why"]
+
+    def _is_something_else(self) -> bool:
+        """Whether the file is a database of somebody else's."""
+        try:
+            with closing(sqlite3.connect(self.path)) as connection:
+                found = {name for (name,) in connection.execute(_NAMES)}
+        except sqlite3.DatabaseError:
+            return False
+        return not found & {"versions", "traces", "ingests"}
+
+    def put_aside(self) -> str:
+        """
+        Give the file and its log other names, the file last: without it, there is no ledger.
+
+        Returns the file's new name.
+        """
+        stamp = time.strftime("damaged-%Y%m%dT%H%M%S", time.gmtime())
+        with self._lock:
+            with suppress(sqlite3.Error):
+                self.close()
+            write_points.point("ledger put aside: before")
+            for suffix in ("-wal", "-shm", ""):
+                with suppress(FileNotFoundError):
+                    Path(f"{self.path}{suffix}").replace(f"{self.path}.{stamp}{suffix}")
+            write_points.point("ledger put aside: after")
+        return f"{self.path}.{stamp}"
+
     def close(self) -> None:
         """Close the file, which empties its log into it; it opens again when needed."""
         with self._lock:
@@ -267,61 +306,49 @@ class Database:
         return True
 
 
+_NAMES = "SELECT name FROM sqlite_master WHERE type = 'table'"
+
+
+def _broken(query: Query) -> Iterator[str]:
+    """What is wrong with the pages of a file, and which tables it lacks."""
+    if not query.exists:
+        return
+    yield from (text for (text,) in query.stream("PRAGMA integrity_check(1)") if text != "ok")
+    there = {name for (name,) in query.stream(_NAMES)}
+    made = (re.match(r"CREATE TABLE (\w+)", text) for text in SCHEMA)
+    gone = [found[1] for found in made if found and found[1] not in there]
+    if gone:
+        yield f"it has no table {', '.join(gone[:5])}"
+
+
 def _nothing() -> None:
     """What closes a database that was never opened."""
 
 
 def _upgrade(connection: sqlite3.Connection) -> None:
-    """
-    Give a ledger of an older format the tables and columns that it lacks.
-
-    Up to format 3 nobody wrote down the campaigns of sessions in quarantine. A rebuild finds them,
-    so the traces of models that have such sessions are made to hold no longer. Up to format 4 a
-    manual entry excluded sessions or released them, and took no earlier entry back. Up to format 6
-    no definition was kept: a run adopts those in the files for tables that they built. Up to format
-    7 every reader of a replaced table was built again. Up to format 8 a changed definition held for
-    all cells of a table, there were no environments, and no table took the place of another. Up to
-    format 9 there were no audits.
-    """
+    """Make a ledger of an earlier format one of the present, unless another process has."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        held = {name for (name,) in connection.execute(_COLUMNS)}
-        if held and "campaign" not in held:
-            for column in ("carried", "campaign"):
-                connection.execute(f"ALTER TABLE quarantined ADD COLUMN {column} TEXT")
-            connection.execute(
-                "UPDATE traces SET fingerprint = ? WHERE model IN (SELECT model FROM quarantined)",
-                (UNKNOWN,),
-            )
-        strict = connection.execute(_ALWAYS_SAID).fetchone() is not None
-        if strict:
-            connection.execute("ALTER TABLE manual_entries RENAME TO manual_entries_before")
-        known = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-        for statement in SCHEMA:
-            words = statement.split()
-            if words[words.index("INDEX" if "INDEX" in words[:3] else "TABLE") + 1] not in known:
-                connection.execute(statement)
-        if strict:
-            connection.execute("INSERT INTO manual_entries SELECT * FROM manual_entries_before")
-            connection.execute("DROP TABLE manual_entries_before")
-        if connection.execute(SQL["meta"], {"name": ID_ROW}).fetchone() is None:
-            _name(connection)
-        connection.execute("UPDATE meta SET value = ? WHERE name = ?", (str(FORMAT), FORMAT_ROW))
+        found = int(connection.execute(SQL["meta"], {"name": FORMAT_ROW}).fetchone()[0])
+        if found < upgrades.RELEASED:
+            upgrade_to_release(connection, SCHEMA)
+            if connection.execute(SQL["meta"], {"name": ID_ROW}).fetchone() is None:
+                _name(connection)
+        for text in upgrades.texts_since(found):
+            connection.execute(text)
+        now = str(max(found, FORMAT))
+        connection.execute("UPDATE meta SET value = ? WHERE name = ?", (now, FORMAT_ROW))
+        write_points.point("ledger upgrade: before commit")
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+    write_points.point("ledger upgrade: after commit")
 
 
 def _name(connection: sqlite3.Connection) -> None:
     connection.execute(SQL["add_meta"], {"name": ID_ROW, "value": str(uuid4())})
-
-
-_COLUMNS = "SELECT name FROM pragma_table_info('quarantined')"
-_ALWAYS_SAID = (
-    """SELECT 1 FROM pragma_table_info('manual_entries') WHERE name = 'held' AND "notnull" = 1"""
-)
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:

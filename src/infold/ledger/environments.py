@@ -71,6 +71,12 @@ def remove_environment(query: Query, name: str) -> None:
 
 def erase(query: Query, key: str) -> None:
     """Remove everything that is known of a table but the runs that built it."""
+    erase_rows(query, key)
+    query.run("erase_entries", model=key)
+
+
+def erase_rows(query: Query, key: str) -> None:
+    """The same, but for what people entered."""
     drop_trace(query, key)
     for name in ("drop_cells", "erase_versions", "erase_changes", "erase_unchanged"):
         query.run(name, table_name=key)
@@ -80,7 +86,6 @@ def erase(query: Query, key: str) -> None:
         "drop_ingests",
         "drop_file_cells",
         "erase_arrivals",
-        "erase_entries",
         "erase_audits",
     ):
         query.run(name, model=key)

@@ -22,7 +22,7 @@ from infold import __version__
 from infold.core.report import LedgerCopy
 from infold.ledger import whole_tables
 from infold.ledger.copying import Rows, fill
-from infold.ledger.database import FORMAT, FORMAT_ROW, PROJECT_ROW, WAREHOUSE_ROW
+from infold.ledger.database import FORMAT, PROJECT_ROW, WAREHOUSE_ROW
 from infold.ledger.lease import NAME
 from infold.ledger.query import Query
 from infold.ledger.store import SqlLedger
@@ -58,11 +58,6 @@ def export_ledger(
 
     It is said to be of the ``project`` and its ``warehouse`` if no run was there to say so.
     """
-    with ledger.database.read() as query:
-        older = int(query.one("meta", name=FORMAT_ROW)[0]) < FORMAT
-    if older:
-        with ledger.database.write(None):
-            pass  # a write gives it the tables that it lacks
     sums = {}
     with ledger.database.read() as query, _replaced(path) as file:
         lease = query.one("lease", name=NAME)

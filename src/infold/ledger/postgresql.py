@@ -9,7 +9,6 @@ the right to SELECT.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import RLock
@@ -18,9 +17,16 @@ from uuid import uuid4
 from weakref import finalize
 
 from infold.core import write_points
+from infold.ledger import upgrades
 from infold.ledger.database import FORMAT, FORMAT_ROW, ID_ROW, register
 from infold.ledger.postgresql_server import BUSY_SECONDS, REMOVED, Server, failed
-from infold.ledger.postgresql_sql import STATEMENTS, TABLE_NAMES, TABLES, Statements
+from infold.ledger.postgresql_sql import (
+    STATEMENTS,
+    TABLE_NAMES,
+    TABLES,
+    Statements,
+    table_statement,
+)
 from infold.ledger.query import Query
 from infold.messages import ledger_errors
 from infold.messages.errors import InfoldError
@@ -35,6 +41,10 @@ NOW = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
 SERVER = "(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint"
 """Which server answers: no two began in the same microsecond, nor does one that starts again."""
+
+
+class _EarlierFormat(Exception):  # noqa: N818 - nothing is wrong
+    """The ledger is of an earlier format, and only a write may upgrade it."""
 
 
 class PostgresqlDatabase:
@@ -67,7 +77,13 @@ class PostgresqlDatabase:
         """A transaction that sees one state of the ledger."""
         with self._lock, self._plain_errors():
             connection = self._open()
-            now = self._begin(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+            try:
+                now = self._begin(connection, begin)
+            except _EarlierFormat:
+                with self.write(None):
+                    pass  # a write upgrades it
+                now = self._begin(connection, begin)
             try:
                 yield Query(None if now is None else Statements(connection), now or 0)
             finally:
@@ -119,6 +135,14 @@ class PostgresqlDatabase:
                 self._drop_schema(connection)
             self.close()
 
+    def damage(self) -> str:
+        """What a server stores it sees to; where a table is gone, it says so by itself."""
+        return ""
+
+    def put_aside(self) -> str:
+        """A schema with damaged tables is for those to move who run the server."""
+        raise NotImplementedError
+
     def close(self) -> None:
         """Close the connection; it opens again when needed."""
         with self._lock:
@@ -146,7 +170,8 @@ class PostgresqlDatabase:
         """
         Begin a transaction, in one exchange; the server's time, or None where there is no ledger.
 
-        Raises where the ledger is of a newer format. One of an older gets the tables it lacks.
+        Raises where the ledger is of a newer format. One of an earlier is upgraded where it is
+        written, and cannot be read before.
         """
         import psycopg
 
@@ -180,8 +205,8 @@ class PostgresqlDatabase:
             )
         if lock:
             self._refuse_another_server(connection, int(row[2]))
-        if found < FORMAT and lock:
-            self._upgrade(connection)
+        if found < FORMAT:
+            self._upgrade(connection, found, lock)
         return now
 
     def _refuse_another_server(self, connection: psycopg.Connection[Any], server: int) -> None:
@@ -259,17 +284,17 @@ class PostgresqlDatabase:
         for name, value in ((FORMAT_ROW, str(FORMAT)), (ID_ROW, str(uuid4()))):
             connection.execute(STATEMENTS["add_meta"], dict(name=name, value=value))
 
-    def _upgrade(self, connection: psycopg.Connection[Any]) -> None:
+    def _upgrade(self, connection: psycopg.Connection[Any], found: int, lock: str) -> None:
         """
-        Give a ledger of an older format the tables that it lacks, in the transaction of a write.
+        Make a ledger of an earlier format one of the present, in the transaction of a write.
 
-        No released format lacks columns: the first ledger on a server had format 10.
+        Only the first released format, or a later one, was ever on a server.
         """
-        found = self._relations(connection)
-        for text in TABLES:
-            made = re.match(r"CREATE (?:UNIQUE )?(?:TABLE|INDEX) (\w+)", text)
-            if made and made[1] not in found:
-                connection.execute(text)
+        if not lock:
+            self._roll_back(connection)
+            raise _EarlierFormat
+        for text in upgrades.texts_since(found):
+            connection.execute(table_statement(text))
         connection.execute("UPDATE meta SET value = %s WHERE name = %s", (str(FORMAT), FORMAT_ROW))
 
     def _relations(self, connection: psycopg.Connection[Any]) -> set[str]:

@@ -25,9 +25,8 @@ def statement(text: str) -> str:
 def table_statement(text: str) -> str:
     """A statement that makes a table or an index; texts are in the order of their bytes."""
     text = text.removesuffix(" WITHOUT ROWID")
-    return (
-        re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', text) if text.startswith("CREATE TABLE") else text
-    )
+    made = text.startswith(("CREATE TABLE", "ALTER TABLE"))
+    return re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', text) if made else text
 
 
 STATEMENTS = {name: statement(text) for name, text in SQL.items()}

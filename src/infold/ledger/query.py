@@ -120,6 +120,12 @@ class LedgerDatabase(Protocol):
     def remove(self, check: Callable[[Query], object]) -> None:
         """Delete the ledger; ``check`` raises where that must not be."""
 
+    def damage(self) -> str:
+        """Why a ledger that is there cannot be read; empty where none is, or it can."""
+
+    def put_aside(self) -> str:
+        """Give a ledger that cannot be read another name, which is returned."""
+
     def another(self) -> LedgerDatabase:
         """The same place over a connection of its own."""
 

@@ -41,6 +41,7 @@ from infold.core.unchanged import Unchanged
 from infold.ledger import codec
 from infold.ledger.apply_swap import swaps
 from infold.ledger.audits import all_audits
+from infold.ledger.contradictions import contradictions
 from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW
 from infold.ledger.environments import environments
 from infold.ledger.lease import refuse_moved
@@ -67,6 +68,11 @@ class SqlLedgerReader:
         with self._database.read() as query:
             found = {step: query.one("step", id=step) for step in steps}
         return {step: row[3] for step, row in found.items() if row is not None}
+
+    def contradictions(self) -> Mapping[str, str]:
+        """The tables with rows that contradict each other: what is wrong."""
+        with self._database.read() as query:
+            return contradictions(query)
 
     def closed_steps(self, steps: Iterable[str]) -> frozenset[str]:
         """Those that failed or were forgotten: as far as the ledger knows they never happened."""

@@ -32,7 +32,7 @@ from infold.ledger.apply_outcome import apply_outcome, drop_trace, put_trace_def
 from infold.ledger.apply_swap import apply_swap, forget_swap
 from infold.ledger.audits import put_audits
 from infold.ledger.database import PROJECT_ROW, WAREHOUSE_ROW, Database
-from infold.ledger.environments import put_environment, remove_environment
+from infold.ledger.environments import erase_rows, put_environment, remove_environment
 from infold.ledger.lease import (
     NAME,
     Heartbeat,
@@ -527,6 +527,37 @@ class SqlLedger(SqlLedgerReader):
             if step is None:
                 query.run("drop_ingests", model=model)
                 query.run("drop_file_cells", model=model)
+
+    def know_steps(self, steps: Mapping[str, str]) -> None:
+        """Record steps, with their models, that are in the tables' history and were not known."""
+        with self._writing("know_steps") as query:
+            now = self._clock.now()
+            query.many(
+                "add_step",
+                [
+                    {
+                        "id": step,
+                        "run": step.rpartition("-")[0],
+                        "seq": 0,
+                        "model": model,
+                        "action": "unknown",
+                        "state": "done",
+                        "detail": codec.dump({}),
+                        "outcome": None,
+                        "started_at": now,
+                        "finished_at": now,
+                        "error": None,
+                    }
+                    for step, model in steps.items()
+                    if query.one("step", id=step) is None
+                ],
+            )
+
+    def erase_tables(self, tables: Iterable[str]) -> None:
+        """Remove what is known of tables; what people entered stays."""
+        with self._writing("erase_tables") as query:
+            for name in tables:
+                erase_rows(query, name)
 
     def finish_swap(self, step: str, swap: Swap) -> None:
         """Tables were exchanged: all that is known of them moves with them, in one transaction."""

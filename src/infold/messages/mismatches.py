@@ -15,10 +15,15 @@ from infold.messages.message import Message
 _PROTECTED = "(On a protected target both need --allow-refresh.)"
 """What forgetting a table takes where nothing may drop one."""
 
+_REPAIR = """\
+  infold repair
+  infold run
+(`infold repair --dry-run` only says what it would do. On a protected target the run needs
+--allow-refresh.)"""
+
 
 def ledger_behind(ledger: str, tables: Sequence[tuple[str, str]], *, empty: bool) -> InfoldError:
     """Tables hold commits that the ledger knows nothing of; each with what it does not know."""
-    models = " ".join(name for name, _ in tables)
     what = (
         "these tables exist, and the ledger that describes them is missing"
         if empty
@@ -31,23 +36,22 @@ def ledger_behind(ledger: str, tables: Sequence[tuple[str, str]], *, empty: bool
         (("ledger", ledger), *tables),
         "Nothing was written: files that are in the tables would be ingested twice. "
         "Put the ledger back that was written with these tables (of two targets, each needs a "
-        "warehouse of its own). If there is none, have the tables built again:\n"
-        f"  infold forget {models}\n  infold run\n{_PROTECTED}",
+        "warehouse of its own). If there is none, let the ledger fit the tables again, as far as "
+        f"anything is known of them:\n{_REPAIR}",
         exit_code=ExitCode.REFUSED,
     )
 
 
 def tables_behind(ledger: str, tables: Sequence[tuple[str, str]]) -> InfoldError:
     """Tables lack commits that the ledger says they have; each with what it lacks."""
-    models = " ".join(name for name, _ in tables)
     return InfoldError(
         "tables-behind",
         "these tables are older than the ledger says",
         (("ledger", ledger), *tables),
         "Nothing was written: what the ledger knows to be in the tables is not in them. "
         "Was the warehouse put back from a backup, or a table rolled back? Put back the ledger of "
-        "the same moment, or have the tables built again:\n"
-        f"  infold forget {models}\n  infold run\n{_PROTECTED}",
+        "the same moment, or let the ledger fit the tables again:\n"
+        f"{_REPAIR}",
         exit_code=ExitCode.REFUSED,
     )
 

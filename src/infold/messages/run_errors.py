@@ -79,7 +79,8 @@ not_a_ledger = Message(
     "not-a-ledger",
     "the ledger's file is not a ledger, and is left alone",
     {"file": "{path}", "why": "{why}"},
-    "Point `ledger` in infold.yml somewhere else, or move that file away.",
+    "Point `ledger` in infold.yml somewhere else, or move that file away. If it is this target's "
+    "ledger, and damaged, `infold repair` puts it aside and begins a new one.",
 )
 
 ledger_newer = Message(

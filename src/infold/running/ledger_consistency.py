@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from infold.core.model import Kind, table_name
 from infold.core.ports import Lake, Ledger
@@ -62,7 +62,10 @@ def foreign_tables(
     """
     found, refused = _tables_to_check(project, ledger, lake, heads, moved)
     known = ledger.step_models(step for head in found.values() for step in head.steps)
-    newer = [(name, _unknown_steps(head, known)) for name, head in found.items()]
+    newer = [
+        (name, unknown_steps([step for step in head.steps if step not in known]))
+        for name, head in found.items()
+    ]
     newer = [(name, difference) for name, difference in newer if difference]
     if newer:
         raise mismatches.ledger_behind(_ledger_url(project), newer, empty=not heads)
@@ -76,7 +79,7 @@ def foreign_tables(
             refused[name] = run_errors.foreign_write(head.table, head.foreign)
         elif name in heads and (late := _late_commit(ledger, heads[name], head)):
             refused[name] = late
-        elif name in heads and _lacks_version(heads[name], head):
+        elif name in heads and lacks_version(heads[name], head):
             last = [*head.steps][-1]
             if known[last] != name:
                 refused[name] = run_errors.foreign_write(head.table, head.snapshot)
@@ -119,23 +122,31 @@ def _tables_to_check(
     return found, refused
 
 
-def _unknown_steps(head: TableMetadata, known: Mapping[str, str]) -> str:
+def unknown_steps(steps: Sequence[str]) -> str:
     """The steps of a table's history that the ledger does not know, in words; empty without any."""
-    steps = [step for step in head.steps if step not in known]
     if not steps:
         return ""
     commits = "1 commit" if len(steps) == 1 else f"{len(steps):,} commits"
     return f"{commits} unknown to it, the newest by step {steps[-1]}"
 
 
-def _lacks_version(version: Version, head: TableMetadata) -> bool:
+def lacks_version(version: Version, head: TableMetadata) -> bool:
     """Whether the ledger's newest version is not in the history that a table still has."""
     return bool(version.snapshot is not None and head.steps and version.step not in head.steps)
 
 
 def _late_commit(ledger: Ledger, version: Version, head: TableMetadata) -> InfoldError | None:
+    """What to say where one of a table's last commits is of a step that was closed without it."""
+    step = late_step(ledger, version, head)
+    if step is None:
+        return None
+    by = f"step {step}, after another run had taken over"
+    return run_errors.foreign_write(head.table, head.steps[step]).with_facts(("by", by))
+
+
+def late_step(ledger: Ledger, version: Version, head: TableMetadata) -> str | None:
     """
-    What to say where one of a table's last commits is of a step that the ledger closed without it.
+    The step of one of a table's last commits that the ledger closed without it, if there is one.
 
     A run that had been taken over made it: its machine slept, or had lost the server. It may lie
     below the newest version. Nothing is left of it where that replaced all content, and nothing
@@ -148,8 +159,7 @@ def _late_commit(ledger: Ledger, version: Version, head: TableMetadata) -> Infol
             return None
         if version.table not in ledger.traces():
             return None
-        by = f"step {step}, after another run had taken over"
-        return run_errors.foreign_write(head.table, head.steps[step]).with_facts(("by", by))
+        return step
     return None
 
 

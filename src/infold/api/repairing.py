@@ -1,0 +1,57 @@
+"""Makes a target's ledger and its tables fit each other again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from infold.api.opening import lake, ledger, now
+from infold.core.project import Project
+from infold.core.repair import RepairReport
+from infold.ledger import SqlLedger
+from infold.ledger.salvage import damaged_file, entries_in, take_entries
+from infold.running.repair import Repairer
+from infold.system.process_lock import writer_lock
+
+
+def look_at_ledger(project: Project) -> RepairReport:
+    """What there is to repair; nothing is written."""
+    book = ledger(project)
+    if why := book.database.damage():
+        # What cannot be read tells nothing: as if there was none.
+        none = SqlLedger(Path(f"{book.place}.none"))
+        entries = _number(entries_in(Path(book.place)))
+        return replace(_repairer(project, none).look(), damage=why, entries=entries)
+    return _repairer(project, book).look()
+
+
+def repair_ledger(
+    project: Project, *, drop_orphans: bool = False, wait: float = 0.0
+) -> RepairReport:
+    """Repair it; see :mod:`infold.running.repair`. What cannot be read is put aside, and kept."""
+    book, aside = ledger(project), ""
+    if why := book.database.damage():
+        with writer_lock(project.root, project.target.name):
+            aside = book.database.put_aside()
+    # Also one that was put aside by a command that died.
+    entries = None
+    if (path := damaged_file(book)) is not None:
+        entries = _number(entries_in(path))
+        take_entries(book, path)
+    done = _repairer(project, book).repair(drop_orphans=drop_orphans, wait=wait)
+    return replace(done, damage=why, aside=aside or str(path or ""), entries=entries)
+
+
+def _number(entries: Sequence[object] | None) -> int | None:
+    return None if entries is None else len(entries)
+
+
+def _repairer(project: Project, book: SqlLedger) -> Repairer:
+    return Repairer(
+        project,
+        book,
+        lake(project),
+        now(),
+        lambda: writer_lock(project.root, project.target.name),
+    )

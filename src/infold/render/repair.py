@@ -1,0 +1,101 @@
+"""What ``infold repair`` prints: table by table what is known, what is done, and why."""
+
+from __future__ import annotations
+
+from infold.core.repair import CheckedTable, Repair, RepairReport
+from infold.render import formatting
+from infold.render.forgotten import entries_text
+from infold.render.json_shapes import JsonObject
+
+_WORDS = {
+    Repair.KEEP: "stays",
+    Repair.SET_BACK: "set back",
+    Repair.BUILD: "built again",
+    Repair.LEAVE: "left alone",
+}
+"""What is done about a table, as people read it."""
+
+
+def repair_screen(found: RepairReport) -> str:
+    """What is wrong, and what would be done about it."""
+    parts = [f"ledger  {found.ledger}"]
+    if found.damage:
+        parts.append(f"It is damaged: {found.damage}. It will be put aside, and a new one begun.")
+    if found.entries:
+        parts.append(f"{entries_text(found.entries)} in it can be read, and will be taken over.")
+    if found.tables:
+        lines = [(one.table, _WORDS[one.repair], one.why) for one in found.tables]
+        parts += ["", *formatting.columns(lines, right=[], indent=2)]
+    if found.orphans:
+        parts += ["", *_orphans(found)]
+    if found.lost:
+        parts += ["", *found.lost]
+    if not (found.changes or found.unrecorded):
+        parts += ["", "The ledger fits the tables: there is nothing to repair."]
+    return "\n".join(parts)
+
+
+def _orphans(found: RepairReport) -> list[str]:
+    one = len(found.orphans) == 1
+    knows = "Nothing points to this table" if one else "Nothing points to these tables"
+    return [
+        f"{knows}, which infold made: {formatting.names(found.orphans)}",
+        "--drop-orphans drops " + ("it." if one else "them."),
+    ]
+
+
+def question(found: RepairReport, *, drop_orphans: bool) -> str:
+    """What somebody is asked to confirm."""
+    parts = []
+    if found.damage:
+        parts.append("put the damaged ledger aside")
+    if back := found.of(Repair.SET_BACK):
+        parts.append(f"set {_names(back)} back")
+    if again := found.of(Repair.BUILD):
+        parts.append(f"have {_names(again)} built again")
+    if found.unrecorded and not parts:
+        parts.append("record what is in the tables")
+    if drop_orphans and found.orphans:
+        parts.append(f"drop {formatting.names(found.orphans)}")
+    return ", and ".join(parts)
+
+
+def repaired_screen(done: RepairReport) -> str:
+    """What was done."""
+    parts = [""]
+    if done.aside:
+        parts.append(f"The damaged ledger is {done.aside} now.")
+        if done.entries:
+            parts.append(f"{entries_text(done.entries)} of it were taken over.")
+    if done.dropped:
+        parts.append(f"Dropped {formatting.names(done.orphans)}.")
+    parts.append("The ledger fits the tables. `infold run` builds what is left to build, and")
+    parts.append("`infold verify` proves the tables equal to a rebuild.")
+    return "\n".join(parts)
+
+
+def repair_json(found: RepairReport) -> JsonObject:
+    """The same for programs."""
+    return {
+        "ledger": found.ledger,
+        "done": found.done,
+        "damage": found.damage or None,
+        "put_aside": found.aside or None,
+        "entries": found.entries,
+        "tables": [
+            {
+                "table": one.table,
+                "repair": one.repair.value,
+                "why": one.why,
+                "unknown_steps": list(one.unknown),
+            }
+            for one in found.tables
+        ],
+        "orphans": list(found.orphans),
+        "orphans_dropped": found.dropped,
+        "lost": list(found.lost),
+    }
+
+
+def _names(tables: tuple[CheckedTable, ...]) -> str:
+    return formatting.names([one.table for one in tables])

@@ -1,0 +1,306 @@
+"""
+Makes a ledger and the tables beside it fit each other again, whichever was lost or put back.
+
+Nothing is guessed. A table whose history ends with the ledger's newest version of it is as the
+ledger says. One that went on without the ledger is set back to that version, if the storage still
+has it: then ledger and tables are of one moment again, and the next run goes on from there. Of any
+other table the ledger forgets what it knew, in a step as `forget` does it, so that readers see the
+rows go and come back; the table itself stays, for who reads it, until the next run replaces it.
+
+The order makes it safe to die anywhere. Steps that the ledger did not know are recorded last: until
+then every run is refused, and the same command finds what is left to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+
+from infold.core.environment import set_aside_of
+from infold.core.interval import show_instant
+from infold.core.model import Kind, table_name
+from infold.core.ports import Lake, Ledger
+from infold.core.project import Project
+from infold.core.record import Receipt
+from infold.core.repair import CheckedTable, Repair, RepairReport
+from infold.core.stored_table import TableMetadata
+from infold.core.trace import UNKNOWN, Trace, Version
+from infold.core.unfinished_swaps import models_of_swaps
+from infold.messages.errors import InfoldError
+from infold.running.damaged_tables import Damage
+from infold.running.forget import forget_model
+from infold.running.ledger_consistency import (
+    lacks_version,
+    late_step,
+    refuse_other_project,
+    unknown_steps,
+)
+from infold.running.recover import recover
+from infold.running.request import new_id
+
+SET_BACK = "set back"
+"""The action of a step that sets a table back."""
+
+ALL_LOST = (
+    "Manual entries (`infold quarantine`), environments, applied definitions, earlier definitions "
+    "of forward-only changes, findings of audits, and the history of runs were in the ledger alone."
+)
+"""What nobody knows any more where there is no ledger."""
+
+LATER_LOST = (
+    "What else the ledger recorded after {0} is not in this one: manual entries, environments, "
+    "applied definitions, findings of audits, runs."
+)
+"""What nobody knows any more where the ledger is an older one."""
+
+
+@dataclass
+class Repairer:
+    """Repairs the ledger of one target, under its lease."""
+
+    project: Project
+    ledger: Ledger
+    lake: Lake
+    as_of: int
+    writer_lock: Callable[[], AbstractContextManager[None]] = nullcontext
+
+    def look(self) -> RepairReport:
+        """What there is to repair; nothing is written."""
+        refuse_other_project(self.project, self.ledger)
+        tables = tuple(self._checked())
+        return RepairReport(
+            self.project.target.ledger, tables, self._orphans(), tuple(self._lost(tables))
+        )
+
+    def repair(self, *, drop_orphans: bool = False, wait: float = 0.0) -> RepairReport:
+        """Repair it; with ``drop_orphans``, drop the tables that nothing points to."""
+        run = new_id()
+        refuse_other_project(self.project, self.ledger)
+        self.ledger.acquire(run, wait=wait)
+        try:
+            with self.writer_lock():
+                self.ledger.begin_run(run, "repair", self.as_of, {})
+                for _ in recover(self.ledger, self.lake):
+                    pass
+                try:
+                    found = self._repaired(run, drop_orphans)
+                except BaseException as error:
+                    why = f"{type(error).__name__}: {error}"
+                    self.ledger.finish_run(run, "failed", Receipt(), why)
+                    raise
+                self.ledger.finish_run(run, "done", Receipt())
+        finally:
+            self.ledger.release()
+        return replace(found, dropped=drop_orphans and bool(found.orphans), done=True)
+
+    def _repaired(self, run: str, drop_orphans: bool) -> RepairReport:
+        found = self.look()
+        heads, traces = self.ledger.newest_versions(), self.ledger.traces()
+        erased = [one.table for one in found.tables if one.erase]
+        if erased:
+            self.ledger.erase_tables(erased)
+        for number, one in enumerate(found.tables, 1):
+            step = f"{run}-{number}"
+            if one.repair is Repair.SET_BACK and one.snapshot is not None:
+                self.ledger.begin_step(run, step, number, one.table, SET_BACK, {})
+                self.lake.set_back(table_name(one.table), one.snapshot)
+                self.ledger.close_step(step, "done")
+            elif one.forget and (one.table in traces or one.table in heads):
+                forget_model(self.ledger, None, run=run, step=step, seq=number, model=one.table)
+        for swap in self.ledger.swaps():
+            if not self._is_kept(swap.kept.values()):
+                self.ledger.forget_swap(swap.id)
+        if drop_orphans:
+            for table in found.orphans:
+                self.lake.drop(table)
+        # Set back, a table has none of the steps any more that the ledger did not know.
+        self.ledger.know_steps(
+            {
+                step: one.table
+                for one in found.tables
+                if one.repair is not Repair.SET_BACK
+                for step in one.unknown
+            }
+        )
+        return found
+
+    # -- looking
+
+    def _checked(self) -> Iterator[CheckedTable]:
+        """What is wrong with each table, and what is done about it."""
+        heads, traces = self.ledger.newest_versions(), self.ledger.traces()
+        wrong = self._contradictory(traces)
+        known = self.ledger.locations()
+        moved = self.lake.moved_tables({t: known.get(t, "") for t in map(table_name, heads)})
+        damaged = Damage(self.ledger, self.lake).find(self.project, heads, moved)
+        swapped = models_of_swaps(self.ledger.unfinished())
+        found = []
+        for name in self._names(heads, traces):
+            if name in swapped:
+                continue
+            found.append(
+                self._check(name, heads.get(name), traces.get(name), wrong, name in damaged)
+            )
+        tables = [one for one in found if one is not None]
+        aside = [*self._check_set_aside()]
+        if any(one.repair is Repair.BUILD for one in aside):
+            tables = [self._without_rows_set_aside(one) for one in tables]
+        yield from (*tables, *aside)
+
+    def _names(self, heads: Mapping[str, Version], traces: Mapping[str, Trace]) -> Collection[str]:
+        """Models of the project, then what else the ledger knows, tables of environments too."""
+        stored = [node.name for node in self.project if node.model.kind is not Kind.VIEW]
+        return dict.fromkeys((*stored, *sorted({*heads, *traces})))
+
+    def _check(
+        self,
+        name: str,
+        version: Version | None,
+        trace: Trace | None,
+        wrong: Mapping[str, str],
+        damaged: bool,
+    ) -> CheckedTable | None:
+        try:
+            head = self.lake.metadata(table_name(name))
+        except InfoldError as error:
+            return CheckedTable(name, Repair.LEAVE, error.what)
+        unknown = () if head is None else self._unknown(head)
+        if name in wrong:
+            return CheckedTable(name, Repair.BUILD, wrong[name], unknown, erase=True)
+        if head is None:
+            if trace is None or version is None or version.snapshot is None:
+                return None
+            return CheckedTable(name, Repair.BUILD, "its table is gone", forget=True)
+        if head.foreign is not None or not head.steps:
+            why = "somebody else wrote to it" if head.steps else "infold did not make it"
+            return CheckedTable(name, Repair.LEAVE, why, unknown, forget=bool(unknown))
+        late = None if version is None else late_step(self.ledger, version, head)
+        strange = frozenset((*unknown, late) if late else unknown)
+        why = _difference(version, head, unknown, late)
+        if why and self._goes_back(version, trace, head, strange):
+            assert version is not None
+            what = f"{why}; version {version.number} is still there"
+            return CheckedTable(name, Repair.SET_BACK, what, unknown, version.snapshot)
+        if why or damaged:
+            why = why or "files of it are missing"
+            return CheckedTable(name, Repair.BUILD, why, unknown, forget=True)
+        if trace is None or trace.fingerprint == UNKNOWN or version is None:
+            # Without a version, a trace says that nothing was stored.
+            forget = trace is not None and version is None
+            return CheckedTable(name, Repair.BUILD, "the ledger has no trace of it", forget=forget)
+        return CheckedTable(name, Repair.KEEP, f"version {version.number}")
+
+    def _goes_back(
+        self,
+        version: Version | None,
+        trace: Trace | None,
+        head: TableMetadata,
+        strange: frozenset[str],
+    ) -> bool:
+        """
+        Whether a table can be as the ledger says, and the ledger says how it is.
+
+        The ledger does not know all of a version with ``strange`` steps below it.
+        """
+        if trace is None or trace.fingerprint == UNKNOWN or version is None:
+            return False
+        steps = [*head.steps]
+        if version.step not in steps or not strange.isdisjoint(steps[: steps.index(version.step)]):
+            return False
+        snapshot = version.snapshot
+        return snapshot is not None and self.lake.can_set_back(head.table, snapshot)
+
+    def _unknown(self, head: TableMetadata) -> tuple[str, ...]:
+        known = self.ledger.step_models(head.steps)
+        return tuple(step for step in head.steps if step not in known)
+
+    def _contradictory(self, traces: Mapping[str, Trace]) -> Mapping[str, str]:
+        """Tables with rows in the ledger that contradict each other, and all that read those."""
+        found = dict(self.ledger.contradictions())
+        while more := {
+            name: f"it reads {given}, and the ledger lost rows about that"
+            for name, trace in traces.items()
+            for given in trace.inputs
+            if given in found and name not in found
+        }:
+            found |= more
+        return found
+
+    def _check_set_aside(self) -> Iterator[CheckedTable]:
+        """The tables of rows that could not be used: they have no versions, and steps all the same.
+
+        Each is written by steps of models, before and after the commits of those.
+        """
+        for name in ("", *self.ledger.environments()):
+            table = set_aside_of(name)
+            try:
+                head = self.lake.metadata(table)
+            except InfoldError as error:
+                yield CheckedTable(table, Repair.LEAVE, error.what)
+                continue
+            unknown = () if head is None else self._unknown(head)
+            if head is None or not unknown:
+                continue
+            steps = [*head.steps]
+            before = steps[: -len(unknown)]
+            apart = bool(before) and {*before}.isdisjoint(unknown)
+            snapshot = head.steps[before[-1]] if apart else None
+            why = unknown_steps(unknown)
+            if snapshot is not None and self.lake.can_set_back(table, snapshot):
+                yield CheckedTable(table, Repair.SET_BACK, why, unknown, snapshot)
+            else:
+                yield CheckedTable(table, Repair.BUILD, why, unknown)
+
+    def _without_rows_set_aside(self, one: CheckedTable) -> CheckedTable:
+        """A table that is built again if rows of its files were set aside: they may be gone."""
+        if one.repair not in (Repair.KEEP, Repair.SET_BACK):
+            return one
+        if not any(file.set_aside for file in self.ledger.files(one.table)):
+            return one
+        why = "rows of its files that were set aside may be missing"
+        return CheckedTable(one.table, Repair.BUILD, why, one.unknown, forget=True)
+
+    def _orphans(self) -> tuple[str, ...]:
+        """Tables that infold made, and that neither the project nor the ledger knows."""
+        environments = self.ledger.environments()
+        names: set[str] = {node.name for node in self.project}
+        names |= {*self.ledger.newest_versions(), *self.ledger.traces()}
+        names |= {one.key for each in environments.values() for one in each.tables}
+        names |= {key for swap in self.ledger.swaps() for key in swap.kept.values() if key}
+        known = {*map(table_name, names), *map(set_aside_of, ("", *environments))}
+        return tuple(name for name in self.lake.made_tables() if name not in known)
+
+    def _is_kept(self, keys: Iterable[str | None]) -> bool:
+        """Whether tables that a swap replaced are there as the ledger knows them."""
+        for key in keys:
+            if key is None:
+                continue
+            head = self.lake.metadata(table_name(key))
+            if head is None or self._unknown(head):
+                return False
+        return True
+
+    def _lost(self, tables: Iterable[CheckedTable]) -> Iterator[str]:
+        """What nobody can know any more, in sentences."""
+        unknown = any(one.unknown for one in tables)
+        last = next((run for run in self.ledger.runs(5) if run.state != "running"), None)
+        if not unknown:
+            return
+        if not self.ledger.newest_versions():
+            yield ALL_LOST
+        elif last is not None:
+            yield LATER_LOST.format(show_instant(last.started_at))
+
+
+def _difference(
+    version: Version | None, head: TableMetadata, unknown: Sequence[str], late: str | None
+) -> str:
+    """In what a table is not as the ledger says; empty where it is."""
+    if unknown:
+        return unknown_steps(unknown)
+    if version is None:
+        return ""
+    if lacks_version(version, head):
+        return f"it lacks version {version.number}"
+    return "" if late is None else "a run that had been taken over wrote to it"

@@ -1,0 +1,222 @@
+"""Oracle 2 without Spark, where ledgers and tables are lost or set back; `repair` mends it."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections.abc import Sequence
+from contextlib import closing
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.arrivals.borders import Borders
+from tests.arrivals.branches import BRANCHES
+from tests.arrivals.dry import DryPlay, Stored
+from tests.arrivals.environments import COMMANDS, NAMES, Act, BranchPlay, acts
+from tests.arrivals.programs import Op, Program, programs
+from tests.arrivals.shape import entries_key
+from tests.arrivals.shapes import SHAPES
+from tests.crash.scenario import living
+
+from infold.api.repairing import look_at_ledger, repair_ledger
+from infold.core.interval import Interval
+from infold.core.ports import Lake
+from infold.core.report import RunResult
+from infold.ledger.database import close_all
+from infold.running.repair import Repairer
+
+pytestmark = pytest.mark.deep
+
+EXAMPLES = settings().max_examples // 5
+
+LOSSES = ("ledger gone", "ledger older", "ledger older", "table older", "rows gone")
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What happens to ledger or tables, by a seed; the repair dies at some points before it."""
+
+    kind: str
+    seed: int
+    deaths: tuple[int, ...] = ()
+
+
+losses = st.builds(
+    Loss,
+    st.sampled_from(LOSSES),
+    st.integers(0, 99),
+    st.lists(st.integers(1, 25), max_size=2).map(tuple),
+)
+
+
+@dataclass
+class Losing(DryPlay):
+    """Loses something before some runs of everything, and repairs it."""
+
+    losses: list[Loss | None] = field(default_factory=list)
+    kept: list[tuple[bytes, dict[str, Stored]]] = field(default_factory=list)
+    """The ledger and the tables after each run."""
+
+    @property
+    def file(self) -> Path:
+        """The ledger's file."""
+        return self.folder / "ledger.db"
+
+    def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
+        loss = None if window or terms or not self.losses else self.losses.pop(0)
+        if loss is not None and self.kept:
+            self.log.append(f"{loss}")
+            self._lose(loss, Random(loss.seed))
+            self._forget_entries()
+            for at in loss.deaths:
+                with living(at):
+                    self.repair()
+            self.repair()
+            self._complete = False
+        result = super()._run(window, terms)
+        self.kept.append((self.file.read_bytes(), deepcopy(dict(self.memory.tables))))
+        return result
+
+    def _lose(self, loss: Loss, random: Random) -> None:
+        ledger, tables = random.choice(self.kept)
+        for suffix in ("-wal", "-shm"):
+            Path(f"{self.file}{suffix}").unlink(missing_ok=True)
+        if loss.kind == "ledger gone":
+            self.file.unlink()
+        elif loss.kind == "ledger older":
+            self.file.write_bytes(ledger)
+        elif loss.kind == "table older":
+            for name in random.sample(sorted(tables), k=random.randint(1, len(tables))):
+                if name in self.memory.tables:
+                    self.memory.tables[name] = deepcopy(tables[name])
+        else:
+            self._lose_rows(random)
+
+    def _lose_rows(self, random: Random) -> None:
+        """Rows of one table of the ledger are gone: those that sums tell of."""
+        with closing(sqlite3.connect(self.file)) as file, file:
+            table = random.choice(("cells", "versions", "traces"))
+            keys = [key for (key,) in file.execute(f"SELECT rowid_of FROM ({_KEYS[table]})")]
+            if keys:
+                file.execute(_DELETE[table], (random.choice(keys),))
+
+    def _forget_entries(self) -> None:
+        """Entries are in the ledger alone: those that it has now are what there is."""
+        ledger = self.ledger
+        for name in self.shape.tables:
+            if entries_key(name) in self.state:
+                known = len(ledger.entries(name))
+                self.state[entries_key(name)] = self.state[entries_key(name)][:known]
+        ledger.close()
+
+    def repair(self) -> None:
+        """Repair, as the command does."""
+        ledger = self.ledger
+        try:
+            lake = cast("Lake", self.memory)
+            Repairer(self.project, ledger, lake, self.world.as_of).repair()
+            again = Repairer(self.project, ledger, lake, self.world.as_of).look()
+            assert not again.changes, again
+            assert not again.unrecorded, again
+        finally:
+            ledger.close()
+
+
+_KEYS = {
+    "cells": "SELECT DISTINCT table_name AS rowid_of FROM cells",
+    "versions": "SELECT table_name AS rowid_of FROM versions",
+    "traces": "SELECT DISTINCT model AS rowid_of FROM trace_inputs",
+}
+_DELETE = {
+    "cells": "DELETE FROM cells WHERE table_name = ?",
+    "versions": "DELETE FROM versions WHERE table_name = ?",
+    "traces": "DELETE FROM traces WHERE model = ?",
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@settings(max_examples=EXAMPLES)
+@given(
+    program=programs(users=4, rounds=(3, 6)),
+    lost=st.lists(st.none() | losses, min_size=1, max_size=6),
+)
+def test_a_repaired_ledger_is_right(shape: str, program: Program, lost: list[Any]) -> None:
+    """Whatever was lost, and wherever the repair died, the run after it makes all tables right."""
+    with tempfile.TemporaryDirectory(prefix="infold-dry-") as name:
+        folder = Path(name)
+        play = Losing(SHAPES[shape], folder, shape, folder, program.users, losses=[None, *lost])
+        play.play(program)
+
+
+@dataclass
+class LosingBranches(BranchPlay):
+    """Has an older ledger now and then, and repairs it: traces tell the truth then, too."""
+
+    losses: list[Loss | None] = field(default_factory=list)
+    kept: list[bytes] = field(default_factory=list)
+    """The ledger after each command."""
+
+    @property
+    def file(self) -> Path:
+        """The ledger's file."""
+        return self.folder / ".infold" / "ledger.db"
+
+    def _operate(self, act: Act) -> None:
+        super()._operate(act)
+        if not self.file.exists() or act.op.kind not in COMMANDS:
+            return
+        loss = self.losses.pop(0) if self.losses else None
+        if loss is not None and self.kept:
+            self.log.append(f"{loss}")
+            self._lose(loss)
+        close_all()
+        self.kept.append(self.file.read_bytes())
+
+    def _lose(self, loss: Loss) -> None:
+        close_all()
+        for suffix in ("-wal", "-shm"):
+            Path(f"{self.file}{suffix}").unlink(missing_ok=True)
+        self.file.write_bytes(Random(loss.seed).choice(self.kept))
+        project = self.declared()
+        for at in loss.deaths:
+            with living(at):
+                repair_ledger(project)
+        found = repair_ledger(project, drop_orphans=True)
+        self.log.append(f"  {found}")
+        again = look_at_ledger(project)
+        assert not again.changes, again
+        assert not again.unrecorded, again
+        self._after_death()
+        self._take_applied()
+        self.borders = Borders(lost=True)  # a table that is built again is of one definition
+        self.ran = {name: self.ran[name] for name in self.ledger.environments() if name in NAMES}
+        self.check_all()
+
+
+@settings(max_examples=EXAMPLES * 2)
+@given(
+    program=acts(14, deaths=True),
+    manual=st.booleans(),
+    lost=st.lists(st.none() | losses, min_size=1, max_size=8),
+)
+def test_a_repaired_ledger_tells_the_truth(
+    program: list[Act], manual: bool, lost: list[Any]
+) -> None:
+    """
+    An older ledger is right about every table after its repair, whatever was promoted, rolled back,
+    or run in an environment since; and nothing is there that nobody knows.
+    """
+    with tempfile.TemporaryDirectory(prefix="infold-branches-") as name:
+        folder = Path(name)
+        play = LosingBranches(
+            BRANCHES, folder, BRANCHES.name, folder, 4, manual=manual, losses=[None, *lost]
+        )
+        with play.outside():
+            play.act([Act(Op("arrive", 542987)), Act(Op("apply", 1)), *program])
+            play.act([Act(Op("apply", 1)), Act(Op("run", 1))])

@@ -1,0 +1,112 @@
+"""Ledgers of formats that were released become ledgers of the present, in both databases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.crash.scenario import living
+from tests.ledger import released_ledgers
+from tests.ledger.conftest import Place
+
+from infold.ledger import database, postgresql, upgrades
+from infold.ledger.database import FORMAT, FORMAT_ROW
+from infold.messages.errors import InfoldError
+
+NEXT = upgrades.Upgrade(
+    FORMAT + 1,
+    "a table has another column, and there is another table",
+    (
+        "ALTER TABLE left_out ADD COLUMN why TEXT",
+        "CREATE TABLE notes ( name TEXT NOT NULL, PRIMARY KEY (name) )",
+        "INSERT INTO notes (name) SELECT model FROM left_out",
+    ),
+)
+"""What the format after the present one might be."""
+
+
+@pytest.fixture
+def next_format(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program is that of the next format."""
+    monkeypatch.setattr(upgrades, "UPGRADES", (*upgrades.UPGRADES, NEXT))
+    for module in (database, postgresql):
+        monkeypatch.setattr(module, "FORMAT", upgrades.newest_format())
+
+
+def test_the_present_format_is_kept_for_those_to_come() -> None:
+    """Each format since the first release is stored; that of this program is the newest."""
+    assert [*range(upgrades.RELEASED, FORMAT + 1)] == released_ledgers.FORMATS
+
+
+@pytest.mark.parametrize("format_", released_ledgers.FORMATS)
+def test_a_released_ledger_becomes_one_of_today(format_: int, place: Place, there: Place) -> None:
+    """All its rows stay, and its tables are as in a new ledger."""
+    before = released_ledgers.make(place, format_)
+    there.open().acquire("r")
+
+    ledger = place.open()
+    ledger.acquire("r")
+    ledger.release()
+
+    assert released_ledgers.structure(place) == released_ledgers.structure(there)
+    found = released_ledgers.stored_rows(place, before)
+    assert found.keys() == before.keys()
+    for table, rows in before.items():
+        assert ordered(found[table]) == ordered(rows)
+
+
+def ordered(rows: list[dict[str, Any]]) -> list[str]:
+    """Rows in some order, without that of the format; a file has numbers in place of booleans."""
+    return sorted(
+        repr(sorted((name, int(v) if isinstance(v, bool) else v) for name, v in row.items()))
+        for row in rows
+        if row.get("name") != FORMAT_ROW
+    )
+
+
+@pytest.mark.usefixtures("next_format")
+def test_the_next_format(place: Place) -> None:
+    """A reader upgrades what it opens, in one transaction, and once."""
+    released_ledgers.make(place, FORMAT)
+
+    ledger = place.open()
+    known = ledger.left_out()
+    assert known
+    with ledger.database.read() as query:
+        assert [*query.stream("SELECT why FROM left_out")] == [(None,)] * len(known)
+        assert len([*query.stream("SELECT name FROM notes")]) == len(known)
+        assert query.one("meta", name=FORMAT_ROW)[0] == str(FORMAT + 1)
+    assert place.open().left_out() == known
+
+
+@pytest.mark.usefixtures("next_format")
+def test_an_upgrade_that_dies(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of it is there then, and the next one does all of it."""
+    released_ledgers.make(place, FORMAT)
+    broken = upgrades.Upgrade(FORMAT + 1, "", (*NEXT.texts[:2], "INSERT INTO nowhere VALUES (1)"))
+    with monkeypatch.context() as patch:
+        patch.setattr(upgrades, "UPGRADES", (broken,))
+        with pytest.raises(InfoldError):
+            place.open().left_out()
+    with living(1):
+        place.open().left_out()
+
+    ledger = place.open()
+    known = ledger.left_out()
+    assert known
+    with ledger.database.read() as query:
+        assert len([*query.stream("SELECT name FROM notes")]) == len(known)
+
+
+def test_an_earlier_program_refuses_it(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once one machine has the newer infold, others are told to upgrade, and change nothing."""
+    released_ledgers.make(place, FORMAT)
+    with monkeypatch.context() as patch:
+        patch.setattr(upgrades, "UPGRADES", (*upgrades.UPGRADES, NEXT))
+        for module in (database, postgresql):
+            patch.setattr(module, "FORMAT", upgrades.newest_format())
+        place.open().left_out()
+
+    for use in (lambda: place.open().left_out(), lambda: place.open().acquire("r")):
+        with pytest.raises(InfoldError, match="ledger-newer"):
+            use()

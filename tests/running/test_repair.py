@@ -1,0 +1,360 @@
+"""`infold repair`: ledgers that are lost, older, newer or damaged beside tables that stand."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.crash.scenario import living
+from tests.running.commands import infold
+from tests.running.standing_tables import NAMES, put, stand_up, tables
+from tests.running.test_ledger_consistency import CLICKS, ledger_file, second_run
+
+from infold import api
+from infold.api.repairing import look_at_ledger, repair_ledger
+from infold.core.manual_entry import ManualEntry
+from infold.core.project import Project
+from infold.ledger.database import close_all
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Project:
+    """Three tables that stand, and a ledger that knows them."""
+    return stand_up(tmp_path / "shop")
+
+
+def repaired(shop: Project, *words: str) -> dict[str, tuple[str, str]]:
+    """What the command does about each table, and why; it has nothing left to do afterwards."""
+    code, text = infold(shop, "repair", "--yes", "--json", *words)
+    assert code == 0, text
+    found = json.loads(text)
+    if "--dry-run" not in words:
+        assert "there is nothing to repair" in infold(shop, "repair")[1]
+        api.observe(shop)  # not refused any more
+    return {one["table"]: (one["repair"], one["why"]) for one in found["tables"]}
+
+
+def lose_ledger(shop: Project) -> None:
+    """The file is gone."""
+    for path in ledger_file(shop).parent.glob("ledger.db*"):
+        path.unlink()
+
+
+def test_nothing_to_repair(shop: Project) -> None:
+    """A ledger that fits its tables stays as it is."""
+    before = ledger_file(shop).read_bytes()
+
+    code, text = infold(shop, "repair")
+
+    assert code == 0
+    assert text == (
+        "ledger  sqlite:///.infold/ledger.db\n"
+        "\n"
+        "  clicks    stays  version 1\n"
+        "  sessions  stays  version 1\n"
+        "  daily     stays  version 1\n"
+        "\n"
+        "The ledger fits the tables: there is nothing to repair.\n"
+    )
+    assert ledger_file(shop).read_bytes() == before
+
+
+def test_a_lost_ledger(shop: Project) -> None:
+    """Nothing is known of the tables: all are built again, and stay until then."""
+    lose_ledger(shop)
+    assert infold(shop, "plan")[0] == 3
+
+    code, text = infold(shop, "repair", "--dry-run")
+    assert code == 0
+    assert text == (
+        "ledger  sqlite:///.infold/ledger.db\n"
+        "\n"
+        "  clicks    built again  1 commit unknown to it, the newest by step r1-1\n"
+        "  sessions  built again  1 commit unknown to it, the newest by step r1-2\n"
+        "  daily     built again  1 commit unknown to it, the newest by step r1-3\n"
+        "\n"
+        "Manual entries (`infold quarantine`), environments, applied definitions, earlier "
+        "definitions of forward-only changes, findings of audits, and the history of runs were "
+        "in the ledger alone.\n"
+    )
+    assert not ledger_file(shop).exists()
+
+    found = repaired(shop)
+
+    assert {what for what, _ in found.values()} == {"build"}
+    assert tables(shop) == set(NAMES)
+    states = api.observe(shop).models
+    assert {states[name].trace for name in NAMES} == {None}
+
+
+def test_an_older_ledger(shop: Project) -> None:
+    """A table that went on is set back to the version that the ledger knows; others stay."""
+    older = ledger_file(shop).read_bytes()
+    second_run(shop)
+    ledger_file(shop).write_bytes(older)
+    lake = api.lake(shop)
+    newest = lake.metadata("clicks")
+    assert newest is not None
+    assert newest.snapshot == 201
+
+    found = repaired(shop)
+
+    assert found["clicks"] == (
+        "set back",
+        "1 commit unknown to it, the newest by step r2-1; version 1 is still there",
+    )
+    assert (found["sessions"][0], found["daily"][0]) == ("keep", "keep")
+    now = lake.metadata("clicks")
+    assert now is not None
+    assert (now.snapshot, [*now.steps]) == (101, ["r1-1"])
+    assert api.observe(shop).models["clicks"].version == 1
+
+
+def test_an_older_ledger_whose_version_is_gone(shop: Project) -> None:
+    """Where the snapshot expired, or all rows were replaced, the table is built again."""
+    older = ledger_file(shop).read_bytes()
+    second_run(shop)
+    ledger_file(shop).write_bytes(older)
+    put(shop, "clicks", "r2-1", 201)
+
+    assert repaired(shop)["clicks"][0] == "build"
+
+    seen = api.observe(shop).models
+    assert seen["clicks"].trace is None
+    assert seen["sessions"].trace is not None
+    # Its reader sees the rows go, and will see those that come back.
+    assert [one.dropped_since for one in seen["sessions"].inputs] == [True]
+
+
+def test_an_older_table(shop: Project) -> None:
+    """A table that was put back from a backup is built again."""
+    second_run(shop)
+    put(shop, "clicks", *CLICKS)
+
+    assert repaired(shop)["clicks"] == ("build", "it lacks version 2")
+
+
+def test_a_late_commit(shop: Project) -> None:
+    """What a run committed after another had taken over is taken back."""
+    book = api.ledger(shop)
+    book.acquire("r2")
+    book.begin_run("r2", "run", 0, {})
+    book.begin_step("r2", "r2-1", 1, "clicks", "ingest", {})
+    book.close_step("r2-1", "forgotten")
+    book.close()
+    put(shop, "clicks", "r2-1", 201, CLICKS)
+
+    assert repaired(shop)["clicks"] == (
+        "set back",
+        "a run that had been taken over wrote to it; version 1 is still there",
+    )
+
+
+def test_a_late_commit_below_the_newest_version(shop: Project) -> None:
+    """It cannot be taken back without what came after it, so the table is built again."""
+    book = api.ledger(shop)
+    book.acquire("r0")
+    book.begin_run("r0", "run", 0, {})
+    book.begin_step("r0", "r0-1", 1, "clicks", "ingest", {})
+    book.close_step("r0-1", "forgotten")
+    book.close()
+    second_run(shop)
+    put(shop, "clicks", "r2-1", 201, CLICKS, ("r0-1", 151))
+
+    assert repaired(shop)["clicks"] == ("build", "a run that had been taken over wrote to it")
+
+
+def test_two_ledgers_took_turns(shop: Project) -> None:
+    """A version above a commit that the ledger does not know is not what the ledger says."""
+    second_run(shop)
+    put(shop, "clicks", "r2-1", 201, CLICKS, ("other-1", 151))
+
+    assert repaired(shop)["clicks"] == (
+        "build",
+        "1 commit unknown to it, the newest by step other-1",
+    )
+
+
+def test_what_somebody_else_wrote_stays_refused(shop: Project) -> None:
+    """A commit of another engine on top is not taken away, also where the ledger is gone."""
+    lose_ledger(shop)
+    put(shop, "clicks", *CLICKS)
+    metadata = next((shop.warehouse / shop.name / "clicks" / "metadata").glob("*.json"))
+    found = json.loads(metadata.read_text(encoding="utf-8"))
+    theirs = {"snapshot-id": 9, "parent-snapshot-id": 101, "summary": {"operation": "append"}}
+    found = {"snapshots": [*found["snapshots"], theirs], "current-snapshot-id": 9}
+    metadata.write_text(json.dumps(found), encoding="utf-8")
+
+    code, text = infold(shop, "repair", "--yes")
+
+    assert code == 0, text
+    assert "clicks    left alone   somebody else wrote to it" in text
+    refused = api.observe_all(shop).refused
+    assert {name: error.slug for name, error in refused.items()} == {"clicks": "foreign-write"}
+
+
+@pytest.mark.parametrize("damage", ["no database", "a page", "a table"])
+def test_a_damaged_ledger(shop: Project, damage: str) -> None:
+    """The file is put aside and kept; a new ledger is begun."""
+    file = ledger_file(shop)
+    if damage == "a table":
+        with closing(sqlite3.connect(file)) as book, book:
+            book.execute("DROP TABLE cells")
+    else:
+        content = bytearray(file.read_bytes())
+        at = 0 if damage == "no database" else 4096 * 3
+        content[at : at + 4096] = b"\xab" * 4096
+        file.write_bytes(content)
+    damaged = file.read_bytes()
+
+    code, text = infold(shop, "repair", "--dry-run")
+    assert code == 0, text
+    assert "It is damaged: " in text
+    assert file.read_bytes() == damaged
+
+    found = repaired(shop)
+
+    assert {what for what, _ in found.values()} == {"build"}
+    (aside,) = file.parent.glob("ledger.db.damaged-*")
+    assert aside.read_bytes() == damaged
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_entries_of_a_damaged_ledger(shop: Project, dies: bool) -> None:
+    """What people entered is taken out of a damaged ledger, if that part of it can be read."""
+    book = api.ledger(shop)
+    book.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=True, reason="a bot")])
+    before = book.entries("sessions")
+    book.close()
+    with closing(sqlite3.connect(ledger_file(shop))) as damaged, damaged:
+        damaged.execute("DROP TABLE cells")
+    if dies:
+        for number in range(1, 8):
+            with living(number):
+                repair_ledger(shop)
+
+    done = repair_ledger(shop)
+
+    assert dies or done.entries == 1
+    assert list(api.ledger(shop).entries("sessions")) == list(before)
+
+
+def test_a_database_of_somebody_else_is_left_alone(shop: Project) -> None:
+    """A file that is no ledger, and no damaged one, is not touched."""
+    lose_ledger(shop)
+    with closing(sqlite3.connect(ledger_file(shop))) as other, other:
+        other.execute("CREATE TABLE songs (name TEXT)")
+
+    code, text = infold(shop, "repair", "--yes")
+
+    assert code == 2, text
+    assert text.startswith("not-a-ledger")
+
+
+def test_rows_of_the_ledger_are_gone(shop: Project) -> None:
+    """A table whose rows in the ledger contradict each other is built again, and what reads it."""
+    with closing(sqlite3.connect(ledger_file(shop))) as book, book:
+        book.execute("DELETE FROM cells WHERE table_name = 'sessions'")
+    book_of = api.ledger(shop)
+    book_of.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=True)])
+    book_of.close()
+
+    found = repaired(shop)
+
+    assert found == {
+        "clicks": ("keep", "version 1"),
+        "sessions": ("build", "its cells have 0 rows, and its newest version 6"),
+        "daily": ("build", "it reads sessions, and the ledger lost rows about that"),
+    }
+    assert len(api.ledger(shop).entries("sessions")) == 1
+
+
+def test_orphans_are_named_and_dropped_on_request(shop: Project) -> None:
+    """A table that infold made and nothing points to any more is dropped if it is asked for."""
+    put(shop, "clicks__0123abcd", "r0-1", 7)
+
+    assert (
+        "Nothing points to this table, which infold made: clicks__0123abcd\n"
+        in (infold(shop, "repair")[1])
+    )
+    assert api.lake(shop).metadata("clicks__0123abcd") is not None
+
+    code, text = infold(shop, "repair", "--drop-orphans", "--yes")
+
+    assert code == 0, text
+    assert "Dropped clicks__0123abcd." in text
+    assert api.lake(shop).metadata("clicks__0123abcd") is None
+    assert tables(shop) == set(NAMES)
+
+
+@pytest.mark.parametrize("loss", ["older", "gone", "rows", "damaged"])
+def test_a_repair_that_dies_anywhere(shop: Project, loss: str) -> None:
+    """After a death at each write point in turn, the same command does what is left to do."""
+    older = ledger_file(shop).read_bytes()
+    second_run(shop)
+    if loss == "older":
+        ledger_file(shop).write_bytes(older)
+        put(shop, "daily", "r2-2", 301)
+    elif loss == "rows":
+        with closing(sqlite3.connect(ledger_file(shop))) as book, book:
+            book.execute("DELETE FROM cells WHERE table_name = 'sessions'")
+    else:
+        lose_ledger(shop)
+        if loss == "damaged":
+            ledger_file(shop).write_bytes(b"nothing")
+    met: list[tuple[str, str]] = []
+    for _ in range(60):
+        with living(met=met) as life:
+            repair_ledger(shop)
+        if not life.dead:
+            break
+        met.append(life.passed[-1])
+        close_all()
+
+    assert len(met) > 8
+    assert not look_at_ledger(shop).changes
+    trace = {name: state.trace is not None for name, state in api.observe(shop).models.items()}
+    assert trace == {
+        "older": {"clicks": True, "sessions": True, "daily": False},
+        "rows": {"clicks": True, "sessions": False, "daily": False},
+    }.get(loss, dict.fromkeys(NAMES, False))
+
+
+def test_nobody_is_there_to_ask(shop: Project) -> None:
+    """Without --yes nothing is done where nobody can answer."""
+    lose_ledger(shop)
+
+    code, text = infold(shop, "repair", "--json")
+
+    assert code == 3, text
+    assert not ledger_file(shop).exists()
+
+
+def test_rows_set_aside_after_it(shop: Project) -> None:
+    """The table of rows that could not be used goes back with the tables that it belongs to."""
+    put(shop, "infold__set_aside", "r1-1", 50)
+    older = ledger_file(shop).read_bytes()
+    second_run(shop)
+    put(shop, "infold__set_aside", "r2-1", 60, ("r1-1", 50))
+    ledger_file(shop).write_bytes(older)
+
+    found = repaired(shop)
+
+    assert found["infold__set_aside"][0] == "set back"
+    head = api.lake(shop).metadata("infold__set_aside")
+    assert head is not None
+    assert head.snapshot == 50
+
+
+def test_another_ledger_is_put_back_with_its_tables(shop: Project, tmp_path: Path) -> None:
+    """A backup of both of the same moment needs no repair."""
+    shutil.copytree(shop.root, tmp_path / "backup")
+    second_run(shop)
+    shutil.rmtree(shop.root)
+    shutil.copytree(tmp_path / "backup", shop.root)
+
+    assert "there is nothing to repair" in infold(shop, "repair")[1]
