@@ -143,6 +143,10 @@ class Server(ABC):
         """Whether parts of the URL are secrets, and not all of it."""
         return bool(REFERENCE.search(self.url)) and not REFERENCE.fullmatch(self.url.strip())
 
+    def shown(self) -> str:
+        """Where the server is, as infold.yml has it, without anything that is secret."""
+        return hide_passwords(self.url.strip())
+
     def _shown(self, settings: dict[str, Any]) -> str:
         """Where the server is, without anything that is secret."""
         if self._has_parts():

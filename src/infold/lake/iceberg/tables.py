@@ -21,9 +21,12 @@ from infold.core.interval import Granularity, instants_of
 from infold.core.stored_table import History, StoredLayout, TableMetadata
 from infold.core.swap import Renaming
 from infold.core.type_changes import Type
-from infold.lake.iceberg import catalog, missing_files, publishing
+from infold.lake.iceberg import missing_files, publishing
 from infold.lake.iceberg.column_types import first_state_part, user_columns
-from infold.messages import command_errors
+from infold.lake.iceberg.metadata_file import local_path, read_metadata
+from infold.lake.iceberg.sql_catalog import SqlCatalog
+from infold.lake.iceberg.table_catalog import Key, TableCatalog
+from infold.messages import catalog_errors, command_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,7 +40,7 @@ REWRITE = "replace"
 
 class IcebergLake:
     """
-    The tables of ``namespace`` in the catalog ``catalog_db``.
+    The tables of ``namespace`` in a catalog.
 
     A name with a dot is ``namespace.table`` and may be outside (an Iceberg source). A table that is
     held back (see ``publishing``) is seen as infold wrote it, or as ``published``. A new table is
@@ -46,14 +49,14 @@ class IcebergLake:
 
     def __init__(
         self,
-        catalog_db: Path,
+        catalog: TableCatalog,
         namespace: str,
         warehouse: Path | None = None,
         *,
         together: bool = False,
         published: bool = False,
     ) -> None:
-        self.catalog_db = catalog_db
+        self.catalog = catalog
         self.namespace = namespace
         self.warehouse = warehouse
         self.together = together
@@ -61,27 +64,36 @@ class IcebergLake:
 
     def stored_name(self, table: str) -> str:
         """The name in the catalog that infold reads and writes a table by."""
-        if self.published:
+        if self.published or not self.catalog.at_once:
             return table
-        found = catalog.locations(self.catalog_db)
-        new = self.together and (self.namespace, table) not in found
-        held_back = (self.namespace, publishing.unpublished(table)) in found
-        return publishing.unpublished(table) if new or held_back else table
+        own, held_back = self._key(table), self._key(publishing.unpublished(table))
+        found = self.catalog.find((own, held_back))
+        new = self.together and own not in found
+        return publishing.unpublished(table) if new or held_back in found else table
 
     def hold_back(self, tables: Iterable[str]) -> None:
         """See ``ports.Lake``."""
-        publishing.hold_back(self.catalog_db, self.namespace, tables)
-        publishing.refuse_other_commits(self.catalog_db, self.namespace)
+        catalog = self._database()
+        publishing.hold_back(catalog, self.namespace, tables)
+        publishing.refuse_other_commits(catalog, self.namespace)
 
     def publish(self, *, hold_back: bool, tables: Collection[str] | None = None) -> Sequence[str]:
         """See ``ports.Lake``."""
-        return publishing.publish(self.catalog_db, self.namespace, keep=hold_back, only=tables)
+        if not (self.catalog.at_once or hold_back):
+            return ()  # there nothing can be held back
+        return publishing.publish(self._database(), self.namespace, keep=hold_back, only=tables)
+
+    def _database(self) -> SqlCatalog:
+        """The catalog in a database. Raises ``not_together`` where it is none."""
+        if not isinstance(self.catalog, SqlCatalog):
+            raise catalog_errors.not_together(catalog=self.catalog.place)
+        return self.catalog
 
     def moved_tables(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
         """Tables whose metadata location is not the known one -> where it is now."""
         if not known:
             return {}
-        found = self._locations()
+        found = self._find(known)
         now = {table: found.get(self._key(table)) for table in known}
         return {table: location for table, location in now.items() if location != known[table]}
 
@@ -97,9 +109,9 @@ class IcebergLake:
         location = self.location(table)
         folder = None if self.warehouse is None else self.warehouse / namespace / name
         if location is not None:
-            folder = catalog.local_path(location).parent.parent
+            folder = local_path(location).parent.parent
             write_points.point(f"drop {name}: before")
-            catalog.drop(self.catalog_db, namespace, (name, publishing.unpublished(name)))
+            self.catalog.drop(namespace, (name, publishing.unpublished(name)))
             write_points.point(f"drop {name}: after")
         if folder is not None:
             self._delete(folder)
@@ -107,7 +119,7 @@ class IcebergLake:
 
     def delete_folder(self, location: str) -> None:
         """See ``ports.Lake``."""
-        self._delete(catalog.local_path(location).parent.parent)
+        self._delete(local_path(location).parent.parent)
 
     def _delete(self, folder: Path) -> None:
         """Delete a folder of the warehouse, if it is there and no table lies in it."""
@@ -124,11 +136,13 @@ class IcebergLake:
         """
         if self.together:
             self.hold_back([one.table for one in renamings])
-        elif not publishing.held_back(catalog.locations(self.catalog_db), self.namespace):
-            return catalog.rename(self.catalog_db, self.namespace, renamings)
-        complete = publishing.is_complete(self.catalog_db, self.namespace)
+        elif not (
+            self.catalog.at_once and publishing.held_back(self.catalog.names(self.namespace))
+        ):
+            return self.catalog.rename(self.namespace, renamings)
+        catalog = self._database()
+        complete = publishing.is_complete(catalog, self.namespace)
         done = catalog.rename(
-            self.catalog_db,
             self.namespace,
             [
                 replace(
@@ -141,25 +155,32 @@ class IcebergLake:
             self.publish(hold_back=True)
         return done
 
+    def was_renamed(self, renamings: Sequence[Renaming]) -> bool:
+        """See ``ports.Lake``."""
+        if not self.catalog.at_once:
+            return self.catalog.finish_rename(self.namespace, renamings)
+        return any(self.location(one.to) == one.location for one in renamings)
+
     def folder_for_new(self, table: str) -> str | None:
         """See ``ports.Lake``."""
         if self.warehouse is None:
             return None
         usual = self.warehouse.resolve() / self.namespace / table
         if not self._holds_table(usual):
-            return None if self.stored_name(table) == table else str(usual)
+            own = self.catalog.at_once and self.stored_name(table) == table
+            return None if own else str(usual)
         return f"{usual}__{uuid4().hex[:8]}"
 
     def _holds_table(self, folder: Path) -> bool:
         """Whether the metadata of a table is somewhere in a folder."""
-        found = catalog.locations(self.catalog_db).values()
+        found = self.catalog.locations(self.namespace).values()
         resolved = folder.resolve()
-        return any(resolved in catalog.local_path(at).resolve().parents for at in found)
+        return any(resolved in local_path(at).resolve().parents for at in found)
 
     def is_free(self, table: str) -> bool:
         """See ``ports.Lake``: whatever case its letters have, as some file systems ignore that."""
         namespace, name = self._key(table)
-        known = {at for space, at in catalog.locations(self.catalog_db) if space == namespace}
+        known = set(self.catalog.names(namespace))
         folder = None if self.warehouse is None else self.warehouse / namespace
         if folder is not None and folder.is_dir():
             known |= {entry.name for entry in folder.iterdir()}
@@ -170,7 +191,7 @@ class IcebergLake:
         location = self.location(table)
         if location is None:
             return 0
-        files = catalog.local_path(location).parent.parent.rglob("*")
+        files = local_path(location).parent.parent.rglob("*")
         return sum(file.stat().st_size for file in files if file.is_file())
 
     def metadata(self, table: str) -> TableMetadata | None:
@@ -178,7 +199,7 @@ class IcebergLake:
         location = self.location(table)
         if location is None:
             return None
-        metadata = catalog.metadata(location)
+        metadata = read_metadata(location)
         main = list(main_branch(metadata))
         steps: dict[str, int] = {}
         for snapshot in reversed(main):
@@ -209,7 +230,7 @@ class IcebergLake:
         location = self.location(table)
         if location is None:
             return None
-        metadata = catalog.metadata(location)
+        metadata = read_metadata(location)
         found: Mapping[str, str] = metadata.get("properties") or {}
         partition = found.get("infold.partition")
         return StoredLayout(
@@ -222,23 +243,21 @@ class IcebergLake:
     def columns(self, table: str, snapshot: int | None = None) -> Mapping[str, Type]:
         """See ``ports.Lake``."""
         location = self.location(table)
-        return {} if location is None else user_columns(catalog.metadata(location), snapshot)
+        return {} if location is None else user_columns(read_metadata(location), snapshot)
 
     def has_file(self, table: str, path: str) -> bool:
         """See ``ports.Lake``."""
         location = self.location(table)
         if location is None:
             return False
-        return (
-            catalog.local_path(location).parent.parent in catalog.local_path(f"file:{path}").parents
-        )
+        return local_path(location).parent.parent in local_path(f"file:{path}").parents
 
     def history(self, table: str) -> History:
         """What has gathered in the table's metadata; all zero when there is no such table."""
         location = self.location(table)
         if location is None:
             return History()
-        metadata = catalog.metadata(location)
+        metadata = read_metadata(location)
         kept = metadata.get("snapshots") or []
         main = list(main_branch(metadata))
         commits = takewhile(lambda entry: _operation(entry) != REWRITE, main)
@@ -311,18 +330,23 @@ class IcebergLake:
 
     def location(self, table: str) -> str | None:
         """Where the table's newest metadata is, or None when there is no such table."""
-        return self._locations().get(self._key(table))
+        return self._find((table,)).get(self._key(table))
 
-    def _locations(self) -> Mapping[tuple[str, str], str]:
-        """Where the metadata of every table is: of one that is held back, as infold wrote it."""
-        found = catalog.locations(self.catalog_db)
-        if self.published:
-            return found
+    def _find(self, tables: Iterable[str]) -> Mapping[Key, str]:
+        """Where the metadata of tables is: of one that is held back, as infold wrote it."""
+        keys = {self._key(table) for table in tables}
+        if self.published or not self.catalog.at_once:
+            return self.catalog.find(keys)
         own = {
-            (self.namespace, name): found[self.namespace, publishing.unpublished(name)]
-            for name in publishing.held_back(found, self.namespace)
+            (space, publishing.unpublished(name)): (space, name)
+            for space, name in keys
+            if space == self.namespace
         }
-        return {**found, **own}
+        found = self.catalog.find({*keys, *own})
+        return {
+            **{key: at for key, at in found.items() if key in keys},
+            **{own[key]: at for key, at in found.items() if key in own},
+        }
 
     def _key(self, table: str) -> tuple[str, str]:
         namespace, _, name = table.rpartition(".")
