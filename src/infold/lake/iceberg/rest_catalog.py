@@ -70,14 +70,16 @@ class RestCatalog:
 
     def names(self, namespace: str) -> Collection[str]:
         """See ``TableCatalog``."""
-        found = self.client.get(f"namespaces/{_part(namespace)}/tables") or {}
+        found = self.client.get(f"namespaces/{self.client.namespace(namespace)}/tables") or {}
         return [str(one["name"]) for one in found.get("identifiers") or ()]
 
     def drop(self, namespace: str, names: Sequence[str]) -> None:
         """See ``TableCatalog``: one after the other."""
         for name in names:
             try:
-                self.client.change("DELETE", f"{_path((namespace, name))}?purgeRequested=false")
+                self.client.change(
+                    "DELETE", f"{self._path((namespace, name))}?purgeRequested=false"
+                )
             except RejectedError as error:
                 if error.status != 404:
                     raise
@@ -127,16 +129,10 @@ class RestCatalog:
         return {name: at for (_, name), at in found.items()}
 
     def _location(self, table: Key) -> str | None:
-        found = self.client.get(f"{_path(table)}?snapshots=refs")
+        found = self.client.get(f"{self._path(table)}?snapshots=refs")
         at = (found or {}).get("metadata-location")
         return None if at is None else str(at)
 
-
-def _path(table: Key) -> str:
-    namespace, name = table
-    return f"namespaces/{_part(namespace)}/tables/{quote(name, safe='')}"
-
-
-def _part(namespace: str) -> str:
-    """A namespace of several levels is one part of a path."""
-    return quote("\x1f".join(namespace.split(".")), safe="")
+    def _path(self, table: Key) -> str:
+        namespace, name = table
+        return f"namespaces/{self.client.namespace(namespace)}/tables/{quote(name, safe='')}"

@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from threading import RLock, local
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from infold import __version__
 from infold.core.catalogs import Catalog
@@ -88,17 +88,26 @@ class RestClient:
         if answer.status >= 300:
             raise self._named(answer)
 
+    def namespace(self, name: str) -> str:
+        """A namespace as a part of a path, also one of several levels."""
+        between = unquote(self._config.get("namespace-separator") or "%1F")
+        return quote(between.join(name.split(".")), safe="")
+
     @cached_property
     def _base(self) -> str:
-        """Where the catalog is on the server, which says so."""
+        """Where the catalog is on the server."""
+        prefix = str(self._config.get("prefix") or "").strip("/")
+        return f"v1/{quote(prefix)}" if prefix else "v1"
+
+    @cached_property
+    def _config(self) -> Mapping[str, str]:
+        """What the server says of itself and of the catalog."""
         query = urlencode({"warehouse": self._declared.warehouse})
         path = f"v1/config?{query}" if self._declared.warehouse else "v1/config"
         found = self._parsed(self._changing_nothing(path))
         if found is None:
             raise self._unreachable("it has no /v1/config, as a server of Iceberg's protocol has")
-        both = {**(found.get("defaults") or {}), **(found.get("overrides") or {})}
-        prefix = str(both.get("prefix") or "").strip("/")
-        return f"v1/{quote(prefix)}" if prefix else "v1"
+        return {**(found.get("defaults") or {}), **(found.get("overrides") or {})}
 
     def _changing_nothing(self, path: str) -> _Answer:
         """Ask for something until the server has time for it."""
