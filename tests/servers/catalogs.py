@@ -25,6 +25,7 @@ KEY = "catalog of target dev"
 PASSWORD = "p@ss:w/ord?&%'\"ä"
 TOKEN = "CATALOG_TOKEN"
 SECRET = "CATALOG_SECRET"
+JDBC_SECRET = "JDBC_SECRET"
 
 
 @dataclass
@@ -84,7 +85,7 @@ def new_database(postgresql: Postgresql) -> str:
 
 def jdbc_uri(postgresql: Postgresql, name: str) -> str:
     """What infold.yml has to say of such a database."""
-    return f"postgresql://{name}:${{env:{SECRET}}}@127.0.0.1:{postgresql.port}/{name}"
+    return f"postgresql://{name}:${{env:{JDBC_SECRET}}}@127.0.0.1:{postgresql.port}/{name}"
 
 
 @contextmanager
@@ -94,7 +95,7 @@ def opened(kind: str, request: pytest.FixtureRequest, folder: Path) -> Iterator[
         if kind == "sqlite":
             yield _sqlite(folder)
         elif kind == "jdbc":
-            patch.setenv(SECRET, PASSWORD)
+            patch.setenv(JDBC_SECRET, PASSWORD)
             yield _jdbc(request.getfixturevalue("postgresql"), folder)
         else:
             server = request.getfixturevalue("rest_server")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -11,7 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.servers.catalogs import KEY, SECRET, Shelf, jdbc_uri, new_database, opened
+from tests.servers.catalogs import (
+    JDBC_SECRET,
+    KEY,
+    PASSWORD,
+    SECRET,
+    Shelf,
+    jdbc_uri,
+    new_database,
+    opened,
+)
 from tests.servers.postgresql import Postgresql
 from tests.servers.rest_catalog import RestServer
 
@@ -381,19 +389,19 @@ class TestPostgresqlServer:
         """Password, database, host, and a right that is not there; nothing secret is shown."""
         name = new_database(postgresql)
         uri = jdbc_uri(postgresql, name)
-        monkeypatch.setenv(SECRET, "wrong s3cret")
+        monkeypatch.setenv(JDBC_SECRET, "wrong s3cret")
         cases = {
             "catalog-login-refused": uri,
-            "catalog-unreachable": f"postgresql://x:${{env:{SECRET}}}@127.0.0.1:1/x",
-            "catalog-url": f"postgresql://x:${{env:{SECRET}}}@127.0.0.1:port/x",
+            "catalog-unreachable": f"postgresql://x:${{env:{JDBC_SECRET}}}@127.0.0.1:1/x",
+            "catalog-url": f"postgresql://x:${{env:{JDBC_SECRET}}}@127.0.0.1:port/x",
         }
         for slug, where in cases.items():
             with pytest.raises(InfoldError, match=slug) as caught:
                 jdbc_catalog(where, tmp_path, KEY).names("shop")
             assert dict(caught.value.facts)["key"] == KEY
             assert "s3cret" not in str(caught.value)
-        url = f"postgresql://infold:${{env:{SECRET}}}@127.0.0.1:{postgresql.port}"
-        monkeypatch.setenv(SECRET, postgresql.password)
+        url = f"postgresql://infold:${{env:{JDBC_SECRET}}}@127.0.0.1:{postgresql.port}"
+        monkeypatch.setenv(JDBC_SECRET, postgresql.password)
         with pytest.raises(InfoldError, match="catalog-database-missing"):
             jdbc_catalog(f"{url}/nowhere", tmp_path, KEY).names("shop")
 
@@ -435,10 +443,9 @@ class TestPostgresqlServer:
         """Nothing is found there, and nothing is made."""
         name = new_database(postgresql)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setenv(SECRET, "p@ss:w/ord?&%'\"ä")
+            patch.setenv(JDBC_SECRET, PASSWORD)
             catalog = jdbc_catalog(jdbc_uri(postgresql, name), tmp_path, KEY)
             assert (catalog.locations("shop"), catalog.rename("shop", [])) == ({}, True)
         assert postgresql.run(
             "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", database=name
         ) == [(0,)]
-        shutil.rmtree(tmp_path, ignore_errors=True)

@@ -104,7 +104,8 @@ class RestClient:
         """What the server says of itself and of the catalog."""
         query = urlencode({"warehouse": self._declared.warehouse})
         path = f"v1/config?{query}" if self._declared.warehouse else "v1/config"
-        found = self._parsed(self._changing_nothing(path))
+        answer = self._changing_nothing(path)
+        found = None if answer.status in (400, 405) else self._parsed(answer)
         if found is None:
             raise self._unreachable("it has no /v1/config, as a server of Iceberg's protocol has")
         return {**(found.get("defaults") or {}), **(found.get("overrides") or {})}
