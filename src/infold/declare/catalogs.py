@@ -29,6 +29,12 @@ FORMS: Mapping[CatalogType, tuple[str, ...]] = {
     CatalogType.JDBC: ("postgresql://USER@HOST:PORT/DATABASE",),
     CatalogType.REST: ("https://HOST/PATH",),
 }
+SECRET_FORMS: Mapping[CatalogType, str] = {
+    CatalogType.JDBC: "postgresql://USER:${env:NAME}@HOST:PORT/DATABASE",
+    CatalogType.REST: "https://HOST/PATH",
+}
+"""URLs without a password; a server of REST gets none by its URL."""
+
 SECRETS = ("token", "credential")
 
 
@@ -107,7 +113,9 @@ def _check_url(section: Keys, key: str, type_: CatalogType) -> None:
     if (wrong := bad_reference(text)) is not None:
         section.errors.append(findings.bad_secret(at, key=full, value=wrong))
     elif has_password(text):
-        section.errors.append(findings.password_written_out(at, key=full))
+        section.errors.append(
+            catalog_errors.secret_written_out(at, key=full, form=SECRET_FORMS[type_])
+        )
     elif not text.startswith(SCHEMES[type_]):
         scheme, begun, _ = text.partition("://")
         shown = f"{scheme}://…" if begun else "…" if "@" in text else text
@@ -121,4 +129,4 @@ def _check_secret(section: Keys, key: str, text: str) -> None:
     if (wrong := bad_reference(text)) is not None:
         section.errors.append(findings.bad_secret(at, key=full, value=wrong))
     elif REFERENCE.sub("", secret).strip(" :") or not secret.strip():
-        section.errors.append(catalog_errors.secret_written_out(at, key=full))
+        section.errors.append(catalog_errors.secret_written_out(at, key=full, form="${env:NAME}"))

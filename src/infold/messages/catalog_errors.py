@@ -89,7 +89,8 @@ failed = Message(
     "catalog-failed",
     "the catalog cannot be used",
     {"key": "{key}", "catalog": "{at}", "why": "{why}"},
-    "What was being changed was not; all that was done before it is kept. " + _DOCTOR,
+    "All that was done before is kept; the next run finds out from the tables whether the last "
+    "change was made. " + _DOCTOR,
     exit_code=ExitCode.FAILED,
 )
 
@@ -110,7 +111,7 @@ not_published_together = Finding(
 secret_written_out = Finding(
     "secret-written-out",
     "{key} has a secret in it, where everybody can read it who sees this file",
-    {"such as": "${{env:CATALOG_TOKEN}}"},
+    {"such as": "{form}"},
     "Write `${{env:NAME}}` or `${{file:PATH}}` in its place.",
 )
 

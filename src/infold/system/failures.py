@@ -176,7 +176,8 @@ _JAVAS: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
     ),
     (r"Cannot call methods on a stopped SparkContext", lambda line: faults.engine_died(why=line)),
     (
-        r"CommitStateUnknownException",
+        r"CommitStateUnknownException|exceptions\.RESTException|terminating connection due to"
+        r"|I/O error occurred while sending to the backend|This connection has been closed",
         lambda line: catalog_errors.answer_lost(key=_CATALOG, at="", why=line),
     ),
     (
@@ -188,7 +189,7 @@ _JAVAS: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
         lambda line: catalog_errors.login_refused(key=_CATALOG, at="", why=line),
     ),
     (
-        r"exceptions\.(?:RESTException|Service\w+Exception)|org\.postgresql\.util\.PSQL",
+        r"exceptions\.Service\w+Exception|org\.postgresql\.util\.PSQL",
         lambda line: catalog_errors.failed(key=_CATALOG, at="", why=line),
     ),
 )

@@ -208,6 +208,14 @@ _JDBC = {
 }
 """The parameters of a URL that PostgreSQL's JDBC driver has too, and what it calls them."""
 
+_JDBC_DEFAULTS = {
+    "ApplicationName": "infold",
+    "connectTimeout": "10",
+    # A statement of a catalog takes milliseconds: a server that is gone is not waited for.
+    "socketTimeout": "120",
+    "tcpKeepAlive": "true",
+}
+
 _ENVIRONMENT = {"host": "PGHOST", "port": "PGPORT", "dbname": "PGDATABASE", "user": "PGUSER"}
 
 
@@ -226,7 +234,8 @@ def jdbc_settings(uri: str, root: Path, key: str) -> tuple[str, Mapping[str, str
     if len(ports) == 1:
         ports *= len(hosts)
     places = ",".join(f"{_host(at)}:{port}" for at, port in zip(hosts, ports, strict=False))
-    properties = {_JDBC[name]: value for name, value in found.items() if name in _JDBC}
+    given = {_JDBC[name]: value for name, value in found.items() if name in _JDBC}
+    properties = {**_JDBC_DEFAULTS, **given}
     if found.get("target_session_attrs") in ("read-write", "primary"):
         properties["targetServerType"] = "primary"
     password = found.get("password") or os.environ.get("PGPASSWORD", "")

@@ -158,6 +158,8 @@ class RestClient:
     ) -> _Answer:
         where = urlsplit(url)
         whole = f"{where.path.rstrip('/')}/{path}" if path else where.path or "/"
+        if method != "GET":  # a server may be closing one that was idle, just as this is sent
+            self._close()
         connection, fresh = self._connection(where.scheme, where.netloc)
         while True:
             try:
@@ -166,15 +168,13 @@ class RestClient:
                 found = answer.read()
                 return _Answer(answer.status, found, answer.headers.get("Retry-After", ""))
             except (OSError, http.client.HTTPException) as error:
-                connection.close()
-                self._threads.open = None
+                self._close()
                 closed = isinstance(error, ConnectionError | http.client.RemoteDisconnected)
                 if not fresh and closed and method == "GET":
                     connection, fresh = self._connection(where.scheme, where.netloc)
                     continue
                 why = str(error) or type(error).__name__
-                sent = connection.sock is None and not isinstance(error, ConnectionRefusedError)
-                if method != "GET" and sent and not _never_sent(error):
+                if method != "GET" and not _never_sent(error):
                     raise self._lost(why) from None
                 raise self._unreachable(why) from None
 
@@ -191,6 +191,12 @@ class RestClient:
             made = http.client.HTTPConnection(netloc, timeout=ANSWER_SECONDS)
         self._threads.open = ((scheme, netloc), made)
         return made, True
+
+    def _close(self) -> None:
+        """Close this thread's connection, if it has one."""
+        kept, self._threads.open = getattr(self._threads, "open", None), None
+        if kept is not None:
+            kept[1].close()
 
     @cached_property
     def _url(self) -> str:

@@ -66,6 +66,8 @@ def _rest(project: Project) -> SparkCatalog:
             **_common(),
             f"{PREFIX}.type": "rest",
             f"{PREFIX}.rest-metrics-reporting-enabled": "false",
+            f"{PREFIX}.rest.client.connection-timeout-ms": "10000",
+            f"{PREFIX}.rest.client.socket-timeout-ms": "120000",
             **{f"{PREFIX}.{name}": text for name, text in named.items() if text},
         },
         {
