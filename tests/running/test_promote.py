@@ -85,6 +85,7 @@ class TestPromote:
             "kind": "promote",
             "environment": "dev",
             "done": True,
+            "at_once": True,
             "tables": [
                 {
                     "model": "daily",

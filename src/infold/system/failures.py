@@ -150,6 +150,10 @@ _CLUSTER_LOST = (
     r"|CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND|Checkpoint block \S+ not found"
 )
 _CATALOG = "catalog of the target"
+_ANSWER_LOST = (
+    r"CommitStateUnknownException|exceptions\.RESTException|terminating connection due to"
+    "|I/O error occurred while sending to the backend|This connection has been closed"
+)
 _JAVAS: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
     (
         r"java\.lang\.OutOfMemoryError|SparkOutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY",
@@ -176,8 +180,7 @@ _JAVAS: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
     ),
     (r"Cannot call methods on a stopped SparkContext", lambda line: faults.engine_died(why=line)),
     (
-        r"CommitStateUnknownException|exceptions\.RESTException|terminating connection due to"
-        r"|I/O error occurred while sending to the backend|This connection has been closed",
+        _ANSWER_LOST,
         lambda line: catalog_errors.answer_lost(key=_CATALOG, at="", why=line),
     ),
     (
