@@ -9,11 +9,11 @@ commits.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from infold.core import write_points
@@ -23,6 +23,14 @@ from infold.core.swap import Renaming
 from infold.core.type_changes import Type
 from infold.lake.iceberg import missing_files, publishing
 from infold.lake.iceberg.column_types import first_state_part, user_columns
+from infold.lake.iceberg.commits import (
+    REWRITE,
+    STEP,
+    foreign_snapshot,
+    main_branch,
+    may_add_files,
+    operation,
+)
 from infold.lake.iceberg.metadata_file import local_path, read_metadata
 from infold.lake.iceberg.sql_catalog import SqlCatalog
 from infold.lake.iceberg.table_catalog import Key, TableCatalog
@@ -31,11 +39,6 @@ from infold.messages import catalog_errors, command_errors
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.table import StaticTable
-
-STEP = "infold.step"
-RUN = "infold.run"
-REWRITE = "replace"
-"""The operation of a snapshot that has the rows of its parent in other files."""
 
 
 class IcebergLake:
@@ -211,7 +214,7 @@ class IcebergLake:
             location=location,
             snapshot=main[0]["snapshot-id"] if main else None,
             steps=steps,
-            foreign=_foreign_snapshot(main),
+            foreign=foreign_snapshot(main),
             state=first_state_part(metadata),
         )
 
@@ -260,8 +263,8 @@ class IcebergLake:
         metadata = read_metadata(location)
         kept = metadata.get("snapshots") or []
         main = list(main_branch(metadata))
-        commits = takewhile(lambda entry: _operation(entry) != REWRITE, main)
-        grew = [_may_add_files(snapshot) for snapshot in commits]
+        commits = takewhile(lambda entry: operation(entry) != REWRITE, main)
+        grew = [may_add_files(snapshot) for snapshot in commits]
         return History(
             snapshots=len(kept),
             oldest_at=min((entry["timestamp-ms"] for entry in kept), default=0) * 1000,
@@ -358,47 +361,6 @@ def open_table(location: str) -> StaticTable:
     from pyiceberg.table import StaticTable
 
     return StaticTable.from_metadata(location)
-
-
-def main_branch(metadata: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """
-    The snapshots of the main branch, newest first, as far back as they are kept.
-
-    Snapshots of other branches and staged ones are in the metadata too; they are not ancestors.
-    """
-    by_id = {snapshot["snapshot-id"]: snapshot for snapshot in metadata.get("snapshots") or []}
-    current = metadata.get("current-snapshot-id")
-    while (snapshot := by_id.pop(current, None)) is not None:
-        yield snapshot
-        current = snapshot.get("parent-snapshot-id")
-
-
-def _foreign_snapshot(main: Sequence[Mapping[str, Any]]) -> int | None:
-    """The newest snapshot after the last of ours that changed content."""
-    for snapshot in main:
-        summary = snapshot.get("summary", {})
-        if STEP in summary or RUN in summary:
-            return None
-        if _operation(snapshot) != REWRITE:
-            return int(snapshot["snapshot-id"])
-    return None
-
-
-def _operation(snapshot: Mapping[str, Any]) -> str:
-    return str(snapshot.get("summary", {}).get("operation", ""))
-
-
-def _may_add_files(snapshot: Mapping[str, Any]) -> bool:
-    """Whether some partition may have more files, of data or of deletes, by this commit."""
-    summary = snapshot.get("summary", {})
-
-    def count(name: str) -> int:
-        return int(summary.get(name, 0))
-
-    data, deletes = count("added-data-files"), count("added-delete-files")
-    if summary.get("changed-partition-count") != "1":  # which of them lost files is unknown
-        return "changed-partition-count" not in summary or data + deletes > 0
-    return data > count("deleted-data-files") or deletes > count("removed-delete-files")
 
 
 def _scan_where(
