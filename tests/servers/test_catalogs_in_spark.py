@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -153,6 +154,19 @@ def shop(root: Path, target: str, **replaced: str) -> Shop:
     return Shop(root)
 
 
+def promote(made: Shop, *, at_once: bool) -> None:
+    """A changed table is built in an environment, takes the name of production's, and goes back."""
+    model = made.root / "models" / "daily.sql"
+    text = model.read_text(encoding="utf-8")
+    model.write_text(text.replace("sum(revenue)", "max(revenue) AS most,\n  sum(revenue)"))
+    made.infold("run --env more")
+    assert json.loads(made.infold("promote more --yes --json").stdout)["at_once"] == at_once
+    assert "most" in made.infold("show daily").stdout
+    made.infold("verify")
+    made.infold("rollback --yes")
+    assert "most" not in made.infold("show daily").stdout
+
+
 def test_the_page_on_catalogs(
     shelves: dict[str, Shelf],
     postgresql: Postgresql,
@@ -161,7 +175,7 @@ def test_the_page_on_catalogs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """
-    What the page says works, in PostgreSQL and by REST; a table is forgotten and built again.
+    What the page says works, in PostgreSQL and by REST; so do forgetting, promoting, going back.
 
     No secret is in what was printed, in files, or on the command line of the JVM.
     """
@@ -186,6 +200,7 @@ def test_the_page_on_catalogs(
         made.infold("forget daily --yes --allow-refresh")
         made.infold("run --allow-refresh")
         made.infold("verify")
+        promote(made, at_once=name == "postgresql")
         printed += made.printed
     assert re.search(r"catalog +a table was made, written, read and dropped", printed[0])
     texts = [text.encode() for text in printed]
