@@ -62,7 +62,7 @@ test-spark: warm-up ## the tests that start Spark
 
 # With servers of their own, as somebody else than root where that is needed.
 .PHONY: test-servers
-test-servers: need-postgresql warm-up ## the tests that start servers: PostgreSQL, a Spark cluster
+test-servers: need-postgresql warm-up ## the tests that start servers: PostgreSQL, a Spark cluster, catalogs
 	@$(BIN)/python -m pytest -m servers tests/ledger tests/servers --numprocesses $(JVMS) \
 	  --dist loadfile --no-loadscope-reorder
 

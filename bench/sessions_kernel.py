@@ -26,6 +26,7 @@ from pyspark.sql import functions as F
 from infold.core.interval import HOUR, MINUTE, Granularity
 from infold.core.queries import Aggregate, Output, SessionsQuery
 from infold.core.session_cuts import MaxLength, Midnight
+from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 from infold.spark.content import cell_stats, micros
 from infold.spark.jvm.spark_session import start
@@ -101,7 +102,7 @@ def tables_with_events(folder: Path, shape: Shape) -> IcebergTables:
     warehouse.mkdir(exist_ok=True)
     spark = start(warehouse, warehouse / "catalog.db", size="large")
     tables = IcebergTables(
-        spark, "kernel", IcebergLake(warehouse / "catalog.db", "kernel", warehouse)
+        spark, "kernel", IcebergLake(sqlite_catalog(warehouse / "catalog.db"), "kernel", warehouse)
     )
     if not tables.exists("events"):
         events = spark.read.parquet(str(landing)).selectExpr(

@@ -19,6 +19,7 @@ from tests.turns import not_their_turn
 
 if TYPE_CHECKING:
     from tests.servers.postgresql import Postgresql
+    from tests.servers.rest_catalog import RestServer
 
 SLOW = re.compile(r"^pytestmark = pytest\.mark\.(spark|deep|servers)$", re.MULTILINE)
 
@@ -96,6 +97,15 @@ def postgresql() -> Iterator[Postgresql]:
     from tests.servers.postgresql import running
 
     with running() as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def rest_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestServer]:
+    """A server of Iceberg's REST protocol, for tests marked ``servers``."""
+    from tests.servers.rest_catalog import running
+
+    with running(tmp_path_factory.mktemp("rest")) as found:
         yield found
 
 

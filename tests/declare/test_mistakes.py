@@ -75,6 +75,38 @@ KEYS = [
         "needless-key infold.yml:20 `spark.master`",
         "not-supported-yet infold.yml:20 `spark.remote`",
     ]),
+    # catalogs
+    (YML, "dev: {warehouse: warehouse}", "dev: {catalog: rest}", ["wrong-type infold.yml:20 `rest`"]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {catalog: {uri: a}}", ["missing-key infold.yml:20 `{uri: a}`"]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {catalog: {type: hive}}", ["not-supported-yet infold.yml:20 `hive` (sqlite, jdbc, rest)"]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {catalog: {type: rset}}", ["bad-value infold.yml:20 `rset` (rest)"]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {catalog: {type: jdbc}}", ["missing-key infold.yml:20 `{type: jdbc}`"]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {catalog: {type: sqlite, uri: a}}", [
+        "unknown-key infold.yml:20 `uri` (type)",
+    ]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {catalog: {type: jdbc, uri: 'jdbc:mysql://a', namespace: a.b}}", [
+        "bad-value infold.yml:20 `` (postgresql://USER@HOST:PORT/DATABASE)",
+        "bad-name infold.yml:20 `a.b` (letters, digits and underscores, a letter first)",
+    ]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {catalog: {type: jdbc, uri: 'postgresql://u:p@h/d'}}", [
+        "secret-written-out infold.yml:20 `` (postgresql://USER:${env:NAME}@HOST:PORT/DATABASE)",
+    ]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {catalog: {type: rest, uri: 'http://a', token: '${vault:a}', credential: 'a:${env:B}'}}", [
+        "bad-secret infold.yml:20 `` (${env:NAME}, ${file:PATH})",
+        "needless-key infold.yml:20 `credential`",
+    ]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {catalog: {type: rest, uri: 'http://a', token: s3cret}}", [
+        "secret-written-out infold.yml:20 `` (${env:NAME})",
+    ]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {catalog: {type: rest, uri: 'http://a', credential: 'id:s3cret'}}", [
+        "secret-written-out infold.yml:20 `` (${env:NAME})",
+    ]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {publish: together, catalog: {type: rest, uri: 'http://a'}}", [
+        "catalog-not-together infold.yml:20 `together`",
+    ]),
+    (YML, "  dev: {warehouse: warehouse}", "  dev: {catalog: {type: rest, uri: 'http://a'}}\n  prod: {catalog: {type: rest, uri: 'http://a', namespace: shop}}\n  other: {catalog: {type: rest, uri: 'http://a', namespace: more}}", [
+        "catalog-same-tables infold.yml:21 `prod` (shop)",
+    ]),
     # sources
     (YML, "raw.clicks:", "clicks:", [
         "bad-name infold.yml:5 `path: landing/clicks/*.json` (group.name, such as raw.clicks)",

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 
 Snapshots = list[dict[str, Any]]
@@ -37,7 +38,7 @@ def catalog_db(tmp_path: Path) -> Path:
 @pytest.fixture
 def lake(catalog_db: Path) -> IcebergLake:
     """The tables of the namespace ``shop``."""
-    return IcebergLake(catalog_db, "shop", catalog_db.parent)
+    return IcebergLake(sqlite_catalog(catalog_db), "shop", catalog_db.parent)
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ LISTS = (
     "command_errors",
     "run_errors",
     "ledger_errors",
+    "catalog_errors",
     "apply_errors",
     "environment_errors",
     "promote_errors",

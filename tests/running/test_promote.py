@@ -17,11 +17,13 @@ from tests.running.promoted import MORE, OWN, QUERY, at, shop_in_production, wit
 from tests.running.standing_tables import day, drop, put
 
 from infold import api
+from infold.api import promoting
 from infold.core.audits import AuditResult, AuditState, Severity
 from infold.core.interval import MIN, Interval, Ranges, show_instant
 from infold.core.project import Project
 from infold.core.record import Outcome
 from infold.core.trace import Cause, CellChange, EarlierCells, Pending
+from infold.render.exchange import exchange_screen
 
 BOTH = {"sessions": {"clicks": 1}, "daily": {OWN["sessions"]: 1}}
 
@@ -77,6 +79,17 @@ class TestPromote:
         assert "daily         6          9  2 of 3" in printed
         assert "promote-not-confirmed" in printed
 
+    def test_a_catalog_that_renames_one_table_at_a_time(self, shop: Project) -> None:
+        """It is said before what readers may see meanwhile."""
+        with_environment(shop, QUERY)
+        found = promoting.find_promotion(shop, "dev")
+
+        screen = exchange_screen("prod", replace(found, at_once=False))
+
+        assert "Promote dev in prod: 1 table, one after the other" in screen
+        assert "For a moment readers find no table under a name" in screen
+        assert "For a moment" not in exchange_screen("prod", found)
+
     def test_as_json(self, shop: Project) -> None:
         """The facts of the screen, under stable names."""
         with_environment(shop, QUERY)
@@ -85,6 +98,7 @@ class TestPromote:
             "kind": "promote",
             "environment": "dev",
             "done": True,
+            "at_once": True,
             "tables": [
                 {
                     "model": "daily",

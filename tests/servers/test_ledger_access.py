@@ -12,8 +12,10 @@ from tests.ledger.conftest import Place
 from tests.servers.postgresql import Postgresql
 
 from infold.core.manual_entry import ManualEntry
-from infold.ledger import SqlLedger, open_ledger, postgresql_server
+from infold.ledger import SqlLedger, open_ledger
+from infold.ledger.postgresql_server import LedgerServer
 from infold.messages.errors import InfoldError
+from infold.system import postgresql_server
 
 pytestmark = pytest.mark.servers
 
@@ -135,7 +137,7 @@ class TestNoConnection:
             return real(name, *rest, **how)  # type: ignore[arg-type]
 
         monkeypatch.setattr(builtins, "__import__", fail)
-        server = postgresql_server.Server(postgresql.url(), Path("/"), KEY)
+        server = LedgerServer(postgresql.url(), Path("/"), KEY)
 
         error = refusal(server.connect)
 

@@ -14,7 +14,7 @@ from tests.spark.time_range.daily_project import DAILY, ROLLING, DailyProject, m
 
 from infold import api
 from infold.core.report import RunFailed, RunResult
-from infold.lake.iceberg import catalog
+from infold.lake.iceberg.open_catalog import open_catalog
 from infold.lake.iceberg.tables import open_table
 
 pytestmark = pytest.mark.spark
@@ -62,10 +62,9 @@ class Shop(DailyProject):
 
     def read_at_once(self) -> tuple[int, int]:
         """How many clicks a reader finds in two tables that it looks up at one time."""
-        found = catalog.locations(self.project().catalog_db)
+        found = open_catalog(self.project()).locations("shop")
         daily, rolling = (
-            open_table(found["shop", name]).scan().to_arrow().to_pylist()
-            for name in ("daily", "rolling")
+            open_table(found[name]).scan().to_arrow().to_pylist() for name in ("daily", "rolling")
         )
         return sum(row["n"] for row in daily), max(row["week"] for row in rolling)
 
@@ -121,6 +120,6 @@ def test_published_together(tmp_path: Path) -> None:
     shop.land("2024-03-02T21:00:00")
     shop.build()
     assert (shop.shown(), shop.read_at_once()) == ((11, 11, 11), (11, 11))
-    names = {name for _, name in catalog.locations(shop.project().catalog_db)}
+    names = set(open_catalog(shop.project()).names("shop"))
     assert names == {"raw__clicks", "daily", "rolling"}
     shop.verify()

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql.functions import partitioning
 from tests.lake.iceberg import filters
 
+from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake, open_table
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def test_every_part_of_the_language(spark: SparkSession, warehouse: Path) -> Non
     spark.sql("CREATE NAMESPACE IF NOT EXISTS infold.filters")
     drawn = spark.createDataFrame(filters.rows())
     drawn.writeTo("infold.filters.rows").partitionedBy(partitioning.months("day")).create()
-    lake = IcebergLake(warehouse / "catalog.db", "filters", warehouse)
+    lake = IcebergLake(sqlite_catalog(warehouse / "catalog.db"), "filters", warehouse)
     location = lake.location("rows")
     assert location is not None
     schema, in_files = open_table(location).schema(), list(filters.nested(seed=3, count=40))

@@ -56,6 +56,26 @@ CASES = [
         "too-many-parts",
     ),
     (java("[SQLITE_FULL] database or disk is full"), "disk-full"),
+    (java("o.a.i.exceptions.CommitStateUnknownException: 502 Bad Gateway"), "catalog-answer-lost"),
+    (java("org.apache.iceberg.exceptions.RESTException: Error occurred"), "catalog-answer-lost"),
+    (
+        java(
+            "org.apache.iceberg.jdbc.UncheckedSQLException: Database Connection failed\nCaused by: "
+            "org.postgresql.util.PSQLException: An I/O error occurred while sending to the backend."
+        ),
+        "catalog-answer-lost",
+    ),
+    (java("org.apache.iceberg.exceptions.ForbiddenException: no"), "catalog-not-permitted"),
+    (
+        java(
+            "org.apache.iceberg.jdbc.UncheckedSQLException: Unknown failure\nCaused by: "
+            "org.postgresql.util.PSQLException: ERROR: permission denied for table iceberg_tables"
+        ),
+        "catalog-not-permitted",
+    ),
+    (java("org.apache.iceberg.exceptions.NotAuthorizedException: no"), "catalog-login-refused"),
+    (java("org.apache.iceberg.exceptions.ServiceUnavailableException: no"), "catalog-failed"),
+    (java("org.postgresql.util.PSQLException: ERROR: deadlock detected"), "catalog-failed"),
     (run_errors.locked(run="r", host="h", pid=1, since="now"), "locked"),
 ]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from infold.core.catalogs import Catalog
 from infold.core.plan import Action, Plan
 from infold.core.project import Project
 from infold.running.observe import Observer
@@ -26,7 +27,7 @@ MEDIUM_HISTORY = 1_000_000
 LARGE_ROWS = 2_000_000
 LARGE_BYTES = 100 * 1024 * 1024
 
-_sessions: dict[tuple[str, int], Any] = {}
+_sessions: dict[tuple[str, Catalog, int], Any] = {}
 
 
 def session(project: Project, *, size: Size = "small") -> Any:
@@ -60,7 +61,7 @@ def numbered_session(project: Project, size: Size, number: int) -> Any:
 
     if forget_dead() or is_stopped():
         _sessions.clear()
-    key = (str(project.warehouse), number)
+    key = (str(project.warehouse), project.target.catalog, number)
     if key not in _sessions:
         _sessions[key] = _new_session(project, size)
     tune(_sessions[key], size, dict(project.target.spark))
@@ -72,6 +73,7 @@ def numbered_session(project: Project, size: Size, number: int) -> Any:
 def _new_session(project: Project, size: Size) -> Any:
     """A session of the process's Spark, which starts with the first."""
     from infold.spark.jvm.spark_session import start
+    from infold.spark.storages import storage_of
 
     project.warehouse.mkdir(parents=True, exist_ok=True)
     return start(
@@ -83,6 +85,7 @@ def _new_session(project: Project, size: Size) -> Any:
         spill=project.root / ".infold" / "spill",
         extra=dict(project.target.spark),
         storage=project.target.storage,
+        catalog=storage_of(project).catalog(project),
         engine=project.target.engine,
         target=project.target.name,
     )

@@ -329,8 +329,13 @@ class Project:
 
     @property
     def catalog_db(self) -> Path:
-        """The SQLite file of the tables' catalog, absolute; in their folder."""
+        """The SQLite file of a catalog of that type, absolute; in the folder of the tables."""
         return self.warehouse / "catalog.db"
+
+    @property
+    def namespace(self) -> str:
+        """Where the tables are in their catalog."""
+        return self.target.catalog.namespace or self.name
 
     def upstream(self, names: Iterable[str]) -> frozenset[str]:
         """The models that ``names`` depend on, directly or not, views included."""

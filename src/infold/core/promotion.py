@@ -41,6 +41,8 @@ class Exchange:
     readers: tuple[str, ...] = ()
     takes_files: bool = False
     rewritten: tuple[tuple[str, int], ...] = ()
+    at_once: bool = True
+    """Whether the target's catalog can give all tables their names at one instant."""
 
     @property
     def changes(self) -> bool:

@@ -127,6 +127,13 @@ class RenamedTables(Protocol):
         another table has a new name.
         """
 
+    def was_renamed(self, renamings: Sequence[Renaming]) -> bool:
+        """
+        Whether tables got other names, as a process that died may have begun to give them.
+
+        Where the catalog gives one table another name after the other, what is left is done.
+        """
+
     def folder_for_new(self, table: str) -> str | None:
         """The folder for a table that is made; None for the usual one, where no table lies yet."""
 

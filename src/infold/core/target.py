@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from infold.core.catalogs import Catalog
 from infold.core.engines import Engine
 from infold.core.interval import DAY
 from infold.core.model import OnLoss
@@ -42,6 +43,7 @@ class Target:
     ledger_schema: str = ""
     """Where a ledger on a server is in its database; empty for a schema named after the project."""
     storage: Storage = DEFAULT_STORAGE
+    catalog: Catalog = Catalog()
     protected: bool = False
     engine: Engine = Engine()
     spark: tuple[tuple[str, str], ...] = ()

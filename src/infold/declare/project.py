@@ -20,6 +20,7 @@ from infold.core.model import SET_ASIDE, UNPUBLISHED, Kind, Source, table_name
 from infold.core.project import Node, Project
 from infold.core.target import Apply, Target
 from infold.declare.audits import FileAudit, read_audit_file, with_names_apart
+from infold.declare.catalogs import same_tables
 from infold.declare.folder import PROJECT_FILE, Folder
 from infold.declare.front_matter import split_front_matter
 from infold.declare.function_calls import with_called, with_calls_expanded
@@ -183,6 +184,8 @@ def _read_targets(reading: _Reading, keys: Keys) -> str:
     if section is not None:
         for name, target_keys in section.sections("target"):
             reading.targets[name] = read_target(name, target_keys)
+        places = section.value.keys
+        reading.errors.extend(same_tables(keys.text("name") or "", reading.targets, places))
     if not reading.targets:
         reading.targets["dev"] = Target("dev")
     _protect_targets(reading, keys)

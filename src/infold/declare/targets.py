@@ -7,6 +7,7 @@ from dataclasses import replace
 from infold.core import fixed_settings
 from infold.core.storages import PLANNED_STORAGES, Storage
 from infold.core.target import LONGEST_SCHEMA, Apply, Publish, Target
+from infold.declare.catalogs import read_catalog, refuse_not_together
 from infold.declare.engines import read_engine
 from infold.declare.keys import NAME, Keys
 from infold.messages import findings
@@ -14,7 +15,7 @@ from infold.system.secrets import REFERENCE, bad_reference, has_password
 
 KEYS = (
     *("warehouse", "ledger", "ledger_schema", "storage", "protected", "apply", "publish", "spark"),
-    *("engine", "environment_ttl", "environment_from_branch", "keep_old"),
+    *("catalog", "engine", "environment_ttl", "environment_from_branch", "keep_old"),
 )
 NEVER = "never"
 """In place of a length of time: no end."""
@@ -45,12 +46,13 @@ def read_target(name: str, keys: Keys) -> Target:
         at, known = keys.at("warehouse"), ("a folder",)
         keys.errors.append(findings.later_value(at, key="warehouse", value=warehouse, known=known))
     engine = read_engine(keys)
-    return Target(
+    found = Target(
         name=name,
         warehouse=warehouse,
         ledger=_ledger(keys) or plain.ledger,
         ledger_schema=_schema(keys),
         storage=Storage(keys.choice("storage", tuple(Storage), PLANNED_STORAGES) or plain.storage),
+        catalog=read_catalog(keys),
         protected=keys.flag("protected", default=False),
         apply=Apply(keys.choice("apply", tuple(Apply)) or plain.apply),
         publish=Publish(keys.choice("publish", tuple(Publish)) or plain.publish),
@@ -60,6 +62,8 @@ def read_target(name: str, keys: Keys) -> Target:
         keep_old=_lifetime(keys, "keep_old", plain.keep_old),
         environment_from_branch=keys.flag("environment_from_branch", default=False),
     )
+    refuse_not_together(found, keys)
+    return found
 
 
 def _ledger(keys: Keys) -> str | None:

@@ -38,9 +38,9 @@ def open_ledger(url: str, root: Path, *, key: str = "ledger", schema: str = "inf
     scheme, _, place = plain.partition("://")
     if scheme in ("postgresql", "postgresql+psycopg"):
         from infold.ledger.postgresql import PostgresqlDatabase
-        from infold.ledger.postgresql_server import Server
+        from infold.ledger.postgresql_server import LedgerServer
 
-        database = PostgresqlDatabase(Server(url, root, key), schema)
+        database = PostgresqlDatabase(LedgerServer(url, root, key), schema)
         return SqlLedger(database, end_work=signals.end_children)
     if scheme not in ("sqlite", "sqlite+pysqlite") or not place.startswith("/") or place == "/":
         raise run_errors.ledger_unsupported(key=key, url=url)

@@ -19,7 +19,7 @@ from weakref import finalize
 from infold.core import write_points
 from infold.ledger import upgrades
 from infold.ledger.database import FORMAT, FORMAT_ROW, ID_ROW, register
-from infold.ledger.postgresql_server import BUSY_SECONDS, REMOVED, Server, failed
+from infold.ledger.postgresql_server import LedgerServer, store_any_text
 from infold.ledger.postgresql_sql import (
     STATEMENTS,
     TABLE_NAMES,
@@ -30,6 +30,7 @@ from infold.ledger.postgresql_sql import (
 from infold.ledger.query import Query
 from infold.messages import ledger_errors
 from infold.messages.errors import InfoldError
+from infold.system.postgresql_server import BUSY_SECONDS, REMOVED, Fault
 
 if TYPE_CHECKING:
     import psycopg
@@ -50,7 +51,7 @@ class _EarlierFormat(Exception):  # noqa: N818 - nothing is wrong
 class PostgresqlDatabase:
     """The ledger in ``schema`` on a server."""
 
-    def __init__(self, server: Server, schema: str) -> None:
+    def __init__(self, server: LedgerServer, schema: str) -> None:
         self.lost: InfoldError | None = None
         self._server, self._schema = server, schema
         self._connection: psycopg.Connection[Any] | None = None
@@ -104,9 +105,7 @@ class PostgresqlDatabase:
                 now = self._begin(connection, "BEGIN", lock="EXCLUSIVE")
             if now is None:
                 self._roll_back(connection)
-                raise ledger_errors.server_failed(
-                    key=self._server.key, ledger=self._shown, why=REMOVED
-                )
+                raise self._server.error(Fault.FAILED, self._shown, REMOVED)
             ends = (f"ledger {point}: before commit", f"ledger {point}: after commit")
             with self._kept(connection, ends if point else None):
                 yield Query(Statements(connection), now)
@@ -161,6 +160,7 @@ class PostgresqlDatabase:
     def _open(self) -> psycopg.Connection[Any]:
         if self._connection is None:
             self._connection, self._shown = self._server.connect()
+            store_any_text(self._connection)
             self._closing = finalize(self, self._connection.close)
         return self._connection
 
@@ -219,11 +219,8 @@ class PostgresqlDatabase:
         if before in (None, server) or self.lost is not None:
             return
         self._roll_back(connection)
-        self.lost = ledger_errors.connection_lost(
-            key=self._server.key,
-            ledger=self._shown,
-            why="another server answers now, or it was started again",
-        )
+        why = "another server answers now, or it was started again"
+        self.lost = self._server.error(Fault.CONNECTION_LOST, self._shown, why)
         raise self.lost
 
     @contextmanager
@@ -327,8 +324,7 @@ class PostgresqlDatabase:
             if not isinstance(error, psycopg.Error):
                 raise
             broken = self._connection is None or self._connection.broken
-            code, why = error.sqlstate or "", self._server.words(error)
-            known = failed(code, why, broken=broken, key=self._server.key, shown=self._shown)
+            known = self._server.failed(error, self._shown, broken=broken)
             if known is None:
                 raise
             if known.slug == "ledger-connection-lost":

@@ -3,9 +3,10 @@ What an error is: a slug and what is wrong, aligned facts, what to do, and how t
 
 The words are in the lists beside this file, an entry for each error: of the command line in
 ``command_errors``, of ledger, sources and runs in ``run_errors``, of a ledger on a server in
-``ledger_errors``, of `infold apply` in ``apply_errors``, of environments in ``environment_errors``,
-what is wrong with a project in ``findings`` and ``refusals``, with ledger and tables in
-``mismatches``, with the machine in ``faults``. No module outside of this folder words an error, and
+``ledger_errors``, of a target's catalog in ``catalog_errors``, of `infold apply` in
+``apply_errors``, of environments in ``environment_errors``, what is wrong with a project in
+``findings`` and ``refusals``, with ledger and tables in ``mismatches``, with the machine in
+``faults``. No module outside of this folder words an error, and
 each slug has a section in docs/errors/.
 """
 

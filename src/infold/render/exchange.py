@@ -19,7 +19,8 @@ def exchange_screen(target: str, found: Exchange) -> str:
         head = f"Take back the promote of {found.swap.environment} in {target}"
     if not found.changes:
         return f"{head}: nothing differs."
-    lines = [f"{head}: {formatting.count(len(found.tables), 'table')}, all at one instant", ""]
+    how = "all at one instant" if found.at_once else "one after the other"
+    lines = [f"{head}: {formatting.count(len(found.tables), 'table')}, {how}", ""]
     if found.tables:
         rows = [["model", "rows now", "rows then", "cells that differ"]]
         rows += [[one.model, *_rows(one), _cells_text(one)] for one in found.tables]
@@ -48,6 +49,7 @@ def exchange_json(found: Exchange, *, done: bool) -> dict[str, Any]:
         "kind": found.swap.kind.value,
         "environment": found.swap.environment,
         "done": done,
+        "at_once": found.at_once,
         "tables": [
             {
                 "model": one.model,
@@ -82,6 +84,12 @@ def _cells_text(one: ExchangedTable) -> str:
 
 def _notes(found: Exchange) -> Sequence[str]:
     notes = []
+    if found.tables and not found.at_once:
+        notes.append(
+            "The catalog renames one table at a time. For a moment readers find no table under a "
+            "name, and some tables by the new definitions and others by the old ones. If this "
+            "command dies in between, the next one does the rest."
+        )
     if found.definitions:
         notes.append(f"Other definitions, the same rows: {formatting.names(found.definitions)}.")
     if found.removed:

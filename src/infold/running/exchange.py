@@ -76,7 +76,7 @@ def recover_swap(ledger: Ledger, lake: Lake, record: StepRecord) -> str:
         return "replaced tables, which a dead run had begun to drop, were dropped"
     swap = _swap(record.detail)
     moves = renamings(swap)
-    if not moves or any(lake.location(one.to) == one.location for one in moves):
+    if not moves or lake.was_renamed(moves):
         ledger.finish_swap(record.id, swap)
         return f"the {record.action} of {record.model}, which a dead run had begun, was finished"
     ledger.close_step(record.id, "forgotten")

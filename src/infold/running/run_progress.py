@@ -22,6 +22,14 @@ from infold.running.run_totals import run_receipt
 
 ENDS = frozenset(
     {
+        "catalog-answer-lost",
+        "catalog-database-missing",
+        "catalog-driver-missing",
+        "catalog-failed",
+        "catalog-login-refused",
+        "catalog-not-permitted",
+        "catalog-unreachable",
+        "catalog-url",
         "engine-died",
         "lease-lost",
         "ledger-connection-lost",

@@ -16,6 +16,7 @@ from infold.core.ports import Lake
 from infold.core.project import Project
 from infold.core.snapshot_reader import SnapshotReader
 from infold.core.storages import Storage
+from infold.spark.tables.catalog import SparkCatalog
 from infold.spark.tables.iceberg import adapters as iceberg
 from infold.spark.tables.jar import Jar
 
@@ -43,8 +44,11 @@ class StorageAdapters(Protocol):
     def tables(self, spark: SparkSession, project: Project, lake: Lake, /) -> MaintainedTables:
         """The target's tables, read and written with Spark."""
 
-    def catalog_settings(self, warehouse: Path, catalog_db: Path, /) -> Mapping[str, str]:
-        """The settings of a Spark session that finds the tables of a warehouse by their names."""
+    def sqlite_catalog(self, warehouse: Path, catalog_db: Path, /) -> SparkCatalog:
+        """What a session needs to find the tables of a warehouse, named in a SQLite file."""
+
+    def catalog(self, project: Project, /) -> SparkCatalog:
+        """What a session needs to find the target's tables by their names."""
 
     def refuse_session(self, session: SparkSession, /) -> None:
         """Raise if a session that infold did not start cannot open the storage's tables."""

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
-from infold.messages import command_errors, engine_faults, faults, run_errors
+from infold.messages import catalog_errors, command_errors, engine_faults, faults, run_errors
 from infold.messages.errors import InfoldError, Spot
 
 NAMELESS = frozenset(
@@ -149,6 +149,11 @@ _CLUSTER_LOST = (
     "All masters are unresponsive|Master removed our application|ExecutorLostFailure"
     r"|CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND|Checkpoint block \S+ not found"
 )
+_CATALOG = "catalog of the target"
+_ANSWER_LOST = (
+    r"CommitStateUnknownException|exceptions\.RESTException|terminating connection due to"
+    "|I/O error occurred while sending to the backend|This connection has been closed"
+)
 _JAVAS: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
     (
         r"java\.lang\.OutOfMemoryError|SparkOutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY",
@@ -174,6 +179,22 @@ _JAVAS: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
         lambda line: engine_faults.cluster_lost(why=line),
     ),
     (r"Cannot call methods on a stopped SparkContext", lambda line: faults.engine_died(why=line)),
+    (
+        _ANSWER_LOST,
+        lambda line: catalog_errors.answer_lost(key=_CATALOG, at="", why=line),
+    ),
+    (
+        r"exceptions\.ForbiddenException|permission denied for (?:table|schema|database|relation)",
+        lambda line: catalog_errors.not_permitted(key=_CATALOG, at="", why=line),
+    ),
+    (
+        r"exceptions\.NotAuthorizedException|password authentication failed",
+        lambda line: catalog_errors.login_refused(key=_CATALOG, at="", why=line),
+    ),
+    (
+        r"exceptions\.Service\w+Exception|org\.postgresql\.util\.PSQL",
+        lambda line: catalog_errors.failed(key=_CATALOG, at="", why=line),
+    ),
 )
 """Java's words, and the named error of each."""
 

@@ -35,6 +35,11 @@ def resolve_url(text: str, root: Path, key: str) -> str:
     return REFERENCE.sub(lambda found: quote(_secret(found, root, key), safe=""), text)
 
 
+def resolve(text: str, root: Path, key: str) -> str:
+    """A text with its secrets in it, as they are."""
+    return REFERENCE.sub(lambda found: _secret(found, root, key), text)
+
+
 def _secret(found: re.Match[str], root: Path, key: str) -> str:
     kind, name = found[1], found[2].strip()
     if kind == "env":
@@ -64,6 +69,9 @@ _PARAMETER = re.compile(
     re.IGNORECASE,
 )
 
+_KEYED = re.compile(r"(\b(?:token|credential)[\"']?\s*:\s*[\"']?)([^\s,}#\"'][^,}#\"']{9,})")
+"""A secret of a catalog; what is shorter is taken for a type of a column that is called so."""
+
 
 def has_password(url: str) -> bool:
     """Whether a password is written out in a URL."""
@@ -79,6 +87,7 @@ def hide_passwords(line: str) -> str:
     Where a URL ends in a line is not known: rather too much is hidden.
     """
     line = _BEFORE_HOST.sub(lambda found: _hide_password(found[0]), line)
+    line = _KEYED.sub(lambda found: found[1] + _hide(found[2]), line)
     return _PARAMETER.sub(lambda found: found[1] + _hide(found[2]), line)
 
 

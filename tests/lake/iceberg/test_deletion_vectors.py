@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 from infold.lake.reading import iceberg_table
 
@@ -28,7 +29,7 @@ def test_deletion_vectors_are_read(tmp_path: Path) -> None:
     from infold.spark.jvm.spark_session import start
 
     spark = start(tmp_path, tmp_path / "catalog.db")
-    lake = IcebergLake(tmp_path / "catalog.db", "shop", tmp_path)
+    lake = IcebergLake(sqlite_catalog(tmp_path / "catalog.db"), "shop", tmp_path)
     spark.sql("CREATE NAMESPACE IF NOT EXISTS infold.shop")
     spark.sql(CREATE)
     for ids_from in ("0, 100", "100, 200"):  # two files in each of two partitions

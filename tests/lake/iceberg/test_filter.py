@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from tests.lake.iceberg import filters
 
+from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake, open_table
 from infold.messages import errors
 
@@ -29,7 +30,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> IcebergLake:
                 change.add_field("day", IdentityTransform(), "part")
         table.append(filters.rows().slice(0, 4))
         table.append(filters.rows().slice(4))
-    return IcebergLake(folder / "catalog.db", "shop", folder)
+    return IcebergLake(sqlite_catalog(folder / "catalog.db"), "shop", folder)
 
 
 def by_duckdb(wheres: Sequence[str]) -> Mapping[str, list[int]]:

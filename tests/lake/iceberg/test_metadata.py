@@ -15,6 +15,7 @@ import pytest
 from tests.lake.conftest import Put, snapshot
 
 from infold.core.stored_table import History
+from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 from infold.messages import errors
 
@@ -36,7 +37,7 @@ class TestMoved:
 
     def test_without_a_catalog_there_are_no_tables(self, tmp_path: Path) -> None:
         """Without a catalog file there are no tables, and reading makes no file."""
-        lake = IcebergLake(tmp_path / "warehouse" / "catalog.db", "shop")
+        lake = IcebergLake(sqlite_catalog(tmp_path / "warehouse" / "catalog.db"), "shop")
 
         assert lake.moved_tables({"events": ""}) == {"events": None}
         assert lake.metadata("events") is None
@@ -47,14 +48,16 @@ class TestMoved:
         """An empty catalog file has no tables: the engine makes the file before its tables."""
         (tmp_path / "catalog.db").touch()
 
-        assert IcebergLake(tmp_path / "catalog.db", "shop").metadata("events") is None
+        assert (
+            IcebergLake(sqlite_catalog(tmp_path / "catalog.db"), "shop").metadata("events") is None
+        )
 
     def test_a_file_of_another_kind_is_named(self, tmp_path: Path) -> None:
         """A file that is no catalog is named in an error."""
         (tmp_path / "catalog.db").write_text("no database" * 99)
 
         with pytest.raises(errors.InfoldError, match="catalog-unreadable"):
-            IcebergLake(tmp_path / "catalog.db", "shop").metadata("events")
+            IcebergLake(sqlite_catalog(tmp_path / "catalog.db"), "shop").metadata("events")
 
     def test_a_dotted_name_has_its_own_namespace(self, lake: IcebergLake, put: Put) -> None:
         """A dotted name brings its own namespace, as a source may be outside the project's."""
@@ -240,8 +243,10 @@ def test_looking_imports_neither_pyiceberg_nor_pyarrow(put: Put, catalog_db: Pat
     put("events", [snapshot(1, None, step="s")], 1)
     code = (
         "import sys; from pathlib import Path; from infold.lake.iceberg.tables import IcebergLake\n"
+        "from infold.lake.iceberg.sqlite_catalog import sqlite_catalog\n"
         "from infold.lake.reading import formats, listing\n"
-        "lake = IcebergLake(Path(sys.argv[1]), 'shop'); lake.moved_tables({'events': ''})\n"
+        "lake = IcebergLake(sqlite_catalog(Path(sys.argv[1])), 'shop')\n"
+        "lake.moved_tables({'events': ''})\n"
         "lake.metadata('events'); lake.history('events')\n"
         "sys.exit(bool({'pyiceberg', 'pyarrow', 'sqlalchemy'} & set(sys.modules)))"
     )

@@ -13,6 +13,7 @@ from tests.lake.conftest import Put, snapshot
 from infold.core import write_points
 from infold.core.swap import Renaming
 from infold.lake.iceberg import publishing
+from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 from infold.messages.errors import InfoldError
 
@@ -20,13 +21,13 @@ from infold.messages.errors import InfoldError
 @pytest.fixture
 def readers(catalog_db: Path) -> IcebergLake:
     """The same tables as readers see them."""
-    return IcebergLake(catalog_db, "shop", catalog_db.parent, published=True)
+    return IcebergLake(sqlite_catalog(catalog_db), "shop", catalog_db.parent, published=True)
 
 
 @pytest.fixture
 def lake(catalog_db: Path) -> IcebergLake:
     """Tables that are published together."""
-    return IcebergLake(catalog_db, "shop", catalog_db.parent, together=True)
+    return IcebergLake(sqlite_catalog(catalog_db), "shop", catalog_db.parent, together=True)
 
 
 def heads(lake: IcebergLake, *tables: str) -> list[int | None]:
@@ -83,7 +84,7 @@ class TestHeldBack:
         put("events", [snapshot(1, None, step="s1")], 1)
         lake.hold_back(["events"])
         commit(put, lake, "events", 2)
-        plain = IcebergLake(catalog_db, "shop", catalog_db.parent)
+        plain = IcebergLake(sqlite_catalog(catalog_db), "shop", catalog_db.parent)
 
         assert (plain.stored_name("events"), heads(plain, "events")) == ("events__unpublished", [2])
         plain.publish(hold_back=False)
@@ -137,10 +138,10 @@ class TestHeldBack:
 
     def test_without_a_catalog_nothing_is_published(self, tmp_path: Path) -> None:
         """Without a catalog, or without a table in it, nothing happens and no file is made."""
-        lake = IcebergLake(tmp_path / "catalog.db", "shop", tmp_path, together=True)
+        lake = IcebergLake(sqlite_catalog(tmp_path / "catalog.db"), "shop", tmp_path, together=True)
         lake.hold_back(["events"])
         assert (lake.publish(hold_back=True), list(tmp_path.iterdir())) == ((), [])
-        lake.catalog_db.touch()
+        (tmp_path / "catalog.db").touch()
         lake.hold_back(["events"])
         assert lake.publish(hold_back=False) == ()
 

@@ -12,7 +12,7 @@ import pytest
 from tests.lake.conftest import Put
 
 from infold.core.swap import Renaming
-from infold.lake.iceberg import catalog
+from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 
 
@@ -36,8 +36,7 @@ def lie(catalog_db: Path, put: Put) -> Put:
 
 def names(lake: IcebergLake) -> dict[str, str]:
     """The tables of the namespace, and where they are."""
-    found = catalog.locations(lake.catalog_db)
-    return {name: at for (namespace, name), at in found.items() if namespace == lake.namespace}
+    return dict(lake.catalog.locations(lake.namespace))
 
 
 class TestRenamed:
@@ -92,10 +91,10 @@ class TestRenamed:
 
     def test_without_a_catalog_nothing_can_be_renamed(self, tmp_path: Path) -> None:
         """Without a catalog there is no table to rename, and none is made."""
-        lake = IcebergLake(tmp_path / "none.db", "shop")
+        lake = IcebergLake(sqlite_catalog(tmp_path / "none.db"), "shop")
 
         assert not lake.rename([Renaming("daily", "daily__a", "x")])
-        assert not lake.catalog_db.exists()
+        assert list(tmp_path.iterdir()) == []
 
     def test_tables_of_other_namespaces_stay(self, lake: IcebergLake, put: Put) -> None:
         """A table of the same name in another namespace is not renamed."""
@@ -104,7 +103,7 @@ class TestRenamed:
         assert not lake.rename([Renaming("daily", "daily__a", put("daily", [], None) + "x")])
         assert lake.rename([Renaming("daily", "daily__a", names(lake)["daily"])])
 
-        assert ("other", "daily") in catalog.locations(lake.catalog_db)
+        assert "daily" in lake.catalog.names("other")
 
     def test_of_many_that_swap_the_same_names_one_wins_each_time(
         self, lake: IcebergLake, put: Put

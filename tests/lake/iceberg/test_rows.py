@@ -19,6 +19,7 @@ from infold.core.model import Column, Source
 from infold.core.snapshot_reader import TimeSpan
 from infold.lake.iceberg.nulls import keep_null_lists
 from infold.lake.iceberg.snapshots import IcebergSnapshotReader
+from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 from infold.lake.reading import iceberg_table
 from infold.messages import errors
@@ -72,7 +73,7 @@ def events(catalog: SqlCatalog) -> Table:
 @pytest.fixture
 def lake(folder: Path, events: Table) -> IcebergLake:
     """Looks at them."""
-    return IcebergLake(folder / "catalog.db", "shop", folder)
+    return IcebergLake(sqlite_catalog(folder / "catalog.db"), "shop", folder)
 
 
 class TestRows:
@@ -196,7 +197,7 @@ class TestSource:
 
         def files() -> tuple[ListedFile, ...]:
             return iceberg_table.data_files(
-                iceberg_table.location(folder, clicks, folder / "catalog.db")
+                iceberg_table.location(folder, clicks, sqlite_catalog(folder / "catalog.db"))
             )
 
         assert files() == ()
@@ -234,7 +235,9 @@ class TestSource:
         monkeypatch.setattr(iceberg_table, "data_files", data_files)
 
         def files() -> int:
-            return len(iceberg_table.table_files(tmp_path, views, folder / "catalog.db"))
+            return len(
+                iceberg_table.table_files(tmp_path, views, sqlite_catalog(folder / "catalog.db"))
+            )
 
         assert (files(), files(), len(read)) == (0, 0, 2)
         assert list(tmp_path.iterdir()) == []
@@ -274,7 +277,9 @@ class TestSource:
         def seen(*names: str) -> str:
             columns = tuple(Column(name, "int") for name in names)
             renamed = Source("raw.renamed", Format.ICEBERG, columns, table="shop.renamed")
-            [file] = iceberg_table.table_files(folder, renamed, folder / "catalog.db")
+            [file] = iceberg_table.table_files(
+                folder, renamed, sqlite_catalog(folder / "catalog.db")
+            )
             return file.fingerprint
 
         every = [("id",), ("id", "v"), ("s",), ()]
@@ -302,7 +307,7 @@ class TestSource:
             "raw.x", Format.ICEBERG, (), table="shop.events", catalog=f"{folder.name}/catalog.db"
         )
 
-        found = iceberg_table.location(folder.parent, outside, Path("/nowhere"))
+        found = iceberg_table.location(folder.parent, outside, sqlite_catalog(Path("/nowhere")))
 
         assert len(iceberg_table.data_files(found)) == 1
 
@@ -312,7 +317,7 @@ class TestSource:
             iceberg_table.location(
                 folder,
                 Source("raw.x", Format.ICEBERG, (), table="shop.nope"),
-                folder / "catalog.db",
+                sqlite_catalog(folder / "catalog.db"),
             )
 
 
@@ -332,7 +337,7 @@ def snapshots(catalog: SqlCatalog) -> list[int]:
 @pytest.fixture
 def past(folder: Path, snapshots: list[int]) -> IcebergSnapshotReader:
     """Looks at it."""
-    return IcebergSnapshotReader(IcebergLake(folder / "catalog.db", "shop", folder))
+    return IcebergSnapshotReader(IcebergLake(sqlite_catalog(folder / "catalog.db"), "shop", folder))
 
 
 class TestPast:

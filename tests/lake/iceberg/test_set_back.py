@@ -9,6 +9,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
+from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 from infold.messages.errors import InfoldError
 
@@ -29,7 +30,7 @@ def catalog(tmp_path: Path) -> SqlCatalog:
 @pytest.fixture
 def lake(tmp_path: Path) -> IcebergLake:
     """The same tables, as infold sees them."""
-    return IcebergLake(tmp_path / "catalog.db", "shop", tmp_path)
+    return IcebergLake(sqlite_catalog(tmp_path / "catalog.db"), "shop", tmp_path)
 
 
 def append(catalog: SqlCatalog, *values: int) -> int:

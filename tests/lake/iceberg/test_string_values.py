@@ -9,6 +9,7 @@ from itertools import count
 import pyarrow as pa
 import pytest
 
+from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 
 
@@ -50,7 +51,9 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Stored:
                 change.rename_column("Url", renamed)
             table.append(parts[0].rename_columns([renamed]))
         snapshots = [entry.snapshot_id for entry in table.history()]
-        return Pages(IcebergLake(folder / "catalog.db", "shop", folder), name, snapshots)
+        return Pages(
+            IcebergLake(sqlite_catalog(folder / "catalog.db"), "shop", folder), name, snapshots
+        )
 
     return make
 

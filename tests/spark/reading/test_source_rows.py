@@ -674,14 +674,14 @@ class TestIceberg:
         """Only rows of the data files asked for are read,
         though the table has others and has changed since.
         """
-        from infold.lake.iceberg.catalog import locations
+        from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
         from infold.lake.reading.iceberg_table import data_files
         from infold.spark.reading.source_rows import read
 
         spark.sql("CREATE NAMESPACE IF NOT EXISTS infold.outside")
         spark.sql("CREATE TABLE infold.outside.rows (id string, n int) USING iceberg")
         spark.sql("INSERT INTO infold.outside.rows VALUES ('a', 1)")
-        location = locations(warehouse / "catalog.db")["outside", "rows"]
+        location = sqlite_catalog(warehouse / "catalog.db").locations("outside")["rows"]
         (first,) = data_files(location)
         spark.sql("INSERT INTO infold.outside.rows VALUES ('b', 2)")
         source = Source(

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
 
-from infold.lake.iceberg.catalog import local_path
+from infold.lake.iceberg.metadata_file import local_path
 
 
 def names_digest(location: str) -> str:

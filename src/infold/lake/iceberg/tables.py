@@ -22,9 +22,9 @@ from infold.core.model import UNPUBLISHED
 from infold.core.stored_table import History, StoredLayout, TableMetadata
 from infold.core.swap import Renaming
 from infold.core.type_changes import Type
-from infold.lake.iceberg import catalog, missing_files, publishing, set_back
+from infold.lake.iceberg import missing_files, publishing, set_back
 from infold.lake.iceberg.column_types import first_state_part, user_columns
-from infold.lake.iceberg.history import (
+from infold.lake.iceberg.commits import (
     REWRITE,
     STEP,
     foreign_snapshot,
@@ -32,7 +32,10 @@ from infold.lake.iceberg.history import (
     may_add_files,
     operation,
 )
-from infold.messages import command_errors
+from infold.lake.iceberg.metadata_file import local_path, read_metadata
+from infold.lake.iceberg.sql_catalog import SqlCatalog
+from infold.lake.iceberg.table_catalog import Key, TableCatalog
+from infold.messages import catalog_errors, command_errors, run_errors
 from infold.messages.errors import InfoldError
 
 if TYPE_CHECKING:
@@ -42,7 +45,7 @@ if TYPE_CHECKING:
 
 class IcebergLake:
     """
-    The tables of ``namespace`` in the catalog ``catalog_db``.
+    The tables of ``namespace`` in a catalog.
 
     A name with a dot is ``namespace.table`` and may be outside (an Iceberg source). A table that is
     held back (see ``publishing``) is seen as infold wrote it, or as ``published``. A new table is
@@ -51,14 +54,14 @@ class IcebergLake:
 
     def __init__(
         self,
-        catalog_db: Path,
+        catalog: TableCatalog,
         namespace: str,
         warehouse: Path | None = None,
         *,
         together: bool = False,
         published: bool = False,
     ) -> None:
-        self.catalog_db = catalog_db
+        self.catalog = catalog
         self.namespace = namespace
         self.warehouse = warehouse
         self.together = together
@@ -66,27 +69,36 @@ class IcebergLake:
 
     def stored_name(self, table: str) -> str:
         """The name in the catalog that infold reads and writes a table by."""
-        if self.published:
+        if self.published or not self.catalog.at_once:
             return table
-        found = catalog.locations(self.catalog_db)
-        new = self.together and (self.namespace, table) not in found
-        held_back = (self.namespace, publishing.unpublished(table)) in found
-        return publishing.unpublished(table) if new or held_back else table
+        own, held_back = self._key(table), self._key(publishing.unpublished(table))
+        found = self.catalog.find((own, held_back))
+        new = self.together and own not in found
+        return publishing.unpublished(table) if new or held_back in found else table
 
     def hold_back(self, tables: Iterable[str]) -> None:
         """See ``ports.Lake``."""
-        publishing.hold_back(self.catalog_db, self.namespace, tables)
-        publishing.refuse_other_commits(self.catalog_db, self.namespace)
+        catalog = self._database()
+        publishing.hold_back(catalog, self.namespace, tables)
+        publishing.refuse_other_commits(catalog, self.namespace)
 
     def publish(self, *, hold_back: bool, tables: Collection[str] | None = None) -> Sequence[str]:
         """See ``ports.Lake``."""
-        return publishing.publish(self.catalog_db, self.namespace, keep=hold_back, only=tables)
+        if not (self.catalog.at_once or hold_back):
+            return ()  # there nothing can be held back
+        return publishing.publish(self._database(), self.namespace, keep=hold_back, only=tables)
+
+    def _database(self) -> SqlCatalog:
+        """The catalog in a database. Raises ``not_together`` where it is none."""
+        if not isinstance(self.catalog, SqlCatalog):
+            raise catalog_errors.not_together(catalog=self.catalog.place)
+        return self.catalog
 
     def moved_tables(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
         """Tables whose metadata location is not the known one -> where it is now."""
         if not known:
             return {}
-        found = self._locations()
+        found = self._find(known)
         now = {table: found.get(self._key(table)) for table in known}
         return {table: location for table, location in now.items() if location != known[table]}
 
@@ -102,9 +114,9 @@ class IcebergLake:
         location = self.location(table)
         folder = None if self.warehouse is None else self.warehouse / namespace / name
         if location is not None:
-            folder = catalog.local_path(location).parent.parent
+            folder = local_path(location).parent.parent
             write_points.point(f"drop {name}: before")
-            catalog.drop(self.catalog_db, namespace, (name, publishing.unpublished(name)))
+            self.catalog.drop(namespace, (name, publishing.unpublished(name)))
             write_points.point(f"drop {name}: after")
         if folder is not None:
             self._delete(folder)
@@ -112,7 +124,7 @@ class IcebergLake:
 
     def delete_folder(self, location: str) -> None:
         """See ``ports.Lake``."""
-        self._delete(catalog.local_path(location).parent.parent)
+        self._delete(local_path(location).parent.parent)
 
     def _delete(self, folder: Path) -> None:
         """Delete a folder of the warehouse, if it is there and no table lies in it."""
@@ -129,11 +141,13 @@ class IcebergLake:
         """
         if self.together:
             self.hold_back([one.table for one in renamings])
-        elif not publishing.held_back(catalog.locations(self.catalog_db), self.namespace):
-            return catalog.rename(self.catalog_db, self.namespace, renamings)
-        complete = publishing.is_complete(self.catalog_db, self.namespace)
+        elif not (
+            self.catalog.at_once and publishing.held_back(self.catalog.names(self.namespace))
+        ):
+            return self.catalog.rename(self.namespace, renamings)
+        catalog = self._database()
+        complete = publishing.is_complete(catalog, self.namespace)
         done = catalog.rename(
-            self.catalog_db,
             self.namespace,
             [
                 replace(
@@ -148,8 +162,8 @@ class IcebergLake:
 
     def made_tables(self) -> Sequence[str]:
         """See ``ports.Lake``."""
-        every = catalog.locations(self.catalog_db)
-        own = {name.removesuffix(UNPUBLISHED) for space, name in every if space == self.namespace}
+        every = self.catalog.names(self.namespace)
+        own = {name.removesuffix(UNPUBLISHED) for name in every}
         return [name for name in sorted(own) if self._has_steps(name)]
 
     def _has_steps(self, table: str) -> bool:
@@ -163,15 +177,26 @@ class IcebergLake:
     def can_set_back(self, table: str, snapshot: int) -> bool:
         """See ``ports.Lake``."""
         location = self.location(table)
-        return location is not None and set_back.is_kept(catalog.metadata(location), snapshot)
+        return location is not None and set_back.is_kept(read_metadata(location), snapshot)
 
     def set_back(self, table: str, snapshot: int) -> None:
         """See ``ports.Lake``: of a table that is held back, readers go on seeing what they did."""
         location = self.location(table)
-        if location is not None:
-            namespace, name = self._key(table)
-            stored = self.stored_name(name)
-            set_back.set_back(self.catalog_db, namespace, stored, location, snapshot)
+        if location is None:
+            return
+        if not set_back.is_kept(read_metadata(location), snapshot):
+            raise ValueError(f"{table} has no snapshot {snapshot} to be set back to")
+        namespace, name = self._key(table)
+        write_points.point(f"set back {name}: before")
+        if not self.catalog.set_back((namespace, self.stored_name(name)), location, snapshot):
+            raise run_errors.foreign_write(name, None)
+        write_points.point(f"set back {name}: after")
+
+    def was_renamed(self, renamings: Sequence[Renaming]) -> bool:
+        """See ``ports.Lake``."""
+        if not self.catalog.at_once:
+            return self.catalog.finish_rename(self.namespace, renamings)
+        return any(self.location(one.to) == one.location for one in renamings)
 
     def folder_for_new(self, table: str) -> str | None:
         """See ``ports.Lake``."""
@@ -179,19 +204,20 @@ class IcebergLake:
             return None
         usual = self.warehouse.resolve() / self.namespace / table
         if not self._holds_table(usual):
-            return None if self.stored_name(table) == table else str(usual)
+            own = self.catalog.at_once and self.stored_name(table) == table
+            return None if own else str(usual)
         return f"{usual}__{uuid4().hex[:8]}"
 
     def _holds_table(self, folder: Path) -> bool:
         """Whether the metadata of a table is somewhere in a folder."""
-        found = catalog.locations(self.catalog_db).values()
+        found = self.catalog.locations(self.namespace).values()
         resolved = folder.resolve()
-        return any(resolved in catalog.local_path(at).resolve().parents for at in found)
+        return any(resolved in local_path(at).resolve().parents for at in found)
 
     def is_free(self, table: str) -> bool:
         """See ``ports.Lake``: whatever case its letters have, as some file systems ignore that."""
         namespace, name = self._key(table)
-        known = {at for space, at in catalog.locations(self.catalog_db) if space == namespace}
+        known = set(self.catalog.names(namespace))
         folder = None if self.warehouse is None else self.warehouse / namespace
         if folder is not None and folder.is_dir():
             known |= {entry.name for entry in folder.iterdir()}
@@ -202,7 +228,7 @@ class IcebergLake:
         location = self.location(table)
         if location is None:
             return 0
-        files = catalog.local_path(location).parent.parent.rglob("*")
+        files = local_path(location).parent.parent.rglob("*")
         return sum(file.stat().st_size for file in files if file.is_file())
 
     def metadata(self, table: str) -> TableMetadata | None:
@@ -210,7 +236,7 @@ class IcebergLake:
         location = self.location(table)
         if location is None:
             return None
-        metadata = catalog.metadata(location)
+        metadata = read_metadata(location)
         main = list(main_branch(metadata))
         steps: dict[str, int] = {}
         for snapshot in reversed(main):
@@ -241,7 +267,7 @@ class IcebergLake:
         location = self.location(table)
         if location is None:
             return None
-        metadata = catalog.metadata(location)
+        metadata = read_metadata(location)
         found: Mapping[str, str] = metadata.get("properties") or {}
         partition = found.get("infold.partition")
         return StoredLayout(
@@ -254,23 +280,21 @@ class IcebergLake:
     def columns(self, table: str, snapshot: int | None = None) -> Mapping[str, Type]:
         """See ``ports.Lake``."""
         location = self.location(table)
-        return {} if location is None else user_columns(catalog.metadata(location), snapshot)
+        return {} if location is None else user_columns(read_metadata(location), snapshot)
 
     def has_file(self, table: str, path: str) -> bool:
         """See ``ports.Lake``."""
         location = self.location(table)
         if location is None:
             return False
-        return (
-            catalog.local_path(location).parent.parent in catalog.local_path(f"file:{path}").parents
-        )
+        return local_path(location).parent.parent in local_path(f"file:{path}").parents
 
     def history(self, table: str) -> History:
         """What has gathered in the table's metadata; all zero when there is no such table."""
         location = self.location(table)
         if location is None:
             return History()
-        metadata = catalog.metadata(location)
+        metadata = read_metadata(location)
         kept = metadata.get("snapshots") or []
         main = list(main_branch(metadata))
         commits = takewhile(lambda entry: operation(entry) != REWRITE, main)
@@ -343,18 +367,23 @@ class IcebergLake:
 
     def location(self, table: str) -> str | None:
         """Where the table's newest metadata is, or None when there is no such table."""
-        return self._locations().get(self._key(table))
+        return self._find((table,)).get(self._key(table))
 
-    def _locations(self) -> Mapping[tuple[str, str], str]:
-        """Where the metadata of every table is: of one that is held back, as infold wrote it."""
-        found = catalog.locations(self.catalog_db)
-        if self.published:
-            return found
+    def _find(self, tables: Iterable[str]) -> Mapping[Key, str]:
+        """Where the metadata of tables is: of one that is held back, as infold wrote it."""
+        keys = {self._key(table) for table in tables}
+        if self.published or not self.catalog.at_once:
+            return self.catalog.find(keys)
         own = {
-            (self.namespace, name): found[self.namespace, publishing.unpublished(name)]
-            for name in publishing.held_back(found, self.namespace)
+            (space, publishing.unpublished(name)): (space, name)
+            for space, name in keys
+            if space == self.namespace
         }
-        return {**found, **own}
+        found = self.catalog.find({*keys, *own})
+        return {
+            **{key: at for key, at in found.items() if key in keys},
+            **{own[key]: at for key, at in found.items() if key in own},
+        }
 
     def _key(self, table: str) -> tuple[str, str]:
         namespace, _, name = table.rpartition(".")

@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING
 from infold.core.files import ListedFile
 from infold.core.model import Source
 from infold.core.project import Project
-from infold.lake.iceberg import catalog
+from infold.lake.iceberg.open_catalog import open_catalog
+from infold.lake.iceberg.sqlite_catalog import any_catalog
+from infold.lake.iceberg.table_catalog import TableCatalog
 from infold.lake.iceberg.tables import open_table
 from infold.messages import run_errors
 
@@ -35,7 +37,7 @@ def list_files(
     project: Project, source: Source, _now: int
 ) -> tuple[tuple[ListedFile, ...], tuple[str, ...]]:
     """See ``FormatFiles``; a table's files are complete, so none is too young."""
-    return table_files(project.root, source, project.catalog_db), ()
+    return table_files(project.root, source, open_catalog(project)), ()
 
 
 def event_times(_path: Path, _source: Source, _column: str) -> None:
@@ -47,9 +49,9 @@ def row_counts(_root: Path, _files: Sequence[ListedFile]) -> Mapping[str, int]:
     return {}
 
 
-def table_files(root: Path, source: Source, catalog_db: Path) -> tuple[ListedFile, ...]:
-    """The files of an Iceberg source now, by path; ``catalog_db`` is the target's own catalog."""
-    at = location(root, source, catalog_db)
+def table_files(root: Path, source: Source, own: TableCatalog) -> tuple[ListedFile, ...]:
+    """The files of an Iceberg source now, by path; ``own`` is the target's catalog."""
+    at = location(root, source, own)
     kept = root / ".infold" / "sources" / f"{source.name}.json"
     names = [column.name for column in source.columns]
     files = _load_cached(kept, at, names)
@@ -84,14 +86,14 @@ def _cache(kept: Path, location: str, names: Sequence[str], files: Iterable[List
         return  # a project that cannot be written can still be read
 
 
-def location(root: Path, source: Source, catalog_db: Path) -> str:
-    """Where the metadata of an Iceberg source is now; ``catalog_db`` is the target's own."""
-    db = root / source.catalog if source.catalog else catalog_db
+def location(root: Path, source: Source, own: TableCatalog) -> str:
+    """Where the metadata of an Iceberg source is now; ``own`` is the target's."""
+    catalog = any_catalog(root / source.catalog) if source.catalog else own
     namespace, _, name = (source.table or "").rpartition(".")
-    found = catalog.locations(db).get((namespace, name))
+    found = catalog.find([(namespace, name)]).get((namespace, name))
     if found is None:
         raise run_errors.no_such_table(
-            source=source.name, table=source.table or "", catalog=str(db)
+            source=source.name, table=source.table or "", catalog=catalog.place
         )
     return found
 

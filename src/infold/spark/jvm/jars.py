@@ -25,6 +25,7 @@ from infold.messages.errors import InfoldError
 from infold.messages.faults import jars_unresolved
 from infold.spark.jvm.java import find_java
 from infold.spark.storages import all_jars
+from infold.spark.tables.jar import Jar
 
 FETCH_SECONDS = 600
 
@@ -57,18 +58,18 @@ def spark_home() -> Path:
     return Path(found.origin).parent
 
 
-def jar_paths() -> tuple[Path, ...]:
-    """The jars as files; they are fetched the first time on a machine."""
-    folder = cache_dir() / "jars"
-    paths = tuple(folder / jar.file_name for jar in JARS)
+def jar_paths(more: tuple[Jar, ...] = ()) -> tuple[Path, ...]:
+    """The jars as files, then ``more``; they are fetched the first time on a machine."""
+    folder, jars = cache_dir() / "jars", (*JARS, *more)
+    paths = tuple(folder / jar.file_name for jar in jars)
     if all(path.is_file() for path in paths):
         return paths
     folder.mkdir(parents=True, exist_ok=True)
     with _file_lock(folder / ".lock"):
         # Another process may have fetched them while this one waited.
-        missing = [jar for jar in JARS if not (folder / jar.file_name).is_file()]
+        missing = [jar for jar in jars if not (folder / jar.file_name).is_file()]
         if missing:
-            _fetch(folder)
+            _fetch(folder, jars)
     return paths
 
 
@@ -80,25 +81,26 @@ def _file_lock(lock: Path) -> Iterator[None]:
         yield
 
 
-def _fetch(folder: Path) -> None:
+def _fetch(folder: Path, jars: tuple[Jar, ...]) -> None:
     """Let Spark resolve the coordinates, then move the checked jars into ``folder``."""
     scratch = Path(tempfile.mkdtemp(prefix=".fetch-", dir=folder))
     try:
-        output = _resolve(scratch)
-        for jar in JARS:
+        output = _resolve(scratch, jars)
+        for jar in jars:
             fetched = scratch / "jars" / jar.file_name
             if not fetched.is_file():
-                raise _unresolved(folder, _reason(output))
+                raise _unresolved(folder, jars, _reason(output))
             if _sha256(fetched) != jar.sha256:
-                raise _unresolved(folder, f"{jar.file_name} is not the file that was published")
+                why = f"{jar.file_name} is not the file that was published"
+                raise _unresolved(folder, jars, why)
             fetched.replace(folder / jar.file_name)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _resolve(ivy: Path) -> str:
+def _resolve(ivy: Path, jars: tuple[Jar, ...]) -> str:
     """
-    Run spark-submit on an empty program, which fetches ``JARS`` into ``ivy``; its output.
+    Run spark-submit on an empty program, which fetches ``jars`` into ``ivy``; its output.
 
     Ivy's settings are Spark's own, so a company's mirror set in ``spark-defaults.conf``
     (``spark.jars.ivySettings``) is used here too.
@@ -109,7 +111,7 @@ def _resolve(ivy: Path) -> str:
     command = [
         str(home / "bin" / "spark-submit"),
         *("--master", "local[1]"),
-        *("--packages", ",".join(jar.coordinates for jar in JARS)),
+        *("--packages", ",".join(jar.coordinates for jar in jars)),
         *("--exclude-packages", EXCLUDED),
         *("--conf", f"spark.jars.ivy={ivy}"),
         str(nothing),
@@ -147,8 +149,8 @@ def _reason(output: str) -> str:
     return lines[-1] if lines else "there was no output"
 
 
-def _unresolved(folder: Path, why: str) -> InfoldError:
-    return jars_unresolved(tuple(jar.coordinates for jar in JARS), str(folder), why)
+def _unresolved(folder: Path, jars: tuple[Jar, ...], why: str) -> InfoldError:
+    return jars_unresolved(tuple(jar.coordinates for jar in jars), str(folder), why)
 
 
 def _sha256(path: Path) -> str:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from infold.core.engines import LOCAL, Engine
 from infold.core.storages import DEFAULT_STORAGE, Storage
+from infold.messages import catalog_errors
 from infold.messages.errors import InfoldError
 from infold.messages.faults import spark_failed_to_start
 from infold.spark.jvm import class_archive, cluster, submitted
@@ -49,6 +50,8 @@ from infold.spark.jvm.session_settings import (
 )
 from infold.spark.jvm.spill import new_spill_folder
 from infold.spark.storages import STORAGES, StorageAdapters
+from infold.spark.tables.catalog import SparkCatalog
+from infold.spark.tables.jar import Jar
 from infold.system import failures
 
 if TYPE_CHECKING:
@@ -57,6 +60,7 @@ if TYPE_CHECKING:
 LOG_BYTES = 10_000_000
 LOCAL_ENGINE = Engine()
 LOOPBACK = "127.0.0.1"
+CLASS_PATH = "spark.driver.extraClassPath"
 
 
 def start(
@@ -71,13 +75,15 @@ def start(
     spill: Path | None = None,
     extra: Mapping[str, str] | None = None,
     storage: Storage = DEFAULT_STORAGE,
+    catalog: SparkCatalog | None = None,
     engine: Engine = LOCAL_ENGINE,
     target: str = "dev",
 ) -> SparkSession:
     """
     A Spark session whose default catalog has the tables of ``warehouse``, of one ``storage``.
 
-    ``catalog_db`` is the SQLite file of the catalog, made when it is missing. ``memory`` is the
+    ``catalog_db`` is the SQLite file of the catalog, made when it is missing, unless another
+    ``catalog`` is given. ``memory`` is the
     heap (``2g``; the environment's ``INFOLD_MEMORY`` comes before the default). Whatever the JVM
     prints goes to ``log``, by default a file in the cache; the terminal stays the caller's.
     ``inherit`` are open file descriptors that the JVM gets too. A JVM can outlive a killed Python
@@ -94,9 +100,10 @@ def start(
     Timestamps: ask for Arrow (``toArrow``). Rows from ``collect`` come in the local time zone.
     """
     adapters = STORAGES[storage]
+    catalog = catalog or adapters.sqlite_catalog(warehouse, catalog_db)
     settings = {
         **common_settings(),
-        **adapters.catalog_settings(warehouse, catalog_db),
+        **catalog.settings,
         **size_settings(size),
         **(extra or {}),
     }
@@ -109,7 +116,8 @@ def start(
         if submitted.has_started():
             submitted.refuse_other(engine, target)
         cluster.refuse_other(running, engine, target)
-        session = _new_session(running, settings, adapters)
+        refuse_missing_jars(running, catalog.jars, target)
+        session = _new_session(running, {**settings, **catalog.secrets}, adapters)
         if Engine(running.sparkContext.master or LOCAL).is_cluster:
             cluster.send_package(session)
         return session
@@ -123,10 +131,12 @@ def start(
     given = f"`engine` of target {target} in infold.yml"
     if engine.is_cluster:
         cluster.refuse_unreachable(engine, given)
-        settings = {**cluster.driver_settings(engine, settings, jar_paths())}
+        settings = {**cluster.driver_settings(engine, settings, jar_paths(catalog.jars))}
     else:
         settings = {**local_settings(engine.master), **settings}
-    session = _first_session(settings, size, log, inherit, parents, app_cds=app_cds)
+    session = _first_session(settings, size, log, inherit, parents, catalog.jars, app_cds=app_cds)
+    for key, value in catalog.secrets.items():
+        session.conf.set(key, value)
     if engine.is_cluster:
         try:
             cluster.await_executor(session, engine, given)
@@ -249,6 +259,14 @@ def _new_session(
     return session
 
 
+def refuse_missing_jars(running: SparkSession, jars: Sequence[Jar], target: str) -> None:
+    """Raise ``catalog_errors.other_jars`` if the JVM that infold started lacks some."""
+    there = running.conf.get(CLASS_PATH, "") or ""
+    missing = [jar.coordinates for jar in jars if jar.file_name not in there]
+    if missing and has_started():
+        raise catalog_errors.other_jars(target=target, jars=missing)
+
+
 def _spill_parents(settings: Mapping[str, str], own: Path) -> tuple[Path, ...]:
     """The folders for spilled rows: below those that are configured for them, else ``own``."""
     configured = settings.get("spark.local.dir") or os.environ.get("SPARK_LOCAL_DIRS") or ""
@@ -262,13 +280,15 @@ def _first_session(
     log: Path,
     inherit: Sequence[int],
     parents: Sequence[Path],
+    more_jars: tuple[Jar, ...],
     *,
     app_cds: bool,
 ) -> SparkSession:
     """Start the JVM, with its output going to ``log``, and a session in it."""
     java, jars = find_java(), jar_paths()
-    # On the JVM's own class path: unlike spark.jars nothing is copied, and the archive covers it.
-    settings["spark.driver.extraClassPath"] = os.pathsep.join(str(jar) for jar in jars)
+    # On the JVM's own class path: unlike spark.jars nothing is copied, and the archive covers the
+    # first of them.
+    settings[CLASS_PATH] = os.pathsep.join(map(str, jar_paths(more_jars)))
     options = [
         *java_options(size),
         f"-Dlog4j2.configurationFile={log_settings().as_uri()}",

@@ -18,6 +18,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 
 from infold.core.model import Column, Drift, NewColumns, Source
 from infold.core.project import Project
+from infold.lake.iceberg.open_catalog import open_catalog
 from infold.lake.reading.iceberg_table import data_files, location
 from infold.messages import run_errors
 from infold.spark.reading import fit
@@ -46,7 +47,7 @@ def inspect(
     Raises ``errors.source_changed`` where a file is no longer what it was when it was listed, and
     ``errors.drift`` for the table: one of its files cannot be set aside.
     """
-    at = location(project.root, source, project.catalog_db)
+    at = location(project.root, source, open_catalog(project))
     declared = [column.name for column in source.columns]
     here = {file.path: file.fingerprint for file in data_files(at, declared)}
     for file in files:
@@ -79,7 +80,7 @@ def columns(spark: SparkSession, project: Project, source: Source) -> Sequence[C
     """See ``FormatReader``: of a source that declares none, those of the table."""
     if source.columns:
         return source.columns
-    return _stored_columns(_open(spark, location(project.root, source, project.catalog_db)))
+    return _stored_columns(_open(spark, location(project.root, source, open_catalog(project))))
 
 
 def _open(spark: SparkSession, at: str) -> DataFrame:

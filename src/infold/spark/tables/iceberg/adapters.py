@@ -7,7 +7,6 @@ the tables of a target at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +14,11 @@ from infold.core.ports import Lake
 from infold.core.project import Project
 from infold.core.snapshot_reader import SnapshotReader
 from infold.core.target import Publish
-from infold.lake.iceberg import catalog
+from infold.lake.iceberg.open_catalog import open_catalog
+from infold.lake.iceberg.sqlite_catalog import put_back as put_rows_back
+from infold.lake.iceberg.sqlite_catalog import table_rows
 from infold.lake.iceberg.tables import IcebergLake
+from infold.spark.tables.catalog import SparkCatalog
 from infold.spark.tables.iceberg import session_settings
 from infold.spark.tables.jar import Jar
 
@@ -49,12 +51,14 @@ def jars() -> tuple[Jar, ...]:
 def lake(project: Project) -> IcebergLake:
     """The tables of the target's catalog, read by their metadata files."""
     together = project.target.publish is Publish.TOGETHER
-    return IcebergLake(project.catalog_db, project.name, project.warehouse, together=together)
+    return IcebergLake(
+        open_catalog(project), project.namespace, project.warehouse, together=together
+    )
 
 
 def published_lake(project: Project) -> IcebergLake:
     """The same as readers see them."""
-    return IcebergLake(project.catalog_db, project.name, project.warehouse, published=True)
+    return IcebergLake(open_catalog(project), project.namespace, project.warehouse, published=True)
 
 
 def snapshot_reader(project: Project) -> SnapshotReader:
@@ -68,12 +72,19 @@ def tables(spark: SparkSession, project: Project, lake: Lake) -> MaintainedTable
     """The tables of the session's catalog."""
     from infold.spark.tables.iceberg.tables import IcebergTables
 
-    return IcebergTables(spark, project.name, lake)
+    return IcebergTables(spark, project.namespace, lake)
 
 
-def catalog_settings(warehouse: Path, catalog_db: Path) -> Mapping[str, str]:
+def sqlite_catalog(warehouse: Path, catalog_db: Path) -> SparkCatalog:
     """A catalog on SQLite."""
-    return session_settings.catalog_settings(warehouse, catalog_db)
+    return SparkCatalog(session_settings.catalog_settings(warehouse, catalog_db))
+
+
+def catalog(project: Project) -> SparkCatalog:
+    """The catalog that the target declares."""
+    from infold.spark.tables.iceberg.catalogs import spark_catalog
+
+    return spark_catalog(project)
 
 
 def refuse_session(spark: SparkSession) -> None:
@@ -90,9 +101,9 @@ def write_samples(spark: SparkSession, events: DataFrame) -> None:
 
 def tables_now(project: Project) -> tuple[tuple[Any, ...], ...]:
     """The rows of the catalog; the files of a table are only ever added to."""
-    return catalog.rows(project.catalog_db)
+    return table_rows(project.catalog_db)
 
 
 def put_back(project: Project, tables: tuple[tuple[Any, ...], ...]) -> None:
     """The catalog has these rows again."""
-    catalog.put_back(project.catalog_db, tables)
+    put_rows_back(project.catalog_db, tables)

@@ -1,4 +1,4 @@
-"""The snapshots of a table by its metadata file: which are infold's, and what they did."""
+"""The commits of a table, as its metadata has them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def foreign_snapshot(main: Sequence[Mapping[str, Any]]) -> int | None:
 
 
 def operation(snapshot: Mapping[str, Any]) -> str:
-    """What a snapshot did: ``append``, ``overwrite``, ``delete`` or ``replace``."""
+    """What a commit did, in Iceberg's words."""
     return str(snapshot.get("summary", {}).get("operation", ""))
 
 

@@ -1,0 +1,47 @@
+"""The catalog of a target: which table is where, and how whoever reads tables finds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class CatalogType(StrEnum):
+    """What keeps the names of tables: the values of ``catalog.type`` in infold.yml."""
+
+    SQLITE = "sqlite"
+    """A file in the warehouse."""
+    JDBC = "jdbc"
+    """A database on a PostgreSQL server."""
+    REST = "rest"
+    """A server of Iceberg's REST protocol."""
+
+
+PLANNED_CATALOGS = ("hive", "glue")
+"""Catalogs that infold knows by name and does not have yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """
+    Where a target's tables are found by their names.
+
+    The texts are those of infold.yml: with references to secrets, and no secret.
+    """
+
+    type: CatalogType = CatalogType.SQLITE
+    uri: str = ""
+    namespace: str = ""
+    """Where the tables are in the catalog; empty for a namespace named after the project."""
+    warehouse: str = ""
+    """The name by which a REST server knows one of its catalogs."""
+    token: str = ""
+    credential: str = ""
+    scope: str = ""
+    oauth2_server_uri: str = ""
+    """Where a credential is exchanged for a token; empty for the server itself."""
+
+    @property
+    def at_once(self) -> bool:
+        """Whether several tables can change at one instant."""
+        return self.type is not CatalogType.REST

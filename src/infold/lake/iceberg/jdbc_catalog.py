@@ -1,0 +1,249 @@
+"""
+The catalog in a PostgreSQL database: that of Iceberg's JDBC catalog, by infold's own connection.
+
+A connection is kept for as long as the process lives, and made again where it was lost. What is
+asked for in one transaction is asked again by the caller or not at all: nothing here is repeated.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+from weakref import finalize
+
+from infold.lake.iceberg.sql_catalog import OWN, SqlCatalog, Statements, TakenError
+from infold.messages import catalog_errors
+from infold.messages.errors import InfoldError
+from infold.system import postgresql_server
+from infold.system.postgresql_server import BUSY_SECONDS, Fault, Server
+
+if TYPE_CHECKING:
+    import psycopg
+
+_ERRORS: Mapping[Fault, Callable[[str, str, str], InfoldError]] = {
+    Fault.DRIVER_MISSING: lambda key, _at, _why: catalog_errors.driver_missing(key=key),
+    Fault.BAD_URL: lambda key, _at, why: catalog_errors.bad_url(key=key, why=why),
+    Fault.UNREACHABLE: lambda key, at, why: catalog_errors.unreachable(key=key, at=at, why=why),
+    Fault.LOGIN_REFUSED: lambda key, at, why: catalog_errors.login_refused(key=key, at=at, why=why),
+    Fault.DATABASE_MISSING: (
+        lambda key, at, why: catalog_errors.database_missing(key=key, at=at, why=why)
+    ),
+    Fault.NOT_PERMITTED: lambda key, at, why: catalog_errors.not_permitted(key=key, at=at, why=why),
+    Fault.READ_ONLY: lambda key, at, why: catalog_errors.not_permitted(key=key, at=at, why=why),
+    Fault.TOO_OLD: (
+        lambda key, at, found: catalog_errors.server_too_old(
+            key=key, at=at, found=found, oldest=postgresql_server.OLDEST
+        )
+    ),
+    Fault.OTHER_ENCODING: (
+        lambda key, at, found: catalog_errors.other_encoding(key=key, at=at, found=found)
+    ),
+    Fault.CONNECTION_LOST: (
+        lambda key, at, why: catalog_errors.answer_lost(key=key, at=at, why=why)
+    ),
+    Fault.FAILED: lambda key, at, why: catalog_errors.failed(key=key, at=at, why=why),
+}
+"""The message of each: by the key, where the server is, and why."""
+
+
+class CatalogServer(Server):
+    """The server that a target's catalog is on."""
+
+    __slots__ = ()
+
+    def error(self, fault: Fault, place: str = "", why: str = "") -> InfoldError:
+        """See ``Server``: an error of ``catalog_errors``."""
+        return _ERRORS[fault](self.key, place, why)
+
+
+def jdbc_catalog(uri: str, root: Path, key: str) -> SqlCatalog:
+    """The catalog at a URL, with the tables that Spark finds there."""
+    server = CatalogServer(uri, root, key)
+    if server not in _databases:
+        _databases[server] = PostgresqlCatalog(server)
+    return SqlCatalog(_databases[server], OWN)
+
+
+@dataclass(slots=True)
+class _Connection:
+    """See ``Statements``."""
+
+    connection: psycopg.Connection[Any]
+    undone: bool = False
+
+    def rows(self, text: str, values: Sequence[Any] = ()) -> Sequence[tuple[Any, ...]]:
+        """See ``Statements``."""
+        return self._execute(text, values).fetchall()
+
+    def change(self, text: str, values: Sequence[Any] = ()) -> int:
+        """See ``Statements``."""
+        import psycopg
+
+        try:
+            return self._execute(text, values).rowcount
+        except psycopg.errors.UniqueViolation as error:
+            raise TakenError(", ".join(map(str, values))) from error
+
+    def _execute(self, text: str, values: Sequence[Any]) -> psycopg.Cursor[Any]:
+        return self.connection.execute(text.replace("?", "%s"), values)
+
+
+class PostgresqlCatalog:
+    """See ``CatalogDatabase``."""
+
+    def __init__(self, server: CatalogServer) -> None:
+        self._server = server
+        self._connection: psycopg.Connection[Any] | None = None
+        self._process = 0
+        self._shown = ""
+        self._lock = RLock()
+
+    @property
+    def place(self) -> str:
+        """See ``CatalogDatabase``."""
+        return self._shown or self._server.shown()
+
+    @contextmanager
+    def read(self) -> Iterator[Statements | None]:
+        """See ``CatalogDatabase``."""
+        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as found:
+            yield found
+
+    @contextmanager
+    def write(self, namespace: str) -> Iterator[Statements | None]:
+        """See ``CatalogDatabase``: the rows are locked, always in one order."""
+        with self._transaction("BEGIN") as found:
+            if found is not None:
+                found.rows(
+                    f"SELECT 1 FROM iceberg_tables WHERE {OWN} AND table_namespace = ?"
+                    " ORDER BY table_name FOR UPDATE",
+                    (namespace,),
+                )
+            yield found
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[_Connection | None]:
+        import psycopg
+
+        with self._lock:
+            connection = self._open()
+            try:
+                found = self._begin(connection, begin)
+                yield found
+                undone = found is None or found.undone
+                connection.execute("ROLLBACK" if undone else "COMMIT")
+            except psycopg.Error as error:
+                known = self._server.failed(error, self._shown, broken=connection.broken)
+                self._end(connection)
+                if known is None:
+                    raise
+                raise known from error
+            except BaseException:
+                self._end(connection)
+                raise
+
+    def _begin(self, connection: psycopg.Connection[Any], begin: str) -> _Connection | None:
+        """Begin a transaction, in one exchange; None where there are no tables of a catalog."""
+        cursor = connection.execute(
+            f"{begin}; SET LOCAL lock_timeout TO '{BUSY_SECONDS}s';"
+            f" SET LOCAL statement_timeout TO '{2 * BUSY_SECONDS}s';"
+            " SELECT to_regclass('iceberg_tables') IS NOT NULL"
+        )
+        while cursor.nextset():
+            pass
+        row = cursor.fetchone()
+        return _Connection(connection) if row is not None and row[0] else None
+
+    def _open(self) -> psycopg.Connection[Any]:
+        """The connection of this process; another one where it is lost, or a parent's."""
+        found = self._connection
+        if found is None or found.closed or self._process != os.getpid() or not _answers(found):
+            self._connection, self._shown = self._server.connect()
+            self._process = os.getpid()
+            finalize(self, self._connection.close)
+        assert self._connection is not None
+        return self._connection
+
+    def _end(self, connection: psycopg.Connection[Any]) -> None:
+        """End a transaction that must change nothing."""
+        with suppress(Exception):  # whatever was wrong before is what matters
+            connection.execute("ROLLBACK")
+        if connection.info.transaction_status.name != "IDLE":
+            with suppress(Exception):
+                connection.close()
+
+
+_databases: dict[CatalogServer, PostgresqlCatalog] = {}
+"""The connections of this process."""
+
+
+def _answers(connection: psycopg.Connection[Any]) -> bool:
+    """Whether a connection that was idle is still one: a server that restarted has closed it."""
+    import psycopg
+
+    try:
+        connection.execute("SELECT 1")
+    except psycopg.Error:
+        with suppress(Exception):
+            connection.close()
+        return False
+    return True
+
+
+_JDBC = {
+    "sslmode": "sslmode",
+    "sslrootcert": "sslrootcert",
+    "sslcert": "sslcert",
+    "sslkey": "sslkey",
+    "sslpassword": "sslpassword",
+    "connect_timeout": "connectTimeout",
+    "application_name": "ApplicationName",
+    "options": "options",
+}
+"""The parameters of a URL that PostgreSQL's JDBC driver has too, and what it calls them."""
+
+_JDBC_DEFAULTS = {
+    "ApplicationName": "infold",
+    "connectTimeout": "10",
+    # A statement of a catalog takes milliseconds: a server that is gone is not waited for.
+    "socketTimeout": "120",
+    "tcpKeepAlive": "true",
+}
+
+_ENVIRONMENT = {"host": "PGHOST", "port": "PGPORT", "dbname": "PGDATABASE", "user": "PGUSER"}
+
+
+def jdbc_settings(uri: str, root: Path, key: str) -> tuple[str, Mapping[str, str]]:
+    """
+    The same place for Java: a URL without a secret, and the properties of a connection.
+
+    Raises as connecting does where the URL cannot be used.
+    """
+    server = CatalogServer(uri, root, key)
+    found = {name: str(value) for name, value in server.settings().items()}
+    for name, variable in _ENVIRONMENT.items():
+        if name not in found and os.environ.get(variable):
+            found[name] = os.environ[variable]
+    hosts, ports = found.get("host", "localhost").split(","), found.get("port", "5432").split(",")
+    if len(ports) == 1:
+        ports *= len(hosts)
+    places = ",".join(f"{_host(at)}:{port}" for at, port in zip(hosts, ports, strict=False))
+    given = {_JDBC[name]: value for name, value in found.items() if name in _JDBC}
+    properties = {**_JDBC_DEFAULTS, **given}
+    if found.get("target_session_attrs") in ("read-write", "primary"):
+        properties["targetServerType"] = "primary"
+    password = found.get("password") or os.environ.get("PGPASSWORD", "")
+    who = {"user": found.get("user", ""), "password": password}
+    properties |= {name: value for name, value in who.items() if value}
+    name = found.get("dbname") or found.get("user", "")
+    return f"jdbc:postgresql://{places}/{quote(name, safe='')}", properties
+
+
+def _host(name: str) -> str:
+    return f"[{name}]" if ":" in name else name

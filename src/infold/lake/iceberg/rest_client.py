@@ -1,0 +1,288 @@
+"""
+Requests to a server of Iceberg's REST protocol: connection, token, and what fails by name.
+
+pyiceberg's own client takes most of a second to import, and reads the whole metadata of each table
+into objects. A plan asks only where the metadata of each table is. So this is the standard library,
+with a connection for each thread that stays open.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from threading import RLock, local
+from typing import Any
+from urllib.parse import quote, unquote, urlencode, urlsplit
+
+from infold import __version__
+from infold.core.catalogs import Catalog
+from infold.messages import catalog_errors
+from infold.messages.errors import InfoldError
+from infold.system.secrets import REFERENCE, hide_passwords, resolve, resolve_url
+
+ANSWER_SECONDS = 30
+"""How long an answer is waited for."""
+
+TRIES = 4
+"""How often something is asked for that changes nothing, if the server is busy."""
+
+BUSY = frozenset({429, 502, 503, 504})
+_SCOPE = "catalog"
+
+
+class RejectedError(Exception):
+    """An answer with a status that the caller may know what to do with."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+        self.why = why
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    content: bytes
+    wait: str = ""
+
+
+class RestClient:
+    """The server that a target's catalog is on, as infold.yml names it by ``key``."""
+
+    def __init__(self, declared: Catalog, root: Path, key: str) -> None:
+        self._declared, self._root, self._key = declared, root, key
+        self._threads = local()
+        self._lock = RLock()
+        self._token = ""
+
+    @property
+    def place(self) -> str:
+        """Where the server is, as infold.yml has it."""
+        name = f", catalog {self._declared.warehouse}" if self._declared.warehouse else ""
+        return f"{hide_passwords(self._declared.uri)}{name}"
+
+    def get(self, path: str) -> dict[str, Any] | None:
+        """What the server has at a path below the catalog's; None if there is nothing."""
+        return self._parsed(self._changing_nothing(f"{self._base}/{path}"))
+
+    def change(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> None:
+        """
+        Have the server change something, once. Raises ``Rejected`` where it refuses.
+
+        An answer that does not come leaves open whether it did: ``catalog_errors.answer_lost``.
+        """
+        answer = self._ask(method, f"{self._base}/{path}", body)
+        if answer.status in (401, 419) and self._renew_token():
+            answer = self._ask(method, f"{self._base}/{path}", body)
+        if answer.status in (404, 409):
+            raise RejectedError(answer.status, _why(answer))
+        if answer.status >= 500:
+            raise self._lost(_why(answer))
+        if answer.status >= 300:
+            raise self._named(answer)
+
+    def namespace(self, name: str) -> str:
+        """A namespace as a part of a path, also one of several levels."""
+        between = unquote(self._config.get("namespace-separator") or "%1F")
+        return quote(between.join(name.split(".")), safe="")
+
+    @cached_property
+    def _base(self) -> str:
+        """Where the catalog is on the server."""
+        prefix = str(self._config.get("prefix") or "").strip("/")
+        return f"v1/{quote(prefix)}" if prefix else "v1"
+
+    @cached_property
+    def _config(self) -> Mapping[str, str]:
+        """What the server says of itself and of the catalog."""
+        query = urlencode({"warehouse": self._declared.warehouse})
+        path = f"v1/config?{query}" if self._declared.warehouse else "v1/config"
+        answer = self._changing_nothing(path)
+        found = None if answer.status in (400, 405) else self._parsed(answer)
+        if found is None:
+            raise self._unreachable("it has no /v1/config, as a server of Iceberg's protocol has")
+        return {**(found.get("defaults") or {}), **(found.get("overrides") or {})}
+
+    def _changing_nothing(self, path: str) -> _Answer:
+        """Ask for something until the server has time for it."""
+        answer, renewed = self._ask("GET", path), False
+        for again in range(1, TRIES):
+            if answer.status in (401, 419) and not renewed and self._renew_token():
+                renewed = True
+            elif answer.status in BUSY:
+                seconds = float(answer.wait) if answer.wait.isdigit() else 0.2 * 2**again
+                time.sleep(min(seconds, ANSWER_SECONDS))
+            else:
+                break
+            answer = self._ask("GET", path)
+        return answer
+
+    def _parsed(self, answer: _Answer) -> dict[str, Any] | None:
+        if answer.status == 404:
+            return None
+        if answer.status != 200:
+            raise self._named(answer)
+        try:
+            found = json.loads(answer.content)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise self._unreachable("what answers there is no server of Iceberg's protocol")
+        return found
+
+    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> _Answer:
+        """One request; it is made again where a connection was closed before it was sent."""
+        headers = {"Accept": "application/json", "User-Agent": f"infold/{__version__}"}
+        if token := self._bearer():
+            headers["Authorization"] = f"Bearer {token}"
+        content = None
+        if body is not None:
+            content = json.dumps(body).encode()
+            headers["Content-Type"] = "application/json"
+        return self._exchange(self._url, method, path, content, headers)
+
+    def _exchange(
+        self,
+        url: str,
+        method: str,
+        path: str,
+        content: bytes | None,
+        headers: Mapping[str, str],
+    ) -> _Answer:
+        where = urlsplit(url)
+        whole = f"{where.path.rstrip('/')}/{path}" if path else where.path or "/"
+        if method != "GET":  # a server may be closing one that was idle, just as this is sent
+            self._close()
+        connection, fresh = self._connection(where.scheme, where.netloc)
+        while True:
+            try:
+                connection.request(method, whole, content, dict(headers))
+                answer = connection.getresponse()
+                found = answer.read()
+                return _Answer(answer.status, found, answer.headers.get("Retry-After", ""))
+            except (OSError, http.client.HTTPException) as error:
+                self._close()
+                closed = isinstance(error, ConnectionError | http.client.RemoteDisconnected)
+                if not fresh and closed and method == "GET":
+                    connection, fresh = self._connection(where.scheme, where.netloc)
+                    continue
+                why = str(error) or type(error).__name__
+                if method != "GET" and not _never_sent(error):
+                    raise self._lost(why) from None
+                raise self._unreachable(why) from None
+
+    def _connection(self, scheme: str, netloc: str) -> tuple[http.client.HTTPConnection, bool]:
+        """This thread's connection, and whether it is a new one."""
+        kept = getattr(self._threads, "open", None)
+        if kept is not None and kept[0] == (scheme, netloc):
+            return kept[1], False
+        made: http.client.HTTPConnection
+        if scheme == "https":
+            context = ssl.create_default_context()
+            made = http.client.HTTPSConnection(netloc, timeout=ANSWER_SECONDS, context=context)
+        else:
+            made = http.client.HTTPConnection(netloc, timeout=ANSWER_SECONDS)
+        self._threads.open = ((scheme, netloc), made)
+        return made, True
+
+    def _close(self) -> None:
+        """Close this thread's connection, if it has one."""
+        kept, self._threads.open = getattr(self._threads, "open", None), None
+        if kept is not None:
+            kept[1].close()
+
+    @cached_property
+    def _url(self) -> str:
+        found = resolve_url(self._declared.uri, self._root, self._key).strip()
+        where = urlsplit(found)
+        if where.scheme not in ("http", "https") or not where.hostname:
+            raise catalog_errors.bad_url(key=self._key, why="it is no https://HOST/PATH")
+        with suppress(ValueError):
+            if where.port is None or where.port:
+                return found
+        raise catalog_errors.bad_url(key=self._key, why="its port is no number")
+
+    def _bearer(self) -> str:
+        """The token for a request; a credential is exchanged for one when it is first needed."""
+        if self._declared.token:
+            return resolve(self._declared.token, self._root, self._key).strip()
+        if not self._declared.credential:
+            return ""
+        with self._lock:
+            if not self._token:
+                self._token = self._new_token()
+            return self._token
+
+    def _renew_token(self) -> bool:
+        """Forget a token that has run out; whether there can be another."""
+        with self._lock:
+            had, self._token = bool(self._token), ""
+        return had
+
+    def _new_token(self) -> str:
+        credential = resolve(self._declared.credential, self._root, self._key).strip()
+        name, colon, secret = credential.partition(":")
+        form = {
+            "grant_type": "client_credentials",
+            "client_id": name if colon else "",
+            "client_secret": secret if colon else name,
+            "scope": self._declared.scope or _SCOPE,
+        }
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        content = urlencode({key: text for key, text in form.items() if text}).encode()
+        other = self._declared.oauth2_server_uri
+        url = resolve_url(other, self._root, self._key) if other else self._url
+        path = "" if other else "v1/oauth/tokens"
+        answer = self._exchange(url, "POST", path, content, headers)
+        if answer.status in (400, 401, 403):
+            raise catalog_errors.login_refused(key=self._key, at=self.place, why=_why(answer))
+        token = (self._parsed(answer) or {}).get("access_token")
+        if not isinstance(token, str):
+            raise self._unreachable("it gave no token for the credential")
+        return token
+
+    def _named(self, answer: _Answer) -> InfoldError:
+        why = _why(answer)
+        for reference in (self._declared.token, self._declared.credential):
+            if found := REFERENCE.search(reference):
+                with suppress(InfoldError):
+                    why = why.replace(resolve(found[0], self._root, self._key), found[0])
+        if answer.status in (401, 419):
+            return catalog_errors.login_refused(key=self._key, at=self.place, why=why)
+        if answer.status == 403:
+            return catalog_errors.not_permitted(key=self._key, at=self.place, why=why)
+        return catalog_errors.failed(key=self._key, at=self.place, why=why)
+
+    def _unreachable(self, why: str) -> InfoldError:
+        return catalog_errors.unreachable(key=self._key, at=self.place, why=why)
+
+    def _lost(self, why: str) -> InfoldError:
+        return catalog_errors.answer_lost(key=self._key, at=self.place, why=why)
+
+
+def _never_sent(error: BaseException) -> bool:
+    """Whether a request did not leave this machine."""
+    import socket
+
+    return isinstance(
+        error, ConnectionRefusedError | socket.gaierror | ssl.SSLCertVerificationError
+    )
+
+
+def _why(answer: _Answer) -> str:
+    """What the server says, in one line."""
+    try:
+        found = json.loads(answer.content)
+        said = found["error"]
+        text = said.get("message") if isinstance(said, dict) else found.get("error_description")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        text = ""
+    line = " ".join(str(text or "").split())[:300]
+    return f"{answer.status} {http.client.responses.get(answer.status, '')} {line}".strip()

@@ -1,0 +1,192 @@
+"""
+An Iceberg catalog in a database (Iceberg's JDBC catalog), read and changed by its own statements.
+
+One look at its one table answers which tables there are and whether one has moved. The table is the
+engine's. infold reads it, drops tables as the engine does, and gives tables other names: of several
+all in one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from infold.core import write_points
+from infold.core.swap import Renaming
+from infold.lake.iceberg.set_back import metadata_file_of
+from infold.lake.iceberg.table_catalog import Key, Row
+
+NAME = "infold"
+"""The name that Spark gives the catalog: it is a part of the key of each row."""
+
+OWN = f"catalog_name = '{NAME}'"
+"""One database may have the tables of several catalogs."""
+
+
+class TakenError(Exception):
+    """A row has the key of another one."""
+
+
+class Statements(Protocol):
+    """A transaction of a database; ``undone`` ends it without a change."""
+
+    undone: bool
+
+    def rows(self, text: str, values: Sequence[Any] = ()) -> Sequence[tuple[Any, ...]]:
+        """The rows that a query has; ``?`` stands for each value."""
+
+    def change(self, text: str, values: Sequence[Any] = ()) -> int:
+        """Change rows; how many. Raises ``TakenError``."""
+
+
+class CatalogDatabase(Protocol):
+    """The database of a catalog; errors have names."""
+
+    @property
+    def place(self) -> str:
+        """What errors call it."""
+
+    def read(self) -> AbstractContextManager[Statements | None]:
+        """A look that sees one state; None where there is no table of a catalog yet."""
+
+    def write(self, namespace: str) -> AbstractContextManager[Statements | None]:
+        """A transaction that nobody changes the rows of a namespace beside; None as above."""
+
+
+@dataclass(frozen=True, slots=True)
+class SqlCatalog:
+    """The tables in a database; by ``own``, those of one of its catalogs."""
+
+    database: CatalogDatabase
+    own: str = OWN
+
+    @property
+    def at_once(self) -> bool:
+        """Several tables change in one transaction."""
+        return True
+
+    @property
+    def place(self) -> str:
+        """See ``TableCatalog``."""
+        return self.database.place
+
+    def find(self, tables: Collection[Key]) -> Mapping[Key, str]:
+        """See ``TableCatalog``: one query, whatever the number of tables."""
+        wanted = set(tables)
+        spaces = sorted({namespace for namespace, _ in wanted})
+        if not spaces:
+            return {}
+        marks = ", ".join("?" * len(spaces))
+        found = self._read(
+            "SELECT table_namespace, table_name, metadata_location FROM iceberg_tables"
+            f" WHERE {self.own} AND table_namespace IN ({marks})"
+            " AND metadata_location IS NOT NULL",
+            spaces,
+        )
+        return {(space, name): at for space, name, at in found if (space, name) in wanted}
+
+    def locations(self, namespace: str) -> Mapping[str, str]:
+        """See ``TableCatalog``."""
+        return {name: row.location for name, row in self.rows(namespace).items()}
+
+    def names(self, namespace: str) -> Collection[str]:
+        """See ``TableCatalog``."""
+        return self.rows(namespace).keys()
+
+    def rows(self, namespace: str) -> dict[str, Row]:
+        """All tables of a namespace, by name."""
+        return _named(self._read(*self._rows_query(namespace)))
+
+    def rows_in(self, statements: Statements, namespace: str) -> dict[str, Row]:
+        """The same inside of a transaction."""
+        return _named(statements.rows(*self._rows_query(namespace)))
+
+    def drop(self, namespace: str, names: Sequence[str]) -> None:
+        """
+        See ``TableCatalog``: as the engine does, by deleting rows.
+
+        A commit of the engine's at the same time finds no row to change, and fails.
+        """
+        with self.database.write(namespace) as statements:
+            for name in names if statements else ():
+                assert statements is not None
+                statements.change(
+                    f"DELETE FROM iceberg_tables WHERE {self.own}"
+                    " AND table_namespace = ? AND table_name = ?",
+                    (namespace, name),
+                )
+
+    def rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
+        """
+        See ``TableCatalog``: one transaction.
+
+        In between all have names that nobody reads: two can change places.
+        """
+        with self.database.write(namespace) as statements:
+            if statements is None:
+                return not renamings
+            if not self._rename(statements, namespace, renamings):
+                statements.undone = True
+                return False
+            write_points.point("rename: before commit")
+        write_points.point("rename: after commit")
+        return True
+
+    def set_back(self, table: Key, location: str, snapshot: int) -> bool:
+        """See ``TableCatalog``: a new metadata file, and one row."""
+        new = metadata_file_of(location, snapshot)
+        with self.database.write(table[0]) as statements:
+            if statements is None:
+                return False
+            changed = statements.change(
+                "UPDATE iceberg_tables SET metadata_location = ?, previous_metadata_location = ?"
+                f" WHERE {self.own} AND table_namespace = ? AND table_name = ?"
+                " AND metadata_location = ?",
+                (new, location, *table, location),
+            )
+        return changed == 1
+
+    def finish_rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
+        """See ``TableCatalog``: all of them happened, or none."""
+        found = self.locations(namespace)
+        return any(found.get(one.to) == one.location for one in renamings)
+
+    def _rename(
+        self, statements: Statements, namespace: str, renamings: Sequence[Renaming]
+    ) -> bool:
+        change = (
+            f"UPDATE iceberg_tables SET table_name = ? WHERE {self.own}"
+            " AND table_namespace = ? AND table_name = ?"
+        )
+        for at, one in enumerate(renamings):
+            values = (_between(at), namespace, one.table, one.location)
+            if statements.change(f"{change} AND metadata_location = ?", values) != 1:
+                return False
+        try:
+            for at, one in enumerate(renamings):
+                statements.change(change, (one.to, namespace, _between(at)))
+        except TakenError:
+            return False
+        return True
+
+    def _rows_query(self, namespace: str) -> tuple[str, tuple[str]]:
+        text = (
+            "SELECT table_name, metadata_location, previous_metadata_location"
+            f" FROM iceberg_tables WHERE {self.own} AND table_namespace = ?"
+            " AND metadata_location IS NOT NULL"
+        )
+        return text, (namespace,)
+
+    def _read(self, text: str, values: Sequence[Any]) -> Sequence[tuple[Any, ...]]:
+        with self.database.read() as statements:
+            return () if statements is None else statements.rows(text, values)
+
+
+def _named(rows: Sequence[tuple[Any, ...]]) -> dict[str, Row]:
+    return {name: Row(location, previous) for name, location, previous in rows}
+
+
+def _between(at: int) -> str:
+    return f"infold is renaming {at}"

@@ -1,0 +1,88 @@
+"""
+The catalog of a target as Spark has it, by the same declaration as ``lake.iceberg.open_catalog``.
+
+Secrets are apart from settings: those go with the start of a JVM, where every user of the machine
+sees them. Secrets are set in the session, which nobody else reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from infold.core.catalogs import CatalogType
+from infold.core.project import Project
+from infold.lake.iceberg.jdbc_catalog import jdbc_settings
+from infold.lake.iceberg.sql_catalog import NAME
+from infold.spark.tables.catalog import SparkCatalog
+from infold.spark.tables.iceberg.session_settings import catalog_settings
+from infold.spark.tables.jar import Jar
+from infold.system.secrets import resolve, resolve_url
+
+POSTGRESQL = Jar(
+    "org.postgresql",
+    "postgresql",
+    "42.7.14",
+    "73914527305a40cce504b0d3d90b23caf565136912d607ae8ae7c5895512332c",
+)
+"""PostgreSQL's driver for Java: only where a target's catalog is in such a database."""
+
+PREFIX = f"spark.sql.catalog.{NAME}"
+
+
+def spark_catalog(project: Project) -> SparkCatalog:
+    """The catalog of a project's target. Raises where a secret is not there."""
+    type_ = project.target.catalog.type
+    if type_ is CatalogType.JDBC:
+        return _jdbc(project)
+    if type_ is CatalogType.REST:
+        return _rest(project)
+    return SparkCatalog(catalog_settings(project.warehouse, project.catalog_db))
+
+
+def _jdbc(project: Project) -> SparkCatalog:
+    key = f"catalog of target {project.target.name}"
+    uri, properties = jdbc_settings(project.target.catalog.uri, project.root, key)
+    own = {f"{PREFIX}.jdbc.{name}": value for name, value in properties.items()}
+    return SparkCatalog(
+        {
+            **_common(),
+            f"{PREFIX}.catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
+            f"{PREFIX}.jdbc.schema-version": "V1",
+            f"{PREFIX}.warehouse": str(project.warehouse),
+        },
+        {f"{PREFIX}.uri": uri, **own},
+        (POSTGRESQL,),
+    )
+
+
+def _rest(project: Project) -> SparkCatalog:
+    declared, root = project.target.catalog, project.root
+    key = f"catalog of target {project.target.name}"
+    named = {"warehouse": declared.warehouse, "scope": declared.scope}
+    secret = {"token": declared.token, "credential": declared.credential}
+    urls = {"uri": declared.uri, "oauth2-server-uri": declared.oauth2_server_uri}
+    return SparkCatalog(
+        {
+            **_common(),
+            f"{PREFIX}.type": "rest",
+            f"{PREFIX}.rest-metrics-reporting-enabled": "false",
+            f"{PREFIX}.rest.client.connection-timeout-ms": "10000",
+            f"{PREFIX}.rest.client.socket-timeout-ms": "120000",
+            **{f"{PREFIX}.{name}": text for name, text in named.items() if text},
+        },
+        {
+            **{f"{PREFIX}.{name}": resolve_url(at, root, key) for name, at in urls.items() if at},
+            **{f"{PREFIX}.{name}": resolve(at, root, key) for name, at in secret.items() if at},
+        },
+    )
+
+
+def _common() -> Mapping[str, str]:
+    return {
+        PREFIX: "org.apache.iceberg.spark.SparkCatalog",
+        # A cached table would hide another process's commit for half a minute.
+        f"{PREFIX}.cache-enabled": "false",
+        "spark.sql.defaultCatalog": NAME,
+        # What logs of events show of a session: none of these.
+        "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|credential",
+    }

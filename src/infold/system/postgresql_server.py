@@ -1,0 +1,227 @@
+"""
+A PostgreSQL server as a ledger or a catalog reaches it: from a URL to a connection, and what fails.
+
+Whatever the server says is shown in its own words, with references in place of the secrets that it
+repeats. A password is in none of them. A URL is shown as infold.yml has it; of one that is a secret
+as a whole, user, host, port and database.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum, auto
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from infold.messages.errors import InfoldError
+from infold.system.secrets import REFERENCE, hide_passwords, resolve_url
+
+if TYPE_CHECKING:
+    import psycopg
+
+BUSY_SECONDS = 30
+"""For how long a write waits for others."""
+
+REMOVED = "somebody removed it meanwhile"
+
+OLDEST = 12
+"""The oldest version of PostgreSQL that is still in use; no newer feature is needed."""
+
+SCHEMES = ("postgresql+psycopg://", "postgresql://")
+
+_DEFAULTS = {
+    "connect_timeout": "10",
+    # A machine that is gone is noticed within half a minute, and no firewall forgets a connection.
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "30000",
+    "fallback_application_name": "infold",
+}
+
+
+_NEVER_IDLE = (
+    "SELECT set_config('idle_session_timeout', '0', false)"
+    " WHERE current_setting('idle_session_timeout', true) <> '0'"
+)
+"""
+A step may take hours, and the run's connection waits for its end. PostgreSQL knows this since 14.
+
+Where nothing has to be changed nothing is: behind a pooler it is a setting of others too.
+"""
+
+
+class Fault(Enum):
+    """What can be wrong with a server, or with what was asked of it."""
+
+    DRIVER_MISSING = auto()
+    BAD_URL = auto()
+    UNREACHABLE = auto()
+    LOGIN_REFUSED = auto()
+    DATABASE_MISSING = auto()
+    NOT_PERMITTED = auto()
+    READ_ONLY = auto()
+    TOO_OLD = auto()
+    OTHER_ENCODING = auto()
+    CONNECTION_LOST = auto()
+    FAILED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Server(ABC):
+    """
+    A server as infold.yml names it.
+
+    ``key`` is what errors call the place in infold.yml. A secret is read for each connection.
+    """
+
+    url: str
+    root: Path
+    key: str
+
+    @abstractmethod
+    def error(self, fault: Fault, place: str = "", why: str = "") -> InfoldError:
+        """The named error of what is wrong; ``why`` may be the version or the encoding found."""
+
+    def connect(self) -> tuple[psycopg.Connection[Any], str]:
+        """A connection in autocommit, and what to call it. Raises what :meth:`error` names."""
+        try:
+            import psycopg
+        except ImportError:
+            raise self.error(Fault.DRIVER_MISSING) from None
+
+        settings = self.settings()
+        shown = self._shown(settings)
+        try:
+            found = psycopg.connect(
+                **{**_DEFAULTS, **settings, "client_encoding": "UTF8"},
+                autocommit=True,
+                prepare_threshold=None,  # poolers hand each transaction another connection
+            )
+        except psycopg.Error as error:
+            raise self._refused(self.words(error), shown) from None
+        try:
+            self._check(found, shown)
+            found.execute(_NEVER_IDLE)
+        except psycopg.Error as error:
+            found.close()
+            raise self._refused(self.words(error), shown) from None
+        except BaseException:
+            found.close()
+            raise
+        return found, shown
+
+    def settings(self) -> dict[str, Any]:
+        """The settings of libpq that the URL means."""
+        import psycopg
+        from psycopg.conninfo import conninfo_to_dict
+
+        url = resolve_url(self.url, self.root, self.key).strip()
+        scheme = next((each for each in SCHEMES if url.startswith(each)), None)
+        if scheme is None:
+            raise self.error(Fault.BAD_URL, why="it does not begin with one of these")
+        try:
+            found = conninfo_to_dict("postgresql://" + url.removeprefix(scheme))
+        except psycopg.Error:
+            # Its words may quote the URL.
+            why = "it cannot be taken apart, or has a parameter that PostgreSQL does not know"
+            raise self.error(Fault.BAD_URL, why=why) from None
+        if any("@" in str(found.get(part, "")) for part in ("host", "port", "dbname")):
+            why = "a part of it has an @, as if a password were not percent-encoded"
+            raise self.error(Fault.BAD_URL, why=why)
+        if not re.fullmatch(r"[\d,]*", str(found.get("port", ""))):
+            raise self.error(Fault.BAD_URL, why="its port is no number")
+        if self._has_parts() and ":" in str(found.get("user", "")):
+            why = "its user has a colon, as if a password were in the same secret"
+            raise self.error(Fault.BAD_URL, why=why)
+        return found
+
+    def _has_parts(self) -> bool:
+        """Whether parts of the URL are secrets, and not all of it."""
+        return bool(REFERENCE.search(self.url)) and not REFERENCE.fullmatch(self.url.strip())
+
+    def shown(self) -> str:
+        """Where the server is, as infold.yml has it, without anything that is secret."""
+        return hide_passwords(self.url.strip())
+
+    def _shown(self, settings: dict[str, Any]) -> str:
+        """Where the server is, without anything that is secret."""
+        if self._has_parts():
+            return hide_passwords(self.url.strip())
+        user, host, port, name = (settings.get(part) for part in ("user", "host", "port", "dbname"))
+        by, at = f"{user}@" if user else "", f":{port}" if port else ""
+        return f"postgresql+psycopg://{by}{host or ''}{at}/{name or ''}"
+
+    def words(self, error: Any) -> str:
+        """What the server said, with references in place of names that are secrets."""
+        words = _words(error)
+        if not self._has_parts():
+            return words
+        with suppress(InfoldError):  # what cannot be read any more cannot be found in it
+            settings = self.settings()
+            names = [settings.get(part) for part in ("user", "host", "dbname")]
+            for found in REFERENCE.finditer(self.url):
+                secret = resolve_url(found[0], self.root, self.key)
+                if secret in names:  # no server repeats a password, and one may be any word
+                    name = rf"(?<!\w){re.escape(secret)}(?!\w)"
+                    words = re.sub(name, found[0].replace("\\", r"\\"), words)
+        return words
+
+    def _check(self, connection: psycopg.Connection[Any], shown: str) -> None:
+        version = connection.info.server_version // 10_000
+        if version < OLDEST:
+            raise self.error(Fault.TOO_OLD, shown, str(version))
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            raise self.error(Fault.OTHER_ENCODING, shown, str(encoding))
+
+    def _refused(self, why: str, shown: str) -> InfoldError:
+        """
+        The named error of a connection that was not made.
+
+        Servers give no code for these, so those that speak another language than English are
+        ``unreachable``, in their own words.
+        """
+        if re.search(r"database .* does not exist", why):
+            return self.error(Fault.DATABASE_MISSING, shown, why)
+        if "permission denied for database" in why:
+            return self.error(Fault.NOT_PERMITTED, shown, why)
+        if re.search(_NOT_LET_IN, why):
+            return self.error(Fault.LOGIN_REFUSED, shown, why)
+        return self.error(Fault.UNREACHABLE, shown, why)
+
+    def failed(self, error: psycopg.Error, shown: str, *, broken: bool) -> InfoldError | None:
+        """
+        The named error of a statement that failed; None where it is a mistake of the program's own.
+
+        ``broken``: the connection is gone.
+        """
+        code, why = error.sqlstate or "", self.words(error)
+        if broken or code.startswith(("08", "57P")):
+            return self.error(Fault.CONNECTION_LOST, shown, why)
+        if code == "25006":
+            return self.error(Fault.READ_ONLY, shown, why)
+        if code == "42501":
+            return self.error(Fault.NOT_PERMITTED, shown, why)
+        if code == "55P03":
+            why = f"others have been using it for {BUSY_SECONDS} seconds"
+        elif code in ("42P01", "3F000"):
+            why = REMOVED
+        elif code.startswith(("22", "23", "42")):
+            return None
+        return self.error(Fault.FAILED, shown, why)
+
+
+_NOT_LET_IN = r"password|authentication|role .* (does not exist|is not permitted)|pg_hba\.conf"
+
+
+def _words(error: Any) -> str:
+    """What the server said, or why there is none, in one line."""
+    said = error.diag.message_primary or str(error)
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    # Of several addresses that were tried the last one is as good as any.
+    text = next((line for line in reversed(lines) if "FATAL" in line), lines[0] if lines else "")
+    return re.sub(r"^connection (failed|is bad): ", "", text) or "no reason given"

@@ -1,0 +1,234 @@
+"""Projects whose tables are in a catalog on a server: what is right in a file is right there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+from tests.arrivals.play import Play
+from tests.arrivals.programs import Op, Program, Round
+from tests.arrivals.shapes import SHAPES
+from tests.crash.scenario import SHAPE, TABLES, Scenario, kill, living
+from tests.docs.pages import DOCS
+from tests.docs.test_how_to import code
+from tests.servers.catalogs import PASSWORD, Shelf, opened
+from tests.servers.postgresql import Postgresql
+from tests.servers.rest_catalog import RestServer
+
+from infold import api
+from infold.api.spark_sessions import session
+from infold.cli import cli
+from infold.core.project import Project
+from infold.spark.jvm.gateway import jvm_pid
+
+pytestmark = [pytest.mark.servers, pytest.mark.spark]
+
+PAGE = DOCS / "catalogs.md"
+USERS = 30
+POINTS = 3
+"""How many write points of a run there is a death at."""
+
+
+@pytest.fixture(scope="module")
+def shelves(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Shelf]]:
+    """A catalog of each type on a server; the JVM of other tests lacks a driver."""
+    api.close()
+    with (
+        opened("jdbc", request, tmp_path_factory.mktemp("jdbc")) as jdbc,
+        opened("rest", request, tmp_path_factory.mktemp("rest")) as rest,
+    ):
+        session(_any_project(tmp_path_factory.mktemp("first"), jdbc.declared))
+        yield {"jdbc": jdbc, "rest": rest}
+    api.close()
+
+
+def _any_project(root: Path, catalog: dict[str, str]) -> Project:
+    """A project of the catalog that needs the most jars."""
+    assert CliRunner().invoke(cli, ["init", str(root / "shop")]).exit_code == 0
+    find_in(root / "shop", catalog)
+    return api.open_project(root / "shop")
+
+
+def find_in(folder: Path, catalog: dict[str, str], **more: str) -> None:
+    """Have the project's targets find their tables in a catalog."""
+    file = folder / "infold.yml"
+    project = yaml.safe_load(file.read_text())
+    for target in project["targets"].values():
+        target["catalog"] = {**catalog, **more}
+    file.write_text(yaml.safe_dump(project))
+
+
+@dataclass
+class InCatalog(Play):
+    """A play whose project finds its tables in a catalog."""
+
+    catalog: dict[str, str] = field(default_factory=dict)
+
+    def _begin(self) -> None:
+        super()._begin()
+        find_in(self.folder, self.catalog)
+
+
+@dataclass
+class KilledInCatalog(Scenario):
+    """A scenario whose project finds its tables in a catalog."""
+
+    catalog: dict[str, str] = field(default_factory=dict)
+
+    def _begin(self) -> None:
+        super()._begin()
+        find_in(self.folder, self.catalog)
+
+
+@pytest.mark.parametrize("kind", ["jdbc", "rest"])
+def test_tables_equal_the_reference(shelves: dict[str, Shelf], tmp_path: Path, kind: str) -> None:
+    """Events, sessions, cells, rows by key: late, twice, replaced, deleted."""
+    declared = shelves[kind].declared | {"namespace": f"arrivals_{os.getpid()}"}
+    play = InCatalog(
+        SHAPES["fold"], tmp_path / kind, kind, tmp_path / "warehouse", USERS, catalog=declared
+    )
+    kinds = ("arrive", "burst", "again", "replace", "delete")
+    ops = tuple(Op(what, at) for at, what in enumerate(kinds))
+    play.play(Program(USERS, (Round(ops[:2], Op("all", 1)), Round(ops[2:], Op("all", 2)))))
+    assert api.verify(play.project).equal
+
+
+def test_a_run_that_dies_at_a_write_point(shelves: dict[str, Shelf], tmp_path: Path) -> None:
+    """By exception at some points, and once by SIGKILL: the next run makes all tables right."""
+    declared = shelves["jdbc"].declared | {"namespace": f"killed_{os.getpid()}"}
+    scenario = KilledInCatalog(
+        SHAPE, tmp_path / "killed", "killed", tmp_path / "warehouse", 8, catalog=declared
+    )
+    scenario.deliver(1)
+    scenario.deliver(2)
+    with living() as life:
+        scenario.go(life)
+    scenario.check(set(TABLES), None)
+    commits = [at for at, (_, name) in enumerate(life.passed, 1) if name.startswith("table ")]
+    assert len(commits) > POINTS
+    for seed, at in enumerate(commits[1 :: len(commits) // POINTS], 3):
+        scenario.deliver(seed)
+        with living(at) as life:
+            scenario.go(life)
+        assert life.dead
+        scenario.settle()
+    scenario.deliver(9)
+    ended = kill(scenario, "table sessions: after commit")
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    scenario.settle()
+
+
+@dataclass
+class Shop:
+    """The starter's project, with a target that the page has."""
+
+    root: Path
+    printed: list[str] = field(default_factory=list)
+
+    def infold(self, words: str, code: int = 0) -> Result:
+        """A command in this process; it ends with ``code``."""
+        done = CliRunner().invoke(cli, ["-C", str(self.root), "--target", "prod", *words.split()])
+        self.printed.append(done.output)
+        assert done.exit_code == code, done.output
+        return done
+
+
+def shop(root: Path, target: str, **replaced: str) -> Shop:
+    """The starter's project with a target; the addresses of the page are those of servers here."""
+    assert CliRunner().invoke(cli, ["init", str(root)]).exit_code == 0
+    for old, new in replaced.items():
+        target = target.replace(old, new)
+    file = root / "infold.yml"
+    file.write_text(file.read_text(encoding="utf-8").partition("targets:")[0] + target)
+    return Shop(root)
+
+
+def promote(made: Shop, *, at_once: bool) -> None:
+    """A changed table is built in an environment, takes the name of production's, and goes back."""
+    model = made.root / "models" / "daily.sql"
+    text = model.read_text(encoding="utf-8")
+    model.write_text(text.replace("sum(revenue)", "max(revenue) AS most,\n  sum(revenue)"))
+    made.infold("run --env more")
+    assert json.loads(made.infold("promote more --yes --json").stdout)["at_once"] == at_once
+    assert "most" in made.infold("show daily").stdout
+    made.infold("verify")
+    made.infold("rollback --yes")
+    assert "most" not in made.infold("show daily").stdout
+
+
+def test_the_page_on_catalogs(
+    shelves: dict[str, Shelf],
+    postgresql: Postgresql,
+    rest_server: RestServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """
+    What the page says works, in PostgreSQL and by REST; so do forgetting, promoting, going back.
+
+    No secret is in what was printed, in files, or on the command line of the JVM.
+    """
+    del shelves
+    in_postgresql, by_rest = code(PAGE, "yaml")
+    (statements,), (commands,) = code(PAGE, "sql"), code(PAGE, "sh")
+    monkeypatch.setenv("CATALOG_PASSWORD", PASSWORD)
+    monkeypatch.setenv("CATALOG_SECRET", rest_server.secret)
+    secret = PASSWORD.replace("'", "''")
+    postgresql.run(*statements.replace("change-me", secret).strip().rstrip(";").split(";\n"))
+    addresses = {
+        "db.example.com:5432": f"127.0.0.1:{postgresql.port}",
+        "https://catalog.example.com/iceberg": rest_server.url,
+        "shop_prod": f"shop_prod_{os.getpid()}",
+    }
+    printed = []
+    for name, target in (("postgresql", in_postgresql), ("rest", by_rest)):
+        here = {**addresses, "/srv/shop/warehouse": str(tmp_path / f"warehouse_{name}")}
+        made = shop(tmp_path / name / "shop", target, **here)
+        for line in commands.splitlines():
+            made.infold(line.removeprefix("infold --target prod "))
+        made.infold("forget daily --yes --allow-refresh")
+        made.infold("run --allow-refresh")
+        made.infold("verify")
+        promote(made, at_once=name == "postgresql")
+        printed += made.printed
+    assert re.search(r"catalog +a table was made, written, read and dropped", printed[0])
+    texts = [text.encode() for text in printed]
+    texts += [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    texts.append(Path(f"/proc/{jvm_pid()}/cmdline").read_bytes())
+    for word in (PASSWORD, quote(PASSWORD, safe=""), rest_server.secret, rest_server.token):
+        assert [text for text in texts if word.encode() in text] == []
+
+
+def test_a_commit_whose_answer_is_lost(
+    shelves: dict[str, Shelf], rest_server: RestServer, tmp_path: Path
+) -> None:
+    """It is said that nobody knows; the next run finds the commit, and nothing is there twice."""
+    declared = shelves["rest"].declared | {"namespace": f"lost_{os.getpid()}"}
+    scenario = KilledInCatalog(
+        SHAPE, tmp_path / "lost", "lost", tmp_path / "warehouse", 8, catalog=declared
+    )
+    scenario.deliver(1)
+    scenario.settle()
+    scenario.deliver(2)
+    shown = CliRunner()
+    with rest_server.rule("POST", "/tables/sessions$", lose=True):
+        found = shown.invoke(cli, ["-C", str(scenario.project.root), "run", "--allow-removals"])
+    assert found.exit_code == 1, found.output
+    assert "catalog-" in found.output
+    with rest_server.rule("POST", "/tables/clicks$", status=403):
+        scenario.deliver(3)
+        found = shown.invoke(cli, ["-C", str(scenario.project.root), "run", "--allow-removals"])
+    assert found.exit_code == 1, found.output
+    assert "catalog-not-permitted" in found.output
+    scenario.settle()

@@ -1,0 +1,92 @@
+"""What Spark is told of a catalog follows from infold.yml, and no secret is told at its start."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from infold.core.project import Project
+from infold.declare.load import load
+from infold.messages.errors import InfoldError
+from infold.spark.storages import storage_of
+
+SECRET = "p@ss:w/ord ä"
+PREFIX = "spark.sql.catalog.infold"
+
+
+def project(root: Path, catalog: dict[str, Any]) -> Project:
+    """A project with that catalog."""
+    declared = {"name": "shop", "start": "2024-01-01", "targets": {"dev": {"catalog": catalog}}}
+    (root / "models").mkdir(parents=True, exist_ok=True)
+    (root / "infold.yml").write_text(yaml.safe_dump(declared), encoding="utf-8")
+    return load(root)
+
+
+def told(root: Path, catalog: dict[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
+    """The settings of Spark's start, and those of the session alone; without their prefix."""
+    found = storage_of(made := project(root, catalog)).catalog(made)
+    assert "ä" not in repr(found)
+    assert all(SECRET not in value for value in found.settings.values())
+    plain = {key.removeprefix(f"{PREFIX}."): value for key, value in found.settings.items()}
+    secrets = {key.removeprefix(f"{PREFIX}."): value for key, value in found.secrets.items()}
+    return plain, secrets
+
+
+def test_a_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Java's URL has no user and no password; parameters have the names of its driver."""
+    monkeypatch.setenv("WORD", SECRET)
+    uri = "postgresql://me:${env:WORD}@a:1,b:2/my%20db?sslmode=require&target_session_attrs=primary"
+
+    plain, secrets = told(tmp_path, {"type": "jdbc", "uri": uri})
+
+    assert plain["catalog-impl"] == "org.apache.iceberg.jdbc.JdbcCatalog"
+    assert secrets["uri"] == "jdbc:postgresql://a:1,b:2/my%20db"
+    given = {key.removeprefix("jdbc."): value for key, value in secrets.items()}
+    wanted = {"user": "me", "password": SECRET, "sslmode": "require", "targetServerType": "primary"}
+    assert wanted.items() <= given.items()
+
+
+def test_a_password_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the URL leaves out is where PostgreSQL's own programs look for it."""
+    monkeypatch.setenv("PGPASSWORD", SECRET)
+    monkeypatch.setenv("PGUSER", "somebody")
+
+    _, secrets = told(tmp_path, {"type": "jdbc", "uri": "postgresql://db.example.com/catalogs"})
+
+    assert secrets["uri"] == "jdbc:postgresql://db.example.com:5432/catalogs"
+    assert (secrets["jdbc.user"], secrets["jdbc.password"]) == ("somebody", SECRET)
+
+
+def test_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A credential, or a token, is for the session alone."""
+    monkeypatch.setenv("WORD", SECRET)
+    server = {"type": "rest", "uri": "https://example.com/iceberg", "warehouse": "main"}
+
+    plain, secrets = told(tmp_path, server | {"credential": "shop:${env:WORD}", "scope": "all"})
+
+    assert (plain["type"], plain["warehouse"], plain["scope"]) == ("rest", "main", "all")
+    assert secrets == {"uri": server["uri"], "credential": f"shop:{SECRET}"}
+    assert told(tmp_path, server | {"token": "${env:WORD}"})[1]["token"] == SECRET
+
+
+def test_a_secret_that_is_not_there(tmp_path: Path) -> None:
+    """It is named by the key that needs it, before anything starts."""
+    made = project(tmp_path, {"type": "rest", "uri": "http://a", "token": "${env:NOT_THERE}"})
+
+    with pytest.raises(InfoldError, match="secret-missing") as caught:
+        storage_of(made).catalog(made)
+
+    assert dict(caught.value.facts)["key"] == "catalog of target dev"
+
+
+def test_tables_are_in_the_namespace(tmp_path: Path) -> None:
+    """That of the catalog, else of the project's name."""
+    made = project(tmp_path, {"type": "rest", "uri": "http://a", "namespace": "shop_dev"})
+
+    assert made.namespace == "shop_dev"
+    plain = replace(made.target.catalog, namespace="")
+    assert replace(made, target=replace(made.target, catalog=plain)).namespace == "shop"
