@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from infold.core.engines import Engine
+from infold.core.fixed_settings import FIXED
 from infold.core.storages import DEFAULT_STORAGE, Storage
 from infold.messages import catalog_errors
 from infold.messages.errors import InfoldError
@@ -49,6 +50,7 @@ LOG_BYTES = 10_000_000
 LOCAL_ENGINE = Engine()
 LOOPBACK = "127.0.0.1"
 CLASS_PATH = "spark.driver.extraClassPath"
+CATALOG_SETTINGS = f"spark.sql.catalog.{FIXED['spark.sql.defaultCatalog']}."
 
 
 def start(
@@ -230,6 +232,10 @@ def _new_session(
     """A session beside ``running``: temporary views, settings and catalogs are its own."""
     refuse_session(running, ours=has_started())
     session = running.newSession()
+    for key in dict(session.conf.getAll):
+        # Of another catalog, for which the JVM was started: a type and an address are of one.
+        if key.startswith(CATALOG_SETTINGS) and key not in settings:
+            session.conf.unset(key)
     for key, value in settings.items():
         if session.conf.isModifiable(key) or key.startswith("spark.sql.catalog."):
             session.conf.set(key, value)
