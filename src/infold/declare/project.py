@@ -184,8 +184,9 @@ def _read_targets(reading: _Reading, keys: Keys) -> str:
     if section is not None:
         for name, target_keys in section.sections("target"):
             reading.targets[name] = read_target(name, target_keys)
-        places = section.value.keys
-        reading.errors.extend(same_tables(keys.text("name") or "", reading.targets, places))
+        named = keys.entries.get("name")
+        project = named.text if named is not None else ""
+        reading.errors.extend(same_tables(project, reading.targets, section.value.keys))
     if not reading.targets:
         reading.targets["dev"] = Target("dev")
     _protect_targets(reading, keys)

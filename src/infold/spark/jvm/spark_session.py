@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from infold.core.engines import LOCAL, Engine
+from infold.core.fixed_settings import FIXED
 from infold.core.storages import DEFAULT_STORAGE, Storage
 from infold.messages import catalog_errors
 from infold.messages.errors import InfoldError
@@ -61,6 +62,7 @@ LOG_BYTES = 10_000_000
 LOCAL_ENGINE = Engine()
 LOOPBACK = "127.0.0.1"
 CLASS_PATH = "spark.driver.extraClassPath"
+CATALOG_SETTINGS = f"spark.sql.catalog.{FIXED['spark.sql.defaultCatalog']}."
 
 
 def start(
@@ -83,9 +85,8 @@ def start(
     A Spark session whose default catalog has the tables of ``warehouse``, of one ``storage``.
 
     ``catalog_db`` is the SQLite file of the catalog, made when it is missing, unless another
-    ``catalog`` is given. ``memory`` is the
-    heap (``2g``; the environment's ``INFOLD_MEMORY`` comes before the default). Whatever the JVM
-    prints goes to ``log``, by default a file in the cache; the terminal stays the caller's.
+    ``catalog`` is given. ``memory`` is the heap (``2g``; the environment's ``INFOLD_MEMORY`` comes
+    before the default). Whatever the JVM prints goes to ``log``, by default a file in the cache; the terminal stays the caller's.
     ``inherit`` are open file descriptors that the JVM gets too. A JVM can outlive a killed Python
     by a moment, and commit in it; a lock on such a descriptor is free when both have ended.
     Rows that do not fit in memory go to a private folder of the process below ``spill`` (by default
@@ -123,7 +124,9 @@ def start(
         return session
     submitted.refuse_other(engine, target)
     if engine.submitted:
-        return submitted.start(settings, extra or {}, adapters, engine)
+        session = submitted.start(settings, extra or {}, adapters, engine)
+        refuse_missing_jars(session, catalog.jars, target)
+        return _with_secrets(session, catalog)
     refuse_environment(spark_home())
     settings.setdefault("spark.driver.memory", memory or default_memory())
     log = log or cache_dir() / "spark.log"
@@ -135,8 +138,7 @@ def start(
     else:
         settings = {**local_settings(engine.master), **settings}
     session = _first_session(settings, size, log, inherit, parents, catalog.jars, app_cds=app_cds)
-    for key, value in catalog.secrets.items():
-        session.conf.set(key, value)
+    _with_secrets(session, catalog)
     if engine.is_cluster:
         try:
             cluster.await_executor(session, engine, given)
@@ -145,6 +147,13 @@ def start(
             end_jvm()
             forget_dead()
             raise
+    return session
+
+
+def _with_secrets(session: SparkSession, catalog: SparkCatalog) -> SparkSession:
+    """The session, which knows what it needs for its catalog and nobody may see."""
+    for key, value in catalog.secrets.items():
+        session.conf.set(key, value)
     return session
 
 
@@ -251,6 +260,10 @@ def _new_session(
     ours = has_started() or submitted.has_started()
     refuse_session(running, ours=ours)
     session = running.newSession()
+    for key in dict(session.conf.getAll):
+        # Of another catalog, for which the JVM was started: a type and an address are of one.
+        if key.startswith(CATALOG_SETTINGS) and key not in settings:
+            session.conf.unset(key)
     for key, value in settings.items():
         if session.conf.isModifiable(key) or key.startswith("spark.sql.catalog."):
             session.conf.set(key, value)
