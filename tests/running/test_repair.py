@@ -108,6 +108,8 @@ def test_an_older_ledger(shop: Project) -> None:
         "1 commit unknown to it, the newest by step r2-1; version 1 is still there",
     )
     assert (found["sessions"][0], found["daily"][0]) == ("keep", "keep")
+    code, text = infold(shop, "history", "--limit", "1")
+    assert (code, "clicks  set back  done" in text) == (0, True), text
     now = lake.metadata("clicks")
     assert now is not None
     assert (now.snapshot, [*now.steps]) == (101, ["r1-1"])
