@@ -275,6 +275,22 @@ def test_rows_of_the_ledger_are_gone(shop: Project) -> None:
     assert len(api.ledger(shop).entries("sessions")) == 1
 
 
+def test_all_versions_of_a_table_are_gone(shop: Project) -> None:
+    """What else is known of it is erased with that of its readers, also without its trace."""
+    with closing(sqlite3.connect(ledger_file(shop))) as book, book:
+        book.execute("DELETE FROM versions WHERE table_name = 'sessions'")
+        book.execute("DELETE FROM traces WHERE model = 'sessions'")
+
+    found = repaired(shop)
+
+    assert {name: what for name, (what, _) in found.items()} == {
+        "clicks": "keep",
+        "sessions": "build",
+        "daily": "build",
+    }
+    assert api.ledger(shop).contradictions() == {}
+
+
 def test_orphans_are_named_and_dropped_on_request(shop: Project) -> None:
     """A table that infold made and nothing points to any more is dropped if it is asked for."""
     put(shop, "clicks__0123abcd", "r0-1", 7)
