@@ -108,6 +108,8 @@ def test_an_older_ledger(shop: Project) -> None:
         "1 commit unknown to it, the newest by step r2-1; version 1 is still there",
     )
     assert (found["sessions"][0], found["daily"][0]) == ("keep", "keep")
+    code, text = infold(shop, "history", "--limit", "1")
+    assert (code, "clicks  set back  done" in text) == (0, True), text
     now = lake.metadata("clicks")
     assert now is not None
     assert (now.snapshot, [*now.steps]) == (101, ["r1-1"])
@@ -271,6 +273,22 @@ def test_rows_of_the_ledger_are_gone(shop: Project) -> None:
         "daily": ("build", "it reads sessions, and the ledger lost rows about that"),
     }
     assert len(api.ledger(shop).entries("sessions")) == 1
+
+
+def test_all_versions_of_a_table_are_gone(shop: Project) -> None:
+    """What else is known of it is erased with that of its readers, also without its trace."""
+    with closing(sqlite3.connect(ledger_file(shop))) as book, book:
+        book.execute("DELETE FROM versions WHERE table_name = 'sessions'")
+        book.execute("DELETE FROM traces WHERE model = 'sessions'")
+
+    found = repaired(shop)
+
+    assert {name: what for name, (what, _) in found.items()} == {
+        "clicks": "keep",
+        "sessions": "build",
+        "daily": "build",
+    }
+    assert api.ledger(shop).contradictions() == {}
 
 
 def test_orphans_are_named_and_dropped_on_request(shop: Project) -> None:

@@ -136,7 +136,7 @@ class Repairer:
         damaged = Damage(self.ledger, self.lake).find(self.project, heads, moved)
         swapped = models_of_swaps(self.ledger.unfinished())
         found = []
-        for name in self._names(heads, traces):
+        for name in self._names({*heads, *traces, *wrong}):
             if name in swapped:
                 continue
             found.append(
@@ -148,10 +148,10 @@ class Repairer:
             tables = [self._without_rows_set_aside(one) for one in tables]
         yield from (*tables, *aside)
 
-    def _names(self, heads: Mapping[str, Version], traces: Mapping[str, Trace]) -> Collection[str]:
+    def _names(self, known: Iterable[str]) -> Collection[str]:
         """Models of the project, then what else the ledger knows, tables of environments too."""
         stored = [node.name for node in self.project if node.model.kind is not Kind.VIEW]
-        return dict.fromkeys((*stored, *sorted({*heads, *traces})))
+        return dict.fromkeys((*stored, *sorted(known)))
 
     def _check(
         self,
