@@ -15,7 +15,7 @@ from tests.spark.time_range.daily_project import DAILY, ROLLING, DailyProject, m
 from infold import api
 from infold.core.report import RunFailed, RunResult
 from infold.lake.iceberg.open_catalog import open_catalog
-from infold.lake.iceberg.tables import open_table
+from infold.lake.iceberg.static_table import open_table
 
 pytestmark = pytest.mark.spark
 

@@ -11,7 +11,8 @@ from pyspark.sql.functions import partitioning
 from tests.lake.iceberg import filters
 
 from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
-from infold.lake.iceberg.tables import IcebergLake, open_table
+from infold.lake.iceberg.static_table import open_table
+from infold.lake.iceberg.tables import IcebergLake
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

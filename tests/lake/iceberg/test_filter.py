@@ -10,7 +10,8 @@ import pytest
 from tests.lake.iceberg import filters
 
 from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
-from infold.lake.iceberg.tables import IcebergLake, open_table
+from infold.lake.iceberg.static_table import open_table
+from infold.lake.iceberg.tables import IcebergLake
 from infold.messages import errors
 
 

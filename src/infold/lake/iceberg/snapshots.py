@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from infold.core.interval import DAY
 from infold.core.snapshot_reader import TimeSpan
-from infold.lake.iceberg.tables import IcebergLake, open_table
+from infold.lake.iceberg.static_table import open_table
+from infold.lake.iceberg.tables import IcebergLake
 
 if TYPE_CHECKING:
     import pyarrow as pa

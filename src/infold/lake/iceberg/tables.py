@@ -34,13 +34,13 @@ from infold.lake.iceberg.commits import (
 )
 from infold.lake.iceberg.metadata_file import local_path, read_metadata
 from infold.lake.iceberg.sql_catalog import SqlCatalog
+from infold.lake.iceberg.static_table import open_table, scan_where
 from infold.lake.iceberg.table_catalog import Key, TableCatalog
 from infold.messages import catalog_errors, command_errors, run_errors
 from infold.messages.errors import InfoldError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyiceberg.table import StaticTable
 
 
 class IcebergLake:
@@ -329,7 +329,7 @@ class IcebergLake:
         unknown = [name for name in wanted if name not in known]
         if unknown:
             raise command_errors.unknown_columns(names=unknown, known=known)
-        return _scan_where(stored, wanted, where, limit)
+        return scan_where(stored, wanted, where, limit)
 
     def rows_matching(
         self,
@@ -388,28 +388,3 @@ class IcebergLake:
     def _key(self, table: str) -> tuple[str, str]:
         namespace, _, name = table.rpartition(".")
         return (namespace or self.namespace, name)
-
-
-def open_table(location: str) -> StaticTable:
-    """A table as one metadata file describes it."""
-    from pyiceberg.table import StaticTable
-
-    return StaticTable.from_metadata(location)
-
-
-def _scan_where(
-    stored: StaticTable, columns: Sequence[str], where: str | None, limit: int | None
-) -> pa.Table:
-    from pyiceberg.expressions import AlwaysTrue
-
-    from infold.lake.iceberg.scan import scan_rows
-
-    if where is None:
-        return scan_rows(stored, AlwaysTrue(), columns, limit=limit)
-    from infold.lake.iceberg.filter import predicate
-
-    try:
-        rows = predicate(where, stored.schema())
-    except ValueError as error:
-        raise command_errors.bad_filter(where=where, why=str(error)) from error
-    return scan_rows(stored, rows, columns, limit=limit)

@@ -22,8 +22,8 @@ from infold.core.model import Source
 from infold.core.project import Project
 from infold.lake.iceberg.open_catalog import open_catalog
 from infold.lake.iceberg.sqlite_catalog import any_catalog
+from infold.lake.iceberg.static_table import open_table
 from infold.lake.iceberg.table_catalog import TableCatalog
-from infold.lake.iceberg.tables import open_table
 from infold.messages import run_errors
 
 if TYPE_CHECKING:

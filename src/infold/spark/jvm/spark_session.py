@@ -86,7 +86,8 @@ def start(
 
     ``catalog_db`` is the SQLite file of the catalog, made when it is missing, unless another
     ``catalog`` is given. ``memory`` is the heap (``2g``; the environment's ``INFOLD_MEMORY`` comes
-    before the default). Whatever the JVM prints goes to ``log``, by default a file in the cache; the terminal stays the caller's.
+    before the default). Whatever the JVM prints goes to ``log``, by default a file in the cache;
+    the terminal stays the caller's.
     ``inherit`` are open file descriptors that the JVM gets too. A JVM can outlive a killed Python
     by a moment, and commit in it; a lock on such a descriptor is free when both have ended.
     Rows that do not fit in memory go to a private folder of the process below ``spill`` (by default

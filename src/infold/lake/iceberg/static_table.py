@@ -1,0 +1,42 @@
+"""A table as one metadata file describes it, and its rows. pyiceberg is imported when it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from infold.messages import command_errors
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyiceberg.table import StaticTable
+
+
+def open_table(location: str) -> StaticTable:
+    """A table as one metadata file describes it."""
+    from pyiceberg.table import StaticTable
+
+    return StaticTable.from_metadata(location)
+
+
+def scan_where(
+    stored: StaticTable, columns: Sequence[str], where: str | None, limit: int | None
+) -> pa.Table:
+    """
+    The rows of a table that a comparison of columns with values leaves; all without one.
+
+    Raises ``command_errors.bad_filter``.
+    """
+    from pyiceberg.expressions import AlwaysTrue
+
+    from infold.lake.iceberg.scan import scan_rows
+
+    if where is None:
+        return scan_rows(stored, AlwaysTrue(), columns, limit=limit)
+    from infold.lake.iceberg.filter import predicate
+
+    try:
+        rows = predicate(where, stored.schema())
+    except ValueError as error:
+        raise command_errors.bad_filter(where=where, why=str(error)) from error
+    return scan_rows(stored, rows, columns, limit=limit)
