@@ -1,4 +1,4 @@
-"""A table as one metadata file describes it, and its rows. pyiceberg is imported when it is read."""
+"""A table as one metadata file describes it; pyiceberg is imported when its rows are read."""
 
 from __future__ import annotations
 
