@@ -26,6 +26,7 @@ RUN = ("sql", "yaml", "python", "sh", "cron")
 
 ELSEWHERE: Mapping[str, str] = {
     "docs/annotated-project.md": "test_annotated.py",
+    "docs/catalogs.md": "../servers/test_catalogs_in_spark.py",
     "docs/clusters.md": "../servers/test_cluster.py",
     "docs/coming-from-dbt.md": "test_how_to.py",
     "docs/cookbook.md": "test_cookbook.py",
