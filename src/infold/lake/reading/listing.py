@@ -14,6 +14,7 @@ import fnmatch
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
 
@@ -160,6 +161,7 @@ def _stat(entry: os.DirEntry[str]) -> Stat | None:
     return found.st_size, found.st_mtime_ns
 
 
+@lru_cache  # the same for thousands of folders
 def _matcher(pattern: str, *, last: bool) -> Matches:
     if pattern == "*":
         return lambda _: True
