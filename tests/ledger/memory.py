@@ -21,6 +21,7 @@ from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
 from infold.core.record import (
     FILES,
+    LISTED,
     Applied,
     Arrival,
     ForwardOnly,
@@ -149,6 +150,7 @@ class MemoryLedger:
             model.cells = {state.cell: state for state in outcome.cells}
         if outcome.files is not None:
             _move_files(model, outcome.files)
+            self._locations.pop(LISTED.format(outcome.model), None)
         if outcome.whole:
             model.quarantined = {}
         for key in outcome.released:
@@ -268,10 +270,23 @@ class MemoryLedger:
             for file in files
         }
 
-    def files(self, model: str) -> Sequence[IngestedFile]:
+    def files(self, model: str, ids: Iterable[int] | None = None) -> Sequence[IngestedFile]:
         """The files in a model's table."""
         files = self._model(model).files
-        return tuple(files[id_] for id_ in sorted(files))
+        return tuple(files[id_] for id_ in sorted(files if ids is None else files.keys() & {*ids}))
+
+    def file_versions(self, model: str) -> Mapping[str, tuple[str, int]]:
+        """Fingerprints and ids by path."""
+        return {file.path: (file.fingerprint, file.id) for file in self.files(model)}
+
+    def files_due(self, model: str, until: int) -> tuple[IngestedFile, ...]:
+        """The files with rows that wait up to an instant."""
+        waiting = ((file, file.next_due) for file in self.files(model))
+        return tuple(file for file, due in waiting if due is not None and due <= until)
+
+    def files_set_aside(self, model: str) -> Sequence[IngestedFile]:
+        """The files with rows set aside."""
+        return tuple(file for file in self.files(model) if file.set_aside)
 
     def file_cells(self, model: str, files: Iterable[int] | None = None) -> Sequence[FileCell]:
         """Which cells files hold."""
@@ -445,7 +460,7 @@ class MemoryLedger:
             self._traces.pop(key, None)
             self._entries.pop(key, None)
             self._audits = [one for one in self._audits if one.result.model != key]
-            for name in (table_name(key), FILES.format(table_name(key))):
+            for name in (table_name(key), FILES.format(table_name(key)), LISTED.format(key)):
                 self._locations.pop(name, None)
 
     def locations(self) -> Mapping[str, str]:
@@ -467,7 +482,8 @@ class MemoryLedger:
             _commit(known, gone, self._steps[step], Interval(now, now + 1), now)
         self._traces.pop(model, None)
         self._forward_only.pop(model, None)
-        self._locations.pop(table_name(model), None)
+        for name in (table_name(model), LISTED.format(model)):
+            self._locations.pop(name, None)
         self._audits = [one for one in self._audits if one.result.model != model]
         if known is not None:
             known.cells, known.quarantined, known.left_out = {}, {}, None

@@ -15,7 +15,7 @@ from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import EVER, MIN, Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.ports import Ledger
-from infold.core.record import Arrival, ForwardOnly, Outcome, Receipt
+from infold.core.record import LISTED, Arrival, ForwardOnly, Outcome, Receipt
 from infold.core.trace import Cause, CellState, EarlierCells, Pending, Trace
 from infold.core.unchanged import Unchanged
 from infold.messages import errors
@@ -483,6 +483,50 @@ class TestFiles:
         ]
         assert list(ledger.file_cells("events", [b.id])) == [FileCell(b.id, ONE, 2)]
         assert list(ledger.file_cells("events", [])) == []
+
+    def test_files_are_asked_for_by_what_they_are(self, ledger: Ledger) -> None:
+        """A few files are found by id, by rows that come due, and by rows that were set aside."""
+        ids = ledger.register_files("raw", [seen("a", "one"), seen("b", "two"), seen("c", "three")])
+        a = known(ids["a"], "a", "one", waiting=2, next_due=60)
+        b = known(ids["b"], "b", "two", waiting=1, next_due=61)
+        c = known(ids["c"], "c", "three", set_aside=4)
+        assert ledger.file_versions("events") == {}
+        do(ledger, outcome(1, files=FilesOutcome("raw", (c, a, b))))
+
+        assert ledger.file_versions("events") == {
+            "a": ("one", a.id),
+            "b": ("two", b.id),
+            "c": ("three", c.id),
+        }
+        assert ledger.file_versions("other") == {}
+        assert list(ledger.files("events", [c.id, a.id, 99])) == [a, c]
+        assert list(ledger.files("events", [])) == []
+        assert list(ledger.files("events", range(1_000))) == [a, b, c]
+        assert ledger.files_due("events", 59) == ()
+        assert ledger.files_due("events", 60) == (a,)
+        assert ledger.files_due("events", 61) == (a, b)
+        assert list(ledger.files_set_aside("events")) == [c]
+        assert list(ledger.files_set_aside("other")) == []
+
+    def test_a_compared_listing_holds_until_files_come_or_go(self, ledger: Ledger) -> None:
+        """What a listing was compared with changes with the next ingest, or when it is dropped."""
+        name, other = LISTED.format("events"), LISTED.format("other")
+        ledger.register_files("raw", [seen("a")])
+
+        def left() -> set[str]:
+            there = ledger.locations().keys() & {name, other}
+            ledger.remember_locations({name: "digest", other: "digest"})
+            return there
+
+        left()
+        do(ledger, outcome(1, change(ONE, 3)))
+        assert left() == {name, other}
+        do(ledger, outcome(2, files=FilesOutcome("raw", (known(1),))))
+        assert left() == {other}
+        do(ledger, outcome(3, files=FilesOutcome("raw", removed=(1,))))
+        assert left() == {other}
+        ledger.forget("events")
+        assert left() == {other}
 
     def test_removed_files_take_their_cells_along(self, ledger: Ledger) -> None:
         """Removing a file removes its cells and rows from the model."""

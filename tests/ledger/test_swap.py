@@ -11,7 +11,7 @@ from tests.planning.strips import day
 
 from infold.core.environment import Environment, OwnTable
 from infold.core.interval import Interval, Ranges
-from infold.core.record import Outcome, QuarantinedSession
+from infold.core.record import LISTED, Outcome, QuarantinedSession
 from infold.core.swap import DoneSwap, Swap, SwapKind, SwappedTable
 from infold.core.trace import Cause, CellChange, CellState, Pending, Trace, net_changes, was_dropped
 from infold.core.unchanged import Unchanged
@@ -104,6 +104,15 @@ class TestPromoted:
         assert net(ledger, EVENTS, 2) == [THREE, *DAYS[5:7]]
         assert net(ledger, "daily", 1) == [TWO]
         assert was_dropped(ledger.versions("daily", 1))
+
+    def test_listings_are_compared_again(self, ledger: SqlLedger) -> None:
+        """The files of a replaced table are others: no listing was compared with them."""
+        names = {name: LISTED.format(name) for name in (EVENTS, OWN_EVENTS, "weekly")}
+        ledger.remember_locations(dict.fromkeys(names.values(), "digest"))
+
+        swap(ledger, PROMOTE, "p1")
+
+        assert ledger.locations().keys() & {*names.values()} == {names["weekly"]}
 
     def test_cells_and_trace_are_those_of_the_own_table(self, ledger: SqlLedger) -> None:
         """Cells and trace are those of the own table; the inputs have their new names."""

@@ -24,8 +24,17 @@ def states(
     todo = planned(project, seen, asked or PlanOptions())
     steps = {step.model: step for step in todo.steps}
     known = {entry.model: entry for entry in model_states(project, seen, todo)}
+    heads, left_out = looking.ledger.newest_versions(), looking.ledger.left_out()
     found = (
-        model_status(node, looking.ledger, seen, steps.get(node.name), known.get(node.name))
+        model_status(
+            node,
+            looking.ledger,
+            seen,
+            steps.get(node.name),
+            known.get(node.name),
+            head=heads.get(node.name),
+            left_out=left_out.get(node.name, 0),
+        )
         for node in project
     )
     refused, apart = seen.refused, _apart(project, looking, seen)

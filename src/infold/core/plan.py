@@ -43,7 +43,10 @@ class FileDiff:
     future_rows: int = 0
     as_of: int = 0
     ingested: tuple[IngestedFile, ...] = ()
-    """All files that were ingested before."""
+    """
+    All files that were ingested before. None where all that makes it due are other files: there may
+    be a million of them.
+    """
     reingest: tuple[IngestedFile, ...] = ()
     """Those of them that may give other rows now, as a lookup changed."""
     redefined: tuple[IngestedFile, ...] = ()

@@ -105,8 +105,21 @@ class Ledger(SwapRecords, RepairRecords, Protocol):
     def register_files(self, source: str, files: Iterable[ListedFile]) -> Mapping[str, int]:
         """Ids for these versions of files (path -> id), given on first sight and kept for good."""
 
-    def files(self, model: str) -> Sequence[IngestedFile]:
-        """The files with rows in a model's table."""
+    def files(self, model: str, ids: Iterable[int] | None = None) -> Sequence[IngestedFile]:
+        """The files with rows in a model's table, by id; those with ``ids`` if given."""
+
+    def file_versions(self, model: str) -> Mapping[str, tuple[str, int]]:
+        """
+        The fingerprint and the id of each of these files, by path.
+
+        All that a listing is compared with: a source may have a million files.
+        """
+
+    def files_due(self, model: str, until: int) -> tuple[IngestedFile, ...]:
+        """Those of these files with rows that wait for an instant up to ``until``, by id."""
+
+    def files_set_aside(self, model: str) -> Sequence[IngestedFile]:
+        """Those of these files with rows that are set aside, by id."""
 
     def file_cells(self, model: str, files: Iterable[int] | None = None) -> Sequence[FileCell]:
         """The cells with rows of files; of all of the model's files when ``files`` is None."""

@@ -186,6 +186,13 @@ FILES = "files of {0}"
 """The name of an entry of the ledger's locations: the hash of a table's file names after a run."""
 
 
+LISTED = "listing of {0}"
+"""
+The name of an entry of the ledger's locations: the hash of a listing that was compared with the
+files of a model, and had the same. It goes when files of the model come or go.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Applied:
     """The definition that runs use for a model: its digest, and since when."""

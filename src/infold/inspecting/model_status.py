@@ -8,7 +8,7 @@ from infold.core.plan import Action, ModelObservation, Observations, Step
 from infold.core.ports import Ledger
 from infold.core.project import Node
 from infold.core.report import ModelState, ModelStatus, State
-from infold.core.trace import Cause
+from infold.core.trace import Cause, Version
 from infold.planning import cron
 from infold.planning.buildable_cells import cells_with_rows
 
@@ -19,17 +19,22 @@ def model_status(
     observed: Observations,
     step: Step | None,
     model_state: ModelState | None,
+    *,
+    head: Version | None,
+    left_out: int,
 ) -> ModelStatus:
-    """One model, with the step that a run would begin with; ``model_state`` is None of a view."""
+    """
+    One model, with the step that a run would begin with; ``model_state`` is None of a view.
+
+    ``head`` is the newest version of its table, ``left_out`` how many rows are in no session.
+    """
     name = node.name
     if model_state is None:
         return ModelStatus(name, node.model.kind, State.VIEW)
     model = observed.models[name]
     there = model.trace is not None  # else what the ledger knows is of a table that is gone
     cells = ledger.cells(name) if there else ()
-    head = ledger.newest_versions().get(name) if there else None
-    left_out = ledger.left_out().get(name, 0) if there else 0
-    files = ledger.files(name)
+    aside = sum(file.set_aside for file in ledger.files_set_aside(name))
     incremental = node.model.incremental
     expression = incremental.cron if incremental is not None else None
     due = None
@@ -46,10 +51,10 @@ def model_status(
         partly=step is not None and _is_partial(node, step),
         pending=model.trace.pending if model.trace else (),
         version=model.version,
-        last_built_at=head.committed_at if head else None,
+        last_built_at=head.committed_at if head and there else None,
         last_event=max(last) if last else None,
-        set_aside=sum(file.set_aside for file in files) + left_out,
-        waiting=sum(file.waiting for file in files),
+        set_aside=aside + (left_out if there else 0),
+        waiting=sum(file.waiting for file in ledger.files_due(name, MAX)),
         next_due=due,
         model_state=model_state,
     )

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from infold.core.files import FilesOutcome
 from infold.core.interval import Interval, Ranges
-from infold.core.record import Outcome
+from infold.core.record import LISTED, Outcome
 from infold.core.trace import CellChange, CellState, EarlierCells, Trace
 from infold.core.unchanged import Unchanged
 from infold.ledger.audits import put_audits
@@ -258,6 +258,7 @@ def _add_arrivals(query: Query, outcome: Outcome, received: Interval) -> None:
 
 
 def _put_files(query: Query, model: str, files: FilesOutcome) -> None:
+    query.run("drop_location", name=LISTED.format(model))
     removed_files = [{"model": model, "file": file} for file in files.removed]
     taken = [{"model": model, "file": file.id} for file in files.ingested]
     query.many("drop_ingest", removed_files + taken)

@@ -430,6 +430,12 @@ SQL: dict[str, str] = {
     "erase_entries": "DELETE FROM manual_entries WHERE manual_entries.model = :model",
     "erase_unchanged": "DELETE FROM unchanged WHERE unchanged.table_name = :table_name",
     "erase_versions": "DELETE FROM versions WHERE versions.table_name = :table_name",
+    "file": (
+        "SELECT files.id, files.path, files.size, files.fingerprint, ingests.horizon, "
+        "ingests.next_due, ingests.rows, ingests.waiting, ingests.set_aside, ingests.dropped, "
+        "ingests.received_at FROM files JOIN ingests ON ingests.file = files.id WHERE "
+        "ingests.model = :model AND ingests.file = :file ORDER BY files.id"
+    ),
     "file_cells": (
         "SELECT file_cells.file, file_cells.cell_start, file_cells.cell_end, file_cells.rows, "
         "file_cells.dropped FROM file_cells WHERE file_cells.model = :model ORDER BY "
@@ -439,14 +445,30 @@ SQL: dict[str, str] = {
         "SELECT files.id FROM files WHERE files.source = :source AND files.path = :path AND "
         "files.fingerprint = :fingerprint"
     ),
+    "file_versions": (
+        "SELECT files.path, files.fingerprint, files.id FROM files JOIN ingests ON ingests.file "
+        "= files.id WHERE ingests.model = :model"
+    ),
     "files": (
         "SELECT files.id, files.path, files.size, files.fingerprint, ingests.horizon, "
         "ingests.next_due, ingests.rows, ingests.waiting, ingests.set_aside, ingests.dropped, "
         "ingests.received_at FROM files JOIN ingests ON ingests.file = files.id WHERE "
         "ingests.model = :model ORDER BY files.id"
     ),
+    "files_due": (
+        "SELECT files.id, files.path, files.size, files.fingerprint, ingests.horizon, "
+        "ingests.next_due, ingests.rows, ingests.waiting, ingests.set_aside, ingests.dropped, "
+        "ingests.received_at FROM files JOIN ingests ON ingests.file = files.id WHERE "
+        "ingests.model = :model AND ingests.next_due <= :until ORDER BY files.id"
+    ),
     "files_of_source": (
         "SELECT files.path, files.fingerprint, files.id FROM files WHERE files.source = :source"
+    ),
+    "files_set_aside": (
+        "SELECT files.id, files.path, files.size, files.fingerprint, ingests.horizon, "
+        "ingests.next_due, ingests.rows, ingests.waiting, ingests.set_aside, ingests.dropped, "
+        "ingests.received_at FROM files JOIN ingests ON ingests.file = files.id WHERE "
+        "ingests.model = :model AND ingests.set_aside > 0 ORDER BY files.id"
     ),
     "finish_step": (
         "UPDATE steps SET state='done', outcome=:new_outcome, finished_at=:new_finished_at WHERE "
@@ -467,11 +489,13 @@ SQL: dict[str, str] = {
         "versions.table_name = :table_name ORDER BY versions.number DESC LIMIT 1 OFFSET 0"
     ),
     "heads": (
-        "SELECT versions.table_name, versions.number, versions.snapshot, versions.step, "
+        "WITH RECURSIVE names(name) AS (SELECT min(versions.table_name) AS name FROM versions "
+        "UNION ALL SELECT (SELECT min(following.table_name) AS min_1 FROM versions AS following "
+        "WHERE following.table_name > names.name) AS anon_1 FROM names WHERE names.name IS NOT "
+        "NULL) SELECT versions.table_name, versions.number, versions.snapshot, versions.step, "
         "versions.run, versions.committed_at, versions.rows, versions.whole FROM versions JOIN "
-        "(SELECT versions.table_name AS table_name, max(versions.number) AS number FROM versions "
-        "GROUP BY versions.table_name) AS newest ON newest.table_name = versions.table_name AND "
-        "versions.number = newest.number"
+        "names ON versions.table_name = names.name WHERE versions.number = (SELECT "
+        "max(own.number) AS max_1 FROM versions AS own WHERE own.table_name = names.name)"
     ),
     "kept_table": (
         "SELECT kept_tables.swap, kept_tables.model, kept_tables.table_key, "

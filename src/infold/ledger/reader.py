@@ -120,10 +120,36 @@ class SqlLedgerReader:
                 rows = query.all("runs", limit=limit)
             return tuple(_run_of(row, query.all("steps_of_run", run=row[0])) for row in rows)
 
-    def files(self, model: str) -> Sequence[IngestedFile]:
-        """The files with rows in a model's table now."""
+    def files(self, model: str, ids: Iterable[int] | None = None) -> Sequence[IngestedFile]:
+        """The files with rows in a model's table now, or those with these ids, by id."""
+        wanted = None if ids is None else sorted(set(ids))
         with self._database.read() as query:
-            return tuple(IngestedFile(*row) for row in query.all("files", model=model))
+            if wanted is not None and len(wanted) <= FEW:
+                rows = [row for id_ in wanted for row in query.all("file", model=model, file=id_)]
+            else:
+                rows = query.all("files", model=model)
+                if wanted is not None:
+                    keep = frozenset(wanted)
+                    rows = [row for row in rows if row[0] in keep]
+        return tuple(IngestedFile(*row) for row in rows)
+
+    def file_versions(self, model: str) -> Mapping[str, tuple[str, int]]:
+        """The fingerprint and the id of each file with rows in a model's table, by path."""
+        with self._database.read() as query:
+            rows = query.all("file_versions", model=model)
+        return {path: (fingerprint, id_) for path, fingerprint, id_ in rows}
+
+    def files_due(self, model: str, until: int) -> tuple[IngestedFile, ...]:
+        """The files with rows that wait for an instant up to ``until``, by id."""
+        with self._database.read() as query:
+            rows = query.all("files_due", model=model, until=until)
+        return tuple(IngestedFile(*row) for row in rows)
+
+    def files_set_aside(self, model: str) -> Sequence[IngestedFile]:
+        """The files with rows that are set aside, by id."""
+        with self._database.read() as query:
+            rows = query.all("files_set_aside", model=model)
+        return tuple(IngestedFile(*row) for row in rows)
 
     def file_cells(self, model: str, files: Iterable[int] | None = None) -> Sequence[FileCell]:
         """The cells that files have rows in; all of the model's files when ``files`` is None."""

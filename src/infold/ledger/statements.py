@@ -16,7 +16,6 @@ from sqlalchemy import (
     Delete,
     Select,
     Table,
-    and_,
     bindparam,
     delete,
     exists,
@@ -31,6 +30,7 @@ from sqlalchemy import (
 
 from infold.ledger import schema as s
 from infold.ledger.audit_statements import audit_statements
+from infold.ledger.file_statements import file_statements
 from infold.ledger.swap_statements import swap_statements
 
 RUNNING: ColumnElement[str] = literal_column("'running'")
@@ -50,7 +50,7 @@ def all_statements() -> dict[str, ClauseElement]:
         **_meta(),
         **_runs(),
         **_steps(),
-        **_files(),
+        **file_statements(),
         **_tables(),
         **_traces(),
         **_definitions(),
@@ -154,74 +154,11 @@ def _steps() -> dict[str, ClauseElement]:
     }
 
 
-def _files() -> dict[str, ClauseElement]:
-    file, ingest, part = s.files.c, s.ingests.c, s.file_cells.c
-    return {
-        "file_id": select(file.id).where(
-            file.source == bindparam("source"),
-            file.path == bindparam("path"),
-            file.fingerprint == bindparam("fingerprint"),
-        ),
-        "files_of_source": select(file.path, file.fingerprint, file.id).where(
-            file.source == bindparam("source")
-        ),
-        "last_file_id": select(func.max(file.id)),
-        "add_file": insert(s.files),
-        "files": select(
-            file.id,
-            file.path,
-            file.size,
-            file.fingerprint,
-            ingest.horizon,
-            ingest.next_due,
-            ingest.rows,
-            ingest.waiting,
-            ingest.set_aside,
-            ingest.dropped,
-            ingest.received_at,
-        )
-        .join(s.ingests, ingest.file == file.id)
-        .where(ingest.model == bindparam("model"))
-        .order_by(file.id),
-        "add_ingest": insert(s.ingests),
-        "drop_ingest": _delete(s.ingests, "model", "file"),
-        "drop_ingests": _delete(s.ingests, "model"),
-        "lose_rows": update(s.ingests)
-        .where(ingest.model == bindparam("of_model"), ingest.file == bindparam("of_file"))
-        .values(dropped=ingest.dropped + bindparam("more")),
-        "file_cells": select(part.file, part.cell_start, part.cell_end, part.rows, part.dropped)
-        .where(part.model == bindparam("model"))
-        .order_by(part.file, part.cell_start),
-        "cells_of_file": select(part.file, part.cell_start, part.cell_end, part.rows, part.dropped)
-        .where(part.model == bindparam("model"), part.file == bindparam("file"))
-        .order_by(part.file, part.cell_start),
-        "add_file_cell": insert(s.file_cells),
-        "drop_cells_of_file": _delete(s.file_cells, "model", "file"),
-        "drop_file_cells": _delete(s.file_cells, "model"),
-        "lose_rows_in_cell": update(s.file_cells)
-        .where(
-            part.model == bindparam("of_model"),
-            part.file == bindparam("of_file"),
-            part.cell_start == bindparam("of_start"),
-            part.cell_end == bindparam("of_end"),
-        )
-        .values(dropped=part.dropped + bindparam("more")),
-    }
-
-
 def _tables() -> dict[str, ClauseElement]:
     version, change, cell, arrival = s.versions.c, s.changes.c, s.cells.c, s.arrivals.c
-    newest = (
-        select(version.table_name, func.max(version.number).label("number"))
-        .group_by(version.table_name)
-        .subquery("newest")
-    )
     here = cell.table_name == bindparam("table_name")
     return {
-        "heads": select(s.versions).join(
-            newest,
-            and_(newest.c.table_name == version.table_name, newest.c.number == version.number),
-        ),
+        "heads": _heads(),
         "versions": select(s.versions)
         .where(version.table_name == bindparam("table_name"), version.number > bindparam("since"))
         .order_by(version.number),
@@ -282,6 +219,25 @@ def _tables() -> dict[str, ClauseElement]:
         .limit(bindparam("limit"))
         .offset(NONE),
     }
+
+
+def _heads() -> Select[tuple[object, ...]]:
+    """
+    The newest version of each table.
+
+    From name to name by the key, and to the last number of each: a GROUP BY reads all versions that
+    there ever were.
+    """
+    version, following, own = s.versions.c, s.versions.alias("following"), s.versions.alias("own")
+    names = select(func.min(version.table_name).label("name")).cte("names", recursive=True)
+    after = select(func.min(following.c.table_name)).where(following.c.table_name > names.c.name)
+    names = names.union_all(select(after.scalar_subquery()).where(names.c.name.is_not(None)))
+    newest = select(func.max(own.c.number)).where(own.c.table_name == names.c.name)
+    return (
+        select(s.versions)
+        .join(names, version.table_name == names.c.name)
+        .where(version.number == newest.scalar_subquery())
+    )
 
 
 def _traces() -> dict[str, ClauseElement]:

@@ -24,7 +24,7 @@ from infold.core.files import ListedFile
 from infold.core.interval import datetime_of
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
-from infold.core.record import ForwardOnly, Outcome, Receipt
+from infold.core.record import LISTED, ForwardOnly, Outcome, Receipt
 from infold.core.swap import Swap
 from infold.core.trace import Trace, merge_earlier
 from infold.ledger import codec
@@ -523,7 +523,8 @@ class SqlLedger(SqlLedgerReader):
             query.run("drop_all_quarantined", model=model)
             query.run("drop_left_out", model=model)
             query.run("erase_audits", model=model)
-            query.run("drop_location", name=table_name(model))
+            for name in (table_name(model), LISTED.format(model)):
+                query.run("drop_location", name=name)
             if step is None:
                 query.run("drop_ingests", model=model)
                 query.run("drop_file_cells", model=model)

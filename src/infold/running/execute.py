@@ -361,6 +361,8 @@ class Runner:
         return receipt
 
     def _remember_locations(self, course: RunProgress) -> None:
+        if self.observer.compared:
+            self.ledger.remember_locations(self.observer.compared)
         if course.done or self.observer.damage.checked_closely:
             remember_locations(self.project, self.ledger, self.lake, self.observer.damage.tables)
 

@@ -28,15 +28,20 @@ def lost_files(
     known: Mapping[str, IngestedFile],
     removed: Sequence[IngestedFile],
     present: Sequence[ListedFile],
+    *,
+    empty: bool,
 ) -> tuple[IngestedFile, ...]:
     """
     The files that were removed without others in their place.
+
+    ``known`` and ``present`` have at least the files that differ; nothing is listed at all if the
+    source is ``empty``.
 
     New files count as replacements of removed ones, one for one: they were renamed, or are the next
     full copy. Of an Iceberg table any number counts, since compaction replaces many files with few.
     """
     sizes = {file.path: file.size for file in present}
-    lost = tuple(file for file in removed if not sizes.get(file.path) and (file.size or not sizes))
+    lost = tuple(file for file in removed if not sizes.get(file.path) and (file.size or empty))
     added = sum(1 for path, size in sizes.items() if size and path not in known)
     enough = 1 if source.is_table else len(lost)
     return () if added >= enough else lost

@@ -12,27 +12,29 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from infold.core.definition import How, Redefinition
-from infold.core.files import ListedFile, with_file_policy
-from infold.core.interval import Granularity
+from infold.core.files import ListedFile
+from infold.core.interval import Granularity, Ranges
 from infold.core.model import Kind, Source, table_name
 from infold.core.own_columns import state_mark
 from infold.core.plan import ChangedKeyRows, FileDiff, InputDiff, ModelObservation, Observations
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project, Stretch
+from infold.core.record import LISTED
 from infold.core.trace import CellChange, CellState, Trace, Version, was_dropped
 from infold.messages import errors
 from infold.planning.stretches import by_definitions_in_force, inputs_in_force
 from infold.running.damaged_tables import DAMAGED, Damage, given_up_if_damaged
-from infold.running.file_changes import (
-    file_policy_fingerprint,
-    is_gone,
-    lost_files,
-    redefined_files,
+from infold.running.file_changes import redefined_files
+from infold.running.file_diff import (
+    ListedChanges,
+    listed_by_policy,
+    listed_changes,
+    listing_digest,
 )
 from infold.running.ledger_consistency import foreign_tables, refuse_other_project
 from infold.running.read_columns import InputChanges
 from infold.running.retyped_inputs import without_retyped_inputs
-from infold.system import failures
+from infold.system import collector, failures
 
 Files = tuple[Sequence[ListedFile], Sequence[str]]
 Listing = Callable[[Source], Files]
@@ -79,7 +81,10 @@ class Observer:
     stretches: Callable[[Trace], tuple[Stretch, ...]] = lambda _: ()
     """The cells with rows of earlier definitions; raises where one is not understood."""
     damage: Damage = field(init=False)
+    compared: dict[str, str] = field(default_factory=dict)
+    """Listings that have the files of a model, for the ledger's locations; see ``LISTED``."""
     _listings: dict[str, Files] = field(default_factory=dict)
+    _digests: dict[str, str] = field(default_factory=dict)
     _refused: dict[str, errors.InfoldError] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -222,12 +227,6 @@ class Observer:
         # Files are ingested again, unless rows of earlier definitions stay, or are to stay.
         stays = change.effective_from is not None if change else bool(trace and trace.earlier)
         again = (fresh or node.name in self.restated) and not stays
-        files = None
-        if node.model.kind is Kind.EVENTS and node.name not in self.project.shared:
-            files = self._file_diff(node, fresh=again)
-            if change is not None and change.how is How.DERIVE:
-                files = replace(files, cells=tuple(self.ledger.file_cells(node.name)))
-            files = replace(files, redefined=redefined_files(self.ledger, trace, files))
         earlier = self._stretches_of(node, trace, change)
         # What follows from stored sessions is up to date with versions read before, so it matters
         # what changed since.
@@ -242,10 +241,23 @@ class Observer:
                 diff if diff.cells else replace(diff, cells=tuple(self.ledger.cells(diff.name)))
                 for diff in inputs
             )
+        files = None
+        if node.model.kind is Kind.EVENTS and node.name not in self.project.shared:
+            # Most files are as they were. All are asked for where not only other files make it due.
+            every = change is not None or node.name in self.restated or bool(earlier)
+            every = every or any(diff.changes for diff in inputs) or bool(trace and trace.pending)
+            files = self._file_diff(node, fresh=again, every=every)
+            if change is not None and change.how is How.DERIVE:
+                files = replace(files, cells=tuple(self.ledger.file_cells(node.name)))
+            files = replace(files, redefined=redefined_files(self.ledger, trace, files))
         incremental = node.model.incremental
         waits = incremental is not None and incremental.cron is not None
-        needs_cells = waits or (fresh and trace is not None) or (files and files.estimate)
-        cells = self.ledger.cells(node.name) if needs_cells else ()
+        cells: Sequence[CellState] = ()
+        if waits or (fresh and trace is not None):
+            cells = self.ledger.cells(node.name)
+        elif files and files.estimate:  # whether new rows are late
+            within = Ranges.of(state.cell for state in files.estimate)
+            cells = self.ledger.cells(node.name, within)
         return ModelObservation(
             trace=trace,
             version=head.number if head else 0,
@@ -313,7 +325,7 @@ class Observer:
     def _changes(self) -> InputChanges:
         return InputChanges(self.project, self.ledger)
 
-    def _file_diff(self, node: Node, *, fresh: bool) -> FileDiff:
+    def _file_diff(self, node: Node, *, fresh: bool, every: bool) -> FileDiff:
         source = self.project.sources[node.source or node.name]
         try:
             found, settling = self._list_once(source)
@@ -323,27 +335,11 @@ class Observer:
                 raise
             self._refused.setdefault(node.name, known_as)
             return FileDiff(source=source.name, as_of=self.as_of)
-        known = {file.path: file for file in self.ledger.files(node.name)}
-        present = [
-            with_file_policy(file, known.get(file.path), file_policy_fingerprint(source))
-            for file in found
-        ]
-        by_path = {file.path: file for file in present}
-        changed = [
-            file
-            for file in present
-            if file.path not in known or known[file.path].fingerprint != file.fingerprint
-        ]
-        # A known file that is being written again stays as it was taken in, until it has settled.
-        steady = {path: file for path, file in known.items() if path in settling}
-        removed = [
-            file
-            for path, file in known.items()
-            if path not in steady and is_gone(file, by_path.get(path))
-        ]
-        same = [file for file in known.values() if file not in removed]
-        due = [file for file in same if file.next_due is not None and file.next_due <= self.as_of]
-        new = list(present) if fresh else changed
+        seen = self._listed_changes(node.name, source, found, settling)
+        # What is lost is told as a part of all.
+        every = every or fresh or bool(seen.lost or seen.replaced)
+        ingested = tuple(self.ledger.files(node.name)) if every else ()
+        new = listed_by_policy(found, ingested, source) if fresh else seen.changed
         estimate = None
         granularity = node.model.granularity
         if new and self.estimate is not None and granularity is not None:
@@ -353,26 +349,44 @@ class Observer:
                 tuple(cell for cell in estimate[0] if cell.cell.end > node.start),
                 estimate[1],
             )
-        replaced = [file for file in changed if file.path in known]
-        lost = lost_files(source, known, removed, present)
-        count = self.count_rows if replaced and not self.removals_allowed else None
+        count = self.count_rows if seen.replaced and not self.removals_allowed else None
         return FileDiff(
             source=source.name,
-            new=tuple(new),
-            removed=tuple(removed),
-            come_due=() if fresh else tuple(due),
+            new=new,
+            removed=seen.removed,
+            come_due=() if fresh else seen.due,
             settling=len(settling),
-            unchanged=len(same),
+            unchanged=seen.unchanged,
             estimate=None if estimate is None else estimate[0],
             future_rows=0 if estimate is None else estimate[1],
             as_of=self.as_of,
-            ingested=tuple(known.values()),
-            lost=lost,
-            row_counts={} if count is None else count(source, replaced),
+            ingested=ingested,
+            lost=seen.lost,
+            row_counts={} if count is None else count(source, seen.replaced),
             removals_allowed=self.removals_allowed,
         )
 
+    def _listed_changes(
+        self, model: str, source: Source, found: Sequence[ListedFile], settling: Sequence[str]
+    ) -> ListedChanges:
+        """Compare a listing with the ingested files, unless that was done with the same listing."""
+        name = LISTED.format(model)
+        digest = "" if settling else self._digest_once(source, found)
+        if digest and digest == self.ledger.locations().get(name):
+            return ListedChanges(self.ledger.files_due(model, self.as_of), len(found))
+        with collector.paused():
+            seen = listed_changes(self.ledger, model, source, found, settling, self.as_of)
+        if digest and seen.none:
+            self.compared[name] = digest
+        return seen
+
+    def _digest_once(self, source: Source, found: Sequence[ListedFile]) -> str:
+        if source.name not in self._digests:
+            self._digests[source.name] = listing_digest(source, found)
+        return self._digests[source.name]
+
     def _list_once(self, source: Source) -> Files:
         if source.name not in self._listings:
-            self._listings[source.name] = self.listing(source)
+            with collector.paused():
+                self._listings[source.name] = self.listing(source)
         return self._listings[source.name]

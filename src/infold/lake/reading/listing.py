@@ -13,7 +13,9 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 
 from infold.core.files import ListedFile
@@ -24,6 +26,8 @@ from infold.messages import run_errors
 _WILD = re.compile(r"[*?\[]")
 _HIDDEN = "_."
 Matches = Callable[[str], object]
+Stat = tuple[int, int]
+"""A size, and when it was written, in nanoseconds; all that the system says takes ten times it."""
 
 
 def list_files(
@@ -54,17 +58,17 @@ def matching_files(
         ) from error
     seen: list[ListedFile] = []
     young: list[str] = []
-    for relative, stat in found.items():
+    latest = now - source.settle if source.settle else None
+    for relative, (size, changed) in found.items():
         path = f"{shown}{relative}"
         if not path.isascii() and path.encode(errors="replace").decode() != path:
             raise run_errors.bad_file_name(source=source.name, path=ascii(path))
-        modified_at = stat.st_mtime_ns // 1000
-        if source.settle and now - modified_at < source.settle:
+        modified_at = changed // 1000
+        if latest is not None and modified_at > latest:
             young.append(path)
             continue
-        size = stat.st_size
-        seen.append(ListedFile(path, size, modified_at, f"{size}:{stat.st_mtime_ns}"))
-    seen.sort(key=lambda file: file.path)
+        seen.append(ListedFile(path, size, modified_at, f"{size}:{changed}"))
+    seen.sort(key=attrgetter("path"))
     return tuple(seen), tuple(sorted(young))
 
 
@@ -102,14 +106,31 @@ def _path_prefix(root: Path, base: str) -> str:
     return base.rstrip("/") + "/"
 
 
-def _walk(folder: str, parts: list[str], below: str = "") -> Iterator[tuple[str, os.stat_result]]:
+def _walk(folder: str, parts: list[str], below: str = "") -> Iterator[tuple[str, Stat]]:
     name, rest = parts[0], parts[1:]
     if name == "**":
         # `**` is any number of folders, none too; at the end it means every file below.
         yield from _walk_any_depth(folder, rest or ["*"], below)
-        return
+    else:
+        yield from _matching(_entries(folder, hidden=name[0] in _HIDDEN), name, rest, below)
+
+
+def _walk_any_depth(folder: str, rest: list[str], below: str) -> Iterator[tuple[str, Stat]]:
+    name = rest[0]
+    entries = list(_entries(folder, hidden=name[0] in _HIDDEN))
+    yield from _matching(entries, name, rest[1:], below)
+    for entry in entries:
+        # A link could lead back up, and on for ever.
+        if entry.name[0] not in _HIDDEN and entry.is_dir(follow_symlinks=False):
+            yield from _walk_any_depth(entry.path, rest, f"{below}{entry.name}/")
+
+
+def _matching(
+    entries: Iterable[os.DirEntry[str]], name: str, rest: list[str], below: str
+) -> Iterator[tuple[str, Stat]]:
+    """What is there of one folder, by the name that is next in a pattern."""
     matches = _matcher(name, last=not rest)
-    for entry in _entries(folder, hidden=name[0] in _HIDDEN):
+    for entry in entries:
         if not matches(entry.name):
             continue
         if rest:
@@ -117,15 +138,6 @@ def _walk(folder: str, parts: list[str], below: str = "") -> Iterator[tuple[str,
                 yield from _walk(entry.path, rest, f"{below}{entry.name}/")
         elif (stat := _stat(entry)) is not None:
             yield below + entry.name, stat
-
-
-def _walk_any_depth(
-    folder: str, rest: list[str], below: str
-) -> Iterator[tuple[str, os.stat_result]]:
-    yield from _walk(folder, rest, below)
-    for entry in _entries(folder):
-        if entry.is_dir(follow_symlinks=False):  # a link could lead back up, and on for ever
-            yield from _walk_any_depth(entry.path, rest, f"{below}{entry.name}/")
 
 
 def _entries(folder: str, *, hidden: bool = False) -> Iterator[os.DirEntry[str]]:
@@ -139,13 +151,17 @@ def _entries(folder: str, *, hidden: bool = False) -> Iterator[os.DirEntry[str]]
                 yield entry
 
 
-def _stat(entry: os.DirEntry[str]) -> os.stat_result | None:
+def _stat(entry: os.DirEntry[str]) -> Stat | None:
     try:
-        return entry.stat() if entry.is_file() else None
+        if not entry.is_file():
+            return None
+        found = entry.stat()
     except FileNotFoundError:
         return None
+    return found.st_size, found.st_mtime_ns
 
 
+@lru_cache  # the same for thousands of folders
 def _matcher(pattern: str, *, last: bool) -> Matches:
     if pattern == "*":
         return lambda _: True

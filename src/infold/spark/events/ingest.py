@@ -185,7 +185,7 @@ class Ingest:
 
     def tidy_set_aside(self, outcome: Outcome, tally: IngestCounts) -> Outcome:
         """After the step's commit: remove the rows set aside of files that are gone."""
-        before = [file for file in self.work.ledger.files(self.step.model) if file.set_aside]
+        before = self.work.ledger.files_set_aside(self.step.model)
         gone = {file.id for file in (before if outcome.whole else self.file_diff.removed)} | {
             *self.again
         }
