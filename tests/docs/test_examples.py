@@ -30,7 +30,6 @@ ELSEWHERE: Mapping[str, str] = {
     "docs/clusters.md": "../servers/test_cluster.py",
     "docs/coming-from-dbt.md": "test_how_to.py",
     "docs/cookbook.md": "test_cookbook.py",
-    "docs/catalogs.md": "../servers/test_catalogs_in_spark.py",
     "docs/deploying.md": "../servers/test_deploying.py",
     "docs/operations.md": "test_how_to.py",
     "docs/python-api.md": "test_python_api.py",
