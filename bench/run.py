@@ -27,10 +27,13 @@ from bench import (
     changed_definitions,
     first_builds,
     keys,
+    large,
     one_more_day,
     processes,
     replay,
+    scale,
     session_kinds,
+    stages,
     unit_tests,
     versus_sqlmesh,
 )
@@ -63,6 +66,9 @@ CASES: dict[str, Case] = {
     "u": audits.five_audits,
     "v": unit_tests.fifty_tests,
     "w": keys.one_day_by_key,
+    "x": scale.simulated_history,
+    "y": large.hundred_million,
+    "z": stages.one_task,
 }
 
 HERE = Path(__file__).parent

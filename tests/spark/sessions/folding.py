@@ -168,7 +168,14 @@ class MemoryTables:
         return self._commit("merge", self._fits(insert).unionByName(kept))
 
     def replace(
-        self, table: str, *, column: str, ranges: Ranges, rows: DataFrame, stamp: Stamp
+        self,
+        table: str,
+        *,
+        column: str,
+        ranges: Ranges,
+        rows: DataFrame,
+        stamp: Stamp,
+        about: int = 0,
     ) -> int:
         """Not what a fold does."""
         raise NotImplementedError

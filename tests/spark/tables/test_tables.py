@@ -154,6 +154,23 @@ class TestTables:
 
         assert days(tables, "replaced") == ["2024-01-06", "2024-01-07", "2024-02-05"]
 
+    def test_many_rows_are_written_by_several_tasks(
+        self, spark: SparkSession, tables: MaintainedTables, layout: Layout
+    ) -> None:
+        """The more rows are said to be written, the more tasks write; few are written by one."""
+        made = rows(spark, *(f"2024-01-{day:02}" for day in range(1, 11))).repartition(5)
+        files = []
+        for about in (0, 1_200_000):
+            tables.create("many", rows(spark, "2024-01-05"), layout, Stamp("r", "m-1", 1))
+            stamp = Stamp("r", "m-2", 2)
+            tables.replace(
+                "many", column="t.s", ranges=JANUARY, rows=made, stamp=stamp, about=about
+            )
+            files.append(sum(part.data for part in tables.partition_files("many")))
+
+        assert files == [1, 3]
+        assert len(days(tables, "many")) == 10
+
     def test_an_old_snapshot_can_still_be_read(
         self, spark: SparkSession, tables: MaintainedTables, layout: Layout
     ) -> None:

@@ -267,7 +267,14 @@ class AuditedTables:
             )
 
     def replace(
-        self, table: str, *, column: str, ranges: Ranges, rows: DataFrame, stamp: Stamp
+        self,
+        table: str,
+        *,
+        column: str,
+        ranges: Ranges,
+        rows: DataFrame,
+        stamp: Stamp,
+        about: int = 0,
     ) -> int:
         """See ``port.Tables``: the stored rows of other cells stay."""
 
@@ -278,6 +285,10 @@ class AuditedTables:
             return stored.where(f"NOT coalesce({inside}, false)")
 
         if not self._own(table):
-            return self.inner.replace(table, column=column, ranges=ranges, rows=rows, stamp=stamp)
+            return self.inner.replace(
+                table, column=column, ranges=ranges, rows=rows, stamp=stamp, about=about
+            )
         with self.audits.watch(rows, kept) as passed:
-            return self.inner.replace(table, column=column, ranges=ranges, rows=passed, stamp=stamp)
+            return self.inner.replace(
+                table, column=column, ranges=ranges, rows=passed, stamp=stamp, about=about
+            )

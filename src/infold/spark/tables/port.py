@@ -103,9 +103,21 @@ class Tables(Protocol):
         """
 
     def replace(
-        self, table: str, *, column: str, ranges: Ranges, rows: DataFrame, stamp: Stamp
+        self,
+        table: str,
+        *,
+        column: str,
+        ranges: Ranges,
+        rows: DataFrame,
+        stamp: Stamp,
+        about: int = 0,
     ) -> int:
-        """Replace exactly the rows whose ``column`` is in ``ranges`` by ``rows``."""
+        """
+        Replace exactly the rows whose ``column`` is in ``ranges`` by ``rows``.
+
+        ``about`` is how many rows that writes, other cells of their partitions included; few are
+        written by one task.
+        """
 
 
 @dataclass(frozen=True, slots=True)

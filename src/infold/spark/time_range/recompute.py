@@ -251,9 +251,16 @@ def _write(
     stamp = work.stamp(replace(step, version=outcome.version))
     appended = _strategy(node) is Strategy.APPEND
     filled = any(change.rows_before for change in outcome.changes)
-    if not filled and (appended or _rows_carried(work, step, ranges) > _ROWS_TO_CARRY):
+    if not filled and appended:
         return work.tables.append(step.model, rows, stamp)
-    return work.tables.replace(step.model, column=name, ranges=ranges, rows=rows, stamp=stamp)
+    carried = _rows_carried(work, step, ranges)
+    if not filled and carried > _ROWS_TO_CARRY:
+        return work.tables.append(step.model, rows, stamp)
+    # Cells that are computed while they are written have as many rows as are read, at most.
+    new = sum(change.rows_after for change in outcome.changes) or _rows_read(work, step)
+    return work.tables.replace(
+        step.model, column=name, ranges=ranges, rows=rows, stamp=stamp, about=carried + new
+    )
 
 
 def _rows_carried(work: Work, step: Step, ranges: Ranges) -> int:

@@ -47,6 +47,9 @@ _PROPERTIES = {
     "write.metadata.previous-versions-max": "10",
 }
 
+ROWS_OF_A_FILE = 500_000
+"""How many rows of replaced partitions each writing task gets."""
+
 
 @dataclass(frozen=True)
 class IcebergTables:
@@ -171,7 +174,14 @@ class IcebergTables:
         return self._head(table)
 
     def replace(
-        self, table: str, *, column: str, ranges: Ranges, rows: DataFrame, stamp: Stamp
+        self,
+        table: str,
+        *,
+        column: str,
+        ranges: Ranges,
+        rows: DataFrame,
+        stamp: Stamp,
+        about: int = 0,
     ) -> int:
         """Overwrite the partitions of ``ranges``, with the rows of other cells in them."""
         layout = self.layout(table)
@@ -180,7 +190,7 @@ class IcebergTables:
         type_ = dict(stored.dtypes)[column]
         carried = stored.where(range_predicate(column, type_, touched - ranges, exact=True))
         result = with_columns(carried.unionByName(rows))
-        writer = result.coalesce(_files(touched)).writeTo(self.identifier(table))
+        writer = result.coalesce(_files(touched, about)).writeTo(self.identifier(table))
         for key, value in _stamped(stamp).items():
             writer = writer.option(_PROPERTY + key, value)
         whole = any(part.start <= MIN and part.end >= MAX for part in touched)
@@ -246,8 +256,9 @@ class IcebergTables:
         return head.snapshot
 
 
-def _files(touched: Ranges) -> int:
-    return 1 if len(touched) < 4 else 2
+def _files(touched: Ranges, about: int) -> int:
+    """By how many tasks about so many rows are written, each of which makes files of its own."""
+    return (1 if len(touched) < 4 else 2) + about // ROWS_OF_A_FILE
 
 
 def partition_filter(layout: Layout, value: Any) -> str:
