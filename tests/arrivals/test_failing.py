@@ -17,14 +17,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.arrivals.dry import DryEngine, DryPlay
-from tests.arrivals.programs import Program, programs
+from tests.arrivals.programs import Op, Program, programs
 from tests.arrivals.shapes import SHAPES
 
 from infold.core.interval import Interval
 from infold.core.model import Kind
 from infold.core.plan import PlanOptions, Step
 from infold.core.report import RunFailed, RunResult
-from infold.messages import errors, run_errors
+from infold.messages import catalog_errors, errors, run_errors
 from infold.messages.analyser_findings import refused_by_spark
 from infold.planning.planner import plan
 from infold.running.concurrent_batches import CommitTurn
@@ -232,6 +232,33 @@ def test_a_lost_lease_ends_the_run(play: DryPlay) -> None:
     assert end.slug == "lease-lost"
     assert [failure.model for failure in end.result.failures] == [""]
     assert end.result.steps
+
+
+def test_a_commit_whose_answer_was_lost_may_come_later(
+    play: DryPlay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows after the run whether it happens; it does, and the next run finds that out."""
+    play._run(None, ())
+    play.arrive(Random(7))
+    commit, late = play.memory.commit, list[Callable[[], int]]()
+
+    def lost(table: str, *more: Any, **how: Any) -> int:
+        if table != "sessions":
+            return commit(table, *more, **how)
+        late.append(lambda: commit(table, *more, **how))
+        raise catalog_errors.answer_lost(key="catalog", at="there", why="no answer")
+
+    monkeypatch.setattr(play.memory, "commit", lost)
+    with pytest.raises(RunFailed, match="catalog-answer-lost"):
+        play._run(None, ())
+    monkeypatch.undo()
+    [comes] = late
+    comes()
+
+    again = play.run(Op("all", 0))
+
+    assert any(note.startswith("sessions: a step that a dead run had") for note in again.notes)
+    assert not play.run(Op("all", 0)).steps
 
 
 def test_steps_after_batches_that_failed_together_have_numbers_of_their_own(

@@ -351,7 +351,11 @@ class Runner:
             try:
                 outcome = engine.carry_out(step, step_id, prepared)
             except Exception as error:
-                if not committed_snapshot(self.lake, step.model, step_id):
+                # A commit without an answer may come yet: the next run finds the step open.
+                if not (
+                    failures.is_answer_lost(error)
+                    or committed_snapshot(self.lake, step.model, step_id)
+                ):
                     self.ledger.close_step(step_id, "failed", str(error), audits_of(error))
                     turn.release(None)
                 raise

@@ -199,6 +199,12 @@ _JAVAS: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
 """Java's words, and the named error of each."""
 
 
+def is_answer_lost(error: BaseException) -> bool:
+    """Whether a commit was asked for and nobody knows yet if it happens."""
+    found = known_failure(error)
+    return found is not None and found.slug == "catalog-answer-lost"
+
+
 def as_user_error(error: BaseException, root: Path) -> InfoldError:
     """
     The error to show to a user; an unknown one is ``crashed``, with its traceback in a file.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import nullcontext
 
 import pytest
@@ -10,6 +11,7 @@ from infold.core.engines import Engine
 from infold.core.fixed_settings import FIXED
 from infold.messages.errors import InfoldError
 from infold.spark.jvm import cluster, submitted
+from infold.spark.jvm.session_settings import REDACTED, common_settings
 from infold.spark.storages import all_jars
 
 OPTIONS = "spark.executor.extraJavaOptions"
@@ -55,6 +57,16 @@ def test_jars_and_options_of_executors_are_joined() -> None:
 
     assert found["spark.jars"] == "a.jar,b.jar"
     assert found[OPTIONS].startswith("-Dx=1 -Duser.timezone=CET -Dy=2 -Duser.timezone=UTC ")
+
+
+def test_what_is_secret_is_shown_to_nobody() -> None:
+    """Neither what the submit hides nor what catalogs need."""
+    found = submitted.application_settings(common_settings(), {REDACTED: "pin"}, {})
+
+    hidden = re.compile(found[REDACTED].replace("(?i)", ""))
+    names = ("pin", "catalog.infold.credential", "catalog.infold.token", "jdbc.password")
+    assert all(map(hidden.search, names))
+    assert not hidden.search("spark.app.name")
 
 
 @pytest.mark.usefixtures("as_application")

@@ -13,6 +13,9 @@ Size = Literal["small", "medium", "large"]
 
 DEFAULT_MEMORY = "2g"
 
+REDACTED = "spark.redaction.regex"
+"""Which settings Spark shows nobody, neither on a page nor in a log of events."""
+
 
 def default_memory() -> str:
     """The driver's heap if no setting gives one."""
@@ -40,6 +43,8 @@ def common_settings() -> dict[str, str]:
         # A step has up to a hundred classes, as many as Spark keeps by default: the next step would
         # then compile all of its own again, and the JVM interpret them again.
         "spark.sql.codegen.cache.maxEntries": "500",
+        # A setting of the JVM: catalogs with credentials may be those of a later session.
+        REDACTED: "(?i)secret|password|token|access[.]?key|credential",
         # Asked for by pyspark's own data frames in tests and Python models only.
         "spark.sql.execution.arrow.pyspark.enabled": "true",
     }

@@ -125,9 +125,7 @@ def start(
         return session
     submitted.refuse_other(engine, target)
     if engine.submitted:
-        session = submitted.start(settings, extra or {}, adapters, engine)
-        refuse_missing_jars(session, catalog.jars, target)
-        return _with_secrets(session, catalog)
+        return submitted.start(settings, extra or {}, adapters, engine, catalog.secrets)
     refuse_environment(spark_home())
     settings.setdefault("spark.driver.memory", memory or default_memory())
     log = log or cache_dir() / "spark.log"

@@ -30,7 +30,7 @@ from infold.spark.jvm import cluster
 from infold.spark.jvm.gateway import is_submitted, own_signals
 from infold.spark.jvm.given_settings import refuse_given, refuse_session
 from infold.spark.jvm.round_trips import keep_looked_up_classes, pass_lists_at_once
-from infold.spark.jvm.session_settings import executor_options
+from infold.spark.jvm.session_settings import REDACTED, executor_options
 from infold.spark.storages import StorageAdapters
 from infold.system import failures, signals
 
@@ -86,6 +86,9 @@ def application_settings(
     joined[options] = " ".join(
         filter(None, (given.get(options), extra.get(options), *executor_options()))
     )
+    hidden = dict.fromkeys(filter(None, (joined.get(REDACTED), ours.get(REDACTED))))
+    if hidden:
+        joined[REDACTED] = "|".join(f"({one})" for one in hidden)
     if jars := ",".join(filter(None, (given.get("spark.jars"), extra.get("spark.jars")))):
         joined["spark.jars"] = jars
     return joined
@@ -100,11 +103,13 @@ def start(
     extra: Mapping[str, str],
     adapters: StorageAdapters,
     engine: Engine,
+    secrets: Mapping[str, str],
 ) -> SparkSession:
     """
     The application's first session, with executors if its master has such.
 
-    Raises what a start does, ``engine_faults.other_submitted_spark`` for another version of Spark,
+    ``secrets`` are set in the session: what its catalog needs and nobody may see. Raises what a
+    start does, ``engine_faults.other_submitted_spark`` for another version of Spark,
     and ``faults.spark_without_iceberg`` where no jar of it was given.
     """
     import pyspark
@@ -131,6 +136,8 @@ def start(
             why=why, log="the output of spark-submit"
         ) from error
     _started.append(session)
+    for key, value in secrets.items():
+        session.conf.set(key, value)
     try:
         adapters.refuse_session(session)
         refuse_session(session, ours=True)

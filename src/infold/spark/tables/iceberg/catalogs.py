@@ -83,6 +83,4 @@ def _common() -> Mapping[str, str]:
         # A cached table would hide another process's commit for half a minute.
         f"{PREFIX}.cache-enabled": "false",
         "spark.sql.defaultCatalog": NAME,
-        # What logs of events show of a session: none of these.
-        "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|credential",
     }
