@@ -62,6 +62,44 @@ def test_a_password_of_the_environment(tmp_path: Path, monkeypatch: pytest.Monke
     assert (secrets["jdbc.user"], secrets["jdbc.password"]) == ("somebody", SECRET)
 
 
+def test_tls_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark speaks to the server as safely as infold's own connection."""
+    monkeypatch.setenv("PGSSLMODE", "verify-full")
+    monkeypatch.setenv("PGSSLROOTCERT", "/etc/ca.pem")
+    monkeypatch.setenv("PGHOST", "db.example.com")
+
+    _, secrets = told(tmp_path, {"type": "jdbc", "uri": "postgresql://me@/catalogs"})
+
+    assert secrets["uri"] == "jdbc:postgresql://db.example.com:5432/catalogs"
+    given = (secrets["jdbc.sslmode"], secrets["jdbc.sslrootcert"])
+    assert given == ("verify-full", "/etc/ca.pem")
+
+
+@pytest.mark.parametrize(
+    ("uri", "variable"),
+    [
+        ("postgresql://me@a/db?hostaddr=10.0.0.1", ""),
+        ("postgresql://me@%2Fvar%2Frun/db", ""),
+        ("postgresql://me@/db", ""),
+        ("postgresql://me@a,/db", ""),
+        ("postgresql://me@a/db?sslcrl=x", ""),
+        ("postgresql://me@a/db?target_session_attrs=standby", ""),
+        ("postgresql://me@a/db", "PGHOSTADDR"),
+        ("postgresql://me@a/db", "PGSERVICE"),
+    ],
+)
+def test_what_java_cannot_be_told(
+    uri: str, variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is refused: Spark would look for another server, or for the same one less safely."""
+    monkeypatch.delenv("PGHOST", raising=False)
+    if variable:
+        monkeypatch.setenv(variable, "10.0.0.1")
+    with pytest.raises(InfoldError, match="catalog-url") as caught:
+        told(tmp_path, {"type": "jdbc", "uri": uri})
+    assert "Java" in dict(caught.value.facts)["why"]
+
+
 def test_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A credential, or a token, is for the session alone."""
     monkeypatch.setenv("WORD", PLAIN)

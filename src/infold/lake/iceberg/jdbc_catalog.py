@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 from weakref import finalize
 
 from infold.lake.iceberg.sql_catalog import OWN, SqlCatalog, Statements, TakenError
@@ -241,56 +240,3 @@ def _answers(connection: psycopg.Connection[Any]) -> bool:
             connection.close()
         return False
     return True
-
-
-_JDBC = {
-    "sslmode": "sslmode",
-    "sslrootcert": "sslrootcert",
-    "sslcert": "sslcert",
-    "sslkey": "sslkey",
-    "sslpassword": "sslpassword",
-    "connect_timeout": "connectTimeout",
-    "application_name": "ApplicationName",
-    "options": "options",
-}
-"""The parameters of a URL that PostgreSQL's JDBC driver has too, and what it calls them."""
-
-_JDBC_DEFAULTS = {
-    "ApplicationName": "infold",
-    "connectTimeout": "10",
-    # A statement of a catalog takes milliseconds: a server that is gone is not waited for.
-    "socketTimeout": "120",
-    "tcpKeepAlive": "true",
-}
-
-_ENVIRONMENT = {"host": "PGHOST", "port": "PGPORT", "dbname": "PGDATABASE", "user": "PGUSER"}
-
-
-def jdbc_settings(uri: str, root: Path, key: str) -> tuple[str, Mapping[str, str]]:
-    """
-    The same place for Java: a URL without a secret, and the properties of a connection.
-
-    Raises as connecting does where the URL cannot be used.
-    """
-    server = CatalogServer(uri, root, key)
-    found = {name: str(value) for name, value in server.settings().items()}
-    for name, variable in _ENVIRONMENT.items():
-        if name not in found and os.environ.get(variable):
-            found[name] = os.environ[variable]
-    hosts, ports = found.get("host", "localhost").split(","), found.get("port", "5432").split(",")
-    if len(ports) == 1:
-        ports *= len(hosts)
-    places = ",".join(f"{_host(at)}:{port}" for at, port in zip(hosts, ports, strict=False))
-    given = {_JDBC[name]: value for name, value in found.items() if name in _JDBC}
-    properties = {**_JDBC_DEFAULTS, **given}
-    if found.get("target_session_attrs") in ("read-write", "primary"):
-        properties["targetServerType"] = "primary"
-    password = found.get("password") or os.environ.get("PGPASSWORD", "")
-    who = {"user": found.get("user", ""), "password": password}
-    properties |= {name: value for name, value in who.items() if value}
-    name = found.get("dbname") or found.get("user", "")
-    return f"jdbc:postgresql://{places}/{quote(name, safe='')}", properties
-
-
-def _host(name: str) -> str:
-    return f"[{name}]" if ":" in name else name
