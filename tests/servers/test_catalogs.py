@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -26,9 +27,11 @@ from tests.servers.rest_catalog import RestServer
 from infold.core import write_points
 from infold.core.catalogs import Catalog, CatalogType
 from infold.core.swap import Renaming
+from infold.lake.iceberg import jdbc_catalog as jdbc
 from infold.lake.iceberg import rest_client
 from infold.lake.iceberg.jdbc_catalog import jdbc_catalog
 from infold.lake.iceberg.rest_catalog import RestCatalog, rest_catalog
+from infold.lake.iceberg.sql_catalog import SqlCatalog, Statements
 from infold.messages.errors import InfoldError
 
 pytestmark = pytest.mark.servers
@@ -456,6 +459,103 @@ class TestPostgresqlServer:
                 with pytest.raises(InfoldError, match="catalog-answer-lost"):
                     lake.rename([Renaming("daily", "other", at)])
             assert lake.location("daily") == at
+
+    def test_what_was_not_to_be_committed_is_not_in_doubt(
+        self, request: pytest.FixtureRequest, postgresql: Postgresql, tmp_path: Path
+    ) -> None:
+        """A connection lost in a look, or before a commit, is a server that is out of reach."""
+        with opened("jdbc", request, tmp_path) as shelf:
+            at, lake = shelf.make("daily"), shelf.lake()
+            assert isinstance(shelf.catalog, SqlCatalog)
+
+            def loses(statements: Statements | None) -> None:
+                postgresql.disconnect_all()
+                assert statements is not None
+                statements.rows("SELECT 1")
+
+            database = shelf.catalog.database
+            with pytest.raises(InfoldError, match="catalog-unreachable"), database.read() as found:
+                loses(found)
+            with (
+                pytest.raises(InfoldError, match="catalog-unreachable"),
+                database.write("shop") as found,
+            ):
+                loses(found)
+            assert lake.location("daily") == at
+
+    def test_a_frozen_process_keeps_nobody_waiting(
+        self,
+        request: pytest.FixtureRequest,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """One that stops in a change loses it."""
+        monkeypatch.setattr(jdbc, "FROZEN_SECONDS", 1)
+        with opened("jdbc", request, tmp_path) as shelf:
+            at, lake = shelf.make("daily"), shelf.lake()
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(write_points, "point", lambda _: time.sleep(1.5))
+                with pytest.raises(InfoldError, match="catalog-answer-lost"):
+                    lake.rename([Renaming("daily", "other", at)])
+            assert lake.location("daily") == at
+
+    def test_a_catalog_that_is_not_seen(
+        self, request: pytest.FixtureRequest, postgresql: Postgresql, tmp_path: Path
+    ) -> None:
+        """One in a schema that a role may not use, or does not look in, is not an empty one; one
+        of somebody else's is none.
+        """
+        with opened("jdbc", request, tmp_path) as shelf:
+            at = shelf.make("daily")
+            assert shelf.catalog.locations("shop") == {"daily": at}
+            name = shelf.declared["uri"].rpartition("/")[2]
+
+            def run(*texts: str) -> None:
+                postgresql.run(*texts, database=name)
+
+            def refused(why: str) -> None:
+                with pytest.raises(InfoldError, match="catalog-not-permitted") as caught:
+                    shelf.catalog.locations("shop")
+                assert why in str(caught.value)
+
+            run("CREATE SCHEMA other", "ALTER TABLE iceberg_tables SET SCHEMA other")
+            refused("permission denied for schema other")
+            run(f"GRANT USAGE ON SCHEMA other TO {name}")
+            refused("iceberg_tables is in schema other, which is not in the search_path")
+            run("ALTER TABLE other.iceberg_tables OWNER TO infold")
+            assert shelf.catalog.locations("shop") == {}
+            run(f"REVOKE USAGE ON SCHEMA other FROM {name}")
+            run(f"ALTER ROLE {name} SET search_path TO other, public")
+            postgresql.disconnect_all()
+            refused("permission denied for schema other")
+
+    def test_a_child_process_leaves_its_parents_connection(
+        self, request: pytest.FixtureRequest, tmp_path: Path
+    ) -> None:
+        """A forked process opens its own, and closes neither at its end."""
+        with opened("jdbc", request, tmp_path) as shelf:
+            at = shelf.make("daily")
+            assert isinstance(shelf.catalog, SqlCatalog)
+            database = shelf.catalog.database
+            assert isinstance(database, jdbc.PostgresqlCatalog)
+            assert shelf.catalog.locations("shop") == {"daily": at}
+            before, closing = database._connection, database._closing
+            assert before is not None
+            assert closing is not None
+            read, write = os.pipe()
+            child = os.fork()
+            if not child:
+                try:
+                    closing()  # as at the end of a process
+                    same = shelf.catalog.locations("shop") == {"daily": at}
+                    os.write(write, b"own" if same and database._connection is not before else b"")
+                finally:
+                    os._exit(0)
+            os.waitpid(child, 0)
+            os.close(write)
+            assert os.read(read, 10) == b"own"
+            os.close(read)
+            assert before.execute("SELECT 1").fetchone() == (1,)
 
     def test_a_database_without_a_catalog(self, postgresql: Postgresql, tmp_path: Path) -> None:
         """Nothing is found there, and nothing is made."""

@@ -30,13 +30,10 @@ from infold.ledger.postgresql_sql import (
 from infold.ledger.query import Query
 from infold.messages import ledger_errors
 from infold.messages.errors import InfoldError
-from infold.system.postgresql_server import BUSY_SECONDS, REMOVED, Fault
+from infold.system.postgresql_server import BUSY_SECONDS, FROZEN_SECONDS, REMOVED, Fault
 
 if TYPE_CHECKING:
     import psycopg
-
-FROZEN_SECONDS = 60
-"""A process that stops in a transaction, as its machine sleeps, loses it: others wait for it."""
 
 NOW = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 

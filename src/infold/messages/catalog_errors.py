@@ -25,6 +25,14 @@ bad_url = Message(
     "${{file:PATH}}.",
 )
 
+bad_secret = Message(
+    "catalog-secret",
+    "a secret of the catalog cannot be sent to its server",
+    {"key": "{key}", "secret": "{secret}", "why": "{why}"},
+    "Correct what `catalog` of the target names for it by `${{env:NAME}}` or `${{file:PATH}}`: "
+    "letters, digits and signs of ASCII, in one line. Nothing was sent.",
+)
+
 unreachable = Message(
     "catalog-unreachable",
     "the server of the catalog cannot be reached",

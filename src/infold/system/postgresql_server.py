@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 BUSY_SECONDS = 30
 """For how long a write waits for others."""
 
+FROZEN_SECONDS = 60
+"""A process that stops in a transaction, as its machine sleeps, loses it: others wait for it."""
+
 REMOVED = "somebody removed it meanwhile"
 
 OLDEST = 12
@@ -193,15 +196,22 @@ class Server(ABC):
             return self.error(Fault.LOGIN_REFUSED, shown, why)
         return self.error(Fault.UNREACHABLE, shown, why)
 
-    def failed(self, error: psycopg.Error, shown: str, *, broken: bool) -> InfoldError | None:
+    def failed(
+        self,
+        error: psycopg.Error,
+        shown: str,
+        *,
+        broken: bool,
+        lost: Fault = Fault.CONNECTION_LOST,
+    ) -> InfoldError | None:
         """
         The named error of a statement that failed; None where it is a mistake of the program's own.
 
-        ``broken``: the connection is gone.
+        ``broken``: the connection is gone, and that is ``lost``.
         """
         code, why = error.sqlstate or "", self.words(error)
         if broken or code.startswith(("08", "57P")):
-            return self.error(Fault.CONNECTION_LOST, shown, why)
+            return self.error(lost, shown, why)
         if code == "25006":
             return self.error(Fault.READ_ONLY, shown, why)
         if code == "42501":

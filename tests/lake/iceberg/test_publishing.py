@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -182,6 +183,37 @@ class TestOthersCommit:
             lake.publish(hold_back=True)
 
         assert heads(readers, "events", "daily") == [9, None]
+
+    def test_one_to_a_table_that_is_not_infolds_is_let_pass(
+        self, lake: IcebergLake, put: Put, readers: IcebergLake, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A namespace may have tables of others: their commits stop nothing."""
+        put("theirs", [snapshot(1, None)], 1)
+        put("events", [snapshot(1, None, step="s1")], 1)
+        ids = iter(range(2, 100))
+
+        def others_commit(_: object = None) -> None:
+            put("theirs", [snapshot(id_ := next(ids), None)], id_)
+            put(f"theirs{id_}", [snapshot(id_, None)], id_)
+
+        monkeypatch.setattr(publishing, "_copy", both(publishing._copy, others_commit))
+        monkeypatch.setattr(write_points, "point", others_commit)
+
+        lake.hold_back(["events"])
+        commit(put, lake, "events", 2)
+
+        assert lake.publish(hold_back=True) == ("events",)
+        assert heads(readers, "events", "theirs") == [2, next(ids) - 1]
+
+
+def both(*functions: Callable[[str], object]) -> Callable[[str], None]:
+    """Calls each of them."""
+
+    def call(text: str) -> None:
+        for function in functions:
+            function(text)
+
+    return call
 
 
 def test_no_reader_sees_a_mixture(

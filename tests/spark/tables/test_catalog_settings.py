@@ -15,6 +15,7 @@ from infold.messages.errors import InfoldError
 from infold.spark.storages import storage_of
 
 SECRET = "p@ss:w/ord ä"
+PLAIN = "p@ss:w/ord s3cret"
 PREFIX = "spark.sql.catalog.infold"
 
 
@@ -29,8 +30,8 @@ def project(root: Path, catalog: dict[str, Any]) -> Project:
 def told(root: Path, catalog: dict[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
     """The settings of Spark's start, and those of the session alone; without their prefix."""
     found = storage_of(made := project(root, catalog)).catalog(made)
-    assert "ä" not in repr(found)
-    assert all(SECRET not in value for value in found.settings.values())
+    assert "w/ord" not in repr(found)
+    assert all("w/ord" not in value for value in found.settings.values())
     plain = {key.removeprefix(f"{PREFIX}."): value for key, value in found.settings.items()}
     secrets = {key.removeprefix(f"{PREFIX}."): value for key, value in found.secrets.items()}
     return plain, secrets
@@ -61,16 +62,54 @@ def test_a_password_of_the_environment(tmp_path: Path, monkeypatch: pytest.Monke
     assert (secrets["jdbc.user"], secrets["jdbc.password"]) == ("somebody", SECRET)
 
 
+def test_tls_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark speaks to the server as safely as infold's own connection."""
+    monkeypatch.setenv("PGSSLMODE", "verify-full")
+    monkeypatch.setenv("PGSSLROOTCERT", "/etc/ca.pem")
+    monkeypatch.setenv("PGHOST", "db.example.com")
+
+    _, secrets = told(tmp_path, {"type": "jdbc", "uri": "postgresql://me@/catalogs"})
+
+    assert secrets["uri"] == "jdbc:postgresql://db.example.com:5432/catalogs"
+    given = (secrets["jdbc.sslmode"], secrets["jdbc.sslrootcert"])
+    assert given == ("verify-full", "/etc/ca.pem")
+
+
+@pytest.mark.parametrize(
+    ("uri", "variable"),
+    [
+        ("postgresql://me@a/db?hostaddr=10.0.0.1", ""),
+        ("postgresql://me@%2Fvar%2Frun/db", ""),
+        ("postgresql://me@/db", ""),
+        ("postgresql://me@a,/db", ""),
+        ("postgresql://me@a/db?sslcrl=x", ""),
+        ("postgresql://me@a/db?target_session_attrs=standby", ""),
+        ("postgresql://me@a/db", "PGHOSTADDR"),
+        ("postgresql://me@a/db", "PGSERVICE"),
+    ],
+)
+def test_what_java_cannot_be_told(
+    uri: str, variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is refused: Spark would look for another server, or for the same one less safely."""
+    monkeypatch.delenv("PGHOST", raising=False)
+    if variable:
+        monkeypatch.setenv(variable, "10.0.0.1")
+    with pytest.raises(InfoldError, match="catalog-url") as caught:
+        told(tmp_path, {"type": "jdbc", "uri": uri})
+    assert "Java" in dict(caught.value.facts)["why"]
+
+
 def test_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A credential, or a token, is for the session alone."""
-    monkeypatch.setenv("WORD", SECRET)
+    monkeypatch.setenv("WORD", PLAIN)
     server = {"type": "rest", "uri": "https://example.com/iceberg", "warehouse": "main"}
 
     plain, secrets = told(tmp_path, server | {"credential": "shop:${env:WORD}", "scope": "all"})
 
     assert (plain["type"], plain["warehouse"], plain["scope"]) == ("rest", "main", "all")
-    assert secrets == {"uri": server["uri"], "credential": f"shop:{SECRET}"}
-    assert told(tmp_path, server | {"token": "${env:WORD}"})[1]["token"] == SECRET
+    assert secrets == {"uri": server["uri"], "credential": f"shop:{PLAIN}"}
+    assert told(tmp_path, server | {"token": "${env:WORD}"})[1]["token"] == PLAIN
 
 
 def test_a_secret_that_is_not_there(tmp_path: Path) -> None:

@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 from weakref import finalize
 
 from infold.lake.iceberg.sql_catalog import OWN, SqlCatalog, Statements, TakenError
 from infold.messages import catalog_errors
 from infold.messages.errors import InfoldError
 from infold.system import postgresql_server
-from infold.system.postgresql_server import BUSY_SECONDS, Fault, Server
+from infold.system.postgresql_server import BUSY_SECONDS, FROZEN_SECONDS, Fault, Server
 
 if TYPE_CHECKING:
     import psycopg
@@ -100,6 +99,7 @@ class PostgresqlCatalog:
     def __init__(self, server: CatalogServer) -> None:
         self._server = server
         self._connection: psycopg.Connection[Any] | None = None
+        self._closing: finalize[..., PostgresqlCatalog] | None = None
         self._process = 0
         self._shown = ""
         self._lock = RLock()
@@ -132,14 +132,18 @@ class PostgresqlCatalog:
         import psycopg
 
         with self._lock:
-            connection = self._open()
+            connection, lost = self._open(), Fault.UNREACHABLE
             try:
                 found = self._begin(connection, begin)
                 yield found
-                undone = found is None or found.undone
-                connection.execute("ROLLBACK" if undone else "COMMIT")
+                if found is None or found.undone or "READ ONLY" in begin:
+                    connection.execute("ROLLBACK")
+                else:
+                    lost = Fault.CONNECTION_LOST  # from here on nobody knows what was done
+                    connection.execute("COMMIT")
             except psycopg.Error as error:
-                known = self._server.failed(error, self._shown, broken=connection.broken)
+                broken = connection.broken
+                known = self._server.failed(error, self._shown, broken=broken, lost=lost)
                 self._end(connection)
                 if known is None:
                     raise
@@ -153,12 +157,28 @@ class PostgresqlCatalog:
         cursor = connection.execute(
             f"{begin}; SET LOCAL lock_timeout TO '{BUSY_SECONDS}s';"
             f" SET LOCAL statement_timeout TO '{2 * BUSY_SECONDS}s';"
+            f" SET LOCAL idle_in_transaction_session_timeout TO '{FROZEN_SECONDS}s';"
             " SELECT to_regclass('iceberg_tables') IS NOT NULL"
         )
         while cursor.nextset():
             pass
         row = cursor.fetchone()
-        return _Connection(connection) if row is not None and row[0] else None
+        if row is not None and row[0]:
+            return _Connection(connection)
+        self._refuse_hidden(connection)
+        return None
+
+    def _refuse_hidden(self, connection: psycopg.Connection[Any]) -> None:
+        """
+        Raise ``not_permitted`` where there is a catalog that this user does not see.
+
+        Without that all tables would count as dropped once a right or the search_path is lost.
+        """
+        for schema, usable in connection.execute(_HIDDEN):
+            why = f"permission denied for schema {schema}"
+            if usable:
+                why = f"iceberg_tables is in schema {schema}, which is not in the search_path"
+            raise self._server.error(Fault.NOT_PERMITTED, self._shown, why)
 
     def _open(self) -> psycopg.Connection[Any]:
         """The connection of this process; another one where it is lost, or a parent's."""
@@ -166,7 +186,9 @@ class PostgresqlCatalog:
         if found is None or found.closed or self._process != os.getpid() or not _answers(found):
             self._connection, self._shown = self._server.connect()
             self._process = os.getpid()
-            finalize(self, self._connection.close)
+            if self._closing is not None:
+                self._closing.detach()
+            self._closing = finalize(self, _close, self._connection, self._process)
         assert self._connection is not None
         return self._connection
 
@@ -179,8 +201,32 @@ class PostgresqlCatalog:
                 connection.close()
 
 
+_HIDDEN = r"""
+SELECT space.nspname, has_schema_privilege(space.oid, 'USAGE')
+FROM pg_class AS found JOIN pg_namespace AS space ON space.oid = found.relnamespace
+WHERE found.relname = 'iceberg_tables' AND found.relkind IN ('r', 'p', 'v', 'f') AND (
+    has_table_privilege(found.oid, 'SELECT')
+    OR space.nspname::text = ANY (regexp_split_to_array(
+        replace(replace(current_setting('search_path'), '"', ''), '$user', current_user),
+        '\s*,\s*'
+    ))
+)
+ORDER BY 1
+"""
+"""
+The schemas with tables of a catalog that the user's search_path does not lead to.
+
+Those count that this user may read, or that the search_path names: others are somebody else's.
+"""
+
 _databases: dict[CatalogServer, PostgresqlCatalog] = {}
 """The connections of this process."""
+
+
+def _close(connection: psycopg.Connection[Any], process: int) -> None:
+    """Close a connection in the process that made it: a child's words would end its parent's."""
+    if process == os.getpid():
+        connection.close()
 
 
 def _answers(connection: psycopg.Connection[Any]) -> bool:
@@ -194,56 +240,3 @@ def _answers(connection: psycopg.Connection[Any]) -> bool:
             connection.close()
         return False
     return True
-
-
-_JDBC = {
-    "sslmode": "sslmode",
-    "sslrootcert": "sslrootcert",
-    "sslcert": "sslcert",
-    "sslkey": "sslkey",
-    "sslpassword": "sslpassword",
-    "connect_timeout": "connectTimeout",
-    "application_name": "ApplicationName",
-    "options": "options",
-}
-"""The parameters of a URL that PostgreSQL's JDBC driver has too, and what it calls them."""
-
-_JDBC_DEFAULTS = {
-    "ApplicationName": "infold",
-    "connectTimeout": "10",
-    # A statement of a catalog takes milliseconds: a server that is gone is not waited for.
-    "socketTimeout": "120",
-    "tcpKeepAlive": "true",
-}
-
-_ENVIRONMENT = {"host": "PGHOST", "port": "PGPORT", "dbname": "PGDATABASE", "user": "PGUSER"}
-
-
-def jdbc_settings(uri: str, root: Path, key: str) -> tuple[str, Mapping[str, str]]:
-    """
-    The same place for Java: a URL without a secret, and the properties of a connection.
-
-    Raises as connecting does where the URL cannot be used.
-    """
-    server = CatalogServer(uri, root, key)
-    found = {name: str(value) for name, value in server.settings().items()}
-    for name, variable in _ENVIRONMENT.items():
-        if name not in found and os.environ.get(variable):
-            found[name] = os.environ[variable]
-    hosts, ports = found.get("host", "localhost").split(","), found.get("port", "5432").split(",")
-    if len(ports) == 1:
-        ports *= len(hosts)
-    places = ",".join(f"{_host(at)}:{port}" for at, port in zip(hosts, ports, strict=False))
-    given = {_JDBC[name]: value for name, value in found.items() if name in _JDBC}
-    properties = {**_JDBC_DEFAULTS, **given}
-    if found.get("target_session_attrs") in ("read-write", "primary"):
-        properties["targetServerType"] = "primary"
-    password = found.get("password") or os.environ.get("PGPASSWORD", "")
-    who = {"user": found.get("user", ""), "password": password}
-    properties |= {name: value for name, value in who.items() if value}
-    name = found.get("dbname") or found.get("user", "")
-    return f"jdbc:postgresql://{places}/{quote(name, safe='')}", properties
-
-
-def _host(name: str) -> str:
-    return f"[{name}]" if ":" in name else name

@@ -46,7 +46,7 @@ def hold_back(catalog: SqlCatalog, namespace: str, tables: Iterable[str]) -> Non
         return
     for name in new:
         _copy(rows[name].location)
-    with _transaction(catalog, namespace, rows) as statements:
+    with _transaction(catalog, namespace, rows, new) as statements:
         for name in new:
             statements.change(
                 _another_row(catalog, "previous_metadata_location"),
@@ -85,7 +85,7 @@ def publish(
     for name in changed if keep else ():
         _copy(now[name])
     write_points.point("publish: before")
-    with _transaction(catalog, namespace, rows) as statements:
+    with _transaction(catalog, namespace, rows, (*every, *gone)) as statements:
         for name in changed if keep else names:
             if name not in shown:
                 statements.change(
@@ -176,16 +176,17 @@ def _point(
 
 @contextmanager
 def _transaction(
-    catalog: SqlCatalog, namespace: str, expected: Mapping[str, Row]
+    catalog: SqlCatalog, namespace: str, expected: Mapping[str, Row], tables: Collection[str]
 ) -> Iterator[Statements]:
     """
     A transaction on the catalog, all or nothing.
 
-    Raises ``published_elsewhere`` where a row is not as ``expected`` any more.
+    Raises ``published_elsewhere`` where a row of one of these tables is not as ``expected`` any
+    more. Others in the namespace may be somebody else's.
     """
     with catalog.database.write(namespace) as statements:
         now = {} if statements is None else catalog.rows_in(statements, namespace)
-        for name in sorted(now.keys() | expected.keys()):
+        for name in sorted({*tables, *map(unpublished, tables)}):
             if now.get(name) != expected.get(name):
                 raise run_errors.published_elsewhere(table=name)
         assert statements is not None

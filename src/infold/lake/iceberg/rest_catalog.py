@@ -84,7 +84,7 @@ class RestCatalog:
                 )
             except RejectedError as error:
                 if error.status != 404:
-                    raise
+                    raise error.named from None
 
     def rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
         """See ``TableCatalog``: nothing is begun unless all tables are where they are expected."""
@@ -94,8 +94,7 @@ class RestCatalog:
         leaving = {one.table for one in renamings}
         if any(one.to in found and one.to not in leaving for one in renamings):
             return False
-        self._rename_all(namespace, renamings)
-        return True
+        return self._rename_all(namespace, renamings, begun=False)
 
     def set_back(self, table: Key, location: str, snapshot: int) -> bool:
         """See ``TableCatalog``: the server makes the metadata, if no commit came in between."""
@@ -116,14 +115,17 @@ class RestCatalog:
         A table that somebody committed to meanwhile is renamed too: who looks at it next finds out.
         """
         found = self._of(namespace, renamings)
-        left = [one for one in renamings if found.get(one.to) != one.location]
-        if len(left) == len(renamings):
+        if not any(_is_at(found.get(one.to), one) for one in renamings):
             return False
-        self._rename_all(namespace, [one for one in left if one.table in found])
-        return True
+        left = [one for one in renamings if _is_at(found.get(one.table), one)]
+        return self._rename_all(namespace, left, begun=True)
 
-    def _rename_all(self, namespace: str, renamings: Iterable[Renaming]) -> None:
-        """One after the other; a name that another one has to leave first comes after that."""
+    def _rename_all(self, namespace: str, renamings: Iterable[Renaming], *, begun: bool) -> bool:
+        """
+        One after the other; a name that another one has to leave first comes after that.
+
+        False where the server refuses before any was renamed, because somebody else was quicker.
+        """
         left = list(renamings)
         while left:
             taken = {one.table for one in left}
@@ -133,9 +135,16 @@ class RestCatalog:
                 "source": {"namespace": [namespace], "name": one.table},
                 "destination": {"namespace": [namespace], "name": one.to},
             }
-            self.client.change("POST", "tables/rename", body)
+            try:
+                self.client.change("POST", "tables/rename", body)
+            except RejectedError as error:
+                if begun:
+                    raise error.named from None
+                return False
+            begun = True
             write_points.point(f"rename {one.table}: after")
             left.remove(one)
+        return True
 
     def _of(self, namespace: str, renamings: Sequence[Renaming]) -> Mapping[str, str]:
         names = {name for one in renamings for name in (one.table, one.to)}
@@ -150,3 +159,12 @@ class RestCatalog:
     def _path(self, table: Key) -> str:
         namespace, name = table
         return f"namespaces/{self.client.namespace(namespace)}/tables/{quote(name, safe='')}"
+
+
+def _is_at(location: str | None, one: Renaming) -> bool:
+    """
+    Whether metadata is of the table that is renamed, also after a commit to it.
+
+    A commit writes its metadata beside that of before, and no two tables have one folder.
+    """
+    return location is not None and location.rpartition("/")[0] == one.location.rpartition("/")[0]

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import ssl
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,9 +23,10 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from infold import __version__
 from infold.core.catalogs import Catalog
+from infold.lake.iceberg.rest_access import SENDABLE, sent_secrets, server_url, without_secrets
 from infold.messages import catalog_errors
 from infold.messages.errors import InfoldError
-from infold.system.secrets import REFERENCE, hide_passwords, resolve, resolve_url
+from infold.system.secrets import hide_passwords
 
 ANSWER_SECONDS = 30
 """How long an answer is waited for."""
@@ -35,15 +36,16 @@ TRIES = 4
 
 BUSY = frozenset({429, 502, 503, 504})
 _SCOPE = "catalog"
+_NO_CATALOG = "what answers there is no server of Iceberg's protocol"
 
 
 class RejectedError(Exception):
-    """An answer with a status that the caller may know what to do with."""
+    """An answer with a status that the caller may know what to do with; else it is ``named``."""
 
-    def __init__(self, status: int, why: str) -> None:
-        super().__init__(why)
+    def __init__(self, status: int, named: InfoldError) -> None:
+        super().__init__(str(named))
         self.status = status
-        self.why = why
+        self.named = named
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +76,19 @@ class RestClient:
 
     def change(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> None:
         """
-        Have the server change something, once. Raises ``Rejected`` where it refuses.
+        Have the server change something, once. Raises ``RejectedError`` where it refuses.
 
         An answer that does not come leaves open whether it did: ``catalog_errors.answer_lost``.
         """
         answer = self._ask(method, f"{self._base}/{path}", body)
         if answer.status in (401, 419) and self._renew_token():
             answer = self._ask(method, f"{self._base}/{path}", body)
+        if answer.status == 404 and not _is_not_there(answer):
+            raise self._unreachable(_NO_CATALOG)
         if answer.status in (404, 409):
-            raise RejectedError(answer.status, _why(answer))
+            raise RejectedError(answer.status, self._named(answer))
         if answer.status >= 500:
-            raise self._lost(_why(answer))
+            raise self._lost(self._why(answer))
         if answer.status >= 300:
             raise self._named(answer)
 
@@ -126,6 +130,8 @@ class RestClient:
 
     def _parsed(self, answer: _Answer) -> dict[str, Any] | None:
         if answer.status == 404:
+            if not _is_not_there(answer):
+                raise self._unreachable(_NO_CATALOG)
             return None
         if answer.status != 200:
             raise self._named(answer)
@@ -134,7 +140,7 @@ class RestClient:
         except ValueError:
             found = None
         if not isinstance(found, dict):
-            raise self._unreachable("what answers there is no server of Iceberg's protocol")
+            raise self._unreachable(_NO_CATALOG)
         return found
 
     def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> _Answer:
@@ -160,9 +166,10 @@ class RestClient:
         whole = f"{where.path.rstrip('/')}/{path}" if path else where.path or "/"
         if method != "GET":  # a server may be closing one that was idle, just as this is sent
             self._close()
-        connection, fresh = self._connection(where.scheme, where.netloc)
+        fresh = True
         while True:
             try:
+                connection, fresh = self._connection(where.scheme, where.netloc)
                 connection.request(method, whole, content, dict(headers))
                 answer = connection.getresponse()
                 found = answer.read()
@@ -171,17 +178,20 @@ class RestClient:
                 self._close()
                 closed = isinstance(error, ConnectionError | http.client.RemoteDisconnected)
                 if not fresh and closed and method == "GET":
-                    connection, fresh = self._connection(where.scheme, where.netloc)
                     continue
-                why = str(error) or type(error).__name__
+                why = self._without_secrets(str(error)) or type(error).__name__
                 if method != "GET" and not _never_sent(error):
                     raise self._lost(why) from None
                 raise self._unreachable(why) from None
+            except ValueError:  # its words would quote what cannot be sent
+                self._close()
+                raise self._unreachable("the request to it cannot be sent") from None
 
     def _connection(self, scheme: str, netloc: str) -> tuple[http.client.HTTPConnection, bool]:
-        """This thread's connection, and whether it is a new one."""
+        """This thread's connection, and whether it is a new one; never one of a parent process."""
+        key = (os.getpid(), scheme, netloc)
         kept = getattr(self._threads, "open", None)
-        if kept is not None and kept[0] == (scheme, netloc):
+        if kept is not None and kept[0] == key:
             return kept[1], False
         made: http.client.HTTPConnection
         if scheme == "https":
@@ -189,7 +199,7 @@ class RestClient:
             made = http.client.HTTPSConnection(netloc, timeout=ANSWER_SECONDS, context=context)
         else:
             made = http.client.HTTPConnection(netloc, timeout=ANSWER_SECONDS)
-        self._threads.open = ((scheme, netloc), made)
+        self._threads.open = (key, made)
         return made, True
 
     def _close(self) -> None:
@@ -200,19 +210,12 @@ class RestClient:
 
     @cached_property
     def _url(self) -> str:
-        found = resolve_url(self._declared.uri, self._root, self._key).strip()
-        where = urlsplit(found)
-        if where.scheme not in ("http", "https") or not where.hostname:
-            raise catalog_errors.bad_url(key=self._key, why="it is no https://HOST/PATH")
-        with suppress(ValueError):
-            if where.port is None or where.port:
-                return found
-        raise catalog_errors.bad_url(key=self._key, why="its port is no number")
+        return server_url(self._declared.uri, self._root, self._key)
 
     def _bearer(self) -> str:
         """The token for a request; a credential is exchanged for one when it is first needed."""
         if self._declared.token:
-            return resolve(self._declared.token, self._root, self._key).strip()
+            return self._secrets()["token"]
         if not self._declared.credential:
             return ""
         with self._lock:
@@ -227,8 +230,7 @@ class RestClient:
         return had
 
     def _new_token(self) -> str:
-        credential = resolve(self._declared.credential, self._root, self._key).strip()
-        name, colon, secret = credential.partition(":")
+        name, colon, secret = self._secrets()["credential"].partition(":")
         form = {
             "grant_type": "client_credentials",
             "client_id": name if colon else "",
@@ -238,27 +240,36 @@ class RestClient:
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
         content = urlencode({key: text for key, text in form.items() if text}).encode()
         other = self._declared.oauth2_server_uri
-        url = resolve_url(other, self._root, self._key) if other else self._url
+        url = server_url(other, self._root, self._key) if other else self._url
         path = "" if other else "v1/oauth/tokens"
         answer = self._exchange(url, "POST", path, content, headers)
         if answer.status in (400, 401, 403):
-            raise catalog_errors.login_refused(key=self._key, at=self.place, why=_why(answer))
+            why = self._why(answer)
+            raise catalog_errors.login_refused(key=self._key, at=self.place, why=why)
         token = (self._parsed(answer) or {}).get("access_token")
-        if not isinstance(token, str):
+        if not isinstance(token, str) or not SENDABLE.fullmatch(token):
             raise self._unreachable("it gave no token for the credential")
         return token
 
     def _named(self, answer: _Answer) -> InfoldError:
-        why = _why(answer)
-        for reference in (self._declared.token, self._declared.credential):
-            if found := REFERENCE.search(reference):
-                with suppress(InfoldError):
-                    why = why.replace(resolve(found[0], self._root, self._key), found[0])
+        why = self._why(answer)
         if answer.status in (401, 419):
             return catalog_errors.login_refused(key=self._key, at=self.place, why=why)
         if answer.status == 403:
             return catalog_errors.not_permitted(key=self._key, at=self.place, why=why)
         return catalog_errors.failed(key=self._key, at=self.place, why=why)
+
+    def _secrets(self) -> Mapping[str, str]:
+        return sent_secrets(self._declared, self._root, self._key)
+
+    def _without_secrets(self, words: str) -> str:
+        words = words.replace(self._token, "***") if self._token else words
+        return without_secrets(words, self._declared, self._root, self._key)
+
+    def _why(self, answer: _Answer) -> str:
+        """What the server says, in one line."""
+        line = " ".join(self._without_secrets(_said(answer)).split())[:300]
+        return f"{answer.status} {http.client.responses.get(answer.status, '')} {line}".strip()
 
     def _unreachable(self, why: str) -> InfoldError:
         return catalog_errors.unreachable(key=self._key, at=self.place, why=why)
@@ -276,13 +287,27 @@ def _never_sent(error: BaseException) -> bool:
     )
 
 
-def _why(answer: _Answer) -> str:
-    """What the server says, in one line."""
+def _is_not_there(answer: _Answer) -> bool:
+    """Whether a 404 is the catalog's own: anything else on the way may answer so, too."""
+    error = _error(answer)
+    if not isinstance(error, dict):
+        return False
+    named = str(error.get("type")).startswith(("NoSuchTable", "NoSuchNamespace"))
+    return named or error.get("code") == 404
+
+
+def _said(answer: _Answer) -> str:
+    """The server's own words."""
+    error = _error(answer)
+    if isinstance(error, dict):
+        return str(error.get("message") or "")
+    return "" if error is None else str(json.loads(answer.content).get("error_description") or "")
+
+
+def _error(answer: _Answer) -> Any:
+    """The error of an answer: an object of Iceberg's, a word of OAuth2's; None if there is none."""
     try:
         found = json.loads(answer.content)
-        said = found["error"]
-        text = said.get("message") if isinstance(said, dict) else found.get("error_description")
-    except (ValueError, KeyError, TypeError, AttributeError):
-        text = ""
-    line = " ".join(str(text or "").split())[:300]
-    return f"{answer.status} {http.client.responses.get(answer.status, '')} {line}".strip()
+    except ValueError:
+        return None
+    return found.get("error") if isinstance(found, dict) else None

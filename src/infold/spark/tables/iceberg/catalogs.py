@@ -11,12 +11,12 @@ from collections.abc import Mapping
 
 from infold.core.catalogs import CatalogType
 from infold.core.project import Project
-from infold.lake.iceberg.jdbc_catalog import jdbc_settings
+from infold.lake.iceberg.jdbc_settings import jdbc_settings
+from infold.lake.iceberg.rest_access import sent_secrets, server_url
 from infold.lake.iceberg.sql_catalog import NAME
 from infold.spark.tables.catalog import SparkCatalog
 from infold.spark.tables.iceberg.session_settings import catalog_settings
 from infold.spark.tables.jar import Jar
-from infold.system.secrets import resolve, resolve_url
 
 POSTGRESQL = Jar(
     "org.postgresql",
@@ -59,7 +59,6 @@ def _rest(project: Project) -> SparkCatalog:
     declared, root = project.target.catalog, project.root
     key = f"catalog of target {project.target.name}"
     named = {"warehouse": declared.warehouse, "scope": declared.scope}
-    secret = {"token": declared.token, "credential": declared.credential}
     urls = {"uri": declared.uri, "oauth2-server-uri": declared.oauth2_server_uri}
     return SparkCatalog(
         {
@@ -71,8 +70,8 @@ def _rest(project: Project) -> SparkCatalog:
             **{f"{PREFIX}.{name}": text for name, text in named.items() if text},
         },
         {
-            **{f"{PREFIX}.{name}": resolve_url(at, root, key) for name, at in urls.items() if at},
-            **{f"{PREFIX}.{name}": resolve(at, root, key) for name, at in secret.items() if at},
+            **{f"{PREFIX}.{name}": server_url(at, root, key) for name, at in urls.items() if at},
+            **{f"{PREFIX}.{name}": at for name, at in sent_secrets(declared, root, key).items()},
         },
     )
 

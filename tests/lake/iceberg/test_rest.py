@@ -1,0 +1,260 @@
+"""infold's own client for Iceberg's REST protocol, on a server of a few lines."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from infold.core.catalogs import Catalog, CatalogType
+from infold.core.swap import Renaming
+from infold.lake.iceberg.rest_catalog import RestCatalog
+from infold.lake.iceberg.rest_client import RestClient
+from infold.messages.errors import InfoldError
+
+NO_TABLE = {"error": {"message": "no", "type": "NoSuchTableException", "code": 404}}
+
+
+@dataclass
+class Shop:
+    """A server with the tables of one namespace: where the metadata of each is."""
+
+    url: str = ""
+    tables: dict[str, str] = field(default_factory=dict)
+    forced: tuple[int, bytes] | None = None
+    """The answer to what is asked about tables, whatever it is."""
+    rejected: frozenset[str] = frozenset()
+    """Tables that are not renamed."""
+
+    def catalog(self, folder: Path, **how: str) -> RestCatalog:
+        """The catalog as a target declares it."""
+        declared = Catalog(CatalogType.REST, **{"uri": self.url, **how})
+        return RestCatalog(RestClient(declared, folder, "catalog of target dev"))
+
+    def answer(self, method: str, path: str, content: bytes) -> tuple[int, bytes]:
+        """Status and content."""
+        if path.startswith("/v1/config"):
+            return 200, b"{}"
+        if self.forced is not None:
+            return self.forced
+        if method == "POST":
+            body = json.loads(content)
+            name, to = body["source"]["name"], body["destination"]["name"]
+            if name in self.rejected or to in self.tables:
+                return 409, json.dumps({"error": {"message": "it is there"}}).encode()
+            self.tables[to] = self.tables.pop(name)
+            return 204, b""
+        at = self.tables.get(path.partition("?")[0].rpartition("/")[2])
+        found = NO_TABLE if at is None else {"metadata-location": at}
+        return 404 if at is None else 200, json.dumps(found).encode()
+
+
+@pytest.fixture
+def shop() -> Iterator[Shop]:
+    """A running server."""
+    found = Shop()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+        def do_GET(self) -> None:
+            content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            status, answer = found.answer(self.command, self.path, content)
+            self.send_response(status)
+            if status != 204:
+                self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        do_POST = do_DELETE = do_GET  # noqa: N815 (its names)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    found.url = f"http://127.0.0.1:{server.server_address[1]}"
+    try:
+        yield found
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class TestSecrets:
+    """No secret is in an error, whatever it consists of."""
+
+    @pytest.mark.parametrize(
+        "secret",
+        [
+            "https://bob:geheim@host/x",
+            "https://geheim@host/x",
+            "http://[::1/geheim",
+            "http://host:geheim/x",
+            "http://host:99999/geheim",
+            "ftp://host/geheim",
+            "http://host/geh eim",
+            "http://host/ä/geheim",
+        ],
+    )
+    def test_a_url_that_cannot_be_used(
+        self, secret: str, tmp_path: Path, shop: Shop, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It is refused by its key alone: that of the catalog, and that of who gives tokens."""
+        monkeypatch.setenv("U", secret)
+        for how in ({"uri": "${env:U}"}, {"credential": "a:b", "oauth2_server_uri": "${env:U}"}):
+            with pytest.raises(InfoldError, match="catalog-url") as caught:
+                shop.catalog(tmp_path, **how).find([("shop", "daily")])
+            assert "geheim" not in f"{caught.value}{caught.value.facts}"
+            assert caught.value.__cause__ is None
+
+    @pytest.mark.parametrize("secret", ["geheim\nx", "geheim ™", "gehe\x00im"])
+    @pytest.mark.parametrize("name", ["token", "credential"])
+    def test_one_that_cannot_be_sent(
+        self, name: str, secret: str, tmp_path: Path, shop: Shop, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It is refused by the key it has."""
+        file = tmp_path / "secret"
+        file.write_text(secret, encoding="utf-8")
+        catalog = shop.catalog(tmp_path, **{name: "${file:secret}"})
+        with pytest.raises(InfoldError, match="catalog-secret") as caught:
+            catalog.find([("shop", "daily")])
+        assert dict(caught.value.facts)["secret"] == name
+        assert "geh" not in f"{caught.value}{caught.value.facts}"
+
+    @pytest.mark.parametrize("status", [400, 401, 403, 409, 500])
+    def test_a_server_that_repeats_one(
+        self, status: int, tmp_path: Path, shop: Shop, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The reference is shown, however the server refuses, and wherever its words are cut."""
+        monkeypatch.setenv("C", "shop:geheim+1")
+        whole = ("shop:geheim+1", "shop%3Ageheim%2B1", "x" * 290 + "shop:geheim+1")
+        # The answer to a request for a token, and to a change.
+        for name, words in (("credential", (*whole, "geheim+1", "geheim%2B1")), ("token", whole)):
+            for says in words:
+                error = {"message": says, "code": status}
+                shop.forced = (status, json.dumps({"error": error}).encode())
+                how = {name: "${env:C}"}
+                with pytest.raises(InfoldError, match="catalog-") as caught:
+                    shop.catalog(tmp_path, **how).drop("shop", ["daily"])
+                assert "gehei" not in f"{caught.value}{caught.value.facts}"
+
+
+class TestNotThere:
+    """A table is not there if the catalog says so, and not if nothing of a catalog answers."""
+
+    def test_a_catalog_says_so(self, tmp_path: Path, shop: Shop) -> None:
+        """By the type of the error, or its code."""
+        catalog = shop.catalog(tmp_path)
+        for error in (
+            NO_TABLE["error"],
+            {"type": "NoSuchNamespaceException", "message": "no"},
+            {"code": 404},
+        ):
+            shop.forced = (404, json.dumps({"error": error}).encode())
+            assert catalog.find([("shop", "daily")]) == {}
+            assert catalog.names("shop") == []
+            catalog.drop("shop", ["daily"])
+
+    @pytest.mark.parametrize("answer", [b"<html>gone</html>", b"", b"[]", b'{"error": "no"}'])
+    def test_something_else_answers(self, answer: bytes, tmp_path: Path, shop: Shop) -> None:
+        """As a proxy does whose server is down: the catalog is out of reach."""
+        catalog = shop.catalog(tmp_path)
+        shop.forced = (404, answer)
+        for ask in (
+            lambda: catalog.find([("shop", "daily")]),
+            lambda: catalog.names("shop"),
+            lambda: catalog.drop("shop", ["daily"]),
+        ):
+            with pytest.raises(InfoldError, match="catalog-unreachable"):
+                ask()
+
+
+class TestRename:
+    """Renamings that are begun are finished, whatever was committed in between."""
+
+    SWAP = (
+        Renaming("daily", "daily__a", "/w/daily/metadata/1.json"),
+        Renaming("daily__b", "daily", "/w/b/metadata/1.json"),
+    )
+
+    @pytest.mark.parametrize(
+        ("now", "then"),
+        [
+            ({"daily__a": "daily/2", "daily__b": "b/1"}, {"daily__a": "daily/2", "daily": "b/1"}),
+            ({"daily__a": "daily/1", "daily__b": "b/2"}, {"daily__a": "daily/1", "daily": "b/2"}),
+            ({"daily__a": "daily/2", "daily": "b/2"}, {"daily__a": "daily/2", "daily": "b/2"}),
+            (
+                {"daily__a": "daily/2", "daily": "b/1", "daily__b": "new/1"},
+                {"daily__a": "daily/2", "daily": "b/1", "daily__b": "new/1"},
+            ),
+        ],
+        ids=["kept compacted", "committed before", "both after", "name taken again"],
+    )
+    def test_what_is_left_is_done(
+        self, now: dict[str, str], then: dict[str, str], tmp_path: Path, shop: Shop
+    ) -> None:
+        """A table is known by its folder: its commits do not make it another one."""
+        shop.tables = located(now)
+        assert shop.catalog(tmp_path).finish_rename("shop", self.SWAP)
+        assert shop.tables == located(then)
+
+    @pytest.mark.parametrize(
+        "now", [{"daily": "daily/1", "daily__b": "b/1"}, {"daily": "daily/2", "daily__b": "b/1"}]
+    )
+    def test_what_was_not_begun_is_left_alone(
+        self, now: dict[str, str], tmp_path: Path, shop: Shop
+    ) -> None:
+        """Also where a table has moved since."""
+        shop.tables = located(now)
+        assert not shop.catalog(tmp_path).finish_rename("shop", self.SWAP)
+        assert shop.tables == located(now)
+
+    def test_a_refusal_is_no_traceback(self, tmp_path: Path, shop: Shop) -> None:
+        """Of the first one nothing was renamed; of a later one it is named, and finished later."""
+        now = {"daily": "daily/1", "daily__b": "b/1"}
+        shop.tables, catalog = located(now), shop.catalog(tmp_path)
+        shop.rejected = frozenset({"daily"})
+        assert not catalog.rename("shop", self.SWAP)
+        assert shop.tables == located(now)
+        shop.rejected = frozenset({"daily__b"})
+        for ask in (catalog.rename, catalog.finish_rename):
+            with pytest.raises(InfoldError, match="409 Conflict it is there"):
+                ask("shop", self.SWAP)
+        shop.rejected = frozenset()
+        assert catalog.finish_rename("shop", self.SWAP)
+        assert shop.tables == located({"daily__a": "daily/1", "daily": "b/1"})
+
+
+def located(tables: dict[str, str]) -> dict[str, str]:
+    """Tables with the whole paths of their metadata."""
+    places = {name: at.split("/") for name, at in tables.items()}
+    return {name: f"/w/{folder}/metadata/{n}.json" for name, (folder, n) in places.items()}
+
+
+def test_a_child_process_has_its_own_connection(tmp_path: Path, shop: Shop) -> None:
+    """A forked process does not speak over its parent's."""
+    client = shop.catalog(tmp_path).client
+    before = client._connection("http", "127.0.0.1:1")[0]
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            found, fresh = client._connection("http", "127.0.0.1:1")
+            os.write(write, b"own" if fresh and found is not before else b"shared")
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(read, 10) == b"own"
+    assert client._connection("http", "127.0.0.1:1") == (before, False)
+    os.close(read)
+    os.close(write)
