@@ -65,6 +65,8 @@ class RepairReport:
     """Why the ledger cannot be read; empty where it can."""
     entries: int | None = None
     """How many manual entries could be taken out of a damaged ledger; None: they are lost."""
+    swaps: tuple[str, ...] = ()
+    """The swaps that are forgotten, as nothing can be rolled back to what they replaced."""
     dropped: bool = False
     """Whether the orphans were dropped."""
     done: bool = False
@@ -73,7 +75,7 @@ class RepairReport:
     def changes(self) -> bool:
         """Whether there is anything to do besides dropping orphans."""
         wrong = any(one.forget or one.erase or one.repair is Repair.SET_BACK for one in self.tables)
-        return wrong or bool(self.damage)
+        return wrong or bool(self.damage or self.swaps)
 
     @property
     def unrecorded(self) -> bool:

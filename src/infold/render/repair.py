@@ -53,6 +53,8 @@ def question(found: RepairReport, *, drop_orphans: bool) -> str:
         parts.append(f"set {_names(back)} back")
     if again := found.of(Repair.BUILD):
         parts.append(f"have {_names(again)} built again")
+    if found.swaps:
+        parts.append("forget the tables that were replaced")
     if found.unrecorded and not parts:
         parts.append("record what is in the tables")
     if drop_orphans and found.orphans:
@@ -91,6 +93,7 @@ def repair_json(found: RepairReport) -> JsonObject:
             }
             for one in found.tables
         ],
+        "swaps_forgotten": list(found.swaps),
         "orphans": list(found.orphans),
         "orphans_dropped": found.dropped,
         "lost": list(found.lost),

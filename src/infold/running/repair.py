@@ -25,6 +25,7 @@ from infold.core.project import Project
 from infold.core.record import Receipt
 from infold.core.repair import CheckedTable, Repair, RepairReport
 from infold.core.stored_table import TableMetadata
+from infold.core.swap import DoneSwap
 from infold.core.trace import UNKNOWN, Trace, Version
 from infold.core.unfinished_swaps import models_of_swaps
 from infold.messages.errors import InfoldError
@@ -54,6 +55,12 @@ LATER_LOST = (
 )
 """What nobody knows any more where the ledger is an older one."""
 
+SWAPS_LOST = (
+    "Of tables that a promote, a rollback or a change replaced, the ledger does not know any more "
+    "what they were built from: they are forgotten, and nothing can be rolled back to them."
+)
+"""What nobody knows any more where replaced tables are not kept."""
+
 
 @dataclass
 class Repairer:
@@ -69,8 +76,13 @@ class Repairer:
         """What there is to repair; nothing is written."""
         refuse_other_project(self.project, self.ledger)
         tables = tuple(self._checked())
+        swaps = tuple(self._swaps_to_forget(tables))
         return RepairReport(
-            self.project.target.ledger, tables, self._orphans(), tuple(self._lost(tables))
+            self.project.target.ledger,
+            tables,
+            self._orphans(forgotten=swaps),
+            tuple(self._lost(tables, swaps)),
+            swaps=swaps,
         )
 
     def repair(self, *, drop_orphans: bool = False, wait: float = 0.0) -> RepairReport:
@@ -97,6 +109,9 @@ class Repairer:
     def _repaired(self, run: str, drop_orphans: bool) -> RepairReport:
         found = self.look()
         heads, traces = self.ledger.newest_versions(), self.ledger.traces()
+        # Before anything is erased: once that is done, nothing tells why they have to go.
+        for swap in found.swaps:
+            self.ledger.forget_swap(swap)
         erased = [one.table for one in found.tables if one.erase]
         if erased:
             self.ledger.erase_tables(erased)
@@ -108,9 +123,6 @@ class Repairer:
                 self.ledger.close_step(step, "done")
             elif one.forget and (one.table in traces or one.table in heads):
                 forget_model(self.ledger, None, run=run, step=step, seq=number, model=one.table)
-        for swap in self.ledger.swaps():
-            if not self._is_kept(swap.kept.values()):
-                self.ledger.forget_swap(swap.id)
         if drop_orphans:
             for table in found.orphans:
                 self.lake.drop(table)
@@ -166,15 +178,18 @@ class Repairer:
         except InfoldError as error:
             return CheckedTable(name, Repair.LEAVE, error.what)
         unknown = () if head is None else self._unknown(head)
+        if head is not None and (head.foreign is not None or not head.steps):
+            # What the ledger knows of it is mended. The table stays, and stays refused.
+            why = "somebody else wrote to it" if head.steps else "infold did not make it"
+            erase = name in wrong
+            forget = bool(unknown) and not erase
+            return CheckedTable(name, Repair.LEAVE, why, unknown, forget=forget, erase=erase)
         if name in wrong:
             return CheckedTable(name, Repair.BUILD, wrong[name], unknown, erase=True)
         if head is None:
             if trace is None or version is None or version.snapshot is None:
                 return None
             return CheckedTable(name, Repair.BUILD, "its table is gone", forget=True)
-        if head.foreign is not None or not head.steps:
-            why = "somebody else wrote to it" if head.steps else "infold did not make it"
-            return CheckedTable(name, Repair.LEAVE, why, unknown, forget=bool(unknown))
         late = None if version is None else late_step(self.ledger, version, head)
         strange = frozenset((*unknown, late) if late else unknown)
         why = _difference(version, head, unknown, late)
@@ -261,28 +276,46 @@ class Repairer:
         why = "rows of its files that were set aside may be missing"
         return CheckedTable(one.table, Repair.BUILD, why, one.unknown, forget=True)
 
-    def _orphans(self) -> tuple[str, ...]:
-        """Tables that infold made, and that neither the project nor the ledger knows."""
+    def _orphans(self, *, forgotten: Collection[str]) -> tuple[str, ...]:
+        """Tables that infold made, and that neither project nor ledger knows without some swaps."""
         environments = self.ledger.environments()
         names: set[str] = {node.name for node in self.project}
         names |= {*self.ledger.newest_versions(), *self.ledger.traces()}
         names |= {one.key for each in environments.values() for one in each.tables}
-        names |= {key for swap in self.ledger.swaps() for key in swap.kept.values() if key}
+        swaps = [swap for swap in self.ledger.swaps() if swap.id not in forgotten]
+        names |= {key for swap in swaps for key in swap.kept.values() if key}
         known = {*map(table_name, names), *map(set_aside_of, ("", *environments))}
         return tuple(name for name in self.lake.made_tables() if name not in known)
 
-    def _is_kept(self, keys: Iterable[str | None]) -> bool:
-        """Whether tables that a swap replaced are there as the ledger knows them."""
-        for key in keys:
-            if key is None:
+    def _swaps_to_forget(self, tables: Iterable[CheckedTable]) -> Iterator[str]:
+        """
+        The swaps with replaced tables that cannot get their names back.
+
+        A table of which all is erased begins again at version 1. Replaced tables name versions of
+        it that would come a second time, with other rows: so then none of them is kept.
+        """
+        erased = any(one.erase for one in tables)
+        for swap in self.ledger.swaps():
+            if erased or not self._is_kept(swap):
+                yield swap.id
+
+    def _is_kept(self, swap: DoneSwap) -> bool:
+        """Whether the tables that a swap replaced are there as the ledger knows them."""
+        for model, key in swap.kept.items():
+            if key is None or model not in swap.stored:
                 continue
-            head = self.lake.metadata(table_name(key))
+            try:
+                head = self.lake.metadata(table_name(key))
+            except InfoldError:
+                return False
             if head is None or self._unknown(head):
                 return False
         return True
 
-    def _lost(self, tables: Iterable[CheckedTable]) -> Iterator[str]:
+    def _lost(self, tables: Iterable[CheckedTable], swaps: Collection[str]) -> Iterator[str]:
         """What nobody can know any more, in sentences."""
+        if swaps:
+            yield SWAPS_LOST
         unknown = any(one.unknown for one in tables)
         last = next((run for run in self.ledger.runs(5) if run.state != "running"), None)
         if not unknown:
