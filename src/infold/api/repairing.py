@@ -15,19 +15,26 @@ from infold.running.repair import Repairer
 from infold.system.process_lock import writer_lock
 
 
-def look_at_ledger(project: Project) -> RepairReport:
-    """What there is to repair; nothing is written."""
+def look_at_ledger(
+    project: Project, *, drop_orphans: bool = False, drop: Sequence[str] = ()
+) -> RepairReport:
+    """What there is to repair, and to drop; nothing is written."""
     book = ledger(project)
     if why := book.database.damage():
         # What cannot be read tells nothing: as if there was none.
         none = SqlLedger(Path(f"{book.place}.none"))
         entries = _number(entries_in(Path(book.place)))
-        return replace(_repairer(project, none).look(), damage=why, entries=entries)
-    return _repairer(project, book).look()
+        found = _repairer(project, none).look(drop_orphans=drop_orphans, drop=drop)
+        return replace(found, damage=why, entries=entries)
+    return _repairer(project, book).look(drop_orphans=drop_orphans, drop=drop)
 
 
 def repair_ledger(
-    project: Project, *, drop_orphans: bool = False, wait: float = 0.0
+    project: Project,
+    *,
+    drop_orphans: bool = False,
+    drop: Sequence[str] = (),
+    wait: float = 0.0,
 ) -> RepairReport:
     """Repair it; see :mod:`infold.running.repair`. What cannot be read is put aside, and kept."""
     book, aside = ledger(project), ""
@@ -39,7 +46,7 @@ def repair_ledger(
     if (path := damaged_file(book)) is not None:
         entries = _number(entries_in(path))
         take_entries(book, path)
-    done = _repairer(project, book).repair(drop_orphans=drop_orphans, wait=wait)
+    done = _repairer(project, book).repair(drop_orphans=drop_orphans, drop=drop, wait=wait)
     return replace(done, damage=why, aside=aside or str(path or ""), entries=entries)
 
 

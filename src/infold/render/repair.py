@@ -38,13 +38,16 @@ def repair_screen(found: RepairReport) -> str:
 def _orphans(found: RepairReport) -> list[str]:
     one = len(found.orphans) == 1
     knows = "Nothing points to this table" if one else "Nothing points to these tables"
-    return [
-        f"{knows}, which infold made: {formatting.names(found.orphans)}",
-        "--drop-orphans drops " + ("it." if one else "them."),
-    ]
+    how = "--drop-orphans drops " + ("it." if one else "them.")
+    if found.shared:
+        how = (
+            f"Another project may have tables in the namespace {found.shared}: "
+            "--drop TABLE drops one that is this project's."
+        )
+    return [f"{knows}, which infold made: {formatting.names(found.orphans)}", how]
 
 
-def question(found: RepairReport, *, drop_orphans: bool) -> str:
+def question(found: RepairReport) -> str:
     """What somebody is asked to confirm."""
     parts = []
     if found.damage:
@@ -57,8 +60,8 @@ def question(found: RepairReport, *, drop_orphans: bool) -> str:
         parts.append("forget the tables that were replaced")
     if found.unrecorded and not parts:
         parts.append("record what is in the tables")
-    if drop_orphans and found.orphans:
-        parts.append(f"drop {formatting.names(found.orphans)}")
+    if found.dropped:
+        parts.append(f"drop {formatting.names(found.dropped)}")
     return ", and ".join(parts)
 
 
@@ -70,7 +73,7 @@ def repaired_screen(done: RepairReport) -> str:
         if done.entries:
             parts.append(f"{entries_text(done.entries)} of it were taken over.")
     if done.dropped:
-        parts.append(f"Dropped {formatting.names(done.orphans)}.")
+        parts.append(f"Dropped {formatting.names(done.dropped)}.")
     parts.append("The ledger fits the tables. `infold run` builds what is left to build, and")
     parts.append("`infold verify` proves the tables equal to a rebuild.")
     return "\n".join(parts)
@@ -95,7 +98,7 @@ def repair_json(found: RepairReport) -> JsonObject:
         ],
         "swaps_forgotten": list(found.swaps),
         "orphans": list(found.orphans),
-        "orphans_dropped": found.dropped,
+        "orphans_dropped": list(found.dropped),
         "lost": list(found.lost),
     }
 

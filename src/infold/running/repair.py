@@ -28,6 +28,7 @@ from infold.core.stored_table import TableMetadata
 from infold.core.swap import DoneSwap
 from infold.core.trace import UNKNOWN, Trace, Version
 from infold.core.unfinished_swaps import models_of_swaps
+from infold.messages import mismatches
 from infold.messages.errors import InfoldError
 from infold.running.damaged_tables import Damage
 from infold.running.forget import forget_model
@@ -72,21 +73,36 @@ class Repairer:
     as_of: int
     writer_lock: Callable[[], AbstractContextManager[None]] = nullcontext
 
-    def look(self) -> RepairReport:
-        """What there is to repair; nothing is written."""
+    def look(self, *, drop_orphans: bool = False, drop: Sequence[str] = ()) -> RepairReport:
+        """
+        What there is to repair, and to drop: all tables that nothing points to, or some of them.
+
+        Nothing is written.
+        """
         refuse_other_project(self.project, self.ledger)
         tables = tuple(self._checked())
         swaps = tuple(self._swaps_to_forget(tables))
+        orphans = self._orphans(forgotten=swaps)
+        shared = _shared_namespace(self.project)
+        if drop_orphans and orphans and shared:
+            raise mismatches.orphans_of_others(namespace=shared, tables=", ".join(orphans))
+        for name in drop:
+            if name not in orphans:
+                raise mismatches.not_an_orphan(table=name, orphans=", ".join(orphans) or "none")
         return RepairReport(
             self.project.target.ledger,
             tables,
-            self._orphans(forgotten=swaps),
+            orphans,
             tuple(self._lost(tables, swaps)),
             swaps=swaps,
+            dropped=orphans if drop_orphans else tuple(dict.fromkeys(drop)),
+            shared=shared,
         )
 
-    def repair(self, *, drop_orphans: bool = False, wait: float = 0.0) -> RepairReport:
-        """Repair it; with ``drop_orphans``, drop the tables that nothing points to."""
+    def repair(
+        self, *, drop_orphans: bool = False, drop: Sequence[str] = (), wait: float = 0.0
+    ) -> RepairReport:
+        """Repair it; see :meth:`look`."""
         run = new_id()
         refuse_other_project(self.project, self.ledger)
         self.ledger.acquire(run, wait=wait)
@@ -96,7 +112,7 @@ class Repairer:
                 for _ in recover(self.ledger, self.lake):
                     pass
                 try:
-                    found = self._repaired(run, drop_orphans)
+                    found = self._repaired(run, self.look(drop_orphans=drop_orphans, drop=drop))
                 except BaseException as error:
                     why = f"{type(error).__name__}: {error}"
                     self.ledger.finish_run(run, "failed", Receipt(), why)
@@ -104,10 +120,9 @@ class Repairer:
                 self.ledger.finish_run(run, "done", Receipt())
         finally:
             self.ledger.release()
-        return replace(found, dropped=drop_orphans and bool(found.orphans), done=True)
+        return replace(found, done=True)
 
-    def _repaired(self, run: str, drop_orphans: bool) -> RepairReport:
-        found = self.look()
+    def _repaired(self, run: str, found: RepairReport) -> RepairReport:
         heads, traces = self.ledger.newest_versions(), self.ledger.traces()
         # Before anything is erased: once that is done, nothing tells why they have to go.
         for swap in found.swaps:
@@ -123,9 +138,10 @@ class Repairer:
                 self.ledger.close_step(step, "done")
             elif one.forget and (one.table in traces or one.table in heads):
                 forget_model(self.ledger, None, run=run, step=step, seq=number, model=one.table)
-        if drop_orphans:
-            for table in found.orphans:
-                self.lake.drop(table)
+            elif one.drop:
+                self.lake.drop(table_name(one.table))
+        for table in found.dropped:
+            self.lake.drop(table)
         # Set back, a table has none of the steps any more that the ledger did not know.
         self.ledger.know_steps(
             {
@@ -265,14 +281,17 @@ class Repairer:
             if snapshot is not None and self.lake.can_set_back(table, snapshot):
                 yield CheckedTable(table, Repair.SET_BACK, why, unknown, snapshot)
             else:
-                yield CheckedTable(table, Repair.BUILD, why, unknown)
+                # Nothing would ever remove rows of files that have other numbers from now on.
+                yield CheckedTable(table, Repair.BUILD, why, unknown, drop=head.foreign is None)
 
     def _without_rows_set_aside(self, one: CheckedTable) -> CheckedTable:
         """A table that is built again if rows of its files were set aside: they may be gone."""
-        if one.repair not in (Repair.KEEP, Repair.SET_BACK):
+        if one.repair is Repair.BUILD:
             return one
         if not any(file.set_aside for file in self.ledger.files(one.table)):
             return one
+        if one.repair is Repair.LEAVE:
+            return replace(one, forget=not one.erase)
         why = "rows of its files that were set aside may be missing"
         return CheckedTable(one.table, Repair.BUILD, why, one.unknown, forget=True)
 
@@ -324,6 +343,15 @@ class Repairer:
             yield ALL_LOST
         elif last is not None:
             yield LATER_LOST.format(show_instant(last.started_at))
+
+
+def _shared_namespace(project: Project) -> str:
+    """
+    The namespace of a project's tables, if other projects may have theirs in it, too.
+
+    No commit tells of which project it is. A namespace with the project's name is its own.
+    """
+    return "" if project.namespace == project.name else project.namespace
 
 
 def _difference(
