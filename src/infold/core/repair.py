@@ -78,7 +78,7 @@ class RepairReport:
     def changes(self) -> bool:
         """Whether there is anything to do besides dropping orphans."""
         wrong = any(one.forget or one.erase or one.repair is Repair.SET_BACK for one in self.tables)
-        return wrong or bool(self.damage or self.swaps)
+        return wrong or bool(self.damage or self.aside or self.swaps)
 
     @property
     def unrecorded(self) -> bool:

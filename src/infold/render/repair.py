@@ -21,6 +21,8 @@ def repair_screen(found: RepairReport) -> str:
     parts = [f"ledger  {found.ledger}"]
     if found.damage:
         parts.append(f"It is damaged: {found.damage}. It will be put aside, and a new one begun.")
+    elif found.aside:
+        parts.append(f"A repair that did not end put a damaged one aside: {found.aside}.")
     if found.entries:
         parts.append(f"{entries_text(found.entries)} in it can be read, and will be taken over.")
     if found.tables:
@@ -52,6 +54,8 @@ def question(found: RepairReport) -> str:
     parts = []
     if found.damage:
         parts.append("put the damaged ledger aside")
+    if found.entries:
+        parts.append(f"take over {entries_text(found.entries)} from the damaged ledger")
     if back := found.of(Repair.SET_BACK):
         parts.append(f"set {_names(back)} back")
     if again := found.of(Repair.BUILD):

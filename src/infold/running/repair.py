@@ -72,6 +72,8 @@ class Repairer:
     lake: Lake
     as_of: int
     writer_lock: Callable[[], AbstractContextManager[None]] = nullcontext
+    begin: Callable[[], object] = lambda: None
+    """What is done first under the lease: an empty ledger gets what is left of a damaged one."""
 
     def look(self, *, drop_orphans: bool = False, drop: Sequence[str] = ()) -> RepairReport:
         """
@@ -108,6 +110,7 @@ class Repairer:
         self.ledger.acquire(run, wait=wait)
         try:
             with self.writer_lock():
+                self.begin()
                 self.ledger.begin_run(run, "repair", self.as_of, {})
                 for _ in recover(self.ledger, self.lake):
                     pass
