@@ -41,6 +41,7 @@ BARE: Mapping[str, tuple[str, ...]] = {
     "apply-not-confirmed": ("apply",),
     "promote-not-confirmed": ("promote", "rollback"),
     "over-budget": ("run", "apply"),
+    "orphans-of-others": ("repair",),
     "destructive-change": ("run", "apply"),
     "source-shrank": ("run", "apply", "restate", "backbuild"),
 }

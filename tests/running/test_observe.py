@@ -121,3 +121,19 @@ def test_a_reader_sees_what_changed_since_the_version_it_read() -> None:
 
     assert (seen.read_version, seen.newest_version, seen.changes) == (0, 1, (GREW,))
     assert (none.read_version, none.newest_version, none.changes) == (1, 1, ())
+
+
+def test_a_listing_that_differs_later_in_a_run_is_not_remembered() -> None:
+    """What is recorded as compared is what the last look found to be the same."""
+    ledger = ledger_of(taken())
+    looks = observer(ledger, SEEN)
+    looks.observe()
+    assert looks.compared
+
+    files = FilesOutcome("raw.clicks", removed=(1,))
+    outcome = Outcome("events", 2, Trace("events", EVENTS.fingerprint), (), files=files)
+    ledger.begin_step("run", "run-9", 9, "events", "ingest", {})
+    ledger.finish_step("run-9", outcome)
+    looks.observe()
+
+    assert looks.compared == {}

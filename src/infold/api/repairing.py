@@ -10,37 +10,51 @@ from infold.api.opening import lake, ledger, now
 from infold.core.project import Project
 from infold.core.repair import RepairReport
 from infold.ledger import SqlLedger
-from infold.ledger.salvage import damaged_file, entries_in, take_entries
+from infold.ledger.salvage import damaged_file, entries_in, entries_left, take_entries
 from infold.running.repair import Repairer
 from infold.system.process_lock import writer_lock
 
 
-def look_at_ledger(project: Project) -> RepairReport:
-    """What there is to repair; nothing is written."""
+def look_at_ledger(
+    project: Project, *, drop_orphans: bool = False, drop: Sequence[str] = ()
+) -> RepairReport:
+    """What there is to repair, and to drop; nothing is written."""
     book = ledger(project)
     if why := book.database.damage():
         # What cannot be read tells nothing: as if there was none.
         none = SqlLedger(Path(f"{book.place}.none"))
         entries = _number(entries_in(Path(book.place)))
-        return replace(_repairer(project, none).look(), damage=why, entries=entries)
-    return _repairer(project, book).look()
+        found = _repairer(project, none).look(drop_orphans=drop_orphans, drop=drop)
+        return replace(found, damage=why, entries=entries)
+    found = _repairer(project, book).look(drop_orphans=drop_orphans, drop=drop)
+    if (path := damaged_file(book)) is None:
+        return found
+    return replace(found, aside=str(path), entries=_number(entries_left(book, path)))
 
 
 def repair_ledger(
-    project: Project, *, drop_orphans: bool = False, wait: float = 0.0
+    project: Project,
+    *,
+    drop_orphans: bool = False,
+    drop: Sequence[str] = (),
+    wait: float = 0.0,
 ) -> RepairReport:
     """Repair it; see :mod:`infold.running.repair`. What cannot be read is put aside, and kept."""
     book, aside = ledger(project), ""
     if why := book.database.damage():
         with writer_lock(project.root, project.target.name):
             aside = book.database.put_aside()
-    # Also one that was put aside by a command that died.
-    entries = None
-    if (path := damaged_file(book)) is not None:
-        entries = _number(entries_in(path))
-        take_entries(book, path)
-    done = _repairer(project, book).repair(drop_orphans=drop_orphans, wait=wait)
-    return replace(done, damage=why, aside=aside or str(path or ""), entries=entries)
+    path = damaged_file(book)  # also one that was put aside by a command that died
+    taken = None
+
+    def take() -> None:
+        nonlocal taken
+        if path is not None:
+            taken = _number(take_entries(book, path))
+
+    repairer = replace(_repairer(project, book), begin=take)
+    done = repairer.repair(drop_orphans=drop_orphans, drop=drop, wait=wait)
+    return replace(done, damage=why, aside=aside or str(path or ""), entries=taken)
 
 
 def _number(entries: Sequence[object] | None) -> int | None:

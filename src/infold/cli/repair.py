@@ -15,10 +15,15 @@ from infold.cli.output import confirm, print_json
     is_flag=True,
     help="Drop the tables of infold's that neither the project nor the ledger knows.",
 )
+@click.option(
+    "--drop", "drop", metavar="TABLE", multiple=True, help="Drop this one of them; repeatable."
+)
 @shared_options.yes
 @shared_options.wait
 @shared_options.as_json
-def command(dry_run: bool, drop_orphans: bool, yes: bool, wait: float, as_json: bool) -> None:
+def command(
+    dry_run: bool, drop_orphans: bool, drop: tuple[str, ...], yes: bool, wait: float, as_json: bool
+) -> None:
     """
     Make the ledger fit the tables again, if one of them was lost, put back or damaged.
 
@@ -36,16 +41,16 @@ def command(dry_run: bool, drop_orphans: bool, yes: bool, wait: float, as_json: 
 
     root, target = click.get_current_context().obj
     project = api.open_project(root, target, declared=True)
-    found = look_at_ledger(project)
-    nothing = not (found.changes or found.unrecorded or (drop_orphans and found.orphans))
+    found = look_at_ledger(project, drop_orphans=drop_orphans, drop=drop)
+    nothing = not (found.changes or found.unrecorded or found.dropped)
     if not as_json:
         click.echo(repair_screen(found))
     if dry_run or nothing:
         if as_json:
             print_json(repair_json(found))
         return
-    confirm(question(found, drop_orphans=drop_orphans), yes=yes, asks=not as_json)
-    done = repair_ledger(project, drop_orphans=drop_orphans, wait=wait)
+    confirm(question(found), yes=yes, asks=not as_json)
+    done = repair_ledger(project, drop_orphans=drop_orphans, drop=drop, wait=wait)
     if as_json:
         print_json(repair_json(done))
     else:

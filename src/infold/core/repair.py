@@ -34,7 +34,7 @@ class CheckedTable:
 
     ``unknown`` are the steps of its history that the ledger does not know. ``snapshot`` is the one
     that it is set back to. With ``forget``, the ledger knows it and forgets it; with ``erase``, its
-    versions too, as what is known of them is not whole.
+    versions too, as what is known of them is not whole. With ``drop``, the table itself goes.
     """
 
     table: str
@@ -44,6 +44,7 @@ class CheckedTable:
     snapshot: int | None = None
     forget: bool = False
     erase: bool = False
+    drop: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +66,19 @@ class RepairReport:
     """Why the ledger cannot be read; empty where it can."""
     entries: int | None = None
     """How many manual entries could be taken out of a damaged ledger; None: they are lost."""
-    dropped: bool = False
-    """Whether the orphans were dropped."""
+    swaps: tuple[str, ...] = ()
+    """The swaps that are forgotten, as nothing can be rolled back to what they replaced."""
+    dropped: tuple[str, ...] = ()
+    """The orphans that are dropped, as somebody asked for it."""
+    shared: str = ""
+    """The namespace of the tables, where other projects may have theirs in it, too."""
     done: bool = False
 
     @property
     def changes(self) -> bool:
         """Whether there is anything to do besides dropping orphans."""
         wrong = any(one.forget or one.erase or one.repair is Repair.SET_BACK for one in self.tables)
-        return wrong or bool(self.damage)
+        return wrong or bool(self.damage or self.aside or self.swaps)
 
     @property
     def unrecorded(self) -> bool:
@@ -106,7 +111,11 @@ class SetBackTables(Protocol):
     """The part of a storage that is about its tables as they were."""
 
     def made_tables(self) -> Sequence[str]:
-        """The names of all tables that infold made and reads by a name of its own, in order."""
+        """
+        The names of all tables that infold made and reads by a name of its own, in order.
+
+        Tables in the folder of another warehouse are none of them.
+        """
 
     def can_set_back(self, table: str, snapshot: int) -> bool:
         """Whether a table still has a snapshot, with the columns it has now."""

@@ -24,6 +24,7 @@ from infold.core import write_points
 from infold.ledger import upgrades
 from infold.ledger.before_release import upgrade_to_release
 from infold.ledger.generated_sql import SCHEMA, SQL
+from infold.ledger.put_aside import damaged_path, remove_note
 from infold.ledger.query import LedgerDatabase, Query
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
@@ -166,6 +167,7 @@ class Database:
                 time.sleep(0.01)
             self.close()
             write_points.point("ledger remove: before")
+            remove_note(self.path)
             for suffix in ("-wal", "-shm", ""):
                 Path(f"{self.path}{suffix}").unlink(missing_ok=True)
             write_points.point("ledger remove: after")
@@ -196,16 +198,16 @@ class Database:
 
         Returns the file's new name.
         """
-        stamp = time.strftime("damaged-%Y%m%dT%H%M%S", time.gmtime())
         with self._lock:
+            path = damaged_path(self.path)
             with suppress(sqlite3.Error):
                 self.close()
             write_points.point("ledger put aside: before")
             for suffix in ("-wal", "-shm", ""):
                 with suppress(FileNotFoundError):
-                    Path(f"{self.path}{suffix}").replace(f"{self.path}.{stamp}{suffix}")
+                    Path(f"{self.path}{suffix}").replace(f"{path}{suffix}")
             write_points.point("ledger put aside: after")
-        return f"{self.path}.{stamp}"
+        return str(path)
 
     def close(self) -> None:
         """Close the file, which empties its log into it; it opens again when needed."""

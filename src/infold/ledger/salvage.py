@@ -13,6 +13,7 @@ from pathlib import Path
 
 from infold.ledger import whole_tables
 from infold.ledger.database import Database
+from infold.ledger.put_aside import noted_path, remove_note
 from infold.ledger.store import SqlLedger
 from infold.ledger.whole_tables import TABLES, Row
 
@@ -20,15 +21,22 @@ _ENTRIES = next(table for table in TABLES if table.name == "manual_entries")
 
 
 def damaged_file(ledger: SqlLedger) -> Path | None:
-    """The newest damaged file that was put aside of a ledger in which nothing is recorded yet."""
+    """
+    The damaged file that a repair put aside which goes on, or died before it had looked into it.
+
+    A file of an earlier repair is none: its entries were taken over then, or went with a ledger.
+    """
     database = ledger.database
-    if not isinstance(database, Database):
-        return None
-    with database.read() as query:
-        if not whole_tables.is_empty(query):
-            return None
-    found = database.path.parent.glob(f"{database.path.name}.damaged-*[0-9]")
-    return max(found, default=None, key=lambda path: path.name)
+    path = noted_path(database.path) if isinstance(database, Database) else None
+    return path if path is not None and path.exists() else None
+
+
+def entries_left(ledger: SqlLedger, path: Path) -> list[Row] | None:
+    """The manual entries of a damaged file that are still to be taken over: all of them, or none.
+
+    None where they cannot be read.
+    """
+    return [] if ledger.newest_entries() else entries_in(path)
 
 
 def entries_in(path: Path) -> list[Row] | None:
@@ -44,8 +52,16 @@ def entries_in(path: Path) -> list[Row] | None:
         return None
 
 
-def take_entries(ledger: SqlLedger, path: Path) -> None:
-    """Begin a ledger with the manual entries of a damaged one, if they can be read."""
-    if rows := entries_in(path):
+def take_entries(ledger: SqlLedger, path: Path) -> list[Row] | None:
+    """
+    Begin a ledger with the manual entries of a damaged one, if they can be read; which they are.
+
+    Afterwards the file is only kept.
+    """
+    rows = entries_left(ledger, path)
+    if rows:
         with ledger.database.write("take entries") as query:
             whole_tables.add_rows(query, _ENTRIES, rows)
+    if isinstance(ledger.database, Database):
+        remove_note(ledger.database.path)
+    return rows

@@ -66,6 +66,25 @@ table_name_taken = Message(
     exit_code=ExitCode.REFUSED,
 )
 
+orphans_of_others = Message(
+    "orphans-of-others",
+    "another project may have its tables in the namespace {namespace}, and nothing tells whose "
+    "these are",
+    {"tables": "{tables}"},
+    "Nothing was written. Give those that are this project's by name, with `--drop TABLE` once for "
+    "each. (--drop-orphans drops all of them, where the namespace has the name of the project.)",
+    exit_code=ExitCode.REFUSED,
+)
+
+not_an_orphan = Message(
+    "not-an-orphan",
+    "{table} is no table that infold made and that nothing points to",
+    {"such tables": "{orphans}"},
+    "Nothing was written. `infold repair --drop TABLE` drops no other table. A model's table goes "
+    "by `infold forget`, that of an environment by `infold env drop`.",
+    exit_code=ExitCode.REFUSED,
+)
+
 other_warehouse = Message(
     "other-warehouse",
     "this ledger tells of tables in the warehouse {found}, and the target {target} has {warehouse}",

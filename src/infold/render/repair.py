@@ -21,6 +21,8 @@ def repair_screen(found: RepairReport) -> str:
     parts = [f"ledger  {found.ledger}"]
     if found.damage:
         parts.append(f"It is damaged: {found.damage}. It will be put aside, and a new one begun.")
+    elif found.aside:
+        parts.append(f"A repair that did not end put a damaged one aside: {found.aside}.")
     if found.entries:
         parts.append(f"{entries_text(found.entries)} in it can be read, and will be taken over.")
     if found.tables:
@@ -38,25 +40,32 @@ def repair_screen(found: RepairReport) -> str:
 def _orphans(found: RepairReport) -> list[str]:
     one = len(found.orphans) == 1
     knows = "Nothing points to this table" if one else "Nothing points to these tables"
-    return [
-        f"{knows}, which infold made: {formatting.names(found.orphans)}",
-        "--drop-orphans drops " + ("it." if one else "them."),
-    ]
+    how = "--drop-orphans drops " + ("it." if one else "them.")
+    if found.shared:
+        how = (
+            f"Another project may have tables in the namespace {found.shared}: "
+            "--drop TABLE drops one that is this project's."
+        )
+    return [f"{knows}, which infold made: {formatting.names(found.orphans)}", how]
 
 
-def question(found: RepairReport, *, drop_orphans: bool) -> str:
+def question(found: RepairReport) -> str:
     """What somebody is asked to confirm."""
     parts = []
     if found.damage:
         parts.append("put the damaged ledger aside")
+    if found.entries:
+        parts.append(f"take over {entries_text(found.entries)} from the damaged ledger")
     if back := found.of(Repair.SET_BACK):
         parts.append(f"set {_names(back)} back")
     if again := found.of(Repair.BUILD):
         parts.append(f"have {_names(again)} built again")
+    if found.swaps:
+        parts.append("forget the tables that were replaced")
     if found.unrecorded and not parts:
         parts.append("record what is in the tables")
-    if drop_orphans and found.orphans:
-        parts.append(f"drop {formatting.names(found.orphans)}")
+    if found.dropped:
+        parts.append(f"drop {formatting.names(found.dropped)}")
     return ", and ".join(parts)
 
 
@@ -68,7 +77,7 @@ def repaired_screen(done: RepairReport) -> str:
         if done.entries:
             parts.append(f"{entries_text(done.entries)} of it were taken over.")
     if done.dropped:
-        parts.append(f"Dropped {formatting.names(done.orphans)}.")
+        parts.append(f"Dropped {formatting.names(done.dropped)}.")
     parts.append("The ledger fits the tables. `infold run` builds what is left to build, and")
     parts.append("`infold verify` proves the tables equal to a rebuild.")
     return "\n".join(parts)
@@ -91,8 +100,9 @@ def repair_json(found: RepairReport) -> JsonObject:
             }
             for one in found.tables
         ],
+        "swaps_forgotten": list(found.swaps),
         "orphans": list(found.orphans),
-        "orphans_dropped": found.dropped,
+        "orphans_dropped": list(found.dropped),
         "lost": list(found.lost),
     }
 

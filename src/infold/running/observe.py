@@ -378,6 +378,8 @@ class Observer:
             seen = listed_changes(self.ledger, model, source, found, settling, self.as_of)
         if digest and seen.none:
             self.compared[name] = digest
+        else:
+            self.compared.pop(name, None)  # an earlier look in this run may have found none
         return seen
 
     def _digest_once(self, source: Source, found: Sequence[ListedFile]) -> str:

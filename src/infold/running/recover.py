@@ -48,7 +48,7 @@ def recover(ledger: Ledger, lake: Lake) -> Iterator[str]:
             ledger.finish_step(record.id, record.outcome)
             yield f"{record.model}: a step that a dead run had ended was finished"
         elif record.action in (FORGET, LOSE):
-            if record.model in ledger.traces():
+            if record.model in ledger.traces() or _has_gone_on(ledger, lake, record.model):
                 ledger.close_step(record.id, "forgotten")
                 yield f"{record.model}: a run died before it forgot it"
             else:
@@ -100,6 +100,16 @@ def committed_snapshot(lake: Lake, model: str, step: str) -> int | None:
     """The snapshot that a step made, if it did: then it is unfinished, not failed."""
     head = lake.metadata(table_name(model))
     return head.steps.get(step) if head else None
+
+
+def _has_gone_on(ledger: Ledger, lake: Lake, model: str) -> bool:
+    """
+    Whether a table has commits that the ledger does not know.
+
+    Then the ledger is an older one: the table was dropped long ago, and built again since.
+    """
+    head = lake.metadata(table_name(model))
+    return head is not None and not ledger.step_models(head.steps).keys() >= {*head.steps}
 
 
 def _invalidate_trace(ledger: Ledger, record: StepRecord) -> None:

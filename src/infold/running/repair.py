@@ -25,8 +25,10 @@ from infold.core.project import Project
 from infold.core.record import Receipt
 from infold.core.repair import CheckedTable, Repair, RepairReport
 from infold.core.stored_table import TableMetadata
+from infold.core.swap import DoneSwap
 from infold.core.trace import UNKNOWN, Trace, Version
 from infold.core.unfinished_swaps import models_of_swaps
+from infold.messages import mismatches
 from infold.messages.errors import InfoldError
 from infold.running.damaged_tables import Damage
 from infold.running.forget import forget_model
@@ -54,6 +56,12 @@ LATER_LOST = (
 )
 """What nobody knows any more where the ledger is an older one."""
 
+SWAPS_LOST = (
+    "Of tables that a promote, a rollback or a change replaced, the ledger does not know any more "
+    "what they were built from: they are forgotten, and nothing can be rolled back to them."
+)
+"""What nobody knows any more where replaced tables are not kept."""
+
 
 @dataclass
 class Repairer:
@@ -64,27 +72,50 @@ class Repairer:
     lake: Lake
     as_of: int
     writer_lock: Callable[[], AbstractContextManager[None]] = nullcontext
+    begin: Callable[[], object] = lambda: None
+    """What is done first under the lease: an empty ledger gets what is left of a damaged one."""
 
-    def look(self) -> RepairReport:
-        """What there is to repair; nothing is written."""
+    def look(self, *, drop_orphans: bool = False, drop: Sequence[str] = ()) -> RepairReport:
+        """
+        What there is to repair, and to drop: all tables that nothing points to, or some of them.
+
+        Nothing is written.
+        """
         refuse_other_project(self.project, self.ledger)
         tables = tuple(self._checked())
+        swaps = tuple(self._swaps_to_forget(tables))
+        orphans = self._orphans(forgotten=swaps)
+        shared = _shared_namespace(self.project)
+        if drop_orphans and orphans and shared:
+            raise mismatches.orphans_of_others(namespace=shared, tables=", ".join(orphans))
+        for name in drop:
+            if name not in orphans:
+                raise mismatches.not_an_orphan(table=name, orphans=", ".join(orphans) or "none")
         return RepairReport(
-            self.project.target.ledger, tables, self._orphans(), tuple(self._lost(tables))
+            self.project.target.ledger,
+            tables,
+            orphans,
+            tuple(self._lost(tables, swaps)),
+            swaps=swaps,
+            dropped=orphans if drop_orphans else tuple(dict.fromkeys(drop)),
+            shared=shared,
         )
 
-    def repair(self, *, drop_orphans: bool = False, wait: float = 0.0) -> RepairReport:
-        """Repair it; with ``drop_orphans``, drop the tables that nothing points to."""
+    def repair(
+        self, *, drop_orphans: bool = False, drop: Sequence[str] = (), wait: float = 0.0
+    ) -> RepairReport:
+        """Repair it; see :meth:`look`."""
         run = new_id()
         refuse_other_project(self.project, self.ledger)
         self.ledger.acquire(run, wait=wait)
         try:
             with self.writer_lock():
+                self.begin()
                 self.ledger.begin_run(run, "repair", self.as_of, {})
                 for _ in recover(self.ledger, self.lake):
                     pass
                 try:
-                    found = self._repaired(run, drop_orphans)
+                    found = self._repaired(run, self.look(drop_orphans=drop_orphans, drop=drop))
                 except BaseException as error:
                     why = f"{type(error).__name__}: {error}"
                     self.ledger.finish_run(run, "failed", Receipt(), why)
@@ -92,11 +123,13 @@ class Repairer:
                 self.ledger.finish_run(run, "done", Receipt())
         finally:
             self.ledger.release()
-        return replace(found, dropped=drop_orphans and bool(found.orphans), done=True)
+        return replace(found, done=True)
 
-    def _repaired(self, run: str, drop_orphans: bool) -> RepairReport:
-        found = self.look()
+    def _repaired(self, run: str, found: RepairReport) -> RepairReport:
         heads, traces = self.ledger.newest_versions(), self.ledger.traces()
+        # Before anything is erased: once that is done, nothing tells why they have to go.
+        for swap in found.swaps:
+            self.ledger.forget_swap(swap)
         erased = [one.table for one in found.tables if one.erase]
         if erased:
             self.ledger.erase_tables(erased)
@@ -108,12 +141,10 @@ class Repairer:
                 self.ledger.close_step(step, "done")
             elif one.forget and (one.table in traces or one.table in heads):
                 forget_model(self.ledger, None, run=run, step=step, seq=number, model=one.table)
-        for swap in self.ledger.swaps():
-            if not self._is_kept(swap.kept.values()):
-                self.ledger.forget_swap(swap.id)
-        if drop_orphans:
-            for table in found.orphans:
-                self.lake.drop(table)
+            elif one.drop:
+                self.lake.drop(table_name(one.table))
+        for table in found.dropped:
+            self.lake.drop(table)
         # Set back, a table has none of the steps any more that the ledger did not know.
         self.ledger.know_steps(
             {
@@ -166,15 +197,18 @@ class Repairer:
         except InfoldError as error:
             return CheckedTable(name, Repair.LEAVE, error.what)
         unknown = () if head is None else self._unknown(head)
+        if head is not None and (head.foreign is not None or not head.steps):
+            # What the ledger knows of it is mended. The table stays, and stays refused.
+            why = "somebody else wrote to it" if head.steps else "infold did not make it"
+            erase = name in wrong
+            forget = bool(unknown) and not erase
+            return CheckedTable(name, Repair.LEAVE, why, unknown, forget=forget, erase=erase)
         if name in wrong:
             return CheckedTable(name, Repair.BUILD, wrong[name], unknown, erase=True)
         if head is None:
             if trace is None or version is None or version.snapshot is None:
                 return None
             return CheckedTable(name, Repair.BUILD, "its table is gone", forget=True)
-        if head.foreign is not None or not head.steps:
-            why = "somebody else wrote to it" if head.steps else "infold did not make it"
-            return CheckedTable(name, Repair.LEAVE, why, unknown, forget=bool(unknown))
         late = None if version is None else late_step(self.ledger, version, head)
         strange = frozenset((*unknown, late) if late else unknown)
         why = _difference(version, head, unknown, late)
@@ -250,39 +284,60 @@ class Repairer:
             if snapshot is not None and self.lake.can_set_back(table, snapshot):
                 yield CheckedTable(table, Repair.SET_BACK, why, unknown, snapshot)
             else:
-                yield CheckedTable(table, Repair.BUILD, why, unknown)
+                # Nothing would ever remove rows of files that have other numbers from now on.
+                yield CheckedTable(table, Repair.BUILD, why, unknown, drop=head.foreign is None)
 
     def _without_rows_set_aside(self, one: CheckedTable) -> CheckedTable:
         """A table that is built again if rows of its files were set aside: they may be gone."""
-        if one.repair not in (Repair.KEEP, Repair.SET_BACK):
+        if one.repair is Repair.BUILD:
             return one
         if not any(file.set_aside for file in self.ledger.files(one.table)):
             return one
+        if one.repair is Repair.LEAVE:
+            return replace(one, forget=not one.erase)
         why = "rows of its files that were set aside may be missing"
         return CheckedTable(one.table, Repair.BUILD, why, one.unknown, forget=True)
 
-    def _orphans(self) -> tuple[str, ...]:
-        """Tables that infold made, and that neither the project nor the ledger knows."""
+    def _orphans(self, *, forgotten: Collection[str]) -> tuple[str, ...]:
+        """Tables that infold made, and that neither project nor ledger knows without some swaps."""
         environments = self.ledger.environments()
         names: set[str] = {node.name for node in self.project}
         names |= {*self.ledger.newest_versions(), *self.ledger.traces()}
         names |= {one.key for each in environments.values() for one in each.tables}
-        names |= {key for swap in self.ledger.swaps() for key in swap.kept.values() if key}
+        swaps = [swap for swap in self.ledger.swaps() if swap.id not in forgotten]
+        names |= {key for swap in swaps for key in swap.kept.values() if key}
         known = {*map(table_name, names), *map(set_aside_of, ("", *environments))}
         return tuple(name for name in self.lake.made_tables() if name not in known)
 
-    def _is_kept(self, keys: Iterable[str | None]) -> bool:
-        """Whether tables that a swap replaced are there as the ledger knows them."""
-        for key in keys:
-            if key is None:
+    def _swaps_to_forget(self, tables: Iterable[CheckedTable]) -> Iterator[str]:
+        """
+        The swaps with replaced tables that cannot get their names back.
+
+        A table of which all is erased begins again at version 1. Replaced tables name versions of
+        it that would come a second time, with other rows: so then none of them is kept.
+        """
+        erased = any(one.erase for one in tables)
+        for swap in self.ledger.swaps():
+            if erased or not self._is_kept(swap):
+                yield swap.id
+
+    def _is_kept(self, swap: DoneSwap) -> bool:
+        """Whether the tables that a swap replaced are there as the ledger knows them."""
+        for model, key in swap.kept.items():
+            if key is None or model not in swap.stored:
                 continue
-            head = self.lake.metadata(table_name(key))
+            try:
+                head = self.lake.metadata(table_name(key))
+            except InfoldError:
+                return False
             if head is None or self._unknown(head):
                 return False
         return True
 
-    def _lost(self, tables: Iterable[CheckedTable]) -> Iterator[str]:
+    def _lost(self, tables: Iterable[CheckedTable], swaps: Collection[str]) -> Iterator[str]:
         """What nobody can know any more, in sentences."""
+        if swaps:
+            yield SWAPS_LOST
         unknown = any(one.unknown for one in tables)
         last = next((run for run in self.ledger.runs(5) if run.state != "running"), None)
         if not unknown:
@@ -291,6 +346,15 @@ class Repairer:
             yield ALL_LOST
         elif last is not None:
             yield LATER_LOST.format(show_instant(last.started_at))
+
+
+def _shared_namespace(project: Project) -> str:
+    """
+    The namespace of a project's tables, if other projects may have theirs in it, too.
+
+    No commit tells of which project it is. A namespace with the project's name is its own.
+    """
+    return "" if project.namespace == project.name else project.namespace
 
 
 def _difference(

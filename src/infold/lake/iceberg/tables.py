@@ -167,12 +167,18 @@ class IcebergLake:
         return [name for name in sorted(own) if self._has_steps(name)]
 
     def _has_steps(self, table: str) -> bool:
-        """Whether infold committed to a table, as far as its metadata can be read."""
+        """
+        Whether infold committed to a table in the folder of this namespace, as far as its metadata
+        can be read: in another warehouse, it is a table of somebody else's.
+        """
         try:
             head = self.metadata(table)
         except InfoldError:
             return False
-        return head is not None and bool(head.steps)
+        if head is None or not head.steps:
+            return False
+        folder = None if self.warehouse is None else self.warehouse.resolve() / self.namespace
+        return folder is None or folder in local_path(head.location).resolve().parents
 
     def can_set_back(self, table: str, snapshot: int) -> bool:
         """See ``ports.Lake``."""
