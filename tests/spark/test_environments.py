@@ -145,7 +145,9 @@ class Shop:
         ]
         traces = {n: trace for n, trace in book.traces().items() if n not in own}
         theirs = {table_name(key) for key in own}
-        where = {n: at for n, at in book.locations().items() if n.split()[-1] not in theirs}
+        where = {
+            n: at for n, at in book.locations().items() if table_name(n.split()[-1]) not in theirs
+        }
         return tables, files, names, known, traces, book.applied(), where
 
     def rows(self, name: str | None = None) -> dict[str, list[str]]:
