@@ -16,8 +16,10 @@ from tests.running.test_ledger_consistency import CLICKS, ledger_file, second_ru
 
 from infold import api
 from infold.api.repairing import look_at_ledger, repair_ledger
+from infold.core.interval import show_instant
 from infold.core.manual_entry import ManualEntry
 from infold.core.project import Project
+from infold.core.record import Receipt
 from infold.ledger.database import close_all
 
 
@@ -100,6 +102,14 @@ def test_an_older_ledger(shop: Project) -> None:
     newest = lake.metadata("clicks")
     assert newest is not None
     assert newest.snapshot == 201
+    book = api.ledger(shop)
+    [known] = book.runs(1)
+    book.acquire("r9")
+    book.begin_run("r9", "run", 0, {})
+    book.finish_run("r9", "refused", Receipt(), "ledger-behind")
+    book.close()
+    said = infold(shop, "repair", "--dry-run")[1]
+    assert f"recorded after {show_instant(known.started_at)} is not in this one" in said
 
     found = repaired(shop)
 

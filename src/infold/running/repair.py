@@ -50,6 +50,9 @@ ALL_LOST = (
 )
 """What nobody knows any more where there is no ledger."""
 
+_RUNS = 100
+"""How many of the newest runs are looked at for one that did something."""
+
 LATER_LOST = (
     "What else the ledger recorded after {0} is not in this one: manual entries, environments, "
     "applied definitions, findings of audits, runs."
@@ -339,9 +342,11 @@ class Repairer:
         if swaps:
             yield SWAPS_LOST
         unknown = any(one.unknown for one in tables)
-        last = next((run for run in self.ledger.runs(5) if run.state != "running"), None)
         if not unknown:
             return
+        # Runs that were refused since are not of the time that the ledger tells of.
+        told = (run for run in self.ledger.runs(_RUNS) if run.state not in ("running", "refused"))
+        last = next(told, None)
         if not self.ledger.newest_versions():
             yield ALL_LOST
         elif last is not None:
