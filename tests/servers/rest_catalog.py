@@ -14,10 +14,10 @@ import os
 import re
 import socket
 import subprocess
+import tempfile
 import time
-import urllib.request
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -32,7 +32,6 @@ from infold.spark.jvm.jars import cache_dir, jar_paths, spark_home
 from infold.spark.jvm.java import find_java
 
 STARTS_WITHIN = 120
-CENTRAL = os.environ.get("MAVEN_CENTRAL", "https://repo1.maven.org/maven2")
 JARS = (
     (
         "com/github/ben-manes/caffeine/caffeine",
@@ -170,21 +169,69 @@ def server_jars() -> list[Path]:
     """The jars as files; they are fetched the first time on a machine."""
     folder = cache_dir() / "servers"
     folder.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(8) as pool:
-        return list(pool.map(lambda jar: _fetched(folder, *jar), JARS))
+    missing = [jar for jar in JARS if not (folder / _name(*jar[:3])).is_file()]
+    if missing:
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            _fetch(Path(scratch), missing)
+            for where, version, classifier, digest in missing:
+                name = _name(where, version, classifier)
+                content = (Path(scratch) / name).read_bytes()
+                assert hashlib.sha256(content).hexdigest() == digest, f"{name} is another file"
+                (Path(scratch) / name).replace(folder / name)
+    return [folder / _name(*jar[:3]) for jar in JARS]
 
 
-def _fetched(folder: Path, where: str, version: str, classifier: str, digest: str) -> Path:
+def _name(where: str, version: str, classifier: str) -> str:
     artifact = where.rpartition("/")[2]
-    name = "-".join(filter(None, (artifact, version, classifier))) + ".jar"
-    if not (folder / name).is_file():
-        with urllib.request.urlopen(f"{CENTRAL}/{where}/{version}/{name}", timeout=120) as answer:
-            content: bytes = answer.read()
-        assert hashlib.sha256(content).hexdigest() == digest, f"{name} is another file"
-        part = folder / f"{name}.{os.getpid()}"
-        part.write_bytes(content)
-        part.replace(folder / name)
-    return folder / name
+    return "-".join(filter(None, (artifact, version, classifier))) + ".jar"
+
+
+def _fetch(folder: Path, jars: Sequence[tuple[str, str, str, str]]) -> None:
+    """Have Spark's Ivy fetch jars: its own resolver takes none that have a classifier."""
+    wanted: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for where, version, classifier, _ in jars:
+        wanted[where, version].append(classifier)
+    modules = "".join(_dependency(*key, names) for key, names in wanted.items())
+    (folder / "ivy.xml").write_text(IVY.replace("MODULES", modules), encoding="utf-8")
+    (folder / "settings.xml").write_text(SETTINGS, encoding="utf-8")
+    [ivy] = (spark_home() / "jars").glob("ivy-*.jar")
+    words = [
+        *("-settings", str(folder / "settings.xml"), "-cache", str(folder / "cache")),
+        *("-ivy", str(folder / "ivy.xml"), "-types", "jar", "-retrieve"),
+        str(folder / "[artifact]-[revision](-[classifier]).[ext]"),
+    ]
+    java = str(find_java().home / "bin" / "java")
+    done = subprocess.run(
+        [java, "-cp", str(ivy), "org.apache.ivy.Main", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _dependency(where: str, version: str, classifiers: Sequence[str]) -> str:
+    organisation, _, name = where.rpartition("/")
+    artifacts = "".join(
+        f'<artifact name="{name}" type="jar" ext="jar"'
+        + (f' m:classifier="{one}"/>' if one else "/>")
+        for one in classifiers
+    )
+    return (
+        f'<dependency org="{organisation.replace("/", ".")}" name="{name}" rev="{version}" '
+        f'transitive="false" conf="default->*">{artifacts}</dependency>'
+    )
+
+
+IVY = """<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
+<info organisation="infold" module="servers"/>
+<configurations><conf name="default"/></configurations>
+<dependencies>MODULES</dependencies>
+</ivy-module>"""
+SETTINGS = """<ivysettings>
+<settings defaultResolver="central"/>
+<resolvers><ibiblio name="central" m2compatible="true"/></resolvers>
+</ivysettings>"""
 
 
 @dataclass
