@@ -45,6 +45,7 @@ from infold.core.project import Node, Project, Validity
 from infold.core.record import Outcome, Receipt
 from infold.core.report import RunResult
 from infold.core.stored_table import TableMetadata
+from infold.core.swap import Renaming
 from infold.core.trace import UNKNOWN, CellChange, CellState, signed
 from infold.core.type_changes import Type
 from infold.declare.definitions import definitions_of
@@ -113,6 +114,10 @@ class Memory:
         return TableMetadata(
             table, self._location(table) or "", max(found.snapshots), dict(found.steps)
         )
+
+    def was_renamed(self, renamings: Sequence[Renaming]) -> bool:
+        """Whether a process renamed them before it died."""
+        return any(self._location(one.to) == one.location for one in renamings)
 
     def made_tables(self) -> Sequence[str]:
         """All of them."""
