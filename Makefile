@@ -63,7 +63,7 @@ test-spark: warm-up ## the tests that start Spark
 # With servers of their own, as somebody else than root where that is needed.
 .PHONY: test-servers
 test-servers: need-postgresql warm-up ## the tests that start servers: PostgreSQL, a Spark cluster, catalogs
-	@$(BIN)/python -m pytest -m servers tests/ledger tests/servers --numprocesses $(JVMS) \
+	@$(BIN)/python -m pytest -m servers tests/ledger tests/servers $(TURNS) --numprocesses $(JVMS) \
 	  --dist loadfile --no-loadscope-reorder
 
 # The classes that Spark loads, in infold's cache: made once, in one process.

@@ -93,6 +93,7 @@ class KilledInCatalog(Scenario):
         find_in(self.folder, self.catalog)
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("kind", ["jdbc", "rest"])
 def test_tables_equal_the_reference(shelves: dict[str, Shelf], tmp_path: Path, kind: str) -> None:
     """Events, sessions, cells, rows by key: late, twice, replaced, deleted."""

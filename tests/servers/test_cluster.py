@@ -75,6 +75,7 @@ class KilledOnCluster(Scenario):
         on(self.cluster, self.folder)
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("shape", ["fold", "rows"])
 def test_tables_equal_the_reference(cluster: Cluster, tmp_path: Path, shape: str) -> None:
     """Events, sessions, cells, rows by key, functions in Python: late, twice, replaced, deleted."""
