@@ -51,6 +51,16 @@ def stand_up(root: Path, targets: str = "", target: str | None = None) -> Projec
     return project
 
 
+def taken_over(project: Project, run: str) -> None:
+    """A run began its first step, of clicks, and the next one forgot it."""
+    book = api.ledger(project)
+    book.acquire(run)
+    book.begin_run(run, "run", 0, {})
+    book.begin_step(run, f"{run}-1", 1, "clicks", "ingest", {})
+    book.close_step(f"{run}-1", "forgotten")
+    book.close()
+
+
 @cache
 def _made(targets: str, target: str | None) -> Project:
     """The project that others are copies of: dozens of tests begin with the same one."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.declare.shop import INFOLD, SHOP, write
 from tests.running.commands import infold
-from tests.running.standing_tables import NAMES, day, put, stand_up
+from tests.running.standing_tables import NAMES, day, put, stand_up, taken_over
 
 from infold import api
 from infold.core.project import Project
@@ -150,12 +150,7 @@ def test_a_step_that_a_dead_run_committed_is_known(shop: Project) -> None:
 @pytest.mark.parametrize("whole", [False, True])
 def test_a_run_that_was_taken_over_commits_late(shop: Project, whole: bool) -> None:
     """What a run commits after the next one has forgotten its step is never taken for its own."""
-    book = api.ledger(shop)
-    book.acquire("r2")
-    book.begin_run("r2", "run", 0, {})
-    book.begin_step("r2", "r2-1", 1, "clicks", "ingest", {})
-    book.close_step("r2-1", "forgotten")
-    book.close()
+    taken_over(shop, "r2")
 
     put(shop, "clicks", "r2-1", 201, *(() if whole else (CLICKS,)))
 
@@ -169,15 +164,11 @@ def test_a_run_that_was_taken_over_commits_late(shop: Project, whole: bool) -> N
 
 def test_a_late_commit_below_the_newest_version(shop: Project) -> None:
     """The run that took over may commit after it; its end does not make the table known."""
-    book = api.ledger(shop)
-    book.acquire("r0")
-    book.begin_run("r0", "run", 0, {})
-    book.begin_step("r0", "r0-1", 1, "clicks", "ingest", {})
-    book.close_step("r0-1", "forgotten")
-    book.close()
+    taken_over(shop, "r0")
     second_run(shop)
     put(shop, "clicks", "r2-1", 201, CLICKS, ("r0-1", 151))
 
+    book = api.ledger(shop)
     book.acquire("r3")
     remember_locations(shop, book, api.lake(shop), ())
     book.close()

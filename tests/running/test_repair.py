@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.crash.scenario import living
 from tests.running.commands import infold
-from tests.running.standing_tables import NAMES, put, stand_up, tables
+from tests.running.standing_tables import NAMES, put, stand_up, tables, taken_over
 from tests.running.test_ledger_consistency import CLICKS, ledger_file, second_run
 
 from infold import api
@@ -152,12 +152,7 @@ def test_an_older_table(shop: Project) -> None:
 
 def test_a_late_commit(shop: Project) -> None:
     """What a run committed after another had taken over is taken back."""
-    book = api.ledger(shop)
-    book.acquire("r2")
-    book.begin_run("r2", "run", 0, {})
-    book.begin_step("r2", "r2-1", 1, "clicks", "ingest", {})
-    book.close_step("r2-1", "forgotten")
-    book.close()
+    taken_over(shop, "r2")
     put(shop, "clicks", "r2-1", 201, CLICKS)
 
     assert repaired(shop)["clicks"] == (
@@ -168,12 +163,7 @@ def test_a_late_commit(shop: Project) -> None:
 
 def test_a_late_commit_below_the_newest_version(shop: Project) -> None:
     """It cannot be taken back without what came after it, so the table is built again."""
-    book = api.ledger(shop)
-    book.acquire("r0")
-    book.begin_run("r0", "run", 0, {})
-    book.begin_step("r0", "r0-1", 1, "clicks", "ingest", {})
-    book.close_step("r0-1", "forgotten")
-    book.close()
+    taken_over(shop, "r0")
     second_run(shop)
     put(shop, "clicks", "r2-1", 201, CLICKS, ("r0-1", 151))
 

@@ -85,6 +85,8 @@ class Observer:
     """Listings that have the files of a model, for the ledger's locations; see ``LISTED``."""
     _listings: dict[str, Files] = field(default_factory=dict)
     _digests: dict[str, str] = field(default_factory=dict)
+    _locations: Mapping[str, str] = field(default_factory=dict)
+    """Those of the ledger, as the look that goes on began: there is one for each table."""
     _refused: dict[str, errors.InfoldError] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -116,6 +118,7 @@ class Observer:
         traces = self.ledger.traces()
         heads = self.ledger.newest_versions()
         entries = self.ledger.newest_entries()
+        self._locations = self.ledger.locations()
         moved = self._moved_tables(heads)
         self._refused = dict(foreign_tables(self.project, self.ledger, self.lake, heads, moved))
         lost = self._lost(traces, heads, moved)
@@ -372,7 +375,7 @@ class Observer:
         """Compare a listing with the ingested files, unless that was done with the same listing."""
         name = LISTED.format(model)
         digest = "" if settling else self._digest_once(source, found)
-        if digest and digest == self.ledger.locations().get(name):
+        if digest and digest == self._locations.get(name):
             return ListedChanges(self.ledger.files_due(model, self.as_of), len(found))
         with collector.paused():
             seen = listed_changes(self.ledger, model, source, found, settling, self.as_of)

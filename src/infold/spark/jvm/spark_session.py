@@ -125,7 +125,7 @@ def start(
         return session
     submitted.refuse_other(engine, target)
     if engine.submitted:
-        return submitted.start(settings, extra or {}, adapters, engine, catalog.secrets)
+        return submitted.start(settings, extra or {}, adapters, engine, catalog)
     refuse_environment(spark_home())
     settings.setdefault("spark.driver.memory", memory or default_memory())
     log = log or cache_dir() / "spark.log"
@@ -137,7 +137,7 @@ def start(
     else:
         settings = {**local_settings(engine.master), **settings}
     session = _first_session(settings, size, log, inherit, parents, catalog.jars, app_cds=app_cds)
-    _with_secrets(session, catalog)
+    catalog.set_secrets(session)
     if engine.is_cluster:
         try:
             cluster.await_executor(session, engine, given)
@@ -146,13 +146,6 @@ def start(
             end_jvm()
             forget_dead()
             raise
-    return session
-
-
-def _with_secrets(session: SparkSession, catalog: SparkCatalog) -> SparkSession:
-    """The session, which knows what it needs for its catalog and nobody may see."""
-    for key, value in catalog.secrets.items():
-        session.conf.set(key, value)
     return session
 
 

@@ -32,6 +32,7 @@ from infold.spark.jvm.given_settings import refuse_given, refuse_session
 from infold.spark.jvm.round_trips import keep_looked_up_classes, pass_lists_at_once
 from infold.spark.jvm.session_settings import REDACTED, executor_options
 from infold.spark.storages import StorageAdapters
+from infold.spark.tables.catalog import SparkCatalog
 from infold.system import failures, signals
 
 if TYPE_CHECKING:
@@ -103,14 +104,14 @@ def start(
     extra: Mapping[str, str],
     adapters: StorageAdapters,
     engine: Engine,
-    secrets: Mapping[str, str],
+    catalog: SparkCatalog,
 ) -> SparkSession:
     """
     The application's first session, with executors if its master has such.
 
-    ``secrets`` are set in the session: what its catalog needs and nobody may see. Raises what a
-    start does, ``engine_faults.other_submitted_spark`` for another version of Spark,
-    and ``faults.spark_without_iceberg`` where no jar of it was given.
+    It knows the secrets of its ``catalog``. Raises what a start does,
+    ``engine_faults.other_submitted_spark`` for another version of Spark, and
+    ``faults.spark_without_iceberg`` where no jar of it was given.
     """
     import pyspark
     from pyspark import SparkConf, SparkContext
@@ -136,8 +137,7 @@ def start(
             why=why, log="the output of spark-submit"
         ) from error
     _started.append(session)
-    for key, value in secrets.items():
-        session.conf.set(key, value)
+    catalog.set_secrets(session)
     try:
         adapters.refuse_session(session)
         refuse_session(session, ours=True)

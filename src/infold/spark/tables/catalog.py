@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from infold.spark.tables.jar import Jar
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +23,8 @@ class SparkCatalog:
     settings: Mapping[str, str]
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     jars: tuple[Jar, ...] = ()
+
+    def set_secrets(self, session: SparkSession) -> None:
+        """Let a session know them, before it uses the catalog."""
+        for key, value in self.secrets.items():
+            session.conf.set(key, value)
