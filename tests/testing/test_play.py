@@ -22,10 +22,11 @@ from infold.messages.command_errors import not_built
 from infold.messages.errors import InfoldError
 from infold.render.unit_tests import junit_xml, report_json, report_screen, result_line
 from infold.testing.compare import compare
+from infold.testing.names import Names
 from infold.testing.play import Player
 from infold.testing.project import Tables, project_under_test
 from infold.testing.scratch import Scratch, State
-from infold.testing.typed import Names, Values
+from infold.testing.typed import Values
 
 TYPES = {
     "clicks": {"event_id": "string", "user_id": "string", "event_ts": "timestamp"},

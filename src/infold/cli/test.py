@@ -22,6 +22,7 @@ from infold.messages.errors import ExitCode
     help="Try N random orders and cuts of each test; 1 by default.",
 )
 @click.option("--seed", type=int, default=0, metavar="N", help="What random orders are drawn by.")
+@click.option("--no-cache", is_flag=True, help="Also run what passed before, unchanged.")
 @click.option("--coverage", is_flag=True, help="Also list what no test looks at.")
 @click.option(
     "--junit",
@@ -48,6 +49,7 @@ def command(
     no_shuffle: bool,
     shuffles: int,
     seed: int,
+    no_cache: bool,
     coverage: bool,
     junit: Path | None,
     new: str | None,
@@ -63,6 +65,8 @@ def command(
     name, its file, or a model that it expects rows of; globs are fine. Exit code 1 says that a
     test failed.
 
+    A test that passed before is run again if anything has changed that it follows from.
+
     With --new, a test is written from rows of a table, and none is run.
     """
     if new is not None or start is not None:
@@ -71,7 +75,6 @@ def command(
         why = "--mask is for --new."
         raise click.UsageError(why)
     from infold.render import unit_tests as render
-    from infold.spark.jvm import class_archive
     from infold.testing import run_tests
 
     project = shared_options.opened(declared=True)
@@ -82,9 +85,12 @@ def command(
         seed=seed,
         shuffles=0 if no_shuffle else shuffles,
         coverage=coverage,
+        cached=not no_cache,
         done=lambda result: None if as_json else click.echo(render.result_line(result)),
     )
     if report.runs:
+        from infold.spark.jvm import class_archive
+
         class_archive.make_later()
     if junit is not None:
         write_text(junit, render.junit_xml(report))

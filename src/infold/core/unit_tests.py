@@ -236,7 +236,11 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """How a test ended: its failures (none: it passed), and in how many other orders it ran."""
+    """
+    How a test ended: its failures (none: it passed), and in how many other orders it ran.
+
+    ``cached`` says that it passed before and nothing that it follows from has changed since.
+    """
 
     __test__ = False  # not one of pytest's
 
@@ -244,6 +248,7 @@ class TestResult:
     failures: tuple[Failure, ...]
     seconds: float = 0.0
     shuffles: int = 0
+    cached: bool = False
 
     @property
     def passed(self) -> bool:

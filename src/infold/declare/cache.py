@@ -49,7 +49,7 @@ def load_kept(folder: Folder) -> dict[str, Any] | None:
     """The fields of the project that was kept last, and the digests of its files; or None."""
     try:
         with (folder.root / FILE).open("rb") as file:
-            if file.readline().decode().strip() != _cache_key():
+            if file.readline().decode().strip() != program_version():
                 return None
             found = _ValueUnpickler(io.BytesIO(file.read())).load()
     except Exception:  # noqa: BLE001 (a broken pickle raises anything; then it is made anew)
@@ -76,11 +76,12 @@ def cache(folder: Folder, project: Project, default: str) -> None:
     fresh = path.with_name(f"project.{os.getpid()}.tmp")
     with contextlib.suppress(OSError):
         path.parent.mkdir(exist_ok=True)
-        fresh.write_bytes(_cache_key().encode() + b"\n" + pickle.dumps(fields, protocol=5))
+        fresh.write_bytes(program_version().encode() + b"\n" + pickle.dumps(fields, protocol=5))
         fresh.replace(path)
 
 
-def _cache_key() -> str:
+def program_version() -> str:
+    """What tells this program from others, and from itself before a file of it changed."""
     return f"infold {__version__} {_code_version()}"
 
 

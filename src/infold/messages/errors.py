@@ -168,3 +168,9 @@ class InfoldErrors(InfoldError):  # noqa: N818 (it is what its name says: severa
     def record(self) -> dict[str, object]:
         """All of them as plain values, for ``--json``."""
         return {"errors": [error.record for error in self.errors], "exit_code": self.exit_code}
+
+
+def by_place(errors: Iterable[InfoldError]) -> list[InfoldError]:
+    """Errors in the order of the files that they are about, each once."""
+    once = {str(error): error for error in errors}.values()
+    return sorted(once, key=lambda e: (e.at.file, e.at.line) if e.at else ("", 0))

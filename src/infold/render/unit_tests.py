@@ -25,6 +25,8 @@ _WIDEST = 60
 def result_line(result: TestResult) -> str:
     """A test that ended, as one line."""
     word = "ok  " if result.passed else "FAIL"
+    if result.cached:
+        return f"{word}  {result.test.name}  (cached)"
     others = f", {formatting.count(result.shuffles, 'other order')}" if result.shuffles else ""
     return f"{word}  {result.test.name}  ({formatting.seconds(result.seconds)}{others})"
 
@@ -36,7 +38,11 @@ def report_screen(report: TestReport) -> str:
         parts.append(coverage_text(report.branches, report.models))
     failed = sum(not result.passed for result in report.results)
     passed = len(report.results) - failed
-    counts = [f"{passed} passed"] * bool(passed or not failed) + [f"{failed} failed"] * bool(failed)
+    cached = sum(result.cached for result in report.results)
+    before = f" ({cached} of them before, unchanged)" if cached else ""
+    counts = [f"{passed} passed{before}"] * bool(passed or not failed) + [
+        f"{failed} failed"
+    ] * bool(failed)
     runs = formatting.count(report.runs, "run")
     shuffled = any(result.shuffles for result in report.results)
     seed = f", other orders by --seed {report.seed}" if shuffled else ""
@@ -156,6 +162,7 @@ def _result_json(result: TestResult) -> dict[str, Any]:
         "line": result.test.at.line,
         "passed": result.passed,
         "seconds": round(result.seconds, 3),
+        "cached": result.cached,
         "orders": result.shuffles,
         "failures": [_failure_json(failure) for failure in result.failures],
     }

@@ -10,8 +10,8 @@ from infold.core.unit_tests import Row, UnitTest, Untested
 from infold.messages.errors import Spot
 from infold.spark.rows_that import conditions_met
 from infold.testing.branches import Branch, branches
+from infold.testing.needed import needed_models
 from infold.testing.play import Player
-from infold.testing.project import needed_models
 
 _ALONE = "Spark cannot evaluate it alone"
 

@@ -8,7 +8,7 @@ such a folder as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from infold.analysis.compile import landed_node
@@ -19,6 +19,7 @@ from infold.core.overrides import any_result_will_do
 from infold.core.project import Node, Project
 from infold.core.type_changes import Type, shown
 from infold.testing.given_views import over_tables
+from infold.testing.needed import needed_models
 from infold.testing.scratch import LANDING
 
 Types = Mapping[str, Mapping[str, Type]]
@@ -49,21 +50,6 @@ class Tables:
     def columns(self, name: str) -> Mapping[str, str]:
         """The columns of a source or a model."""
         return self.sources[name] if name in self.sources else self.models[name]
-
-
-def needed_models(project: Project, models: Iterable[str], given: Iterable[str]) -> frozenset[str]:
-    """Some models and all that they are made from, as far as that is not given."""
-    found: set[str] = set()
-    given = {name for name in given if name not in project.sources}
-    todo = list(models)
-    while todo:
-        name = todo.pop()
-        if name in found or name not in project:
-            continue
-        found.add(name)
-        if name not in given:
-            todo += project[name].reads
-    return frozenset(found)
 
 
 def project_under_test(

@@ -1,29 +1,19 @@
-"""Runs the tests of a project, or some of them."""
+"""Runs the tests of a project, or some of them, unless it is known that they pass."""
 
 from __future__ import annotations
 
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
-from infold.core.model import Kind
 from infold.core.project import Project
-from infold.core.type_changes import Type
-from infold.core.unit_tests import Failure, TestReport, TestResult, UnitTest
+from infold.core.unit_tests import TestReport, TestResult, UnitTest
 from infold.declare.unit_tests import PATTERN, read_tests
 from infold.messages import unit_test_errors
-from infold.messages.errors import InfoldError, InfoldErrors
-from infold.spark.analyser import as_stored
-from infold.spark.reading import source_rows
-from infold.testing.coverage import untested
-from infold.testing.given_views import view_times
-from infold.testing.play import Player
-from infold.testing.project import Tables, needed_models, project_under_test
-from infold.testing.scratch import Scratch
-from infold.testing.typed import Names, Values
-from infold.testing.workers import workers
+from infold.messages.errors import InfoldErrors, by_place
+from infold.testing.names import Names
+from infold.testing.passed import PassedTests
 
 
 def read_project_tests(project: Project, terms: Sequence[str] = ()) -> tuple[UnitTest, ...]:
@@ -36,7 +26,7 @@ def read_project_tests(project: Project, terms: Sequence[str] = ()) -> tuple[Uni
     names = Names(project, list(wrong))
     tests = tuple(names.test(test) for test in tests)
     if names.errors:
-        raise InfoldErrors(_in_order(names.errors))
+        raise InfoldErrors(by_place(names.errors))
     if not tests:
         raise unit_test_errors.no_tests(pattern=str(project.root / PATTERN))
     return _selected(tests, terms)
@@ -62,12 +52,6 @@ def _means(term: str, word: str) -> bool:
     return fnmatchcase(word.lower(), term.lower())
 
 
-def _in_order(errors: Sequence[InfoldError]) -> list[InfoldError]:
-    """Errors in the order of the files, each once."""
-    once = {str(error): error for error in errors}.values()
-    return sorted(once, key=lambda e: (e.at.file, e.at.line) if e.at else ("", 0))
-
-
 def run_tests(
     project: Project,
     tests: Sequence[UnitTest],
@@ -75,91 +59,35 @@ def run_tests(
     seed: int = 0,
     shuffles: int = 1,
     coverage: bool = False,
+    cached: bool = False,
     done: Callable[[TestResult], None] = lambda _: None,
 ) -> TestReport:
     """
     Run tests, each by itself, in one Spark; ``done`` is called after each.
 
+    With ``cached``, those that passed before and that nothing has changed for are not run again,
+    unless their ``coverage`` is asked for: that is found from their rows.
+
     Raises InfoldErrors for values that are not of their columns' types, before anything is run.
     """
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="infold-test-", ignore_cleanup_errors=True) as folder:
-        scratch = Scratch(Path(folder).resolve() / "0", project)
-        tables, wrong = _analysed(scratch, tests)
-        values = Values(project, tables)
-        right = [values.test(test) for test in tests if not _wrong(project, test, wrong)]
-        if not values.errors:
-            values.errors += [e for test in right for e in _not_as_tables(project, test, tables)]
-        if values.errors:
-            raise InfoldErrors(_in_order(values.errors))
-        found = [_failed(test, _wrong(project, test, wrong)) for test in tests]
-        results = {result.test.name: result for result in found if result.failures}
-        for result in results.values():
-            done(result)
-        at_work = workers(Player(scratch, tables, seed, shuffles), right, done)
-        results |= at_work.play(right)
-        left = untested(project, at_work.players, tests) if coverage else None
-        return TestReport(
-            tuple(results[test.name] for test in tests),
-            seed,
-            time.monotonic() - started,
-            sum(player.scratch.runs for player in at_work.players),
-            left,
-            sum(not node.landed for node in project),
-        )
+    passed = PassedTests(project, seed, shuffles)
+    results = dict(passed.of(tests)) if cached and not coverage else {}
+    for result in results.values():
+        done(result)
+    rest = [test for test in tests if test.name not in results]
+    runs, left = 0, None
+    if rest or coverage:
+        from infold.testing.in_spark import run_in_spark
 
-
-def _not_as_tables(project: Project, test: UnitTest, tables: Tables) -> Iterator[InfoldError]:
-    """Why rows of views cannot be given: readers that read no table, rows without a time."""
-    given = [each for arrival in test.arrivals for each in arrival.deliveries]
-    of_views = [each for each in given if each.of not in project.sources]
-    of_views = [each for each in of_views if project[each.of].model.kind is Kind.VIEW]
-    if not of_views:
-        return
-    first = of_views[0]
-    try:
-        found = project_under_test(project, [*test.models, *test.judged], test.given, tables)
-    except InfoldErrors as errors:
-        why = f"{errors.slug}: {errors.what}"
-        yield unit_test_errors.view_given(first.at, name=first.of, why=why)
-        return
-    times = dict(view_times(found, project))
-    for each in of_views:
-        for row, cells in zip(each.rows, each.written.rows, strict=True):
-            if each.of in times and row.get(times[each.of]) is None:
-                at, column = cells[0].at, times[each.of]
-                yield unit_test_errors.no_time(at, name=each.of, column=column)
-
-
-def _failed(test: UnitTest, errors: Mapping[str, InfoldError]) -> TestResult:
-    """A test that is not run, as models that it needs are wrong."""
-    failures = (
-        Failure(model, "its analysis", test.at, error=error) for model, error in errors.items()
+        ran, runs, left = run_in_spark(project, rest, seed, shuffles, coverage=coverage, done=done)
+        passed.add(rest, ran)
+        results |= ran
+    return TestReport(
+        tuple(results[test.name] for test in tests),
+        seed,
+        time.monotonic() - started,
+        runs,
+        left,
+        sum(not node.landed for node in project),
     )
-    return TestResult(test, tuple(failures))
-
-
-def _wrong(
-    project: Project, test: UnitTest, errors: Mapping[str, InfoldError]
-) -> Mapping[str, InfoldError]:
-    """The errors of models that a test needs."""
-    needed = needed_models(project, [*test.models, *test.judged, *test.given], ())
-    return {name: error for name, error in errors.items() if name in needed}
-
-
-def _analysed(
-    scratch: Scratch, tests: Sequence[UnitTest]
-) -> tuple[Tables, Mapping[str, InfoldError]]:
-    """The columns of what tests need, and the models that are wrong."""
-    project = scratch.analysed
-    names = {name for test in tests for name in (*test.models, *test.judged, *test.given)}
-    needed = sorted(needed_models(project, names, ()))
-    engine = scratch.engine(project)
-    wrong = engine.analyse(needed)
-    scratch.types = engine.column_types([name for name in needed if name not in wrong])
-    of_tables: dict[str, Mapping[str, Type]] = {}
-    for name, source in project.sources.items():
-        if not source.columns and any(name in test.given for test in tests):
-            schema = source_rows.column_types(scratch.spark, project, source)
-            of_tables[name] = {f.name: as_stored(f.dataType).jsonValue() for f in schema.fields}
-    return Tables.of(project, scratch.types, of_tables), wrong

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 OWN = {"reason": "string", "event_time": "timestamp", "file": "string", "raw": "string"}
 """The columns of every row that is set aside, with their types."""
-KINDS = (Kind.EVENTS, Kind.SESSIONS)
 
 
 def aside_columns(node: Node, tables: Tables) -> Mapping[str, str]:

@@ -1,0 +1,127 @@
+"""
+The tests that passed, by all that they follow from, so that an unchanged one need not run again.
+
+A test is a function of values: its own arrivals and rows as they are written, the models that it
+needs and the project's sources, how its orders are drawn, this program, and the packages it
+computes with. The key of a test is the digest of these. What has no digest has no key, and runs
+each time: a source that is a table elsewhere, whose columns may have changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from infold.core.project import Project
+from infold.core.unit_tests import TestResult, UnitTest
+from infold.declare.cache import program_version
+from infold.messages.errors import Spot
+from infold.testing.needed import needed_models
+
+FILE = PurePosixPath(".infold/passed_tests.json")
+_MOST = 10_000
+"""How many are kept, those that passed last."""
+
+
+@dataclass
+class PassedTests:
+    """The tests of a project that passed before, with these ways of drawing orders."""
+
+    project: Project
+    seed: int
+    shuffles: int
+    _orders: dict[str, int] = field(default_factory=dict)
+    """Key -> in how many other orders it passed."""
+
+    def __post_init__(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            found = json.loads(self._path.read_text(encoding="utf-8"))
+            if isinstance(found, dict):
+                self._orders = {k: v for k, v in found.items() if isinstance(v, int)}
+
+    @cached_property
+    def _program(self) -> Sequence[str]:
+        return _program()
+
+    @property
+    def _path(self) -> Path:
+        return self.project.root / FILE
+
+    def of(self, tests: Iterable[UnitTest]) -> Mapping[str, TestResult]:
+        """The results of those that passed before, by name."""
+        keys = {test.name: (test, self._key(test)) for test in tests}
+        return {
+            name: TestResult(test, (), shuffles=self._orders[key], cached=True)
+            for name, (test, key) in keys.items()
+            if key in self._orders
+        }
+
+    def add(self, tests: Iterable[UnitTest], results: Mapping[str, TestResult]) -> None:
+        """Keep those that passed. A folder that cannot be written to is no mistake."""
+        for test in tests:
+            result, key = results[test.name], self._key(test)
+            if result.passed and key is not None:
+                self._orders.pop(key, None)  # the last one is the latest
+                self._orders[key] = result.shuffles
+        latest = dict(list(self._orders.items())[-_MOST:])
+        fresh = self._path.with_name(f"{self._path.name}.{os.getpid()}.tmp")
+        with contextlib.suppress(OSError):
+            self._path.parent.mkdir(exist_ok=True)
+            fresh.write_text(json.dumps(latest), encoding="utf-8")
+            fresh.replace(self._path)
+
+    def _key(self, test: UnitTest) -> str | None:
+        """The digest of all that a test follows from; None where something has none."""
+        project = self.project
+        needed = needed_models(project, [*test.models, *test.judged, *test.given], test.given)
+        if any(source.table for source in project.sources.values()):
+            return None
+        target = project.target
+        parts = (
+            test,
+            [node for node in project if node.name in needed],
+            project.sources,
+            (project.name, project.start, target.storage, target.spark),
+            (self.seed, self.shuffles),
+            self._program,
+        )
+        try:
+            return sha256(json.dumps(_plain(parts)).encode()).hexdigest()
+        except TypeError:
+            return None
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it, alike for equal ones. Raises TypeError for what is not a value."""
+    if isinstance(value, Spot):  # where a test or a model is written decides nothing
+        return None
+    if is_dataclass(value) and not isinstance(value, type):
+        named = ((one.name, _plain(getattr(value, one.name))) for one in fields(value))
+        return [type(value).__name__, dict(named)]
+    if isinstance(value, Mapping):
+        return sorted([_plain(name), _plain(of)] for name, of in value.items())
+    if isinstance(value, AbstractSet):
+        return sorted((_plain(one) for one in value), key=json.dumps)
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if value is None or isinstance(value, str | int | float):
+        return [type(value).__name__, value]
+    raise TypeError(type(value))
+
+
+def _program() -> list[str]:
+    """This program, and the installed packages with their versions, as the folders' names say."""
+    installed: set[str] = set()
+    for folder in sys.path:
+        with contextlib.suppress(OSError):
+            installed.update(path.name for path in Path(folder).glob("*.dist-info"))
+    return [program_version(), sys.version, *sorted(installed)]

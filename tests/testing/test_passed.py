@@ -1,0 +1,137 @@
+"""Tests that passed need not run again while nothing changes that they follow from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.declare import shop
+from tests.testing.test_play import TEXT
+
+from infold.core.project import Project
+from infold.core.unit_tests import Failure, TestResult, UnitTest
+from infold.declare.unit_tests import read_test_file
+from infold.messages.errors import Spot
+from infold.testing import passed
+from infold.testing.passed import PassedTests
+
+
+def project(root: Path, files: Mapping[str, str] = shop.SHOP) -> Project:
+    """The small project at a place."""
+    return replace(shop.project(files), root=root)
+
+
+def read(text: str = TEXT) -> tuple[UnitTest, ...]:
+    """The tests of a file."""
+    found, errors = read_test_file("tests/shop.md", text)
+    assert not errors
+    return tuple(found)
+
+
+def known(
+    root: Path, of: Project | None = None, text: str = TEXT, seed: int = 0, shuffles: int = 1
+) -> list[str]:
+    """The tests that are known to pass."""
+    return sorted(PassedTests(of or project(root), seed, shuffles).of(read(text)))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A folder in which all tests of the file passed."""
+    results = {test.name: TestResult(test, (), shuffles=2) for test in read()}
+    PassedTests(project(tmp_path), 0, 1).add(read(), results)
+    return tmp_path
+
+
+BOTH = ["More clicks", "The first file goes"]
+
+
+def test_what_passed_is_known(root: Path) -> None:
+    """With the orders that it passed in, in a later process too."""
+    found = PassedTests(project(root), 0, 1).of(read())
+
+    assert sorted(found) == BOTH
+    assert {(one.passed, one.cached, one.shuffles) for one in found.values()} == {(True, True, 2)}
+
+
+def test_a_row_counts_and_a_place_does_not(root: Path) -> None:
+    """Of two tests in a file the other one is as it was, though its lines moved."""
+    text = TEXT.replace("| ann     | 2      |", "| ann     | 2      |\n| cid     | 1      |")
+
+    assert known(root, text=text) == ["The first file goes"]
+    assert known(root, text=f"Prose.\n\n{TEXT}") == BOTH
+    assert known(root, text=TEXT.replace("| a2       | bob", "| a2       | bea")) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "kept"),
+    [
+        ("models/clicks.sql", "url, amount FROM", "url, 2 * amount AS amount FROM", []),
+        ("models/sessions.sql", "gap: 30 minutes", "gap: 31 minutes", []),
+        ("models/daily.sql", "AS sessions", "AS visits", BOTH),
+        ("infold.yml", "amount: decimal(18,2)", "amount: decimal(20,2)", []),
+        ("infold.yml", "start: 2024-01-01", "start: 2024-01-02", []),
+    ],
+)
+def test_what_it_is_made_from_counts(
+    root: Path, file: str, old: str, new: str, kept: list[str]
+) -> None:
+    """The models before those whose rows are expected, and sources; a later model does not."""
+    assert known(root, project(root, shop.spoilt(file, old, new))) == kept
+
+
+def test_how_orders_are_drawn_counts(root: Path) -> None:
+    """Other orders were not tried, and none is less than one."""
+    assert known(root, seed=1) == known(root, shuffles=0) == []
+
+
+def test_the_program_counts(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another version, of infold or of a package."""
+    monkeypatch.setattr(passed, "program_version", lambda: "infold 99")
+
+    assert known(root) == []
+
+
+def test_settings_of_spark_count(root: Path) -> None:
+    """Those of the target, which tests have too."""
+    found = project(root)
+    other = replace(found, target=replace(found.target, spark=(("spark.sql.x", "1"),)))
+
+    assert known(root, other) == []
+
+
+def test_a_failed_one_runs_again(tmp_path: Path) -> None:
+    """Also where it passed before by the same key, which a mistake of infold may lead to."""
+    failure = Failure("sessions", "arrival 1", Spot("tests/shop.md"))
+    results = {test.name: TestResult(test, (failure,)) for test in read()}
+    PassedTests(project(tmp_path), 0, 1).add(read(), results)
+
+    assert known(tmp_path) == []
+
+
+def test_a_table_elsewhere_may_change(tmp_path: Path) -> None:
+    """A source that is a table has columns that nothing here says."""
+    found = project(tmp_path)
+    source = replace(found.sources["raw.countries"], table="lake.countries")
+    found = replace(found, sources={**found.sources, "raw.countries": source})
+    results = {test.name: TestResult(test, ()) for test in read()}
+    PassedTests(found, 0, 1).add(read(), results)
+
+    assert known(tmp_path, found) == []
+
+
+@pytest.mark.parametrize("text", ["", "[1]", '{"a": "b"}', "{"])
+def test_a_broken_file_knows_nothing(root: Path, text: str) -> None:
+    """It is made anew."""
+    path = root / passed.FILE
+    path.write_text(text)
+
+    assert known(root) == []
+    PassedTests(project(root), 0, 1).add(
+        read(), {test.name: TestResult(test, ()) for test in read()}
+    )
+    assert known(root) == BOTH
+    assert len(json.loads(path.read_text())) == len(BOTH)
