@@ -93,7 +93,7 @@ def _fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
         rows, seen = fold.rows_of_keys(touched, counts)
         new = _table_rows(work.sql(node, {fold.query.input: rows}), fold.query, step.version)
         compared = _compared(new, touched).localCheckpoint()
-        totals, _ = totals_of(compared)
+        totals, _ = totals_of(compared, keys=fold.few)
         different = compared.where(~F.col(NEW_HASH).eqNullSafe(F.col(OLD_HASH)))
         read += totals.stored
         scanned += sum(state.rows for state in work.cells(step.model))

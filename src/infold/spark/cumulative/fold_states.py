@@ -191,18 +191,17 @@ def _outputs(parts: DataFrame, query: GroupedQuery, states: States, *keep: str) 
 def fold(work: Work, model: StatedModel, step: Step, announce: Prepared) -> Outcome:
     """Let the rows of changed keys follow, announce the outcome, commit what differs."""
     folding = StateFold(work, model, step)
-    rows = folding.followed(folding.changed_keys()).localCheckpoint()
+    few, counts = folding.few, (F.count_if(DOUBT).alias("doubts"), F.sum(ROWS_OF_KEY).alias("rows"))
+    # Few of them are computed where they are first read, not by a job of their own.
+    rows = folding.followed(folding.changed_keys()).localCheckpoint(eager=not few)
     known = rows.where(~F.col(DOUBT))
-    in_doubt = F.count_if(DOUBT).alias("doubts")
-    totals, looked_at = totals_of(
-        rows, in_doubt, F.sum(ROWS_OF_KEY).alias("rows"), of=~F.col(DOUBT)
-    )
+    totals, looked_at = totals_of(rows, *counts, of=~F.col(DOUBT), keys=few)
     read, scanned = (looked_at["rows"] or 0) + totals.stored, folding.feed.rows_to_scan
     scanned += sum(state.rows for state in work.cells(step.model))
     if looked_at["doubts"]:
         found, seen = folding.read_again(rows.where(DOUBT), looked_at["doubts"])
         found = found.localCheckpoint()
-        again, _ = totals_of(found)
+        again, _ = totals_of(found, keys=few)
         known, totals = known.select(*found.columns).unionByName(found), totals + again
         more, looked_at_again = folding.scanned_for(seen)
         read, scanned = read + more + again.stored, scanned + looked_at_again
@@ -230,7 +229,8 @@ class StateFold(KeyedFold):
         rows = reduce(DataFrame.unionByName, signed)
         made = [F.expr(sql).alias(name) for name, sql in changed_parts(self.states.parts).items()]
         keys = rows.groupBy(*self.keys).agg(F.count(F.lit(1)).alias(ROWS_OF_KEY), *made)
-        keys = keys.withColumn(TOUCHED_KEY, key_hash(keys, self.keys)).localCheckpoint()
+        keys = keys.withColumn(TOUCHED_KEY, key_hash(keys, self.keys))
+        keys = keys.localCheckpoint(eager=not self.few)
         table = self.work.tables.read(self.step.model)
         old = table.select(
             F.col(KEY).alias(OLD_KEY),

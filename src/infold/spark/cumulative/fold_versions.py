@@ -114,7 +114,7 @@ def _fold(work: Work, node: Node, step: Step, announce: Prepared) -> Outcome:
         made = versions_of(work.sql(node, {query.grouped.input: rows}), query)
         new = _table_rows(made, query, step.version)
         compared = _compared(new, fold.stored_of(touched)).localCheckpoint()
-        totals, _ = totals_of(compared)
+        totals, _ = totals_of(compared, keys=fold.few)
         different = compared.where(~F.col(NEW_HASH).eqNullSafe(F.col(OLD_HASH)))
         read += totals.stored
         scanned += 2 * sum(state.rows for state in work.cells(step.model))

@@ -10,7 +10,7 @@ Keys may be NULL, and MERGE matches no NULLs, so each row has a hash of its keys
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from functools import reduce
 from operator import and_
@@ -110,6 +110,8 @@ class Totals:
     """How many of the keys had a row."""
     restated: int = 0
     """Rows of which only the state differs."""
+    removed_keys: tuple[int, ...] = ()
+    """Hashes of the keys of removed and restated rows, where they were asked for."""
 
     def __add__(self, other: Totals) -> Totals:
         return Totals(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
@@ -157,9 +159,14 @@ class KeyedFold:
         old = table.select(F.col(KEY).alias(OLD_KEY), row_hash(table.schema).alias(OLD_HASH))
         return keys.join(self.of_keys(old, keys), F.col(TOUCHED_KEY) == F.col(OLD_KEY), "left")
 
+    @property
+    def few(self) -> bool:
+        """Whether the changed rows, and so their keys, are few enough to be anywhere at once."""
+        return self.feed.rows <= SMALL
+
     def of_keys(self, stored: DataFrame, keys: DataFrame) -> DataFrame:
         """Of stored rows with the hash of their key (``OLD_KEY``), those of some keys."""
-        sent = F.broadcast(keys) if self.feed.rows <= SMALL else keys
+        sent = F.broadcast(keys) if self.few else keys
         same = F.col(OLD_KEY) == F.col(TOUCHED_KEY)
         return stored.join(sent.select(TOUCHED_KEY), same, "left_semi")
 
@@ -208,10 +215,14 @@ def with_keys(rows: DataFrame, query: GroupedQuery) -> DataFrame:
     )
 
 
-def totals_of(compared: DataFrame, *beside: Column, of: Column | None = None) -> tuple[Totals, Row]:
+def totals_of(
+    compared: DataFrame, *beside: Column, of: Column | None = None, keys: bool = False
+) -> tuple[Totals, Row]:
     """
     Sums over the rows that differ, of those for which ``of`` holds; in the same action ``beside``,
     aggregates over all rows.
+
+    With ``keys``, which is for few rows, those of the rows to remove come to the driver too.
     """
     taken = F.lit(True) if of is None else of
     differs = taken & ~F.col(NEW_HASH).eqNullSafe(F.col(OLD_HASH))
@@ -224,12 +235,16 @@ def totals_of(compared: DataFrame, *beside: Column, of: Column | None = None) ->
             F.sum(value.bitwiseAND(F.lit(0xFFFFFFFF))).alias(f"{name}_lo"),
         ]
     again = taken & is_restated() if NEW_STATE in compared.columns else F.lit(False)
+    removed = F.when((differs | again) & F.col(OLD_KEY).isNotNull(), F.xxhash64(OLD_KEY))
+    if keys:
+        sums.append(F.collect_list(removed).alias("removed_keys"))
     counts = F.count_if(taken & F.col(OLD_HASH).isNotNull()), F.count_if(again)
     sums += [count.alias(name) for count, name in zip(counts, ("stored", "restated"), strict=True)]
     row = compared.agg(*sums, *beside).collect()[0]
     plus, minus = (content(row[f"{n}_hi"] or 0, row[f"{n}_lo"] or 0) for n in (NEW_HASH, OLD_HASH))
     new, old = row[f"{NEW_HASH}_n"], row[f"{OLD_HASH}_n"]
-    return Totals(new, plus, old, minus, row["stored"], row["restated"]), row
+    gone = tuple(row["removed_keys"]) if keys else ()
+    return Totals(new, plus, old, minus, row["stored"], row["restated"], gone), row
 
 
 def is_restated() -> Column:
@@ -282,7 +297,9 @@ def _row_changes(totals: Totals, different: DataFrame, there: int) -> RowChanges
     delete = different.where(F.col(OLD_KEY).isNotNull()).select(F.col(OLD_KEY).alias(KEY))
     if not key_filter.pays(removed, there):
         return RowChanges(insert, delete, (KEY,), shuffled=there + removed + totals.added)
-    hashes = delete.select(F.xxhash64(KEY).alias("hash")).toArrow()["hash"].to_pylist()
+    hashes: Collection[int] = totals.removed_keys
+    if len(hashes) < removed:
+        hashes = delete.select(F.xxhash64(KEY).alias("hash")).toArrow()["hash"].to_pylist()
     condition, passed = key_filter.may_have(hashes, KEY), key_filter.rows_passed(removed, there)
     return RowChanges(insert, delete, (KEY,), condition, passed + removed + totals.added)
 
