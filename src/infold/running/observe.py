@@ -125,7 +125,9 @@ class Observer:
         traces = {name: trace for name, trace in traces.items() if name not in lost}
         damaged = self.damage.find(self.project, heads, moved)
         self._refused |= {name: damaged[name] for name in damaged if name not in lost}
-        traces |= without_retyped_inputs(self.project, self._changes, self.lake, traces, heads)
+        retyped = without_retyped_inputs(self.project, self._changes, self.lake, traces, heads)
+        traces |= retyped.traces
+        self._refused = {**retyped.unreadable, **self._refused}
         changes = self.redefinitions(traces)
         traces = {name: self._restamped(trace, changes) for name, trace in traces.items()}
         redefined = {n: change for n, change in changes.items() if change.how is not How.RESTAMP}
@@ -279,7 +281,11 @@ class Observer:
         """Whether rows may follow from the states that they have, of this definition."""
         if node.grouped is None or node.grouped.followed is None:
             return False
-        known = self.lake.metadata(table_name(node.name))
+        try:
+            known = self.lake.metadata(table_name(node.name))
+        except errors.InfoldError as error:
+            self._refused.setdefault(node.name, error)
+            return False
         return known is not None and known.state == state_mark(node.fingerprint)
 
     def _stretches_of(

@@ -17,7 +17,13 @@ from infold.lake.iceberg.metadata_file import local_path
 
 
 def names_digest(location: str) -> str:
-    """A digest of the names of all files of the table whose metadata is at ``location``."""
+    """
+    A digest of the names of all files of the table whose metadata is at ``location``.
+
+    Empty where that file is gone: the catalog names it, and no digest has the name.
+    """
+    if not local_path(location).is_file():
+        return ""
     folder = local_path(location).parent.parent
     digest = blake2b(digest_size=16)
     for name in sorted(_names(str(folder))):
@@ -44,8 +50,10 @@ def missing_data_files(location: str) -> tuple[str, ...]:
 
     try:
         tasks = list(StaticTable.from_metadata(location).scan().plan_files())
-    except FileNotFoundError as error:  # of those that say which files there are
+    except OSError as error:  # of those that say which files there are
         return (str(error.filename or error),)
+    except ValueError:  # it is there, and no metadata
+        return (str(local_path(location)),)
     needed = dict.fromkeys(
         file.file_path for task in tasks for file in (task.file, *task.delete_files)
     )
