@@ -14,6 +14,8 @@ from hashlib import blake2b
 from pathlib import Path
 
 from infold.lake.iceberg.metadata_file import local_path
+from infold.lake.iceberg.static_table import open_table
+from infold.messages.errors import InfoldError
 
 
 def names_digest(location: str) -> str:
@@ -46,13 +48,11 @@ def _names(folder: str) -> Iterator[str]:
 
 def missing_data_files(location: str) -> tuple[str, ...]:
     """The files that the newest snapshot of a table needs and that are not there."""
-    from pyiceberg.table import StaticTable
-
     try:
-        tasks = list(StaticTable.from_metadata(location).scan().plan_files())
+        tasks = list(open_table(location).scan().plan_files())
     except OSError as error:  # of those that say which files there are
         return (str(error.filename or error),)
-    except ValueError:  # it is there, and no metadata
+    except InfoldError:  # the first of those
         return (str(local_path(location)),)
     needed = dict.fromkeys(
         file.file_path for task in tasks for file in (task.file, *task.delete_files)
