@@ -146,6 +146,7 @@ class KeyedFold:
             F.sum(ROWS_OF_KEY).alias("rows"),
             F.count(F.lit(1)).alias("keys"),
             to_scan.alias("scanned_keys"),
+            # One row.
         ).collect()[0]
         counts = KeyCounts(row["rows"] or 0, row["keys"], row["scanned_keys"])
         return found, counts
@@ -159,6 +160,7 @@ class KeyedFold:
 
     def of_keys(self, stored: DataFrame, keys: DataFrame) -> DataFrame:
         """Of stored rows with the hash of their key (``OLD_KEY``), those of some keys."""
+        # At most a key for each changed row.
         sent = F.broadcast(keys) if self.feed.rows <= SMALL else keys
         same = F.col(OLD_KEY) == F.col(TOUCHED_KEY)
         return stored.join(sent.select(TOUCHED_KEY), same, "left_semi")
@@ -189,6 +191,7 @@ class KeyedFold:
         if query.columns is not None:
             rows = rows.select(*map(column, query.columns), *names)
         wanted = keys.select(*(F.col(name).alias(f"{name}_wanted") for name in names))
+        # At most ``SMALL`` keys.
         wanted = F.broadcast(wanted) if counts.keys <= SMALL else wanted
         same = [F.col(name).eqNullSafe(F.col(f"{name}_wanted")) for name in names]
         return rows.join(wanted, reduce(and_, same), "left_semi").drop(*names)
@@ -226,6 +229,7 @@ def totals_of(compared: DataFrame, *beside: Column, of: Column | None = None) ->
     again = taken & is_restated() if NEW_STATE in compared.columns else F.lit(False)
     counts = F.count_if(taken & F.col(OLD_HASH).isNotNull()), F.count_if(again)
     sums += [count.alias(name) for count, name in zip(counts, ("stored", "restated"), strict=True)]
+    # One row.
     row = compared.agg(*sums, *beside).collect()[0]
     plus, minus = (content(row[f"{n}_hi"] or 0, row[f"{n}_lo"] or 0) for n in (NEW_HASH, OLD_HASH))
     new, old = row[f"{NEW_HASH}_n"], row[f"{OLD_HASH}_n"]
@@ -282,6 +286,7 @@ def _row_changes(totals: Totals, different: DataFrame, there: int) -> RowChanges
     delete = different.where(F.col(OLD_KEY).isNotNull()).select(F.col(OLD_KEY).alias(KEY))
     if not key_filter.pays(removed, there):
         return RowChanges(insert, delete, (KEY,), shuffled=there + removed + totals.added)
+    # At most ``key_filter.MOST_KEYS`` numbers.
     hashes = delete.select(F.xxhash64(KEY).alias("hash")).toArrow()["hash"].to_pylist()
     condition, passed = key_filter.may_have(hashes, KEY), key_filter.rows_passed(removed, there)
     return RowChanges(insert, delete, (KEY,), condition, passed + removed + totals.added)
