@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 from bench import runs
 from bench.generate import Shape
@@ -107,8 +108,8 @@ def within_heap(size: Size) -> list[Line]:
 def _within(root: Path, gigabytes: int) -> Line:
     forget(root)
     api.close()  # a heap is given as a JVM starts
-    os.environ["INFOLD_MEMORY"] = f"{gigabytes}g"
-    cost = runs.run(root)
+    with patch.dict(os.environ, INFOLD_MEMORY=f"{gigabytes}g"):
+        cost = runs.run(root)
     rows = cost.result.receipt.arrived
     return Line(
         f"first build of {rows / 1e6:,.1f} M events, driver heap of {gigabytes} GiB",

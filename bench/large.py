@@ -59,7 +59,7 @@ def _first_build(root: Path) -> Line:
     cost = runs.run(root)
     rows = cost.result.receipt.arrived
     return Line(
-        f"first build of {rows / 1e6:,.1f} M events, driver heap of 2 GiB",
+        f"first build of {rows / 1e6:,.2f} M events, driver heap of 2 GiB",
         cost.seconds,
         None,
         "s",
