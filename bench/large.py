@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from bench import runs
 from bench.first_builds import forget
 from bench.generate import Shape
-from bench.measure import Clock, Line, Size, ratio
+from bench.measure import Clock, Line, Size, largest_child, ratio
 from bench.one_more_day import DAY_EVENTS, WARM
 from bench.project import with_history
 
@@ -61,23 +59,12 @@ def _first_build(root: Path) -> Line:
     cost = runs.run(root)
     rows = cost.result.receipt.arrived
     return Line(
-        f"first build of {rows / 1e6:,.1f} M events, driver heap of 2 GiB",
+        f"first build of {rows / 1e6:,.2f} M events, driver heap of 2 GiB",
         cost.seconds,
         None,
         "s",
-        f"{rows / cost.seconds:,.0f} events a second; {cost.by_step}; {_largest_process()}",
+        f"{rows / cost.seconds:,.0f} events a second; {cost.by_step}; {largest_child()}",
     )
-
-
-def _largest_process() -> str:
-    """The most memory that a process which this one started has had: the JVM."""
-    most = 0
-    for path in Path("/proc").glob("[0-9]*/status"):
-        with suppress(OSError):  # it ended meanwhile
-            fields = dict(line.split(":", 1) for line in path.read_text().splitlines())
-            if int(fields["PPid"]) == os.getpid() and "VmHWM" in fields:
-                most = max(most, int(fields["VmHWM"].split()[0]))
-    return f"the JVM took {most / 2**20:.1f} GiB at most"
 
 
 def _verified(root: Path) -> Line:

@@ -7,9 +7,10 @@ import platform
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 
@@ -125,3 +126,14 @@ def as_dict(line: Line) -> dict[str, Any]:
         "unit": line.unit,
         "detail": line.detail,
     }
+
+
+def largest_child() -> str:
+    """The most memory that a process which this one started has had: the JVM."""
+    most = 0
+    for path in Path("/proc").glob("[0-9]*/status"):
+        with suppress(OSError):  # it ended meanwhile
+            fields = dict(line.split(":", 1) for line in path.read_text().splitlines())
+            if int(fields["PPid"]) == os.getpid() and "VmHWM" in fields:
+                most = max(most, int(fields["VmHWM"].split()[0]))
+    return f"the JVM took {most / 2**20:.1f} GiB at most"

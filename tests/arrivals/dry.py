@@ -95,7 +95,7 @@ class Memory:
 
     def file_list_id(self, table: str) -> str:
         """Nothing lies in files, so all that can be told is whether one is gone."""
-        return "incomplete" if table in self.incomplete else ""
+        return "incomplete" if table in self.incomplete else "complete"
 
     def lost_files(self, table: str) -> Sequence[str]:
         """The files that a table lost."""

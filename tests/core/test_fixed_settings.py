@@ -47,6 +47,7 @@ WRONG = {
     "spark.sql.groupByOrdinal": "false",
     "spark.sql.runSQLOnFiles": "true",
 }
+SPECULATION = ("spark.speculation", "true", "false")
 FREE = {
     "spark.sql.shuffle.partitions": "7",
     "spark.driver.memory": "4g",
@@ -76,16 +77,27 @@ def test_names_in_another_case_are_refused() -> None:
     assert list(changed_settings({"spark.sql.session.timezone": "UTC"}))
 
 
-def test_in_a_target(tmp_path: Path) -> None:
-    """A fixed setting in a target is refused with file and line."""
-    spark = "  night:\n    spark: {spark.sql.session.timeZone: America/New_York}\n"
+@pytest.mark.parametrize(
+    ("target", "key", "value", "fixed"),
+    [
+        ("", "spark.sql.session.timeZone", "America/New_York", "UTC"),
+        ("engine: {master: spark://a:7077, shared_disk: true}, ", *SPECULATION),
+        ("engine: {submitted: true, shared_disk: true}, ", *SPECULATION),
+    ],
+)
+def test_in_a_target(target: str, key: str, value: str, fixed: str, tmp_path: Path) -> None:
+    """
+    A fixed setting in a target is refused with file and line: on a cluster too, where several
+    attempts of a task would write.
+    """
+    spark = f"  night: {{{target}spark: {{{key}: {value}}}}}\n"
     write(tmp_path, {**SHOP, "infold.yml": INFOLD.replace("targets:\n", f"targets:\n{spark}")})
 
     (error,) = check(tmp_path)
 
     assert (error.slug, error.exit_code) == ("fixed-setting", 2)
-    assert error.what == "spark.sql.session.timeZone cannot be America/New_York"
-    assert dict(error.facts)["it is"] == "UTC"
+    assert error.what == f"{key} cannot be {value}"
+    assert dict(error.facts)["it is"] == fixed
 
 
 def _submit(text: str) -> Callable[[Path, Any], None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
 from functools import cache
 from pathlib import Path
@@ -51,6 +52,16 @@ def stand_up(root: Path, targets: str = "", target: str | None = None) -> Projec
     return project
 
 
+def also_built(project: Project, name: str, reads: str) -> None:
+    """One more table of the project, built by a second run from version 1 of what it reads."""
+    book = api.ledger(project)
+    book.acquire("r2")
+    book.begin_run("r2", "run", 0, {})
+    _build(project, book, name, 9, run="r2", inputs={reads: 1})
+    book.finish_run("r2", "done", Receipt())
+    book.close()
+
+
 def taken_over(project: Project, run: str) -> None:
     """A run began its first step, of clicks, and the next one forgot it."""
     book = api.ledger(project)
@@ -76,7 +87,7 @@ def _made(targets: str, target: str | None) -> Project:
     book.acquire("r1")
     book.begin_run("r1", "run", 0, {})
     for seq, name in enumerate(NAMES, 1):
-        _build(project, book, name, seq)
+        _build(project, book, name, seq, run="r1", inputs=INPUTS[name])
     book.finish_run("r1", "done", Receipt())
     book.close()
     return project
@@ -85,7 +96,9 @@ def _made(targets: str, target: str | None) -> Project:
 _FOLDER = TemporaryDirectory(prefix="infold-standing-")
 
 
-def _build(project: Project, book: SqlLedger, name: str, seq: int) -> None:
+def _build(
+    project: Project, book: SqlLedger, name: str, seq: int, *, run: str, inputs: Mapping[str, int]
+) -> None:
     changes = tuple(
         CellChange(day(i), 3, 0, 0, 3, 0, 7 + i, day(i).start + (i + 1) * 1_000) for i in (0, 1)
     )
@@ -95,13 +108,13 @@ def _build(project: Project, book: SqlLedger, name: str, seq: int) -> None:
         (id_,) = known.values()
         taken = (IngestedFile(id_, "landing/a.json", 1, "f", horizon=0, rows=6),)
         files = FilesOutcome("raw.clicks", taken, (), (FileCell(id_, day(0), 3),), ())
-    trace = Trace(name, project[name].fingerprint, dict(INPUTS[name]))
+    trace = Trace(name, project[name].fingerprint, dict(inputs))
     snapshot = 100 + seq
-    book.begin_step("r1", f"r1-{seq}", seq, name, "build", {})
+    book.begin_step(run, f"{run}-{seq}", seq, name, "build", {})
     book.finish_step(
-        f"r1-{seq}", Outcome(name, 1, trace, changes, whole=True, snapshot=snapshot, files=files)
+        f"{run}-{seq}", Outcome(name, 1, trace, changes, whole=True, snapshot=snapshot, files=files)
     )
-    put(project, name, f"r1-{seq}", snapshot)
+    put(project, name, f"{run}-{seq}", snapshot)
 
 
 def put(project: Project, name: str, step: str, snapshot: int, *before: tuple[str, int]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.running.commands import infold
-from tests.running.standing_tables import stand_up
+from tests.running.standing_tables import also_built, stand_up
 
 from infold import api
 from infold.core.plan import Action
@@ -95,6 +95,51 @@ def test_a_changed_definition_gives_it_up(shop: Project) -> None:
     )
     kept = replace(changed, target=replace(changed.target, protected=True))
     assert api.plan(kept).refused["daily"].slug == "damaged-table"
+
+
+def test_a_metadata_file_that_is_gone_is_damage(
+    shop: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only its table is refused; the others are planned, and to forget it is the cure."""
+    monkeypatch.undo()  # of this one the real list does not need manifests
+    [metadata] = (shop.warehouse / shop.name / "daily" / "metadata").iterdir()
+    metadata.unlink()
+
+    plan = api.plan(shop, select=["daily"])
+
+    assert {name: error.slug for name, error in plan.refused.items()} == {"daily": "damaged-table"}
+    assert not api.plan(shop, select=["sessions"]).refused
+    assert not api.run(shop, select=["sessions"]).steps  # and does not take it for sound
+    assert api.plan(shop).refused.keys() == {"daily"}
+    assert infold(shop, "forget", "daily", "--yes")[0] == 0
+    assert not api.plan(shop).refused
+
+
+USERS = """---
+materialization: cumulative_aggregate
+---
+SELECT user_id, count(*) AS n FROM clicks GROUP BY user_id
+"""
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "\x1f\x8b"])
+def test_a_metadata_file_that_cannot_be_read(shop: Project, text: str) -> None:
+    """Of a table with states it is read in each plan: its model alone is refused, by name."""
+    (shop.root / "models" / "users.sql").write_text(USERS)
+    more = api.open_project(shop.root)
+    also_built(more, "users", "clicks")
+    book = api.ledger(more)
+    book.acquire("r3")
+    book.remember_locations(locations_and_files(api.lake(more), ["users"]))
+    book.close()
+    assert not api.plan(more).refused
+    [metadata] = (shop.warehouse / shop.name / "users" / "metadata").iterdir()
+    metadata.write_text(text, encoding="latin-1")
+
+    assert {name: error.slug for name, error in api.plan(more).refused.items()} == {
+        "users": "metadata-missing"
+    }
+    assert [one.model for one in api.status(more) if one.refused is not None] == ["users"]
 
 
 def test_what_is_damaged_stays_so_for_the_runs_to_come(shop: Project) -> None:

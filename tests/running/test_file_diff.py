@@ -11,7 +11,7 @@ from tests.ledger.memory import MemoryLedger
 from tests.planning.strips import EVENTS, FIRST
 from tests.running.test_observe import SEEN, TAKEN, ledger_of, observer, taken
 
-from infold.core.files import FilesOutcome, IngestedFile, ListedFile, with_file_policy
+from infold.core.files import FileListing, FilesOutcome, IngestedFile, ListedFile, with_file_policy
 from infold.core.formats import Format
 from infold.core.model import Drift, Source
 from infold.core.record import LISTED, Outcome
@@ -181,3 +181,12 @@ class TestCompared:
         assert [bool(one) for one in files] == [False, True, True]
         assert [one.unchanged for one in files if one] == [1, 0]
         assert book.compared == 2
+
+
+def test_a_listing_of_a_folder_is_that_of_its_files() -> None:
+    """It has its files by path, as values, and the digest that these have."""
+    listing = FileListing({"b": "7:5999", "a": "3:4000"})
+    a, b = ListedFile("a", 3, 4, "3:4000"), ListedFile("b", 7, 5, "7:5999")
+
+    assert ([*listing], listing[1], listing[:1], len(listing)) == ([a, b], b, (a,), 2)
+    assert listing_digest(PLAIN, listing) == listing_digest(PLAIN, (a, b))

@@ -6,15 +6,18 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.declare.shop import INFOLD, SHOP, write
 from tests.running.commands import infold
-from tests.running.standing_tables import NAMES, day, put, stand_up, taken_over
+from tests.running.standing_tables import NAMES, day, folders, put, stand_up, taken_over
 
 from infold import api
+from infold.api.doctor import examine
 from infold.core.project import Project
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, Trace
@@ -106,6 +109,32 @@ def test_an_older_table_beside_a_newer_ledger(shop: Project) -> None:
     put(shop, "clicks", *CLICKS)
 
     assert refused(shop, "tables-behind")["clicks"] == "it lacks version 2"
+
+
+@pytest.mark.parametrize("lost", ["file", "tables", "rows"])
+@pytest.mark.parametrize("by", ["forget", "repair"])
+def test_a_lost_catalog(shop: Project, lost: str, by: str) -> None:
+    """
+    Where not one table is in the catalog it is refused by name, and nothing is built beside the
+    files of the former tables, until somebody says that they are gone for good.
+    """
+    if lost == "file":
+        shop.catalog_db.unlink()
+    else:
+        with closing(sqlite3.connect(shop.catalog_db)) as catalog, catalog:
+            what = "DROP TABLE" if lost == "tables" else "DELETE FROM"
+            catalog.execute(f"{what} iceberg_tables")
+
+    assert refused(shop, "catalog-lost") == {
+        "ledger": "sqlite:///.infold/ledger.db",
+        "catalog": str(shop.catalog_db),
+        "tables (3)": "clicks, daily, sessions",
+    }
+    [tables] = [check for check in examine(shop.root) if check.name == "tables"]
+    assert [error.slug for error in tables.errors] == ["catalog-lost"]
+    assert infold(shop, by, *(NAMES if by == "forget" else ()), "--yes")[0] == 0
+    assert not api.observe(shop).refused
+    assert folders(shop) == (set() if by == "forget" else {*NAMES})
 
 
 @pytest.mark.parametrize("by", ["forget", "teardown"])

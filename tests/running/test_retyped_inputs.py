@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, Never, cast
 
 from tests.declare.shop import project
 
 from infold.core.interval import MIN, Interval, Ranges
 from infold.core.trace import UNKNOWN, EarlierCells, Trace, Version
-from infold.running.retyped_inputs import without_retyped_inputs
+from infold.messages import run_errors
+from infold.running.retyped_inputs import RetypedInputs, without_retyped_inputs
 
 SHOP = project()
 BUILT = Trace("daily", SHOP["daily"].fingerprint, {"sessions": 1}, definition="new")
@@ -20,18 +22,23 @@ VERSIONS = [
 ]
 
 
-def found(trace: Trace, now: str) -> Any:
-    """What becomes of a trace where the type of what it counts is ``now``; it was an int."""
+def looked_at(trace: Trace, columns: Callable[[str, int], Mapping[str, str]]) -> RetypedInputs:
+    """What becomes of a trace whose input has these columns at the snapshots 101 and 102."""
     changes = SimpleNamespace(
         ledger=SimpleNamespace(versions=lambda name, since: VERSIONS),
         since=lambda node, name, since, upto: (0, Ranges()),
         columns=lambda model, name: frozenset({"revenue"}),
     )
-    types = {101: {"revenue": "int"}, 102: {"revenue": now}}
-    lake = SimpleNamespace(columns=lambda table, at: types[at])
+    lake = SimpleNamespace(columns=columns)
     heads = {"sessions": VERSIONS[-1]}
     traces = {"daily": trace}
     return without_retyped_inputs(SHOP, cast("Any", changes), cast("Any", lake), traces, heads)
+
+
+def found(trace: Trace, now: str) -> Mapping[str, Trace]:
+    """The traces that do not hold where the type of what it counts is ``now``; it was an int."""
+    types = {101: {"revenue": "int"}, 102: {"revenue": now}}
+    return looked_at(trace, lambda table, at: types[at]).traces
 
 
 def test_the_table_is_built_again() -> None:
@@ -47,3 +54,13 @@ def test_cells_of_earlier_definitions_stay() -> None:
     earlier = EarlierCells(Ranges((Interval(MIN, 0),)), "old")
 
     assert found(replace(BUILT, earlier=(earlier,)), "bigint") == {}
+
+
+def test_an_input_that_cannot_be_read() -> None:
+    """Only that table is in trouble: the trace stays as it is."""
+    error = run_errors.metadata_missing(path="sessions/metadata/3.json", why="it is gone")
+
+    def columns(_table: str, _at: int) -> Never:
+        raise error
+
+    assert looked_at(BUILT, columns) == RetypedInputs({}, {"sessions": error})

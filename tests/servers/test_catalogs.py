@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -528,34 +527,6 @@ class TestPostgresqlServer:
             run(f"ALTER ROLE {name} SET search_path TO other, public")
             postgresql.disconnect_all()
             refused("permission denied for schema other")
-
-    def test_a_child_process_leaves_its_parents_connection(
-        self, request: pytest.FixtureRequest, tmp_path: Path
-    ) -> None:
-        """A forked process opens its own, and closes neither at its end."""
-        with opened("jdbc", request, tmp_path) as shelf:
-            at = shelf.make("daily")
-            assert isinstance(shelf.catalog, SqlCatalog)
-            database = shelf.catalog.database
-            assert isinstance(database, jdbc.PostgresqlCatalog)
-            assert shelf.catalog.locations("shop") == {"daily": at}
-            before, closing = database._connection, database._closing
-            assert before is not None
-            assert closing is not None
-            read, write = os.pipe()
-            child = os.fork()
-            if not child:
-                try:
-                    closing()  # as at the end of a process
-                    same = shelf.catalog.locations("shop") == {"daily": at}
-                    os.write(write, b"own" if same and database._connection is not before else b"")
-                finally:
-                    os._exit(0)
-            os.waitpid(child, 0)
-            os.close(write)
-            assert os.read(read, 10) == b"own"
-            os.close(read)
-            assert before.execute("SELECT 1").fetchone() == (1,)
 
     def test_a_database_without_a_catalog(self, postgresql: Postgresql, tmp_path: Path) -> None:
         """Nothing is found there, and nothing is made."""

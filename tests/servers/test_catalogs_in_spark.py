@@ -20,7 +20,7 @@ from tests.arrivals.shapes import SHAPES
 from tests.crash.scenario import SHAPE, TABLES, Scenario, kill, living
 from tests.docs.pages import DOCS
 from tests.docs.test_how_to import code
-from tests.servers.catalogs import PASSWORD, Shelf, opened
+from tests.servers.catalogs import PASSWORD, Shelf, jdbc_uri, new_database, opened
 from tests.servers.postgresql import Postgresql
 from tests.servers.rest_catalog import RestServer
 
@@ -244,4 +244,47 @@ def test_a_commit_whose_answer_is_lost(
     scenario.deliver(3)
     with rest_server.rule("POST", "/tables/clicks$", status=403):
         assert slugs_of(scenario) == {"catalog-not-permitted"}
+    scenario.settle()
+
+
+def test_a_role_without_a_right(
+    shelves: dict[str, Shelf], postgresql: Postgresql, tmp_path: Path
+) -> None:
+    """
+    Each right that a run needs, taken away alone, ends it by name; with the right again it goes on
+    from there. So does one that may not make the catalog's tables in an empty database.
+    """
+    role = shelves["jdbc"].declared["uri"].rpartition("/")[2]
+    declared = shelves["jdbc"].declared | {"namespace": f"refused_{os.getpid()}"}
+    scenario = KilledInCatalog(
+        SHAPE, tmp_path / "refused", "refused", tmp_path / "warehouse", 8, catalog=declared
+    )
+
+    def run(statement: str, database: str) -> None:
+        postgresql.run(statement, database=database)
+
+    def refused(right: str) -> set[str]:
+        run(f"REVOKE {right} FROM {role}", role)
+        found = slugs_of(scenario)
+        run(f"GRANT {right} TO {role}", role)
+        return found
+
+    scenario.deliver(1)
+    for right in ("SELECT ON iceberg_tables", "INSERT ON iceberg_tables"):
+        assert refused(right) == {"catalog-not-permitted"}
+    scenario.settle()
+    scenario.deliver(2)
+    assert refused("UPDATE ON iceberg_tables") == {"catalog-not-permitted"}
+    scenario.settle()
+
+    empty = new_database(postgresql)
+    run("ALTER SCHEMA public OWNER TO CURRENT_USER", empty)
+    run("REVOKE CREATE ON SCHEMA public FROM PUBLIC", empty)
+    scenario = KilledInCatalog(
+        *(SHAPE, tmp_path / "empty", "empty", tmp_path / "others", 8),
+        catalog={"type": "jdbc", "uri": jdbc_uri(postgresql, empty)},
+    )
+    scenario.deliver(1)
+    assert slugs_of(scenario) == {"catalog-not-permitted"}
+    run(f"GRANT CREATE ON SCHEMA public TO {empty}", empty)
     scenario.settle()

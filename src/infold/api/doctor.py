@@ -24,7 +24,7 @@ from infold.core.checkup import Check, Verdict
 from infold.core.model import Source
 from infold.core.project import Project
 from infold.messages import faults
-from infold.messages.errors import InfoldError
+from infold.messages.errors import InfoldError, InfoldErrors
 from infold.render.formatting import count
 from infold.running.ledger_consistency import refuse_other_project
 from infold.system.failures import in_a_line, known_failure
@@ -47,6 +47,7 @@ def examine(root: Path, target: str | None = None) -> Iterator[Check]:
         return
     yield _check("ledger", lambda: _ledger(project))[0]
     yield _check("warehouse", lambda: _warehouse(project))[0]
+    yield _check("tables", lambda: _tables(project))[0]
     spark = None
     if home is None:
         yield _left_out("Spark", "Java")
@@ -131,6 +132,19 @@ def _warehouse(project: Project) -> tuple[str, None]:
         free = shutil.disk_usage(made).free
     there = "" if made == folder else "the first run makes it; "
     return f"{folder}: {there}{free / 2**30:,.0f} GiB are free", None
+
+
+def _tables(project: Project) -> tuple[str, None]:
+    """Whether the catalog has the tables that the ledger knows, as it knows them."""
+    looking = opening.observer(project)
+    if wrong := looking.check_ledger():
+        raise InfoldErrors(wrong.values())
+    stored = [head for head in looking.ledger.newest_versions().values() if head.snapshot]
+    if not stored:
+        return "the ledger knows none yet", None
+    if dropped := looking.vanished():
+        return f"{', '.join(dropped)}: dropped, not by infold; the next run builds it again", None
+    return f"{count(len(stored), 'table')}, as the ledger says", None
 
 
 def _spark(project: Project) -> tuple[str, Any]:

@@ -66,12 +66,12 @@ def show(
     return select_rows(manifest(project, manifest_table, select, where), columns, limit)
 
 
-def evaluate(project: Project, view: str) -> pa.Table:
-    """The rows of a view, by Spark."""
+def evaluate(project: Project, view: str, limit: int | None = None) -> pa.Table:
+    """The rows of a view, by Spark; at most ``limit`` of them."""
     from infold.spark.verify.verify import view_rows
 
     with spark_work(project, published_lake(project)) as work:
-        return view_rows(work, project[view])
+        return view_rows(work, project[view], limit)
 
 
 def manifest(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import overload
 
 from infold.core.interval import Interval
 
@@ -21,6 +24,55 @@ class ListedFile:
     size: int
     modified_at: int
     fingerprint: str
+
+
+class FileListing(Sequence[ListedFile]):
+    """
+    The files of a folder, by path.
+
+    A file becomes a value as it is asked for. Mostly none is: a listing is compared as a whole.
+    """
+
+    __slots__ = ("fingerprints", "paths")
+
+    def __init__(self, found: Mapping[str, str]) -> None:
+        """``found`` has the fingerprint of each file by its path: ``SIZE:NANOSECONDS``."""
+        self.paths = sorted(found)
+        self.fingerprints = [*map(found.__getitem__, self.paths)]
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    @overload
+    def __getitem__(self, at: int) -> ListedFile: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[ListedFile, ...]: ...
+    def __getitem__(self, at: int | slice) -> ListedFile | tuple[ListedFile, ...]:
+        """One file, or some."""
+        if isinstance(at, slice):
+            return tuple(map(_listed, self.paths[at], self.fingerprints[at]))
+        return _listed(self.paths[at], self.fingerprints[at])
+
+    def __iter__(self) -> Iterator[ListedFile]:
+        return map(_listed, self.paths, self.fingerprints)
+
+
+def _listed(path: str, fingerprint: str) -> ListedFile:
+    return ListedFile(
+        path, int(fingerprint.partition(":")[0]), written_at(fingerprint), fingerprint
+    )
+
+
+def written_at(fingerprint: str) -> int:
+    """When a file with this fingerprint was changed."""
+    return int(fingerprint.partition(":")[2]) // 1000
+
+
+def paths_and_fingerprints(found: Sequence[ListedFile]) -> tuple[Iterable[str], Iterable[str]]:
+    """Those of a listing, without making values of its files."""
+    if isinstance(found, FileListing):
+        return found.paths, found.fingerprints
+    return map(attrgetter("path"), found), map(attrgetter("fingerprint"), found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ def shown_rows(
     columns: Sequence[str] | None,
     where: str | None,
     limit: int | None,
-    evaluate: Callable[[Project, str], pa.Table],
+    evaluate: Callable[[Project, str, int | None], pa.Table],
     left_out: Callable[[int | None], pa.Table | None],
     audit_failures: Callable[[], pa.Table],
 ) -> pa.Table:
@@ -51,7 +51,7 @@ def shown_rows(
             raise command_errors.bad_filter(
                 where=where, why=f"{table} is a view, and of views all rows are shown"
             )
-        return select_rows(evaluate(project, table), columns, limit)
+        return select_rows(evaluate(project, table, limit), columns, limit)
     try:
         return lake.rows(table_name(table), columns=columns, where=where, limit=limit)
     except errors.InfoldError as error:

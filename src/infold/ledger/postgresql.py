@@ -14,7 +14,6 @@ from contextlib import contextmanager, suppress
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
-from weakref import finalize
 
 from infold.core import write_points
 from infold.ledger import upgrades
@@ -30,7 +29,13 @@ from infold.ledger.postgresql_sql import (
 from infold.ledger.query import Query
 from infold.messages import ledger_errors
 from infold.messages.errors import InfoldError
-from infold.system.postgresql_server import BUSY_SECONDS, FROZEN_SECONDS, REMOVED, Fault
+from infold.system.postgresql_server import (
+    BUSY_SECONDS,
+    FROZEN_SECONDS,
+    REMOVED,
+    Fault,
+    KeptConnection,
+)
 
 if TYPE_CHECKING:
     import psycopg
@@ -51,9 +56,7 @@ class PostgresqlDatabase:
     def __init__(self, server: LedgerServer, schema: str) -> None:
         self.lost: InfoldError | None = None
         self._server, self._schema = server, schema
-        self._connection: psycopg.Connection[Any] | None = None
-        self._closing: Callable[[], object] = _nothing
-        self._shown = ""
+        self._connection = KeptConnection(server)
         self._writes_to: int | None = None
         self._lock = RLock()
         register(self)
@@ -64,7 +67,7 @@ class PostgresqlDatabase:
         with self._lock, self._plain_errors():
             version = self._open().info.server_version
             name = f"PostgreSQL {version // 10_000}.{version % 10_000}"
-            return f"{name}, {self._shown}, schema {self._schema}"
+            return f"{name}, {self._connection.shown}, schema {self._schema}"
 
     def another(self) -> PostgresqlDatabase:
         """The same place over a connection of its own."""
@@ -102,7 +105,7 @@ class PostgresqlDatabase:
                 now = self._begin(connection, "BEGIN", lock="EXCLUSIVE")
             if now is None:
                 self._roll_back(connection)
-                raise self._server.error(Fault.FAILED, self._shown, REMOVED)
+                raise self._server.error(Fault.FAILED, self._connection.shown, REMOVED)
             ends = (f"ledger {point}: before commit", f"ledger {point}: after commit")
             with self._kept(connection, ends if point else None):
                 yield Query(Statements(connection), now)
@@ -142,9 +145,7 @@ class PostgresqlDatabase:
     def close(self) -> None:
         """Close the connection; it opens again when needed."""
         with self._lock:
-            self._connection = None
-            with suppress(Exception):  # it may be broken, and then there is nothing to close
-                self._closing()
+            self._connection.close()
 
     def close_if_idle(self) -> None:
         """Close the connection as far as no other thread is at work over it."""
@@ -155,11 +156,10 @@ class PostgresqlDatabase:
                 self._lock.release()
 
     def _open(self) -> psycopg.Connection[Any]:
-        if self._connection is None:
-            self._connection, self._shown = self._server.connect()
-            store_any_text(self._connection)
-            self._closing = finalize(self, self._connection.close)
-        return self._connection
+        connection, new = self._connection.open()
+        if new:
+            store_any_text(connection)
+        return connection
 
     def _begin(
         self, connection: psycopg.Connection[Any], begin: str, *, lock: str = ""
@@ -198,7 +198,7 @@ class PostgresqlDatabase:
         if found > FORMAT:
             self._roll_back(connection)
             raise ledger_errors.newer(
-                place=f"{self._shown}, schema {self._schema}", found=found, known=FORMAT
+                place=f"{self._connection.shown}, schema {self._schema}", found=found, known=FORMAT
             )
         if lock:
             self._refuse_another_server(connection, int(row[2]))
@@ -217,7 +217,7 @@ class PostgresqlDatabase:
             return
         self._roll_back(connection)
         why = "another server answers now, or it was started again"
-        self.lost = self._server.error(Fault.CONNECTION_LOST, self._shown, why)
+        self.lost = self._server.error(Fault.CONNECTION_LOST, self._connection.shown, why)
         raise self.lost
 
     @contextmanager
@@ -307,7 +307,9 @@ class PostgresqlDatabase:
             connection.execute("ROLLBACK TO SAVEPOINT tables_dropped")
 
     def _not_a_ledger(self, why: str) -> InfoldError:
-        return ledger_errors.other_schema(ledger=self._shown, schema=self._schema, why=why)
+        return ledger_errors.other_schema(
+            ledger=self._connection.shown, schema=self._schema, why=why
+        )
 
     @contextmanager
     def _plain_errors(self) -> Iterator[None]:
@@ -320,15 +322,12 @@ class PostgresqlDatabase:
 
             if not isinstance(error, psycopg.Error):
                 raise
-            broken = self._connection is None or self._connection.broken
-            known = self._server.failed(error, self._shown, broken=broken)
+            connection = self._connection.current
+            broken = connection is None or connection.broken
+            known = self._server.failed(error, self._connection.shown, broken=broken)
             if known is None:
                 raise
             if known.slug == "ledger-connection-lost":
                 self.lost = known
                 self.close()
             raise known from error
-
-
-def _nothing() -> None:
-    """What closes a database that was never opened."""

@@ -15,6 +15,9 @@ from infold.messages.message import Message
 _PROTECTED = "(On a protected target both need --allow-refresh.)"
 """What forgetting a table takes where nothing may drop one."""
 
+_SHOWN = 5
+"""How many tables are named where all are meant."""
+
 _REPAIR = """\
   infold repair
   infold run
@@ -52,6 +55,22 @@ def tables_behind(ledger: str, tables: Sequence[tuple[str, str]]) -> InfoldError
         "Was the warehouse put back from a backup, or a table rolled back? Put back the ledger of "
         "the same moment, or let the ledger fit the tables again:\n"
         f"{_REPAIR}",
+        exit_code=ExitCode.REFUSED,
+    )
+
+
+def catalog_lost(ledger: str, catalog: str, tables: Sequence[str]) -> InfoldError:
+    """A catalog has none of the tables that the ledger knows."""
+    shown = ", ".join(tables[:_SHOWN]) + (", …" if len(tables) > _SHOWN else "")
+    return InfoldError(
+        "catalog-lost",
+        "the catalog has none of the tables that the ledger knows",
+        (("ledger", ledger), ("catalog", catalog), (f"tables ({len(tables):,})", shown)),
+        "Nothing was written. Is it another catalog than before, or an empty one in place of one "
+        "that was lost? Then correct `catalog` or `warehouse` in infold.yml, or put the catalog "
+        "back from a backup. If the tables are gone for good, have them built again:\n"
+        f"{_REPAIR}\nTheir former files stay in the warehouse; `infold forget` with the names of "
+        "the models, in place of `infold repair`, deletes those.",
         exit_code=ExitCode.REFUSED,
     )
 

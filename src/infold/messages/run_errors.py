@@ -142,6 +142,14 @@ equality_deletes = Message(
     "deletes or copy-on-write.",
 )
 
+table_of_two_catalogs = Message(
+    "table-of-two-catalogs",
+    "the table of source {source} is in several catalogs of one file",
+    {"table": "{table}", "file": "{catalog}", "catalogs": "{names}"},
+    "A source names a file and a table. Take one of the tables out of its catalog, or give it "
+    "another name.",
+)
+
 catalog_unreadable = Message(
     "catalog-unreadable",
     "the Iceberg catalog cannot be read",

@@ -28,8 +28,12 @@ STATES = "follows from stored states: 0 events read"
 
 
 def step_from_stored(draft: PlanDraft, node: Node, model: ModelObservation) -> Step | None:
-    """The step that changes the stored sessions of an earlier definition, if that is enough."""
-    if any(_is_replaced(draft, diff.name) or diff.dropped_since for diff in model.inputs):
+    """
+    The step that changes the stored sessions of an earlier definition, if that is enough.
+
+    The caller has seen that the rows that they were made from are still there.
+    """
+    if any(_is_replaced(draft, diff.name) for diff in model.inputs):
         return None
     derived = changed_as_built(draft, node, model, How.DERIVE)
     if derived is not None and derived.derivation is not None:

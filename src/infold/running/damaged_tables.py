@@ -48,10 +48,11 @@ class Damage:
             before = known.get(FILES.format(table))
             if table in moved or before is None or name not in project or name in self._complete:
                 continue
-            if name not in self._missing and self.lake.file_list_id(table) == before:
-                self._complete.add(name)
-                continue
             if name not in self._missing:
+                now = self.lake.file_list_id(table)
+                if now and now == before:
+                    self._complete.add(name)
+                    continue
                 self._missing[name] = self.lake.lost_files(table)
             if missing := self._missing[name]:
                 found[name] = mismatches.damaged_table(name, missing[0], len(missing))

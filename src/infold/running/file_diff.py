@@ -10,9 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from operator import attrgetter
 
-from infold.core.files import IngestedFile, ListedFile, with_file_policy
+from infold.core.files import (
+    IngestedFile,
+    ListedFile,
+    paths_and_fingerprints,
+    with_file_policy,
+)
 from infold.core.model import Source
 from infold.core.ports import Ledger
 from infold.running.file_changes import file_policy_fingerprint, is_gone, lost_files
@@ -90,9 +94,9 @@ def listed_changes(
 def listing_digest(source: Source, found: Sequence[ListedFile]) -> str:
     """Tells a listing from every other, and from the same under another policy of its source."""
     says = blake2b(file_policy_fingerprint(source).encode(), digest_size=16)
-    for name in ("path", "fingerprint"):
+    for texts in paths_and_fingerprints(found):
         # No name of a file has a NUL. All are sorted by path, so two listings are alike or are not.
-        says.update("\0".join(map(attrgetter(name), found)).encode(errors="surrogatepass"))
+        says.update("\0".join(texts).encode(errors="surrogatepass"))
         says.update(b"\0\0")
     return says.hexdigest()
 

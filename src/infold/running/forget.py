@@ -149,8 +149,14 @@ class Dropper:
             raise run_errors.protected(self.project.target.name, what, found)
 
     def _has_table(self, name: str) -> bool:
-        """Whether there is a table that infold made: others with the name of a model stay."""
-        found = self.lake.metadata(table_name(name))
+        """
+        Whether there is a table that infold made: others with the name of a model stay, and those
+        of which nobody can tell.
+        """
+        try:
+            found = self.lake.metadata(table_name(name))
+        except errors.InfoldError:
+            return False
         return found is not None and bool(found.steps)
 
     @contextmanager

@@ -14,6 +14,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 
+from infold.core.catalogs import CatalogType
 from infold.core.model import Kind, table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
@@ -22,6 +23,7 @@ from infold.core.trace import Version
 from infold.core.unfinished_swaps import models_of_swaps
 from infold.messages import mismatches, run_errors
 from infold.messages.errors import InfoldError
+from infold.system.secrets import hide_passwords
 
 
 def refuse_other_project(project: Project, ledger: Ledger) -> None:
@@ -56,10 +58,11 @@ def foreign_tables(
     """
     Check the tables that moved since the ledger last saw them, and those it never saw.
 
-    Raises ``mismatches.ledger_behind`` or ``mismatches.tables_behind``. Returns the models with a
-    table that somebody else made or wrote (also a run that had been taken over), or that cannot be
-    checked, each with the error.
+    Raises ``mismatches.catalog_lost``, ``ledger_behind`` or ``tables_behind``. Returns the models
+    with a table that somebody else made or wrote (also a run that had been taken over), or that
+    cannot be checked, each with the error.
     """
+    _refuse_lost_catalog(project, ledger, heads, moved)
     found, refused = _tables_to_check(project, ledger, lake, heads, moved)
     known = ledger.step_models(step for head in found.values() for step in head.steps)
     newer = [
@@ -89,6 +92,34 @@ def foreign_tables(
     if older:
         raise mismatches.tables_behind(_ledger_url(project), older)
     return refused
+
+
+def _refuse_lost_catalog(
+    project: Project,
+    ledger: Ledger,
+    heads: Mapping[str, Version],
+    moved: Mapping[str, str | None],
+) -> None:
+    """
+    Raise ``mismatches.catalog_lost`` where not one table is left of those that the ledger knows.
+
+    Each by itself would count as dropped, and be built again: in another catalog than was meant,
+    and beside the files of the former tables. A swap may be at work on the names of all.
+    """
+    stored = [name for name, head in heads.items() if head.snapshot is not None]
+    if not stored or any(moved.get(table_name(name), "") is not None for name in stored):
+        return
+    if models_of_swaps(ledger.unfinished()):
+        return
+    raise mismatches.catalog_lost(_ledger_url(project), _catalog_of(project), sorted(stored))
+
+
+def _catalog_of(project: Project) -> str:
+    """What a project's catalog is called: its file, or its URL as infold.yml has it."""
+    declared = project.target.catalog
+    if declared.type is CatalogType.SQLITE:
+        return str(project.catalog_db)
+    return hide_passwords(declared.uri)
 
 
 def _tables_to_check(

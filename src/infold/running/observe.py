@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeVar
 
 from infold.core.definition import How, Redefinition
 from infold.core.files import ListedFile
-from infold.core.interval import Granularity, Ranges
+from infold.core.interval import Ranges
 from infold.core.model import Kind, Source, table_name
 from infold.core.own_columns import state_mark
 from infold.core.plan import ChangedKeyRows, FileDiff, InputDiff, ModelObservation, Observations
@@ -32,30 +33,12 @@ from infold.running.file_diff import (
     listing_digest,
 )
 from infold.running.ledger_consistency import foreign_tables, refuse_other_project
+from infold.running.looks import Count, EstimateCells, Files, Listing, Redefinitions
 from infold.running.read_columns import InputChanges
 from infold.running.retyped_inputs import without_retyped_inputs
 from infold.system import collector, failures
 
-Files = tuple[Sequence[ListedFile], Sequence[str]]
-Listing = Callable[[Source], Files]
-"""The files of a source that are there now, and the paths of those that have yet to settle."""
-
-EstimateCells = Callable[
-    [Source, Sequence[ListedFile], Granularity, int], "tuple[tuple[CellState, ...], int] | None"
-]
-"""
-The rows by cell of new files, from their event times alone, and how many are dated in the future.
-
-The last argument is the clock. None when that costs too much.
-"""
-
-
-Count = Callable[[Source, Sequence[ListedFile]], Mapping[str, int]]
-"""How many rows files of a source have, by path, where counting costs little."""
-
-Redefinitions = Callable[[Mapping[str, Trace]], Mapping[str, Redefinition]]
-"""The changes of models with a table that another definition built, given all traces."""
-
+Seen = TypeVar("Seen")
 
 VANISHED = "{0}: its table was dropped, not by infold; all of it is rebuilt"
 """The note on a table that was dropped."""
@@ -125,7 +108,9 @@ class Observer:
         traces = {name: trace for name, trace in traces.items() if name not in lost}
         damaged = self.damage.find(self.project, heads, moved)
         self._refused |= {name: damaged[name] for name in damaged if name not in lost}
-        traces |= without_retyped_inputs(self.project, self._changes, self.lake, traces, heads)
+        retyped = without_retyped_inputs(self.project, self._changes, self.lake, traces, heads)
+        traces |= retyped.traces
+        self._refused = {**retyped.unreadable, **self._refused}
         changes = self.redefinitions(traces)
         traces = {name: self._restamped(trace, changes) for name, trace in traces.items()}
         redefined = {n: change for n, change in changes.items() if change.how is not How.RESTAMP}
@@ -161,11 +146,17 @@ class Observer:
             return trace
         return replace(trace, fingerprint=self.project[trace.model].fingerprint)
 
-    def check_ledger(self) -> None:
-        """Raise what :meth:`observe_all` raises, without listing any source."""
+    def check_ledger(self) -> Mapping[str, errors.InfoldError]:
+        """
+        The tables that are not as the ledger says, each with the error, without listing any source.
+
+        Raises what :meth:`observe_all` raises.
+        """
         refuse_other_project(self.project, self.ledger)
         heads = self.ledger.newest_versions()
-        foreign_tables(self.project, self.ledger, self.lake, heads, self._moved_tables(heads))
+        moved = self._moved_tables(heads)
+        found = foreign_tables(self.project, self.ledger, self.lake, heads, moved)
+        return {**self.damage.find(self.project, heads, moved), **found}
 
     def vanished(self) -> tuple[str, ...]:
         """Models with a table that somebody else dropped: it is not in the catalog any more."""
@@ -279,21 +270,23 @@ class Observer:
         """Whether rows may follow from the states that they have, of this definition."""
         if node.grouped is None or node.grouped.followed is None:
             return False
-        known = self.lake.metadata(table_name(node.name))
+        known = self._noted(node.name, None, lambda: self.lake.metadata(table_name(node.name)))
         return known is not None and known.state == state_mark(node.fingerprint)
+
+    def _noted(self, model: str, otherwise: Seen, look: Callable[[], Seen]) -> Seen:
+        """What a look finds; the model is refused where that has an error."""
+        try:
+            return look()
+        except errors.InfoldError as error:
+            self._refused.setdefault(model, error)
+            return otherwise
 
     def _stretches_of(
         self, node: Node, trace: Trace | None, change: Redefinition | None
     ) -> tuple[Stretch, ...]:
         """The stretches of a table; it is refused where one is not understood any more."""
         trace = trace and by_definitions_in_force(node, trace, change)
-        if trace is None:
-            return ()
-        try:
-            return self.stretches(trace)
-        except errors.InfoldError as error:
-            self._refused.setdefault(trace.model, error)
-            return ()
+        return () if trace is None else self._noted(trace.model, (), lambda: self.stretches(trace))
 
     def _as_of(self, node: Node, head: Version | None) -> int | None:
         """The clock of the run behind a model's newest version, where a cron asks for it."""

@@ -8,13 +8,23 @@ that a rebuild would give the model's own columns other types. The metadata of t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from infold.core.model import table_name
 from infold.core.ports import Lake
 from infold.core.project import Node, Project
 from infold.core.trace import UNKNOWN, Trace, Version
+from infold.messages.errors import InfoldError
 from infold.running.read_columns import InputChanges
+
+
+@dataclass(frozen=True)
+class RetypedInputs:
+    """What became of traces, and the inputs whose metadata cannot be read, each with the error."""
+
+    traces: dict[str, Trace] = field(default_factory=dict)
+    """Those that hold no longer, without their definition."""
+    unreadable: dict[str, InfoldError] = field(default_factory=dict)
 
 
 def without_retyped_inputs(
@@ -23,22 +33,29 @@ def without_retyped_inputs(
     lake: Lake,
     traces: Mapping[str, Trace],
     heads: Mapping[str, Version],
-) -> Mapping[str, Trace]:
+) -> RetypedInputs:
     """
     The traces that hold no longer, as a column that the model reads is of another type.
 
     A table with cells of earlier definitions is not built as a whole: where its own columns would
     be of other types, the next step is refused.
     """
-    found = {}
+    found = RetypedInputs()
     for node in project:
         trace = traces.get(node.name)
         if trace is None or trace.fingerprint != node.fingerprint or node.name in project.shared:
             continue
         if trace.earlier:
             continue
-        if any(_is_retyped(node, name, trace, heads, changes, lake) for name in trace.inputs):
-            found[node.name] = replace(trace, fingerprint=UNKNOWN, definition="")
+        for name in trace.inputs:
+            try:
+                retyped = _is_retyped(node, name, trace, heads, changes, lake)
+            except InfoldError as error:
+                found.unreadable[name] = error
+                continue
+            if retyped:
+                found.traces[node.name] = replace(trace, fingerprint=UNKNOWN, definition="")
+                break
     return found
 
 

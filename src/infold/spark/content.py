@@ -168,6 +168,7 @@ def cell_states(
     """Rows and content of each cell of a frame."""
     at = F.lit(None).cast("timestamp") if time is None else column(time)
     found = {}
+    # At most a row for each cell.
     for row in cell_stats(rows, at, granularity).collect():
         cell = cell_of(row["cell"], granularity)
         found[cell] = CellState(cell, row["rows"], content(row["hi"], row["lo"]))

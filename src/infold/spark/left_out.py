@@ -46,6 +46,7 @@ def left_out(work: Work, table: str, nodes: Sequence[Node], limit: int | None) -
     found = hashed.join(by, HASH)
     own = [*user_columns(stored).columns, *([FILE] if FILE in stored.columns else [])]
     shown = found.select(*map(column, own), BY)
+    # At most the rows that somebody asks to see.
     return (shown if limit is None else shown.limit(limit)).toArrow()
 
 
@@ -68,6 +69,7 @@ def _hashes_left_out(work: Work, node: Node, table: str, rows: DataFrame) -> Dat
     near = _rows_agreeing(rows, left, shown).dropDuplicates([HASH])
     turn = Window.partitionBy(*(column(own) for _, own in shown)).orderBy(HASH)
     turns = near.withColumn(TURN, F.row_number().over(turn)).localCheckpoint()
+    # One row.
     [[most]] = turns.agg(F.max(TURN)).collect()
     parts = [rows.limit(0), *_one_at_a_time(work, node, table, turns, shown, most or 0)]
     return reduce(DataFrame.unionAll, [part.select(HASH) for part in parts])

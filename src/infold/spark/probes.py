@@ -60,6 +60,7 @@ def table(spark: SparkSession, project: Project, lake: Lake) -> str:
 def clocks(spark: SparkSession, now: Callable[[], int]) -> str:
     """How far the clock of an executor is from this process's (``now``, in microseconds)."""
     before = now()
+    # One row.
     there = spark.range(1).selectExpr(f"{_CLOCK} AS there").collect()[0]["there"]
     after = now()
     skew = max(before - there - _MILLISECOND, there - after, 0)
@@ -71,6 +72,7 @@ def clocks(spark: SparkSession, now: Callable[[], int]) -> str:
 
 def row(spark: SparkSession, project: Project, source: Source, file: ListedFile) -> str:
     """Read a row of a file of a source."""
+    # One row.
     rows = read(spark, project, source, [(0, file)]).limit(1).toArrow()
     problem = rows[PROBLEM][0].as_py() if rows.num_rows else None
     if problem:

@@ -62,6 +62,7 @@ def _counted(work: Work, node: Node, step: Step, granularity: Granularity) -> tu
             content(row["hi"], row["lo"]),
             row["last"],
         )
+        # At most a row for each cell.
         for row in stats.orderBy("cell").collect()
     )
 

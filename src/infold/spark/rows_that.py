@@ -32,6 +32,7 @@ def conditions_met(
     found: list[bool | None] = []
     for condition in conditions:
         try:
+            # One row.
             counted = frame.agg(F.expr(f"count_if({condition})").alias("n")).toArrow()
         except (PySparkException, Py4JError):
             found.append(None)

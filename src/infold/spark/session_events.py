@@ -87,6 +87,7 @@ class _Search(NamedTuple):
         found = []
         for name, rows in self.frames.items():
             known = [F.col(own) if own in rows.columns else F.lit(None) for own in (VERSION, FILE)]
+            # At most a row for each version and file with rows of one owner.
             found += [Group(name, *row) for row in rows.select(*known).distinct().collect()]
         return sorted(found, key=str)
 
@@ -112,6 +113,7 @@ class _Search(NamedTuple):
             for number, part in enumerate(parts)
         ]
         times: dict[int, list[int]] = {}
+        # At most a row for each event of one owner.
         for row in reduce(DataFrame.unionAll, frames).collect():
             times.setdefault(row["part"], []).append(row["at"])
         for number in sorted(times):

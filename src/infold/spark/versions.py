@@ -47,6 +47,7 @@ def versions_of(rows: DataFrame, query: VersionedQuery) -> DataFrame:
     if query.snapshots:
         # A key ends at the next instant of any key, unless that is its own next one.
         following = _instants(known, time)
+        # At most an instant for each copy that was delivered.
         found = found.join(F.broadcast(following), time == F.col(_INSTANT), "left")
         after = F.coalesce(F.col(_FOLLOWING), after)
     every = in_turn.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)

@@ -8,6 +8,7 @@ as a whole, user, host, port and database.
 
 from __future__ import annotations
 
+import os
 import re
 from abc import ABC, abstractmethod
 from contextlib import suppress
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import finalize
 
 from infold.messages.errors import InfoldError
 from infold.system.secrets import REFERENCE, hide_passwords, resolve_url
@@ -223,6 +225,52 @@ class Server(ABC):
         elif code.startswith(("22", "23", "42")):
             return None
         return self.error(Fault.FAILED, shown, why)
+
+
+class KeptConnection:
+    """
+    The connection of this process to a server: made when first needed, closed at its end.
+
+    A forked child makes its own and leaves its parent's alone: whatever it said over that one, even
+    only that it closes it, the server would take for the parent's words.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self.shown = ""
+        """What to call the place, once it was reached."""
+        self._server = server
+        self._connection: psycopg.Connection[Any] | None = None
+        self._process = 0
+        self._closing: finalize[..., KeptConnection] | None = None
+
+    @property
+    def current(self) -> psycopg.Connection[Any] | None:
+        """The connection of this process, if it has one; it may be broken."""
+        return self._connection if self._process == os.getpid() else None
+
+    def open(self) -> tuple[psycopg.Connection[Any], bool]:
+        """The connection of this process, and whether it is a new one."""
+        if (found := self.current) is not None:
+            return found, False
+        found, self.shown = self._server.connect()
+        if self._closing is not None:
+            self._closing.detach()  # a parent's, which the finalizer would keep
+        self._connection, self._process = found, os.getpid()
+        self._closing = finalize(self, _close, found, self._process)
+        return found, True
+
+    def close(self) -> None:
+        """Close it; the next :meth:`open` makes another."""
+        self._connection, closing = None, self._closing
+        if closing is not None:
+            closing()
+
+
+def _close(connection: psycopg.Connection[Any], process: int) -> None:
+    """Close a connection in the process that made it."""
+    if process == os.getpid():
+        with suppress(Exception):  # it may be broken, and then there is nothing to close
+            connection.close()
 
 
 _NOT_LET_IN = r"password|authentication|role .* (does not exist|is not permitted)|pg_hba\.conf"

@@ -41,6 +41,8 @@ class Shop:
         """Status and content."""
         if path.startswith("/v1/config"):
             return 200, b"{}"
+        if path.startswith("/token"):
+            return (200, b'{"access_token": "t"}') if path == "/token?tenant=7" else (400, b"{}")
         if self.forced is not None:
             return self.forced
         if method == "POST":
@@ -90,6 +92,18 @@ def shop() -> Iterator[Shop]:
         thread.join()
 
 
+def test_queries_of_urls(tmp_path: Path, shop: Shop) -> None:
+    """That of who gives tokens is asked with it; one that paths would be put behind is refused."""
+    shop.tables = {"daily": "/w/daily/metadata/1.json"}
+    tokens = {"credential": "a:b", "oauth2_server_uri": f"{shop.url}/token?tenant=7"}
+    key = ("shop", "daily")
+
+    assert shop.catalog(tmp_path, **tokens).find([key]) == {key: shop.tables["daily"]}
+    with pytest.raises(InfoldError, match="catalog-url") as caught:
+        shop.catalog(tmp_path, uri=f"{shop.url}/iceberg?tenant=7").find([key])
+    assert "query" in dict(caught.value.facts)["why"]
+
+
 class TestSecrets:
     """No secret is in an error, whatever it consists of."""
 
@@ -104,6 +118,7 @@ class TestSecrets:
             "ftp://host/geheim",
             "http://host/geh eim",
             "http://host/ä/geheim",
+            "http://host/x#geheim",
         ],
     )
     def test_a_url_that_cannot_be_used(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from tests.running.standing_tables import CATALOG
 
 from infold.core.files import ListedFile
 from infold.core.formats import Format
@@ -310,6 +312,47 @@ class TestSource:
         found = iceberg_table.location(folder.parent, outside, sqlite_catalog(Path("/nowhere")))
 
         assert len(iceberg_table.data_files(found)) == 1
+
+    def test_a_file_with_several_catalogs(self, folder: Path, tmp_path: Path) -> None:
+        """
+        Any catalog's table is found by the file, but not one of two; in the target's own file
+        its own tables are found, and of others it is said how they would be.
+        """
+        made = sqlite3.connect(tmp_path / "catalog.db")
+        made.execute(CATALOG)
+        for name, table, at in (
+            *(("a", "one", "/one"), ("a", "two", "/two"), ("b", "two", "/2")),
+            *(("a", "same", "/same"), ("b", "same", "/same"), ("infold", "own", "/own")),
+        ):
+            row = (name, "shop", table, at, None, None)
+            made.execute("INSERT INTO iceberg_tables VALUES (?, ?, ?, ?, ?, ?)", row)
+        made.commit()
+        made.close()
+        own = sqlite_catalog(tmp_path / "catalog.db")
+
+        def found(table: str, catalog: str | None = "catalog.db") -> str:
+            source = Source("raw.x", Format.ICEBERG, (), table=f"shop.{table}", catalog=catalog)
+            return iceberg_table.location(tmp_path, source, own)
+
+        assert [found("one"), found("same"), found("own", None)] == ["/one", "/same", "/own"]
+        with pytest.raises(errors.InfoldError, match="table-of-two-catalogs") as caught:
+            found("two")
+        assert dict(caught.value.facts)["catalogs"] == "a, b"
+        with pytest.raises(errors.InfoldError, match="no-such-table") as missing:
+            found("one", None)
+        assert "another catalog (a)" in dict(missing.value.facts)["beside it"]
+
+    @pytest.mark.parametrize("content", [None, "", "[]", "{}"])
+    def test_a_source_without_its_metadata(self, content: str | None, tmp_path: Path) -> None:
+        """It is named, whether it is gone or damaged; no library's error ends the plan."""
+        file = tmp_path / "1.metadata.json"
+        if content is not None:
+            file.write_text(content)
+        with pytest.raises(errors.InfoldError, match="metadata-missing") as caught:
+            iceberg_table.data_files(str(file))
+        facts = dict(caught.value.facts)
+        assert facts["file"] == str(file)
+        assert ("No such file" if content is None else "it is damaged: ") in facts["why"]
 
     def test_a_table_that_is_not_there(self, folder: Path, events: Table) -> None:
         """A missing source table is an error that names its catalog."""

@@ -41,7 +41,7 @@ def test_an_audit_of_each_kind_of_model(tmp_path: Path) -> None:
 
     positive = "expression: amount > 0"
     for model in ("clicks", "visits", "daily", "people", "totals"):
-        shop.audit(model, positive, "not_null: [amount]")
+        shop.audit(model, "not_null: [amount]", positive)  # the second fails below
     shop.run()
     assert shop.rows("daily") == 1
     assert {one.result.state for one in shop.found().values()} == {AuditState.PASSED}
@@ -64,10 +64,11 @@ def test_an_audit_of_each_kind_of_model(tmp_path: Path) -> None:
     assert result.receipt.audits == 8
     assert {one.result.state for one in shop.found().values()} == {AuditState.PASSED}
 
-    # A corrected file: a merge in each table. Of severity warn, rows are written and counted.
+    # A corrected file: a merge in each table. Of severity warn, rows are written and counted,
+    # but for one without the value.
     for model in ("clicks", "visits", "daily", "people", "totals"):
         shop.audit(model, f"{positive}\n    severity: warn")
-    shop.land("1", GOOD[0].replace("1.00", "-9.00"), GOOD[1])
+    shop.land("1", GOOD[0].replace("1.00", "-9.00"), GOOD[1].replace("2.00", ""))
     result = shop.run()
     assert result.receipt.audits_failed == 5
     assert sorted(one.result.bad for one in shop.found().values()) == [1] * 5

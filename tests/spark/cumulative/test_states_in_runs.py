@@ -60,11 +60,12 @@ def top(shop: ClicksProject) -> tuple[object, ...]:
 def test_runs(shop: ClicksProject, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each run reads what changed, and the rows of keys that lost their greatest value alone."""
     put(shop, "more.csv", "3,ann,2024-03-03 09:00:00,/c,4")
+    put(shop, "u00.csv", "5,u00,2024-03-03 09:00:00,/c,4")
     with living() as life:
         steps = run(shop)
-    # The row shows what it showed, and its state has one row more: readers need not look.
+    # The rows show what they showed, and their states have one row more: readers need not look.
     assert steps.keys() == {"clicks", "tops"}
-    assert (steps["tops"].read, steps["tops"].written, steps["tops"].removed) == (2, 1, 1)
+    assert (steps["tops"].read, steps["tops"].written, steps["tops"].removed) == (4, 2, 2)
     assert steps["tops"].cells_cut_off == 1
     planned = api.plan(api.open_project(shop.root), as_of=parse_instant_text(NOW))
     assert not planned.steps
@@ -81,6 +82,7 @@ def test_runs(shop: ClicksProject, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = run(shop)
     assert top(shop) == ("ann", 4, "2024-03-02 10:00")
     assert steps["tops"].read == 1 + 1 + 3, "one click went, one row is stored, three are read"
+    # Nor do they later, when another row has changed.
     assert steps["groups"].read == 2 + 1 + 1, "its group is stored; another may be left out"
     for name in ("more.csv", "even.csv", "ann.csv"):
         shop.drop(name)

@@ -28,6 +28,7 @@ def test_what_was_submitted_goes_before_infolds_own_and_after_the_targets() -> N
     """As Spark has it: the application first, then options of spark-submit, then defaults."""
     ours = {**FIXED, "spark.a": "ours", "spark.b": "ours", "spark.c": "ours"}
     given = {"spark.master": "yarn", "spark.b": "given", "spark.c": "given"}
+    given["spark.speculation"] = "true"  # a fixed one
 
     found = submitted.application_settings(ours, given, {"spark.c": "target"})
 

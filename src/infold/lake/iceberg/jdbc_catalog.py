@@ -7,20 +7,24 @@ asked for in one transaction is asked again by the caller or not at all: nothing
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
-from weakref import finalize
 
 from infold.lake.iceberg.sql_catalog import OWN, SqlCatalog, Statements, TakenError
 from infold.messages import catalog_errors
 from infold.messages.errors import InfoldError
 from infold.system import postgresql_server
-from infold.system.postgresql_server import BUSY_SECONDS, FROZEN_SECONDS, Fault, Server
+from infold.system.postgresql_server import (
+    BUSY_SECONDS,
+    FROZEN_SECONDS,
+    Fault,
+    KeptConnection,
+    Server,
+)
 
 if TYPE_CHECKING:
     import psycopg
@@ -98,16 +102,13 @@ class PostgresqlCatalog:
 
     def __init__(self, server: CatalogServer) -> None:
         self._server = server
-        self._connection: psycopg.Connection[Any] | None = None
-        self._closing: finalize[..., PostgresqlCatalog] | None = None
-        self._process = 0
-        self._shown = ""
+        self._connection = KeptConnection(server)
         self._lock = RLock()
 
     @property
     def place(self) -> str:
         """See ``CatalogDatabase``."""
-        return self._shown or self._server.shown()
+        return self._connection.shown or self._server.shown()
 
     @contextmanager
     def read(self) -> Iterator[Statements | None]:
@@ -143,7 +144,7 @@ class PostgresqlCatalog:
                     connection.execute("COMMIT")
             except psycopg.Error as error:
                 broken = connection.broken
-                known = self._server.failed(error, self._shown, broken=broken, lost=lost)
+                known = self._server.failed(error, self._connection.shown, broken=broken, lost=lost)
                 self._end(connection)
                 if known is None:
                     raise
@@ -178,19 +179,14 @@ class PostgresqlCatalog:
             why = f"permission denied for schema {schema}"
             if usable:
                 why = f"iceberg_tables is in schema {schema}, which is not in the search_path"
-            raise self._server.error(Fault.NOT_PERMITTED, self._shown, why)
+            raise self._server.error(Fault.NOT_PERMITTED, self._connection.shown, why)
 
     def _open(self) -> psycopg.Connection[Any]:
-        """The connection of this process; another one where it is lost, or a parent's."""
-        found = self._connection
-        if found is None or found.closed or self._process != os.getpid() or not _answers(found):
-            self._connection, self._shown = self._server.connect()
-            self._process = os.getpid()
-            if self._closing is not None:
-                self._closing.detach()
-            self._closing = finalize(self, _close, self._connection, self._process)
-        assert self._connection is not None
-        return self._connection
+        """The connection of this process; another one where it is lost."""
+        found = self._connection.current
+        if found is not None and (found.closed or not _answers(found)):
+            self._connection.close()
+        return self._connection.open()[0]
 
     def _end(self, connection: psycopg.Connection[Any]) -> None:
         """End a transaction that must change nothing."""
@@ -223,12 +219,6 @@ _databases: dict[CatalogServer, PostgresqlCatalog] = {}
 """The connections of this process."""
 
 
-def _close(connection: psycopg.Connection[Any], process: int) -> None:
-    """Close a connection in the process that made it: a child's words would end its parent's."""
-    if process == os.getpid():
-        connection.close()
-
-
 def _answers(connection: psycopg.Connection[Any]) -> bool:
     """Whether a connection that was idle is still one: a server that restarted has closed it."""
     import psycopg
@@ -236,7 +226,5 @@ def _answers(connection: psycopg.Connection[Any]) -> bool:
     try:
         connection.execute("SELECT 1")
     except psycopg.Error:
-        with suppress(Exception):
-            connection.close()
         return False
     return True

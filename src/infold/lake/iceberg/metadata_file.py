@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +19,19 @@ def local_path(location: str) -> Path:
 
 
 def read_metadata(location: str) -> dict[str, Any]:
-    """The metadata file of a table."""
+    """The metadata file of a table. Raises ``metadata_missing`` where it cannot be read."""
     path = local_path(location)
     try:
         raw = path.read_bytes()
+        if raw[:2] == b"\x1f\x8b":
+            raw = gzip.decompress(raw)
+        found = json.loads(raw)
+        if not isinstance(found, dict):
+            raise TypeError("it is no JSON object")
     except OSError as error:
-        raise run_errors.metadata_missing(
-            path=str(path), why=error.strerror or str(error)
-        ) from error
-    if raw[:2] == b"\x1f\x8b":
-        raw = gzip.decompress(raw)
-    found: dict[str, Any] = json.loads(raw)
+        why = error.strerror or str(error)
+        raise run_errors.metadata_missing(path=str(path), why=why) from error
+    except (EOFError, TypeError, ValueError, zlib.error) as error:
+        why = f"it is damaged: {error}"
+        raise run_errors.metadata_missing(path=str(path), why=why) from error
     return found

@@ -14,10 +14,18 @@ from hashlib import blake2b
 from pathlib import Path
 
 from infold.lake.iceberg.metadata_file import local_path
+from infold.lake.iceberg.static_table import open_table
+from infold.messages.errors import InfoldError
 
 
 def names_digest(location: str) -> str:
-    """A digest of the names of all files of the table whose metadata is at ``location``."""
+    """
+    A digest of the names of all files of the table whose metadata is at ``location``.
+
+    Empty where that file is gone: the catalog names it, and no digest has the name.
+    """
+    if not local_path(location).is_file():
+        return ""
     folder = local_path(location).parent.parent
     digest = blake2b(digest_size=16)
     for name in sorted(_names(str(folder))):
@@ -40,12 +48,12 @@ def _names(folder: str) -> Iterator[str]:
 
 def missing_data_files(location: str) -> tuple[str, ...]:
     """The files that the newest snapshot of a table needs and that are not there."""
-    from pyiceberg.table import StaticTable
-
     try:
-        tasks = list(StaticTable.from_metadata(location).scan().plan_files())
-    except FileNotFoundError as error:  # of those that say which files there are
+        tasks = list(open_table(location).scan().plan_files())
+    except OSError as error:  # of those that say which files there are
         return (str(error.filename or error),)
+    except InfoldError:  # the first of those
+        return (str(local_path(location)),)
     needed = dict.fromkeys(
         file.file_path for task in tasks for file in (task.file, *task.delete_files)
     )

@@ -24,10 +24,14 @@ SENDABLE = re.compile(r"[ -~]+")
 _IN_A_URL = re.compile(r"[!-~]+")
 
 
-def server_url(text: str, root: Path, key: str) -> str:
-    """A URL of infold.yml with its secrets. Raises ``bad_url``, with nothing of it."""
+def server_url(text: str, root: Path, key: str, *, query: bool = False) -> str:
+    """
+    A URL of infold.yml with its secrets. Raises ``bad_url``, with nothing of it.
+
+    That of a catalog has no ``query``: paths are put behind it, here and by Spark.
+    """
     found = resolve_url(text, root, key).strip()
-    why = _wrong(found)
+    why = _wrong(found) or _needless(found, query=query)
     if why:
         raise catalog_errors.bad_url(key=key, why=why)
     return found
@@ -61,6 +65,15 @@ def without_secrets(words: str, declared: Catalog, root: Path, key: str) -> str:
         for form in (secret, quote_plus(secret)):
             words = words.replace(form, known[secret])
     return words
+
+
+def _needless(url: str, *, query: bool) -> str:
+    """What a URL has behind its path that cannot be sent; empty without that."""
+    if "#" in url:
+        return "it has a #, which no server is sent"
+    if "?" in url and not query:
+        return "it has a query (?…), and paths are put behind a catalog's URL"
+    return ""
 
 
 def _wrong(url: str) -> str:

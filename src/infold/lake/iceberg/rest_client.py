@@ -164,6 +164,7 @@ class RestClient:
     ) -> _Answer:
         where = urlsplit(url)
         whole = f"{where.path.rstrip('/')}/{path}" if path else where.path or "/"
+        whole += f"?{where.query}" if where.query else ""
         if method != "GET":  # a server may be closing one that was idle, just as this is sent
             self._close()
         fresh = True
@@ -240,7 +241,7 @@ class RestClient:
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
         content = urlencode({key: text for key, text in form.items() if text}).encode()
         other = self._declared.oauth2_server_uri
-        url = server_url(other, self._root, self._key) if other else self._url
+        url = server_url(other, self._root, self._key, query=True) if other else self._url
         path = "" if other else "v1/oauth/tokens"
         answer = self._exchange(url, "POST", path, content, headers)
         if answer.status in (400, 401, 403):

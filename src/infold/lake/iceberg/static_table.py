@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from infold.messages import command_errors
+from infold.lake.iceberg.metadata_file import local_path
+from infold.messages import command_errors, run_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -13,10 +14,17 @@ if TYPE_CHECKING:
 
 
 def open_table(location: str) -> StaticTable:
-    """A table as one metadata file describes it."""
+    """A table as one metadata file describes it. Raises ``metadata_missing``."""
+    from pyiceberg.exceptions import ValidationError
     from pyiceberg.table import StaticTable
 
-    return StaticTable.from_metadata(location)
+    try:
+        return StaticTable.from_metadata(location)
+    except OSError as error:
+        why = error.strerror or str(error).partition("\n")[0]
+    except ValidationError as error:
+        why = f"it is damaged: {str(error).partition(': ')[0].splitlines()[-1].strip()}"
+    raise run_errors.metadata_missing(path=str(local_path(location)), why=why)
 
 
 def scan_where(

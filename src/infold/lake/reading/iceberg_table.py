@@ -21,7 +21,7 @@ from infold.core.files import ListedFile
 from infold.core.model import Source
 from infold.core.project import Project
 from infold.lake.iceberg.open_catalog import open_catalog
-from infold.lake.iceberg.sqlite_catalog import any_catalog
+from infold.lake.iceberg.sqlite_catalog import SqliteDatabase, tables_named
 from infold.lake.iceberg.static_table import open_table
 from infold.lake.iceberg.table_catalog import TableCatalog
 from infold.messages import run_errors
@@ -88,14 +88,29 @@ def _cache(kept: Path, location: str, names: Sequence[str], files: Iterable[List
 
 def location(root: Path, source: Source, own: TableCatalog) -> str:
     """Where the metadata of an Iceberg source is now; ``own`` is the target's."""
-    catalog = any_catalog(root / source.catalog) if source.catalog else own
     namespace, _, name = (source.table or "").rpartition(".")
-    found = catalog.find([(namespace, name)]).get((namespace, name))
-    if found is None:
-        raise run_errors.no_such_table(
-            source=source.name, table=source.table or "", catalog=catalog.place
+    key = (namespace, name)
+    places = tables_named(root / source.catalog, key) if source.catalog else own.find([key])
+    known = {*places.values()}
+    if len(known) == 1:
+        return known.pop()
+    file = str(root / source.catalog) if source.catalog else own.place
+    if known:
+        raise run_errors.table_of_two_catalogs(
+            source=source.name,
+            table=source.table or "",
+            catalog=file,
+            names=", ".join(map(str, places)),
         )
-    return found
+    error = run_errors.no_such_table(source=source.name, table=source.table or "", catalog=file)
+    database = None if source.catalog else getattr(own, "database", None)
+    if isinstance(database, SqliteDatabase) and (others := tables_named(database.file, key)):
+        # The target's catalog is one of those that its file has the tables of.
+        error = error.with_facts(("beside it", _BESIDE.format(", ".join(others))))
+    raise error
+
+
+_BESIDE = "the file has one of another catalog ({}): `catalog` with the file would find it"
 
 
 def data_files(location: str, names: Collection[str] = ()) -> tuple[ListedFile, ...]:

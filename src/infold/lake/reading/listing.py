@@ -13,12 +13,11 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from operator import attrgetter
 from pathlib import Path
 
-from infold.core.files import ListedFile
+from infold.core.files import FileListing, ListedFile, written_at
 from infold.core.model import Source
 from infold.core.project import Project
 from infold.messages import run_errors
@@ -26,13 +25,11 @@ from infold.messages import run_errors
 _WILD = re.compile(r"[*?\[]")
 _HIDDEN = "_."
 Matches = Callable[[str], object]
-Stat = tuple[int, int]
-"""A size, and when it was written, in nanoseconds; all that the system says takes ten times it."""
 
 
 def list_files(
     project: Project, source: Source, now: int
-) -> tuple[tuple[ListedFile, ...], tuple[str, ...]]:
+) -> tuple[Sequence[ListedFile], tuple[str, ...]]:
     """As ``FormatFiles.list_files``: the files that match the source's ``path``."""
     return matching_files(project.root, source, now)
 
@@ -42,34 +39,29 @@ def uncounted(_root: Path, _files: Sequence[ListedFile]) -> Mapping[str, int]:
     return {}
 
 
-def matching_files(
-    root: Path, source: Source, now: int
-) -> tuple[tuple[ListedFile, ...], tuple[str, ...]]:
+def matching_files(root: Path, source: Source, now: int) -> tuple[FileListing, tuple[str, ...]]:
     """The files below ``root`` that match, by path; and the paths of those yet to settle."""
     try:
         base, parts = _split(root, source)
         shown = _path_prefix(root, base)
-        found = dict(_walk(base, parts))  # two `**` may lead to one file
+        found: dict[str, str] = {}  # two `**` may lead to one file
+        _walk(base, parts, shown, found)
     except OSError as error:
         raise run_errors.unreadable_folder(
             source=source.name,
             path=str(error.filename or source.path),
             why=error.strerror or str(error),
         ) from error
-    seen: list[ListedFile] = []
-    young: list[str] = []
-    latest = now - source.settle if source.settle else None
-    for relative, (size, changed) in found.items():
-        path = f"{shown}{relative}"
+    for path in found:
         if not path.isascii() and path.encode(errors="replace").decode() != path:
             raise run_errors.bad_file_name(source=source.name, path=ascii(path))
-        modified_at = changed // 1000
-        if latest is not None and modified_at > latest:
-            young.append(path)
-            continue
-        seen.append(ListedFile(path, size, modified_at, f"{size}:{changed}"))
-    seen.sort(key=attrgetter("path"))
-    return tuple(seen), tuple(sorted(young))
+    young = []
+    if source.settle:
+        latest = now - source.settle
+        young = [path for path, says in found.items() if written_at(says) > latest]
+    for path in young:
+        del found[path]
+    return FileListing(found), tuple(sorted(young))
 
 
 def _split(root: Path, source: Source) -> tuple[str, list[str]]:
@@ -106,65 +98,61 @@ def _path_prefix(root: Path, base: str) -> str:
     return base.rstrip("/") + "/"
 
 
-def _walk(folder: str, parts: list[str], below: str = "") -> Iterator[tuple[str, Stat]]:
-    name, rest = parts[0], parts[1:]
-    if name == "**":
-        # `**` is any number of folders, none too; at the end it means every file below.
-        yield from _walk_any_depth(folder, rest or ["*"], below)
-    else:
-        yield from _matching(_entries(folder, hidden=name[0] in _HIDDEN), name, rest, below)
+def _walk(folder: str, parts: list[str], below: str, found: dict[str, str]) -> None:
+    """
+    Add the files of a folder that match, with their fingerprints; ``below`` is before their names.
 
-
-def _walk_any_depth(folder: str, rest: list[str], below: str) -> Iterator[tuple[str, Stat]]:
-    name = rest[0]
-    entries = list(_entries(folder, hidden=name[0] in _HIDDEN))
-    yield from _matching(entries, name, rest[1:], below)
-    for entry in entries:
-        # A link could lead back up, and on for ever.
-        if entry.name[0] not in _HIDDEN and entry.is_dir(follow_symlinks=False):
-            yield from _walk_any_depth(entry.path, rest, f"{below}{entry.name}/")
-
-
-def _matching(
-    entries: Iterable[os.DirEntry[str]], name: str, rest: list[str], below: str
-) -> Iterator[tuple[str, Stat]]:
-    """What is there of one folder, by the name that is next in a pattern."""
-    matches = _matcher(name, last=not rest)
-    for entry in entries:
-        if not matches(entry.name):
-            continue
-        if rest:
-            if entry.is_dir():
-                yield from _walk(entry.path, rest, f"{below}{entry.name}/")
-        elif (stat := _stat(entry)) is not None:
-            yield below + entry.name, stat
-
-
-def _entries(folder: str, *, hidden: bool = False) -> Iterator[os.DirEntry[str]]:
+    ``**`` is any number of folders, none too; at the end it means every file below. Files are asked
+    for by their names in the open folder: the system would look up each part of a whole path.
+    """
+    any_depth = parts[0] == "**"
+    name, *rest = (parts[1:] or ["*"]) if any_depth else parts
+    matches, hidden = _matcher(name, last=not rest), name[0] in _HIDDEN
+    folders: list[tuple[str, list[str]]] = []
     try:
-        found = os.scandir(folder)
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except FileNotFoundError:  # it went away since its parent was read
         return
-    with found:
-        for entry in found:
-            if hidden or entry.name[0] not in _HIDDEN:
-                yield entry
+    try:
+        with os.scandir(opened) as entries:
+            for entry in entries:
+                own = entry.name
+                open_to_all = own[0] not in _HIDDEN
+                if not (open_to_all or hidden):
+                    continue
+                # A link could lead back up, and on for ever.
+                if any_depth and open_to_all and entry.is_dir(follow_symlinks=False):
+                    folders.append((own, parts))
+                if not matches(own):
+                    continue
+                if rest:
+                    folders += [(own, rest)] if entry.is_dir() else []
+                elif fingerprint := _fingerprint(entry):
+                    found[below + own] = fingerprint
+    finally:
+        os.close(opened)
+    for own, more in folders:
+        _walk(f"{folder}/{own}", more, f"{below}{own}/", found)
 
 
-def _stat(entry: os.DirEntry[str]) -> Stat | None:
+def _fingerprint(entry: os.DirEntry[str]) -> str:
+    """The fingerprint of a file; empty for what is none, or went away meanwhile."""
     try:
         if not entry.is_file():
-            return None
+            return ""
         found = entry.stat()
     except FileNotFoundError:
-        return None
-    return found.st_size, found.st_mtime_ns
+        return ""
+    return f"{found.st_size}:{found.st_mtime_ns}"
 
 
 @lru_cache  # the same for thousands of folders
 def _matcher(pattern: str, *, last: bool) -> Matches:
     if pattern == "*":
         return lambda _: True
+    if last and pattern[0] == "*" and not _WILD.search(pattern, 1):
+        ends = (pattern[1:], f"{pattern[1:]}.gz")
+        return lambda name: name.endswith(ends)
     plain = re.compile(fnmatch.translate(pattern)).match
     if not last or pattern.endswith(".gz"):
         return plain

@@ -23,6 +23,7 @@ def row_texts(rows: DataFrame, limit: int = MOST_ROWS) -> tuple[str, ...]:
     text = F.to_json(
         F.struct(*(F.col("`" + name.replace("`", "``") + "`") for name in names)), JSON
     )
+    # At most ``limit`` rows, each of ``LONGEST`` characters.
     found = rows.limit(limit).select(F.substring(text, 1, LONGEST).alias("row")).collect()
     return tuple(sorted(row["row"] for row in found))
 

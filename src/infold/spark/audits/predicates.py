@@ -150,6 +150,7 @@ def _analyse(audits: Sequence[Audit], rows: DataFrame, types: Types) -> None:
     values = [value for one in audits for value in _values(one, types)]
     if values:
         named = ", ".join(f"{sql} AS v{at}" for at, sql in enumerate(values))
+        # One row.
         rows.sparkSession.sql(f"SELECT {named}").collect()
 
 

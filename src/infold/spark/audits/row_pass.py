@@ -71,6 +71,7 @@ def judged(
     """What audits of one row find in some rows, in one pass; bad rows are looked up."""
     if not audits:
         return []
+    # One row.
     found = rows.agg(*_counts(rows, audits)).collect()[0].asDict()
     return [
         _result(model, audit, found, at, rows=rows, stored=stored)

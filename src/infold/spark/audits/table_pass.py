@@ -155,6 +155,7 @@ def _freshness(audit: Audit, on: Judged) -> AuditResult:
     """Whether the newest time is older than it may be, by the clock of the run."""
     [name] = audit.columns
     rows = _limited(on.table, audit)
+    # One row.
     newest = rows.agg(F.max(micros(column(name))).alias("at")).collect()[0]["at"]
     if newest is not None and newest >= on.as_of - audit.max_age:
         return result(on.node.name, audit, stored=on.stored)
@@ -169,6 +170,7 @@ def _no_gaps(audit: Audit, on: Judged) -> AuditResult:
     granularity = on.node.model.granularity
     assert granularity is not None, "checked with the project"
     rows = _limited(on.table, audit).where(on.cell.isNotNull())
+    # At most a row for each cell.
     starts = [row[0] for row in rows.select(on.cell.alias(_CELL)).distinct().collect()]
     gaps: list[dict[str, object]] = []
     missing = 0

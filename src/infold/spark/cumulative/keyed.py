@@ -148,6 +148,7 @@ class KeyedFold:
             F.sum(ROWS_OF_KEY).alias("rows"),
             F.count(F.lit(1)).alias("keys"),
             to_scan.alias("scanned_keys"),
+            # One row.
         ).collect()[0]
         counts = KeyCounts(row["rows"] or 0, row["keys"], row["scanned_keys"])
         return found, counts
@@ -166,6 +167,7 @@ class KeyedFold:
 
     def of_keys(self, stored: DataFrame, keys: DataFrame) -> DataFrame:
         """Of stored rows with the hash of their key (``OLD_KEY``), those of some keys."""
+        # At most a key for each changed row.
         sent = F.broadcast(keys) if self.few else keys
         same = F.col(OLD_KEY) == F.col(TOUCHED_KEY)
         return stored.join(sent.select(TOUCHED_KEY), same, "left_semi")
@@ -196,6 +198,7 @@ class KeyedFold:
         if query.columns is not None:
             rows = rows.select(*map(column, query.columns), *names)
         wanted = keys.select(*(F.col(name).alias(f"{name}_wanted") for name in names))
+        # At most ``SMALL`` keys.
         wanted = F.broadcast(wanted) if counts.keys <= SMALL else wanted
         same = [F.col(name).eqNullSafe(F.col(f"{name}_wanted")) for name in names]
         return rows.join(wanted, reduce(and_, same), "left_semi").drop(*names)
@@ -240,6 +243,7 @@ def totals_of(
         sums.append(F.collect_list(removed).alias("removed_keys"))
     counts = F.count_if(taken & F.col(OLD_HASH).isNotNull()), F.count_if(again)
     sums += [count.alias(name) for count, name in zip(counts, ("stored", "restated"), strict=True)]
+    # One row; with ``keys`` at most a number for each changed row, of ``SMALL`` at most.
     row = compared.agg(*sums, *beside).collect()[0]
     plus, minus = (content(row[f"{n}_hi"] or 0, row[f"{n}_lo"] or 0) for n in (NEW_HASH, OLD_HASH))
     new, old = row[f"{NEW_HASH}_n"], row[f"{OLD_HASH}_n"]
@@ -299,6 +303,7 @@ def _row_changes(totals: Totals, different: DataFrame, there: int) -> RowChanges
         return RowChanges(insert, delete, (KEY,), shuffled=there + removed + totals.added)
     hashes: Collection[int] = totals.removed_keys
     if len(hashes) < removed:
+        # At most ``key_filter.MOST_KEYS`` numbers.
         hashes = delete.select(F.xxhash64(KEY).alias("hash")).toArrow()["hash"].to_pylist()
     condition, passed = key_filter.may_have(hashes, KEY), key_filter.rows_passed(removed, there)
     return RowChanges(insert, delete, (KEY,), condition, passed + removed + totals.added)

@@ -7,8 +7,8 @@ The parts of the state of a row, and how they follow from the rows that come and
   with the stored one went. Then it is that of the rows that came if this is no greater, and else it
   is *in doubt*: the rows of the key have to be read. The greatest value is the mirror image.
 
-A sum with too many digits for its type is in doubt too, so that the query itself decides whether
-that is an error.
+A sum with too many digits for its type is NULL: what is computed from it is in doubt, so that the
+query itself decides whether that is an error.
 """
 
 from __future__ import annotations
@@ -170,9 +170,7 @@ def doubts(states: States) -> list[str]:
         name = part.name
         if part.merge is Merge.COUNT:
             found += [f"{name} < 0", f"{name} > {ROWS}"]  # the table was tampered with
-        elif part.merge is Merge.SUM:
-            found.append(f"{part.of} > 0 AND {name} IS NULL")
-        elif part.by is None:
+        elif part.merge is not Merge.SUM and part.by is None:
             inside = "<" if part.merge is Merge.LEAST else ">"
             gone = f"r_{name} IS NOT NULL AND NOT coalesce(s_{name} {inside} r_{name}, false)"
             again = f"a_{name} {inside}= s_{name}"

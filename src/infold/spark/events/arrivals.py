@@ -319,6 +319,7 @@ def count_rows(rows: DataFrame, node: Node) -> list[RowCount]:
         F.max(AT).alias("last"),
         *content_sums(F.col(HASH)),
     )
+    # At most a row for each file of the step, cell and state.
     return [_row_count(row, node) for row in grouped.collect()]
 
 

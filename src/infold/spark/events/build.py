@@ -153,6 +153,7 @@ def _count_stored(ingest: Ingest, snapshot: int, tally: IngestCounts) -> None:
     stored = ingest.work.tables.read(ingest.step.model, snapshot)
     stats = cell_stats(stored, ingest.time_or_null(), ingest.granularity, by=[F.col(FILE)])
     kept: dict[tuple[int, Interval], int] = {}
+    # At most a row for each file of the step and cell.
     for row in stats.collect():
         cell = ingest.cell(row["cell"])
         tally.add(cell, row[ROWS], content_of(row), row["last"])

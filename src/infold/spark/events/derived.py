@@ -269,6 +269,7 @@ def _kept(ingest: Ingest, arriving: DataFrame) -> DataFrame:
 def _by_file_and_cell(ingest: Ingest, rows: DataFrame) -> dict[FileAndCell, int]:
     """How many rows there are of each file in each cell."""
     cell = cell_start(ingest.time_or_null(), ingest.granularity).alias("cell")
+    # At most a row for each file and cell.
     counts = rows.groupBy(FILE, cell).agg(F.count(F.lit(1)).alias(ROWS)).collect()
     return {(row[FILE], ingest.cell(row["cell"])): row[ROWS] for row in counts}
 
@@ -278,6 +279,7 @@ def _counted(ingest: Ingest, rows: DataFrame) -> tuple[list[CellState], Counter[
     found: dict[Interval, CellState] = {}
     kept: Counter[FileAndCell] = Counter()
     stats = cell_stats(rows, ingest.time_or_null(), ingest.granularity, by=[F.col(FILE)])
+    # At most a row for each file and cell.
     for row in stats.collect():
         cell = ingest.cell(row["cell"])
         known = found.get(cell, CellState(cell, 0, 0))

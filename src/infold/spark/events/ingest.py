@@ -129,6 +129,7 @@ class Ingest:
         rows = source_rows.read(work.spark, work.project, self.source, list(files.items()))
         if self.node.stored_inputs:
             rows = rows.localCheckpoint(eager=False)
+            # At most a row for each file of the step.
             counted = {row[FILE]: row["count"] for row in rows.groupBy(FILE).count().collect()}
             beside = lookups(work, self.node, self.step)
             judged = judged_arrivals(work, self.node, self.source, rows, bounds, beside)

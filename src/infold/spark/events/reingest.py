@@ -54,6 +54,7 @@ def reingest_diff(ingest: Ingest, new: DataFrame, stored: DataFrame) -> Reingest
     fresh = numbered.join(known, same & (F.col(_NTH) == 1), "left_anti").drop(_NTH)
     gone = stored.join(evaluated, same, "left_anti").localCheckpoint(eager=False)
     cell = cell_start(ingest.time_or_null(), ingest.granularity).alias("cell")
+    # At most a row for each cell.
     cells = Ranges.of(ingest.cell(row["cell"]) for row in gone.select(cell).distinct().collect())
     stay = stored.join(evaluated, same, "left_semi")
     return ReingestDiff(fresh, stay, gone if cells else None, cells)

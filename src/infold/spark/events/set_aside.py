@@ -73,6 +73,7 @@ def tidy(work: Work, step: Step, keep: Collection[int]) -> int:
 def _files(work: Work, step: Step) -> set[int]:
     """The files with rows of the step's model in the table."""
     stored = work.tables.read(work.project.set_aside).where(F.col("model") == step.model)
+    # At most a row for each file with rows that were set aside.
     return {row["file_id"] for row in stored.select("file_id").distinct().collect()}
 
 
@@ -98,6 +99,7 @@ def _rows(work: Work, step: Step, arriving: DataFrame, paths: Mapping[int, str])
         {"_id": list(paths), "_path": list(paths.values())},
         schema=pa.schema([("_id", pa.int64()), ("_path", pa.string())]),
     )
+    # At most a row for each file of the step.
     known = F.broadcast(work.spark.createDataFrame(table))
     aside = arriving.where(F.col(STATE) == int(RowState.SET_ASIDE))
     joined = aside.join(known, aside[FILE] == known["_id"], "inner")

@@ -56,6 +56,9 @@ TWO_PHASES = 1_000_000
 BROADCAST = 500_000
 """Up to so many new rows are broadcast instead of shuffled."""
 
+MOST_TIMES = 100_000
+"""Up to so many instants are told apart: they come to the driver, and go into a condition."""
+
 ADDED_ROWS = FrameSchema(
     "a row to add to the table",
     (
@@ -131,6 +134,7 @@ def apply_without_key(
     spots = ingest.work.ledger.file_cells(ingest.step.model, gone)
     cells = Ranges.of(spot.cell for spot in spots)
     leaving = ingest.stored(cells).where(F.col(FILE).isin(gone))
+    # At most a row for each cell.
     for row in cell_stats(leaving, ingest.time_or_null(), ingest.granularity).collect():
         tally.remove(ingest.cell(row["cell"]), row[ROWS], content_of(row))
         tally.removed += row[ROWS]
@@ -204,6 +208,7 @@ def _count_copies(
     ).agg(*rows_and_content(hashed), F.max(ingest.micros()).alias("last"))
     leaving: list[Interval] = []
     read = 0
+    # At most a few rows for each file of the step and cell.
     for row in stats.collect():
         cell, fate, rows = ingest.cell(row["cell"]), CopyFate(row[FATE]), row[ROWS]
         spot = (row[FILE], cell)
@@ -257,6 +262,7 @@ def _stored_copies(
     tally.keys_scanned += looked if everywhere else 0
     few = sum(tally.rows.values()) <= BROADCAST
     keys = new.select(*map(column, identity.keys))
+    # At most ``BROADCAST`` rows.
     keys = F.broadcast(keys) if few else keys
     cells = Ranges.of(state.cell for state in known)
     if ingest.time is not None and looked > TWO_PHASES:
@@ -274,15 +280,22 @@ def _stored_copies(
 
 
 def _times_in_both(ingest: Ingest, new: DataFrame, cells: Ranges, few: bool) -> Ranges:
-    """The instants in some cells that both new and stored rows have."""
+    """
+    The instants in some cells that both new and stored rows have; the cells if these are too many.
+
+    As where files are delivered once more: then nearly all rows of the cells are to be read anyway.
+    """
     assert ingest.time is not None
     times = new.select(column(ingest.time)).distinct()
     stored = ingest.stored(cells).select(column(ingest.time))
+    # At most ``BROADCAST`` rows are sent.
     equal = copies.rows_with_identity_of(
         stored, F.broadcast(times) if few else times, [ingest.time]
     )
-    at = equal.select(ingest.micros().alias("at")).distinct().collect()
-    return Ranges.of(Interval(row["at"], row["at"] + 1) for row in at)
+    found = equal.select(ingest.micros().alias("at")).distinct()
+    # At most ``MOST_TIMES`` rows and one.
+    at = found.limit(MOST_TIMES + 1).toArrow()["at"].to_pylist()
+    return cells if len(at) > MOST_TIMES else Ranges.of(Interval(one, one + 1) for one in at)
 
 
 def _times_of_keys(ingest: Ingest, identity: Identity, keys: DataFrame) -> Ranges:
@@ -293,6 +306,7 @@ def _times_of_keys(ingest: Ingest, identity: Identity, keys: DataFrame) -> Range
     found = copies.rows_with_identity_of(stored, keys, identity.keys)
     cell = cell_start(ingest.time_or_null(), ingest.granularity)
     at = ingest.micros()
+    # At most a row for each cell.
     ends = found.groupBy(cell).agg(F.min(at).alias("first"), F.max(at).alias("last")).collect()
     return Ranges.of(Interval(row["first"], row["last"] + 1) for row in ends)
 

@@ -89,6 +89,7 @@ def _in_files(
     ]
     rows = source_rows.read(work.spark, work.project, source, [(file.id, file) for file in known])
     found = rows_with_changed_key(rows, matches, {match.lookup: changed for match in matches})
+    # At most a row for each file of the source.
     counts = {row[FILE]: row["count"] for row in found.groupBy(FILE).count().collect()}
     scanned = sum(file.rows + file.waiting + file.set_aside for file in known)
     return ChangedKeyRows(
@@ -102,6 +103,7 @@ def _rows_by_cell(work: Work, node: Node, name: str, rows: DataFrame) -> dict[In
     """How many of some rows of an input are in each cell."""
     time, granularity = node.input(name).time_column, work.project[name].model.granularity
     assert time is not None, "a lookup is matched with rows that have a time"
+    # At most a row for each cell.
     found = rows.groupBy(cell_start(column(time), granularity).alias("cell")).count().collect()
     return {
         cell_of(row["cell"], granularity): row["count"] for row in found if row["cell"] is not None
@@ -140,6 +142,7 @@ def _join_changed_keys(rows: DataFrame, match: Match, changed: ChangedRows, how:
         values[_TIME] = F.expr(validity.time)
         before = F.col(_TO).isNull() | (F.col(_TIME) < F.col(_TO))
         same = same & (F.col(_TIME) >= F.col(_FROM)) & before
+    # At most ``SMALL`` rows.
     sent = F.broadcast(known) if changed.rows <= SMALL else known
     return rows.withColumns(values).join(sent, same, how).drop(*values)
 

@@ -81,7 +81,9 @@ def _rows_in_one_alone(
     )
     granularity = node.model.granularity
     return {
-        cell_of(row["cell"], granularity): (row["added"], row["removed"]) for row in sums.collect()
+        # At most a row for each cell.
+        cell_of(row["cell"], granularity): (row["added"], row["removed"])
+        for row in sums.collect()
     }
 
 

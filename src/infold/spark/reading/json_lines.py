@@ -199,6 +199,7 @@ def _keys_there(
         ),
     )
     found: dict[int, FileKeys] = {}
+    # At most a row for each file of the step, with the names of its keys.
     for row in seen.collect():
         names = {name for at, name in enumerate(declared) if row[f"has{at}"]}
         found[by_path[row[fit.PATH]]] = FileKeys(names | set(row["others"]), row["objects"])

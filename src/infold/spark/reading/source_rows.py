@@ -114,6 +114,7 @@ def _identified(
             {"_of": [path for path, _ in ids], "_id": [id_ for _, id_ in ids]},
             schema=pa.schema([("_of", pa.string()), ("_id", pa.int64())]),
         )
+        # At most a row for each file of the step.
         known = F.broadcast(spark.createDataFrame(table))
         found = rows.join(known, rows[fit.PATH] == known["_of"], how)
         # A path that Spark spells in another way than we do must never lose its rows silently.
@@ -131,6 +132,7 @@ def _with_file_times(
         {"_id": [id_ for id_, _ in files], "_at": [_modified_at(file) for _, file in files]},
         schema=pa.schema([("_id", pa.int64()), ("_at", pa.int64())]),
     )
+    # At most a row for each file of the step.
     known = F.broadcast(spark.createDataFrame(table))
     time = F.when(F.col(fit.PROBLEM).isNull(), F.timestamp_micros("_at"))
     own = [one for one in rows.columns if one not in (FILE, fit.RAW, fit.PROBLEM)]

@@ -142,6 +142,7 @@ def all_sessions(
         return _sessions(ready, query, compiled)
     if number == 0:
         return found
+    # At most ``MOST_TO_DIVIDE`` rows.
     again = events_within(ready, F.broadcast(spans_of(to_divide)))
     return found.where(~divided).unionByName(_sessions(again, query, compiled))
 
@@ -272,6 +273,7 @@ def _cell_states(
         table, F.col(FIRST), granularity, last=micros(F.col(LAST)), total=stored_part(events)
     )
     found, counted = {}, 0
+    # At most a row for each cell.
     for row in stats.collect():
         cell = cell_of(row["cell"], granularity)
         found[cell.start] = CellState(cell, row["rows"], content(row["hi"], row["lo"]), row["last"])

@@ -386,7 +386,7 @@ class Components:
 
     def broadcast_if_small(self, frame: DataFrame) -> DataFrame:
         """A frame as large as the changes: sent to every task, if they are few."""
-        return F.broadcast(frame) if self.small else frame
+        return F.broadcast(frame) if self.small else frame  # of at most ``SMALL`` changed rows
 
 
 def query_of(work: Work, step: Step) -> SessionsQuery:

@@ -122,6 +122,7 @@ def _cells(rows: DataFrame, node: Node) -> list[CellState]:
             content(row["hi"], row["lo"]),
             row["last"],
         )
+        # At most a row for each cell.
         for row in found.collect()
     ]
 
@@ -274,6 +275,7 @@ class DerivedSessions:
         """Those of some pairs of an owner and a start whose owner stays."""
         frame = self.stored.sparkSession.createDataFrame(sessions, _KEYS)
         typed = frame.withColumn(OWNER, F.col(_TEXT).cast(self._types[OWNER].dataType))
+        # At most a row for each session in quarantine.
         rows = self._with_owners_that_stay(typed).select(_TEXT, START).collect()
         return {(row[_TEXT], row[START]) for row in rows}
 

@@ -249,7 +249,7 @@ class SessionsFold:
         granularity = self.node.model.granularity
         self.scanned += sum(state.rows for state in self.work.cells(self.step.model))
         moved = renumbered_sessions(
-            changed, table, self.query, granularity, self.step.version
+            *(changed, table, self.query, granularity, self.step.version), rows=found.rows_changed
         ).localCheckpoint()
         return moved, replace(collect_totals(moved, ids=True), counts=found.counts)
 

@@ -211,6 +211,7 @@ def collect_totals(
     cells: dict[tuple[int, bool], tuple[int, int, int]] = {}
     counts: Counter[str] = Counter()
     spans = []
+    # At most a few rows for each cell and day, and ``key_filter.MOST_KEYS`` numbers.
     lines = reduce(DataFrame.unionAll, frames).toArrow()
     is_id = pc.equal(lines["what"], _REMOVED_ID)
     removed = lines.filter(is_id)["at"].to_pylist()

@@ -218,7 +218,9 @@ def _merge(work: Work, step: Step, done: Sequence[_Done], announce: Prepared) ->
     if query.numbered and changed is not None:
         scanned += sum(state.rows for state in work.cells(step.model))
         table = work.tables.read(step.model)
-        changed = renumbered_sessions(changed, table, query, granularity, step.version)
+        changed = renumbered_sessions(
+            *(changed, table, query, granularity, step.version), rows=found.rows_changed
+        )
         changed = changed.localCheckpoint()
         found = replace(collect_totals(changed, ids=True), counts=found.counts)
     changes = found.cell_changes(work.cells(step.model), granularity)
@@ -326,6 +328,7 @@ def _more_left_out(done: Sequence[_Done]) -> int:
 def _states(rows: DataFrame, granularity: Granularity | None) -> Iterator[CellState]:
     """The states of a table's cells."""
     stats = cell_stats(rows, F.col(FIRST), granularity, last=micros(F.col(LAST)))
+    # At most a row for each cell.
     for row in stats.collect():
         cell = cell_of(row["cell"], granularity)
         yield CellState(cell, row["rows"], content(row["hi"], row["lo"]), row["last"])

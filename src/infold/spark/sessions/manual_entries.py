@@ -57,6 +57,7 @@ def with_manual_entries(
         by_owner.setdefault(one.owner, []).append((one.start, one.end, one.in_quarantine))
     every = rows.sparkSession.createDataFrame(list(by_owner.items()), _BY_OWNER)
     same = F.col(OWNER).cast("string") == F.col(ENTRY_OWNER)
+    # At most a row for each manual entry.
     known = rows.join(F.broadcast(every), same, "left")
     matching = F.filter(
         _ENTRIES, lambda one: is_about(one[ENTRY_START], one[ENTRY_END], start, end)

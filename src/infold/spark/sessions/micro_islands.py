@@ -95,6 +95,7 @@ def quick_islands(
         return _islands_of_plain_values(events, query, in_buckets, slices)
     plain = words.with_values(found.where(~words.is_tied()))
     tied = found.where(words.is_tied())
+    # At most ``TIES`` rows.
     read_again = events_within(events, F.broadcast(spans_of(tied)))
     return plain.unionByName(islands_of(read_again, query, compiled))
 

@@ -127,6 +127,7 @@ class Words:
             hashed = F.col(_HASH).alias(f"__hash{number}")
             named = values.select(hashed, F.col(_VALUE).alias(pick.value))
             found = found.join(
+                # At most ``VALUES`` rows.
                 F.broadcast(named),
                 word.bitwiseAND(F.lit(_VALUE_BITS)) == F.col(f"__hash{number}"),
                 "left",
@@ -211,6 +212,7 @@ def _dictionary(events: DataFrame, name: str, known: pa.Array | None) -> _Dictio
         value = F.col(quoted(name))
         there = events.where(value.isNotNull()).select(value.alias(_VALUE))
         values = there.distinct().limit(VALUES + 1)
+    # At most ``VALUES`` rows and one.
     hashed = values.select(
         _VALUE, *(_hash(F.col(_VALUE), seed).alias(f"{_HASH}{seed}") for seed in range(_SEEDS))
     ).toArrow()

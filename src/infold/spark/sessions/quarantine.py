@@ -172,6 +172,7 @@ def manual_entry_spans(
     first, last = micros(column(FIRST)), micros(column(LAST))
     same = stored_owner(query).cast("string") == F.col(ENTRY_OWNER)
     about = same & is_about(F.col(ENTRY_START), F.col(ENTRY_END), first, last)
+    # At most a row for each manual entry.
     stored = table.join(F.broadcast(meant), about, "left_semi").select(
         stored_owner(query).cast(owner_type).alias(OWNER), first.alias(START), last.alias(END)
     )
@@ -325,6 +326,7 @@ def moved_entries(changed: DataFrame) -> MovedEntries:
     moved = changed.where((F.size(NEW_ENTRIES) > 0) | (F.size(OLD_ENTRIES) > 0))
     new, old = [], []
     owner = F.col(OWNER).cast("string").alias("owner")
+    # At most a row for each session in quarantine, as the ledger has them.
     for row in moved.select(owner, NEW_ENTRIES, OLD_ENTRIES).collect():
         new += [QuarantinedSession(*entry) for entry in row[NEW_ENTRIES]]
         old += [(row["owner"], start) for start in row[OLD_ENTRIES]]
@@ -335,4 +337,5 @@ def all_entries(sessions: DataFrame) -> tuple[QuarantinedSession, ...]:
     """The entries of all sessions of a first build."""
     entry = F.explode(NEW_ENTRIES).alias("e")
     rows = sessions.where(F.size(NEW_ENTRIES) > 0).select(entry).select("e.*")
+    # At most a row for each session in quarantine, as the ledger has them.
     return tuple(QuarantinedSession(*row) for row in rows.collect())

@@ -50,6 +50,7 @@ def _compared(before: DataFrame, now: DataFrame, receipt: Receipt) -> Receipt:
     by_id = both.groupBy(_ID).agg(
         F.sum(1 - 2 * F.col(_OLD)).alias("more"), (ends[0] != ends[1]).alias("extended")
     )
+    # One row.
     [(new, removed, extended)] = by_id.agg(
         F.sum(F.greatest("more", F.lit(0))),
         F.sum(F.greatest(-F.col("more"), F.lit(0))),

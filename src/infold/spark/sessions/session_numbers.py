@@ -17,6 +17,7 @@ from infold.core.session_columns import FIRST, ID
 from infold.core.session_rules import NUMBERS
 from infold.spark.content import column
 from infold.spark.frame_schema import returns
+from infold.spark.inputs.changed_keys import SMALL
 from infold.spark.sessions.fold_changes import (
     CHANGED_COMPONENTS,
     KEY,
@@ -51,18 +52,24 @@ def renumbered_sessions(
     query: SessionsQuery,
     granularity: Granularity | None,
     version: int,
+    *,
+    rows: int,
 ) -> DataFrame:
     """
     What has to be changed of a table for every session to have its number, session by session.
 
-    ``changed`` are the components of a fold, without numbers; ``table`` is as it was before.
-    All sessions of users who have a changed one are looked at.
+    ``changed`` are the components of a fold, without numbers, which change ``rows`` of ``table`` as
+    it was before. All sessions of users who have a changed one are looked at.
     """
     user = column(query.owner_column)
-    fresh, gone = rows_to_insert(changed), F.broadcast(keys_to_delete(changed))
+    fresh, gone = rows_to_insert(changed), keys_to_delete(changed)
+    if rows <= SMALL:
+        gone = F.broadcast(gone)  # at most ``SMALL`` rows
     lost = table.join(gone, [ID, FIRST], "left_semi")
     users = fresh.select(user.alias(_USER)).union(lost.select(user.alias(_USER))).distinct()
-    theirs = table.join(F.broadcast(users), user == F.col(_USER), "left_semi")
+    if rows <= SMALL:
+        users = F.broadcast(users)  # at most ``SMALL`` rows
+    theirs = table.join(users, user == F.col(_USER), "left_semi")
     theirs = theirs.unionByName(lost.where(user.isNull()))
     stay = theirs.join(gone, [ID, FIRST], "left_anti")
     now = with_session_numbers(stay.unionByName(fresh), query)

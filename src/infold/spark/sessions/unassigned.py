@@ -42,6 +42,7 @@ def unassigned_events(events: DataFrame, query: SessionsQuery) -> DataFrame:
 def count_by_others(events: DataFrame, query: SessionsQuery, names: Column | None) -> Counter[str]:
     """How many of these events are left out, by the other models that leave them out."""
     by_names = unassigned_events(events, query).groupBy(_or_empty(names).alias("names"))
+    # At most a row for each combination of models.
     return Counter({row["names"]: row["count"] for row in by_names.count().collect()})
 
 

@@ -106,6 +106,7 @@ def states_of_cells(rows: DataFrame, node: Node, asked: Column | None = None) ->
         time = column(partition_column(node))
     found, beyond = {}, 0
     by = () if asked is None else (asked.alias("_asked"),)
+    # At most two rows for each cell.
     for row in cell_stats(rows, time, granularity, by=by).collect():
         if asked is not None and not row["_asked"]:
             beyond += row["rows"]

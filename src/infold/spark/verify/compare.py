@@ -149,6 +149,7 @@ def _row_by_row(
         .where(F.col("_rank") <= _SAMPLE)
         .orderBy("_cell", "_rank", F.desc("_side"), "_hash", "_nth")
         .drop("_rank", "_hash", "_nth")
+        # At most ``_SAMPLE`` rows of each suspect cell.
         .collect()
     )
 

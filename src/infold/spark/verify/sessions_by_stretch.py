@@ -43,6 +43,7 @@ def quarantined(work: Work, step: Step, read: ReadEvents) -> set[tuple[str, int,
         (row["of"], row["start"], row["end"], row["events"])
         for events, query in _stretches(work, step, read)
         if query.may_quarantine
+        # At most a row for each session in quarantine.
         for row in sessions_from_scratch.quarantined(events, query).collect()
     }
 

@@ -288,9 +288,9 @@ class Verifier:
         )
 
 
-def view_rows(work: Work, node: Node) -> pa.Table:
+def view_rows(work: Work, node: Node, limit: int | None = None) -> pa.Table:
     """
-    The rows of a view over the newest versions of what it reads.
+    The rows of a view, at most ``limit`` of them, over the newest versions of what it reads.
 
     Of tables that are published together, over what is published.
     """
@@ -308,7 +308,9 @@ def view_rows(work: Work, node: Node) -> pa.Table:
             else work.frame(entry.name, heads[entry.name].number)
         )
         frames[entry.name] = user_columns(stored)
-    return work.sql(node, frames).toArrow()
+    # At most the rows that somebody asks to see.
+    rows = work.sql(node, frames)
+    return (rows if limit is None else rows.limit(limit)).toArrow()
 
 
 def _repeated_keys(stored: DataFrame, node: Node) -> int:

@@ -41,6 +41,7 @@ def versions(rows: DataFrame, query: VersionedQuery) -> DataFrame:
     )
     if query.snapshots:
         instants = F.array_sort(F.collect_set("at")).alias("instants")
+        # At most an instant for each copy that was delivered.
         listed = listed.crossJoin(F.broadcast(packed.agg(instants)))
     kept = listed.select(F.transform("seen", _with_end(query)).alias("all"))
     kept = kept.select("all", _begun(query, places, types).alias("begun"))

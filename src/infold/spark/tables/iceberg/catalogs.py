@@ -70,7 +70,11 @@ def _rest(project: Project) -> SparkCatalog:
             **{f"{PREFIX}.{name}": text for name, text in named.items() if text},
         },
         {
-            **{f"{PREFIX}.{name}": server_url(at, root, key) for name, at in urls.items() if at},
+            **{
+                f"{PREFIX}.{name}": server_url(at, root, key, query=name != "uri")
+                for name, at in urls.items()
+                if at
+            },
             **{f"{PREFIX}.{name}": at for name, at in sent_secrets(declared, root, key).items()},
         },
     )

@@ -215,7 +215,7 @@ class IcebergTables:
             " sum(if(content = 0, 0, 1)) AS deletes,"
             " sum(if(content = 0, file_size_in_bytes, 0)) AS bytes"
             f" FROM {self.identifier(table)}.files GROUP BY 1"
-        ).collect()
+        ).collect()  # at most a row for each partition
         return [
             PartitionFiles(
                 row["part"][0] if partitioned else None, row["data"], row["deletes"], row["bytes"]
@@ -233,7 +233,7 @@ class IcebergTables:
         self.spark.sql(
             f"CALL infold.system.rewrite_data_files(table => '{self._procedure_name(table)}'{sort}"
             f"{only}, options => map('rewrite-all', 'true'))"
-        ).collect()
+        ).collect()  # one row
 
     def expire(self, table: str, *, before: float, keep: int) -> None:
         """See ``port.MaintainedTables``."""
@@ -242,7 +242,7 @@ class IcebergTables:
             "CALL infold.system.expire_snapshots("
             f"table => '{self._procedure_name(table)}',"
             f" older_than => TIMESTAMP '{older}', retain_last => {keep})"
-        ).collect()
+        ).collect()  # one row
 
     def _procedure_name(self, table: str) -> str:
         """The table's name as Iceberg's procedures take it: without the catalog."""
