@@ -21,6 +21,7 @@ from typing import Any
 
 from infold import api
 from infold.api.building import Building
+from infold.api.spark_sessions import belongs_to
 from infold.core.plan import Plan, PlanOptions
 from infold.core.ports import Engine
 from infold.core.progress import SilentProgress
@@ -35,6 +36,7 @@ from infold.running.observe import Observer
 from infold.running.request import Request
 from infold.spark.engine import SparkEngine
 from infold.spark.storages import storage_of
+from infold.system.process_lock import inherited_descriptors
 
 LANDING = "landing"
 _FIRST_MODIFIED = 1_000_000_000
@@ -125,9 +127,11 @@ class Scratch:
 
         here = self.analysed
         here.warehouse.mkdir(parents=True, exist_ok=True)
+        belongs_to(self.base)
         session = start(
             here.warehouse,
             here.catalog_db,
+            inherit=inherited_descriptors(self.base.root, self.base.target.name),
             extra=dict(here.target.spark),
             storage=here.target.storage,
         )
