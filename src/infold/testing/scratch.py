@@ -13,7 +13,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -131,12 +131,18 @@ class Scratch:
         session = start(
             here.warehouse,
             here.catalog_db,
-            inherit=inherited_descriptors(self.base.root, self.base.target.name),
+            inherit=self._locks(),
             extra=dict(here.target.spark),
             storage=here.target.storage,
         )
         tune(session, "small", dict(here.target.spark))
         return session
+
+    def _locks(self) -> tuple[int, ...]:
+        """What the JVM has to have open to be left to a run; nothing where files are protected."""
+        with suppress(OSError):
+            return inherited_descriptors(self.base.root, self.base.target.name)
+        return ()
 
     def engine(self, project: Project, run: str = "test") -> SparkEngine:
         """An engine on the tables of a project of this scratch."""

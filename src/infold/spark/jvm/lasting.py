@@ -13,11 +13,12 @@ import os
 import select
 import signal
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from infold.spark.jvm import gateway
 from infold.spark.jvm.gateway import Jvm
@@ -77,7 +78,7 @@ class _State:
         self.offered: Offer | None = None
         self.started: tuple[str, bool] | None = None
         self.kept: Any = None
-        self.sessions: list[SparkSession] = []
+        self.sessions: WeakSet[SparkSession] = WeakSet()
 
 
 _state = _State()
@@ -88,11 +89,12 @@ def offer(found: Offer) -> None:
     _state.offered = found
 
 
-def needs(settings: Mapping[str, str], java: tuple[str, ...]) -> str:
+def needs(settings: Mapping[str, str], java: Sequence[str], inherit: Sequence[int]) -> str:
     """
-    A digest of what a JVM cannot change once it runs: its options, its jars, Spark's own files.
+    A digest of what a JVM cannot change once it runs: options, jars, Spark's own files, locks.
 
-    Catalogs, and what depends on a run's size, are settings of a session.
+    Catalogs, and what depends on a run's size, are settings of a session. ``inherit`` are the files
+    that the JVM has open, to lock them for its target.
     """
     by_size = size_settings("large")
     static = {
@@ -104,7 +106,13 @@ def needs(settings: Mapping[str, str], java: tuple[str, ...]) -> str:
     home = spark_home()
     conf = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf")
     files = [*jars, home / "jars", conf, *(sorted(conf.iterdir()) if conf.is_dir() else ())]
-    facts = [*java, *(f"{key}={static[key]}" for key in sorted(static)), *map(_stamp, files)]
+    locks = [str(Path(f"/dev/fd/{number}").resolve()) for number in inherit]
+    facts = [
+        *java,
+        *locks,
+        *(f"{key}={static[key]}" for key in sorted(static)),
+        *map(_stamp, files),
+    ]
     return hashlib.sha256("\n".join(facts).encode(errors="surrogateescape")).hexdigest()
 
 
@@ -200,19 +208,21 @@ def started(wanted: str, size: Size) -> None:
     from pyspark import SparkContext
 
     _state.started = wanted, size == "large"
-    _state.kept = _names_of_objects(SparkContext._gateway)  # noqa: SLF001 (no public way)
+    with suppress(Exception):  # a JVM that cannot be tidied up is not left to anyone
+        _state.kept = _names_of_objects(SparkContext._gateway)  # noqa: SLF001 (no public way)
 
 
 def made(session: SparkSession) -> None:
     """Note a session, whose catalogs are closed when the JVM is tidied up."""
-    _state.sessions.append(session)
+    _state.sessions.add(session)
 
 
 def to_leave() -> Offer | None:
     """The JVM that this process started and that still runs Spark; None if there is none."""
     jvm = gateway.reached()
-    if jvm is None or _state.started is None or gateway.is_stopped():
+    if jvm is None or None in (_state.started, _state.kept) or gateway.is_stopped():
         return None
+    assert _state.started is not None
     tidy_up()
     return Offer(jvm, *_state.started)
 

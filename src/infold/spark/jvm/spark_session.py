@@ -302,7 +302,8 @@ def _first_session(
     # On the JVM's own class path: unlike spark.jars nothing is copied, and the archive covers the
     # first of them.
     settings[CLASS_PATH] = os.pathsep.join(map(str, jar_paths(catalog.jars)))
-    wanted = lasting.needs(settings, (str(java.home), java.version, *java_options("large")))
+    of_java = (str(java.home), java.version, *java_options("large"))
+    wanted = lasting.needs(settings, of_java, inherit)
     if lasting.attach(wanted, size):
         running = _running_session()
         assert running is not None
