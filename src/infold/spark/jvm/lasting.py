@@ -34,6 +34,8 @@ ANSWER_SECONDS = 3
 TIDY_SECONDS = 20
 GARBAGE_BYTES = 384 * 1024 * 1024
 """From how much used heap a JVM at rest is asked to collect its garbage."""
+WORKERS = "pythonWorkers"
+"""A field of Spark's environment: what starts Python processes."""
 CATALOG = "spark.sql.catalog."
 JARS = ("spark.jars", "spark.driver.extraClassPath")
 
@@ -246,7 +248,7 @@ def tidy_up() -> None:
     for session in _state.sessions:
         session.catalog.clearCache()
         _close_catalog(session)
-    end_workers(jvm.process.pid)
+    _end_workers(reached)
     objects = _objects(reached).keySet()
     runtime = reached.jvm.java.lang.Runtime.getRuntime()
     used = runtime.totalMemory() - runtime.freeMemory()
@@ -263,27 +265,16 @@ def _close_catalog(session: SparkSession) -> None:
         manager.currentCatalog().icebergCatalog().close()
 
 
-def end_workers(pid: int) -> None:
+def _end_workers(reached: JavaGateway) -> None:
     """
-    End the Python processes that a JVM has started.
+    End the Python processes that the JVM has started.
 
     They have imported what a project's functions import, and the next command's may be others.
+    Spark can end them, and start others later; it has no public way to be asked to.
     """
-    for child in _children(pid):
-        with suppress(OSError):
-            # A daemon of workers leads a group of its own, with the workers.
-            if os.getpgid(child) == child:
-                os.killpg(child, signal.SIGKILL)
-            else:
-                os.kill(child, signal.SIGKILL)
-
-
-def _children(pid: int) -> list[int]:
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            with suppress(OSError):  # it has ended
-                stat = (folder / "stat").read_text(encoding="utf-8", errors="replace")
-                if int(stat.rpartition(")")[2].split()[1]) == pid:
-                    found.append(int(folder.name))
-    return found
+    env = reached.jvm.org.apache.spark.SparkEnv.get()
+    (field,) = (one for one in env.getClass().getDeclaredFields() if one.getName() == WORKERS)
+    field.setAccessible(True)
+    converters = reached.jvm.scala.jdk.javaapi.CollectionConverters
+    for factory in converters.asJavaCollection(field.get(env).values()).toArray():
+        factory.stop()
