@@ -34,6 +34,8 @@ def carry_out(words: Sequence[str]) -> int | None:
     None if there is no engine for it: nothing was done then.
     """
     typed = Typed(words[1:])
+    if "--watch" in words:  # it goes on and on, and the engine would be busy
+        return None
     if not is_on(typed, os.environ, terminal=os.isatty(2)):
         return None
     try:
