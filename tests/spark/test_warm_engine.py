@@ -171,3 +171,20 @@ def test_a_client_or_a_keeper_that_dies(shop: Engine) -> None:
     assert "rows arrived         1" in out
     await_that(lambda: not runs(engine["jvm"]))
     assert "equal a full rebuild" in done(shop, "verify")
+
+
+def test_other_settings_are_another_jvm(shop: Engine) -> None:
+    """It takes the place of the one that was there, which ends; results are the same."""
+    engine = ready(shop)
+    file = shop.root / "infold.yml"
+    text = file.read_text()
+    file.write_text(text.replace("storage: iceberg", "spark: {spark.driver.memory: 1g}"))
+
+    verified = done(shop, "verify")
+    other = ready(shop)
+    again = done(shop, "verify")
+
+    assert all("equal a full rebuild" in out for out in (verified, again))
+    assert other["jvm"] != engine["jvm"]
+    assert ready(shop)["jvm"] == other["jvm"]
+    await_that(lambda: not runs(engine["jvm"]) and not runs(engine["process"]))
