@@ -7,12 +7,15 @@ The first starts a JVM; further ones are sessions in it. It ends with the proces
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from infold.core.catalogs import Catalog
+from infold.core.interval import SECOND, show_duration
 from infold.core.plan import Action, Plan
 from infold.core.project import Project
 from infold.running.observe import Observer
+from infold.system.engine_socket import socket_file
 from infold.system.process_lock import inherited_descriptors, lock_in_jvm
 
 if TYPE_CHECKING:
@@ -28,6 +31,37 @@ LARGE_ROWS = 2_000_000
 LARGE_BYTES = 100 * 1024 * 1024
 
 _sessions: dict[tuple[str, Catalog, int], Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where the JVM of a process belongs, if it stays: a project's target."""
+
+    target: str
+    socket: str
+    idle: int
+    """For how long it stays unused, in seconds."""
+
+    @property
+    def idle_text(self) -> str:
+        """The same for people."""
+        return show_duration(self.idle * SECOND)
+
+
+_homes: list[Home] = []
+
+
+def home() -> Home | None:
+    """That of the first project for which this process started Spark; None if it may not stay."""
+    return _homes[0] if _homes else None
+
+
+def belongs_to(project: Project) -> None:
+    """Let the JVM that is started now be that of a project, if it computes here."""
+    target = project.target
+    if not target.engine.is_cluster and not _homes:
+        file = socket_file(str(project.root.resolve()), target.name)
+        _homes.append(Home(target.name, file, target.engine.idle))
 
 
 def session(project: Project, *, size: Size = "small") -> Any:
@@ -56,8 +90,8 @@ def close() -> None:
 def numbered_session(project: Project, size: Size, number: int) -> Any:
     """The session of a project with this number; further ones are for steps side by side."""
     from infold.spark.jvm import submitted
-    from infold.spark.jvm.gateway import has_started
-    from infold.spark.jvm.spark_session import forget_dead, is_stopped, tune
+    from infold.spark.jvm.gateway import forget_dead, has_started, is_stopped
+    from infold.spark.jvm.spark_session import tune
 
     if forget_dead() or is_stopped():
         _sessions.clear()
@@ -76,6 +110,7 @@ def _new_session(project: Project, size: Size) -> Any:
     from infold.spark.storages import storage_of
 
     project.warehouse.mkdir(parents=True, exist_ok=True)
+    belongs_to(project)
     return start(
         project.warehouse,
         project.catalog_db,

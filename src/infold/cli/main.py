@@ -37,6 +37,7 @@ COMMANDS = {
     "teardown": "Drop all tables of a target, and its ledger.",
     "repair": "Make the ledger fit the tables again, if one of them was lost, put back or damaged.",
     "ledger": "Take a target's ledger to another place, to a file, or from one.",
+    "engine": "Show, stop or restart the engine that commands leave running.",
     "check": "Read the project and report all mistakes in it.",
     "doctor": "Check that all a target needs is there and works.",
     "test": "Run the unit tests of the project.",
@@ -101,10 +102,14 @@ class Commands(click.Group):
     help="The folder of the project; the present one by default.",
 )
 @click.option("--target", metavar="NAME", help="One of the targets in infold.yml.")
+@click.option(
+    "--no-engine", is_flag=True, help="Use no engine that an earlier command left, and leave none."
+)
 @click.version_option(__version__, message="infold %(version)s")
 @click.pass_context
-def cli(ctx: click.Context, root: Path, target: str | None) -> None:
+def cli(ctx: click.Context, root: Path, target: str | None, no_engine: bool) -> None:
     """Keep tables derived from events equal to a rebuild, at a cost proportional to new data."""
+    del no_engine  # read before anything else was imported: warm_engine/choice.py
     ctx.obj = (root, target)
 
 

@@ -47,19 +47,23 @@ class _Output(io.FileIO):
             raise OutputError(error.errno, error.strerror) from error
 
 
-def run(command: Callable[[], object]) -> NoReturn:
-    """Carry out a command, and end the process with the code of its SystemExit."""
+def run(command: Callable[[], object], end: Callable[[int], object] = lambda _: None) -> NoReturn:
+    """
+    Carry out a command, and end the process with the code of its SystemExit.
+
+    ``end`` is called with the code once all output is handed over.
+    """
     code: object = 0
     try:
         _guard_output()
         command()
-    except SystemExit as end:
-        code = end.code
+    except SystemExit as left:
+        code = left.code
     except BaseException:  # before it began, or while it was ending
         if signals.exit_code() is None:
             raise
         signals.print_stopped()
-    _leave_with(_exit_code(code))
+    _leave_with(_exit_code(code), end)
 
 
 def _exit_code(code: object) -> int:
@@ -85,7 +89,13 @@ def _guard_output() -> None:
     )
 
 
-def _leave_with(code: int) -> NoReturn:
+def say(line: str) -> None:
+    """Print a line on stderr, at the very end."""
+    with suppress(OSError):
+        os.write(2, f"{line}\n".encode())
+
+
+def _leave_with(code: int, end: Callable[[int], object]) -> NoReturn:
     if signals.exit_code() is not None:
         # Lines of a run are out already; one that was cut short would be written a second time.
         signals.exit_now()
@@ -100,6 +110,7 @@ def _leave_with(code: int) -> NoReturn:
             pass  # closed before this process began
     if ledgers := sys.modules.get("infold.ledger.database"):  # else none was opened
         ledgers.close_all()
+    end(code)
     os._exit(code)
 
 

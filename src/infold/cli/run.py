@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -12,6 +12,7 @@ from infold.cli import shared_options
 from infold.cli.output import failures_after_summary, print_json
 
 if TYPE_CHECKING:
+    from infold.core.project import Project
     from infold.core.report import RunResult
 
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 @shared_options.allow_removals
 @shared_options.wait
 @shared_options.jobs
+@click.option(
+    "--watch", is_flag=True, help="Go on: take files in as they land, until Ctrl-C or a failure."
+)
 @click.option("-v", "--verbose", is_flag=True, help="Say why each step is done.")
 @shared_options.env
 @shared_options.as_json
@@ -39,6 +43,7 @@ def command(
     allow_removals: bool,
     wait: float,
     jobs: int | None,
+    watch: bool,
     verbose: bool,
     env: str | None,
     as_json: bool,
@@ -51,6 +56,10 @@ def command(
     those that read it: the summary says which, and the exit code is 1.
 
     With --env, the files' definitions are built in that environment, beside production's tables.
+
+    With --watch it goes on: it runs whenever there is something to do, in one Spark, and prints a
+    line for each step. It ends with the first failure, or by Ctrl-C. Another run of the target is
+    waited for, for a minute.
     """
     from infold import api
     from infold.cli.progress import progress
@@ -59,6 +68,20 @@ def command(
     from infold.render.run import summary_screen
 
     name = shared_options.environment(env)
+    if watch:
+        if as_json or name is not None:
+            why = "--watch goes on and on, for people and production: not with --json or --env."
+            raise click.UsageError(why)
+        _watch(
+            options,
+            verbose=verbose,
+            max_rows=max_rows,
+            wait=wait or WATCH_WAIT,
+            jobs=jobs,
+            allow_refresh=allow_refresh,
+            fail_fast=fail_fast,
+            allow_removals=allow_removals,
+        )
     project = options.project() if name is None else options.project_for_environment()
     asked = options.plan_options(project)
     with failures_after_summary(as_json=as_json):
@@ -87,6 +110,40 @@ def command(
             of = project if name is None else replace(project, environment=name)
             click.echo(nothing_screen(of, None, last, result.model_states, result.notes))
     return 0
+
+
+WATCH_WAIT = 60.0
+"""How long another run is waited for by one that goes on, in seconds."""
+
+
+def _watch(options: shared_options.BuildOptions, *, verbose: bool, **asked: Any) -> NoReturn:
+    """Run whenever there is something to do; the project is read again before each look."""
+    from infold import api
+    from infold.cli.progress import progress
+    from infold.cli.watching import watch
+
+    def chosen(project: Project) -> dict[str, Any]:
+        return {
+            "asked": options.plan_options(project),
+            "select": options.selected,
+            "exclude": options.exclude,
+            "as_of": options.instant,
+        }
+
+    def look() -> bool:
+        project = options.project()
+        return bool(api.plan(project, **chosen(project)).steps)
+
+    def run() -> bool:
+        project = options.project()
+        with (
+            failures_after_summary(as_json=False),
+            progress(quiet=False, verbose=verbose) as shown,
+        ):
+            return bool(api.run(project, **chosen(project), **asked, progress=shown).steps)
+
+    click.echo("Files are taken in as they land; Ctrl-C ends this.", err=True)
+    watch(look, run)
 
 
 def _run_in(name: str) -> Callable[..., RunResult]:

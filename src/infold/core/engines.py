@@ -28,6 +28,8 @@ class Engine:
     executor_wait: int = 300
     """How long a run waits for a first executor, in seconds."""
     submitted: bool = False
+    idle: int = 600
+    """For how long an engine that a command leaves running waits for the next one, in seconds."""
 
     @property
     def name(self) -> str:
@@ -46,3 +48,24 @@ class Engine:
             return ()
         parts = (one.rpartition(":") for one in self.master.removeprefix("spark://").split(","))
         return tuple((host, int(port)) for host, _, port in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class WarmEngine:
+    """A process that keeps Spark running between commands. Times are in seconds."""
+
+    target: str
+    process: int
+    jvm: int
+    """The process of Java."""
+    since: int
+    """When it began, in microseconds."""
+    commands: int
+    """How many commands it carried out."""
+    busy: bool
+    idle_seconds: int
+    """For how long it has waited for a command."""
+    ends_after_seconds: int
+    """It ends once it has waited for so long."""
+    memory_bytes: int
+    """What Java has in memory."""

@@ -12,21 +12,27 @@ from __future__ import annotations
 
 import os
 import signal
+from functools import cache
 from pathlib import Path
 
-_AT = os.environ.get("INFOLD_CRASH_AT", "0")
-_LOG = os.environ.get("INFOLD_CRASH_LOG")
 _passed = 0
+
+
+@cache
+def _asked() -> tuple[str, str | None]:
+    """Where to die, and where to write the names; of the process that comes to a first point."""
+    return os.environ.get("INFOLD_CRASH_AT", "0"), os.environ.get("INFOLD_CRASH_LOG")
 
 
 def point(name: str) -> None:
     """Pass a write point: ``name`` says which write, and whether it is before or after it."""
-    if _AT in ("", "0") and not _LOG:
+    at, log_file = _asked()
+    if at in ("", "0") and not log_file:
         return
     global _passed  # noqa: PLW0603 - one count for the process is what numbers the points
     _passed += 1
-    if _LOG:
-        with Path(_LOG).open("a", encoding="utf-8") as log:
+    if log_file:
+        with Path(log_file).open("a", encoding="utf-8") as log:
             log.write(f"{name}\n")
-    if _AT in (str(_passed), name):
+    if at in (str(_passed), name):
         os.kill(os.getpid(), signal.SIGKILL)

@@ -7,7 +7,7 @@ from infold.core.interval import SECOND
 from infold.declare.keys import Keys
 from infold.messages import findings
 
-KEYS = ("master", "submitted", "shared_disk", "executor_wait")
+KEYS = ("master", "submitted", "shared_disk", "executor_wait", "idle")
 REMOTE = "remote"
 FORMS = ("spark://HOST:PORT", "yarn", "k8s://URL", "local[N]")
 
@@ -36,18 +36,21 @@ def read_engine(keys: Keys) -> Engine:
         at, where = section.key_at("master"), section.where
         keys.errors.append(findings.needless_key(at, key="master", where=where, todo=todo))
         master = None
-    elif master is None and not submitted and REMOTE not in section.entries:
+    elif master is None and not (
+        submitted or REMOTE in section.entries or set(section.entries) == {"idle"}
+    ):
         section.missing("master")
     elif master is not None and not MASTER.fullmatch(master):
         at = section.at("master")
         keys.errors.append(findings.bad_value(at, key="master", value=master, known=FORMS))
         master = None
-    wait = section.span("executor_wait")
+    wait, idle = section.span("executor_wait"), section.span("idle")
     engine = Engine(
         master=master or plain.master,
         shared_disk=section.flag("shared_disk", default=False),
         executor_wait=plain.executor_wait if wait is None else max(1, wait // SECOND),
         submitted=submitted,
+        idle=plain.idle if idle is None else max(1, idle // SECOND),
     )
     if engine.is_cluster and not engine.shared_disk:
         at = section.at("submitted" if submitted else "master")

@@ -15,7 +15,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -81,6 +81,20 @@ def _refuse_locked(path: Path) -> None:
 def inherited_descriptors(root: Path, target: str) -> tuple[int, ...]:
     """The file descriptors that a JVM has to inherit."""
     return (_descriptor(root, target),)
+
+
+def open_locks() -> Mapping[str, int]:
+    """The files that this process locks, with the descriptors by which it does."""
+    return {str(path): descriptor for path, descriptor in _open_locks.items()}
+
+
+def take_over(locks: Mapping[str, int]) -> None:
+    """
+    Lock through descriptors that another process had, and has no use for any more.
+
+    A JVM that inherited them keeps others out for as long as it lives, as with that process.
+    """
+    _open_locks.update((Path(path), descriptor) for path, descriptor in locks.items())
 
 
 def _descriptor(root: Path, target: str) -> int:

@@ -13,7 +13,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any
 
 from infold import api
 from infold.api.building import Building
+from infold.api.spark_sessions import belongs_to
 from infold.core.plan import Plan, PlanOptions
 from infold.core.ports import Engine
 from infold.core.progress import SilentProgress
@@ -35,6 +36,7 @@ from infold.running.observe import Observer
 from infold.running.request import Request
 from infold.spark.engine import SparkEngine
 from infold.spark.storages import storage_of
+from infold.system.process_lock import inherited_descriptors
 
 LANDING = "landing"
 _FIRST_MODIFIED = 1_000_000_000
@@ -125,14 +127,22 @@ class Scratch:
 
         here = self.analysed
         here.warehouse.mkdir(parents=True, exist_ok=True)
+        belongs_to(self.base)
         session = start(
             here.warehouse,
             here.catalog_db,
+            inherit=self._locks(),
             extra=dict(here.target.spark),
             storage=here.target.storage,
         )
         tune(session, "small", dict(here.target.spark))
         return session
+
+    def _locks(self) -> tuple[int, ...]:
+        """What the JVM has to have open to be left to a run; nothing where files are protected."""
+        with suppress(OSError):
+            return inherited_descriptors(self.base.root, self.base.target.name)
+        return ()
 
     def engine(self, project: Project, run: str = "test") -> SparkEngine:
         """An engine on the tables of a project of this scratch."""

@@ -12,8 +12,9 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 import py4j
 from py4j.java_gateway import JavaGateway
@@ -22,7 +23,34 @@ from infold.spark.jvm.jars import spark_home
 from infold.spark.jvm.round_trips import keep_looked_up_classes, pass_lists_at_once
 from infold.system import signals
 
-_started: list[subprocess.Popen[bytes]] = []
+
+class Process(Protocol):
+    """The process of a JVM, which this process or another one started."""
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+
+    def poll(self) -> int | None:
+        """None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end. Raises subprocess.TimeoutExpired."""
+
+
+@dataclass(frozen=True)
+class Jvm:
+    """A JVM that infold started, and how Python reaches it."""
+
+    process: Process
+    input: int
+    """Its standard input; it ends by itself when nobody has that open any more."""
+    port: str
+    secret: str = field(repr=False)
+
+
+_started: list[Process] = []
+_reached: list[Jvm] = []
 
 
 def launch(
@@ -39,8 +67,6 @@ def launch(
 
     A JVM ends by itself when its input is closed, which is when this process ends.
     """
-    from pyspark.java_gateway import launch_gateway
-
     address = folder / "address"
     command = [str(spark_home() / "bin" / "spark-submit"), *_submit_args()]
     for key, value in settings.items():
@@ -66,15 +92,36 @@ def launch(
         signals.end_with_process(end_jvm)
     try:
         port, secret = _await_address(process, address)
-        with _environment(PYSPARK_GATEWAY_PORT=port, PYSPARK_GATEWAY_SECRET=secret):
-            gateway = launch_gateway()
+        assert process.stdin is not None
+        return _connect(Jvm(process, process.stdin.fileno(), port, secret))
     except BaseException:
         end_jvm()
         raise
-    gateway.proc = process
+
+
+def reach(jvm: Jvm) -> JavaGateway:
+    """Connect to a JVM that another process started; from now on it ends as one of its own does."""
+    _started.append(jvm.process)
+    signals.end_with_process(end_jvm)
+    return _connect(jvm)
+
+
+def _connect(jvm: Jvm) -> JavaGateway:
+    from pyspark.java_gateway import launch_gateway
+
+    with _environment(PYSPARK_GATEWAY_PORT=jvm.port, PYSPARK_GATEWAY_SECRET=jvm.secret):
+        gateway = launch_gateway()
+    gateway.proc = jvm.process
     keep_looked_up_classes(gateway.jvm)
     pass_lists_at_once()
+    _reached[:] = [jvm]
     return gateway
+
+
+def reached() -> Jvm | None:
+    """The running JVM that this process started or reached; None if there is none."""
+    running = bool(_started) and _started[-1].poll() is None
+    return _reached[-1] if _reached and running else None
 
 
 @contextmanager
@@ -129,6 +176,26 @@ def is_lost() -> bool:
         return False
     _started.clear()
     return True
+
+
+def forget_dead() -> bool:
+    """Forget a lost JVM, so that the next start makes another; whether there was one."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if not is_lost():
+        return False
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    SparkContext._active_spark_context = None  # noqa: SLF001
+    SparkSession._instantiatedSession = None  # noqa: SLF001
+    return True
+
+
+def is_stopped() -> bool:
+    """Whether no Spark runs in this process: it was never started, or was stopped."""
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context is None  # noqa: SLF001 - no public way to ask
 
 
 def end_jvm() -> None:

@@ -23,11 +23,11 @@ from infold.core.storages import DEFAULT_STORAGE, Storage
 from infold.messages import catalog_errors
 from infold.messages.errors import InfoldError
 from infold.messages.faults import spark_failed_to_start
-from infold.spark.jvm import class_archive, cluster, submitted
+from infold.spark.jvm import class_archive, cluster, lasting, submitted
 from infold.spark.jvm.gateway import (
     end_jvm,
+    forget_dead,
     has_started,
-    is_lost,
     launch,
     own_signals,
     quieten_py4j,
@@ -136,7 +136,9 @@ def start(
         settings = {**cluster.driver_settings(engine, settings, jar_paths(catalog.jars))}
     else:
         settings = {**local_settings(engine.master), **settings}
-    session = _first_session(settings, size, log, inherit, parents, catalog.jars, app_cds=app_cds)
+    session = _first_session(
+        settings, size, log, inherit, parents, catalog, adapters, app_cds=app_cds
+    )
     catalog.set_secrets(session)
     if engine.is_cluster:
         try:
@@ -261,6 +263,7 @@ def _new_session(
             session.conf.set(key, value)
     if not ours:
         adapters.refuse_session(session)
+    lasting.made(session)
     return session
 
 
@@ -285,15 +288,26 @@ def _first_session(
     log: Path,
     inherit: Sequence[int],
     parents: Sequence[Path],
-    more_jars: tuple[Jar, ...],
+    catalog: SparkCatalog,
+    adapters: StorageAdapters,
     *,
     app_cds: bool,
 ) -> SparkSession:
-    """Start the JVM, with its output going to ``log``, and a session in it."""
+    """
+    Start the JVM, with its output going to ``log``, and a session in it.
+
+    Where a JVM is offered that was started with the same, a session in that.
+    """
     java, jars = find_java(), jar_paths()
     # On the JVM's own class path: unlike spark.jars nothing is copied, and the archive covers the
     # first of them.
-    settings[CLASS_PATH] = os.pathsep.join(map(str, jar_paths(more_jars)))
+    settings[CLASS_PATH] = os.pathsep.join(map(str, jar_paths(catalog.jars)))
+    of_java = (str(java.home), java.version, *java_options("large"))
+    wanted = lasting.needs(settings, of_java, inherit)
+    if lasting.attach(wanted, size):
+        running = _running_session()
+        assert running is not None
+        return _new_session(running, {**settings, **catalog.secrets}, adapters)
     options = [
         *java_options(size),
         f"-Dlog4j2.configurationFile={log_settings().as_uri()}",
@@ -324,6 +338,8 @@ def _first_session(
         end_jvm()
         forget_dead()
         raise
+    lasting.started(wanted, size)
+    lasting.made(session)
     return session
 
 
@@ -349,26 +365,6 @@ def _launch(
         conf.set(key, value)
     with own_signals():
         return SparkSession(SparkContext(conf=conf, gateway=gateway))
-
-
-def forget_dead() -> bool:
-    """Forget a lost JVM, so that the next start makes another; whether there was one."""
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
-
-    if not is_lost():
-        return False
-    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
-    SparkContext._active_spark_context = None  # noqa: SLF001
-    SparkSession._instantiatedSession = None  # noqa: SLF001
-    return True
-
-
-def is_stopped() -> bool:
-    """Whether no Spark runs in this process: it was never started, or was stopped."""
-    from pyspark import SparkContext
-
-    return SparkContext._active_spark_context is None  # noqa: SLF001 - no public way to ask
 
 
 def _open_log(log: Path) -> TextIO:

@@ -1,0 +1,118 @@
+"""
+A command that a warm engine carries out: its words go there, its exit code comes back.
+
+Its terminal and files stay its own: the engine's process has the same ones open. Signals are passed
+on. This is imported before click and everything else.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import suppress
+
+from infold.cli.warm_engine.choice import Typed, is_on
+from infold.system import engine_socket as wire
+from infold.system.circumstances import place
+
+TYPE_CHECKING = False  # importing typing takes long
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Sequence
+    from types import FrameType
+    from typing import Any
+
+FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+LOST = "The process that carried out the command is gone, and nobody knows how far it came."
+
+
+def carry_out(words: Sequence[str]) -> int | None:
+    """
+    Let the project's engine carry out a command, the program's name first; its exit code.
+
+    None if there is no engine for it: nothing was done then.
+    """
+    typed = Typed(words[1:])
+    if "--watch" in words:  # it goes on and on, and the engine would be busy
+        return None
+    if not is_on(typed, os.environ, terminal=os.isatty(2)):
+        return None
+    try:
+        file = wire.socket_file(typed.root, typed.target)
+        connection = wire.connect(file)
+    except (OSError, ValueError):
+        return None
+    with connection:
+        process = _ready(connection, words)
+        if process is None:
+            return None
+        return _followed(connection, process)
+
+
+def _ready(connection: socket.socket, words: Sequence[str]) -> int | None:
+    """The process that will carry out the command at a word; None if there is none."""
+    try:
+        ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        kind = wire.RUN_ON_HANGUP if ignored else wire.RUN
+        request = wire.Request(kind, [*map(os.fsencode, words)], place(sys.path), os.environb)
+        wire.send(connection, request)
+        while (answer := wire.next_reply(connection)) is not None and answer[0] == wire.WAIT:
+            pass
+    except TimeoutError:
+        # It hangs. It has no part in a command that runs, so nothing is lost with it.
+        wire.kill_hung(connection)
+        return None
+    except (OSError, ValueError):
+        return None
+    return answer[1] if answer is not None and answer[0] == wire.READY else None
+
+
+def _followed(connection: socket.socket, process: int) -> int | None:
+    """Pass signals on until the command has ended; its exit code."""
+    try:
+        target = os.pidfd_open(process)
+    except OSError:
+        return None  # it is gone, and was not told to begin
+    connection.settimeout(None)
+    before = _forward_signals(target)
+    try:
+        wire.send_go(connection, (0, 1, 2))
+    except OSError:  # one of the three files is closed, or the process has gone
+        for number, was in before.items():
+            signal.signal(number, was)
+        return None
+    answer = wire.next_reply(connection)
+    if answer is None:
+        os.write(2, f"{LOST}\n".encode())
+        return 1
+    kind, number = answer
+    if kind == wire.SIGNAL:
+        if number not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    return number
+
+
+def _forward_signals(target: int) -> dict[int, Any]:
+    """Pass signals on to a process from now on; how they were handled before."""
+
+    def forward(number: int, _: FrameType | None) -> None:
+        _send(target, number)
+
+    def pause(_: int, __: FrameType | None) -> None:
+        _send(target, signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        _send(target, signal.SIGCONT)
+
+    handlers = {**dict.fromkeys(FORWARDED, forward), signal.SIGTSTP: pause}
+    before: dict[int, Any] = {number: signal.getsignal(number) for number in handlers}
+    for number, handler in handlers.items():
+        if before[number] is not signal.SIG_IGN:
+            signal.signal(number, handler)
+    return before
+
+
+def _send(target: int, number: int) -> None:
+    with suppress(OSError):  # it has ended, and its code is on the way
+        signal.pidfd_send_signal(target, number)

@@ -1,0 +1,322 @@
+"""
+The keeper of a warm engine: a process that owns a JVM at rest, and forks one for each command.
+
+It has one thread and no connection to the JVM, so that it can be forked at any time and answers at
+once. It ends, and the JVM with it, when nobody came for a while, memory is short, the program on
+disk is another one, its socket is gone or another's, or a command did not end well.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
+
+from infold.cli.warm_engine.marks import DONE, TOUCHED
+from infold.system import engine_socket as wire
+from infold.system import memory
+from infold.system.circumstances import place, that_matters
+from infold.system.installed_code import PACKAGE, installed
+
+TURN_SECONDS, SIGN_SECONDS, REQUEST_SECONDS = 5.0, 1.0, 2.0
+"""How often it looks around; gives a sign of life to those who wait; waits for a request."""
+
+
+@dataclass
+class Command:
+    """A command that a process carries out."""
+
+    process: int
+    watched: int
+    client: socket.socket | None
+    marks: mmap.mmap
+
+
+@dataclass
+class Waiting:
+    """A client whose command can be carried out in a moment."""
+
+    client: socket.socket
+    request: wire.Request
+
+
+@dataclass
+class Keeper:
+    """What the keeper of a JVM knows."""
+
+    given: dict[str, Any]
+    code: str
+    listening: socket.socket
+    begun: float = field(default_factory=time.time)
+    used: float = field(default_factory=time.monotonic)
+    ready: bool = False
+    ends: bool = False
+    served: int = 0
+    command: Command | None = None
+    waiting: list[Waiting] = field(default_factory=list)
+    inode: int = 0
+    place: bytes = b""
+    environment: dict[bytes, bytes] = field(default_factory=dict)
+
+    def turn(self, seconds: float) -> None:
+        """Wait for what happens next, for so long at most, and see to it."""
+        watched = select.poll()
+        watched.register(self.listening, select.POLLIN)
+        if self.command is None:
+            watched.register(self.given["watched"], select.POLLIN)
+        else:
+            watched.register(self.command.watched, select.POLLIN)
+            if self.command.client is not None:
+                watched.register(self.command.client, select.POLLIN)
+        happened = {number for number, _ in watched.poll(seconds * 1000)}
+        if self.given["watched"] in happened:
+            self.ends = True  # the JVM is gone
+        self._look_at_command(happened)
+        if self.listening.fileno() in happened:
+            self._accept()
+        if self.ready and self.command is None and self.waiting and not self.ends:
+            self._serve(self.waiting.pop(0))
+        for one in self.waiting:
+            wire.reply(one.client, wire.WAIT)
+
+    def look_around(self) -> None:
+        """End where there is a reason to."""
+        idle = time.monotonic() - self.used > self.given["idle"]
+        if self.command is None and not self.waiting and (idle or memory.is_short()):
+            self.ends = True
+        try:
+            gone = os.stat(self.given["socket"]).st_ino != self.inode  # noqa: PTH116
+        except OSError:
+            gone = True
+        self.ends = self.ends or gone
+
+    def _look_at_command(self, happened: set[int]) -> None:
+        command = self.command
+        if command is None:
+            return
+        client = command.client
+        if client is not None and client.fileno() in happened and command.watched not in happened:
+            if _is_gone(client):
+                if not command.marks[DONE]:
+                    os.kill(command.process, signal.SIGKILL)
+                client.close()
+                command.client = None
+            return
+        if command.watched not in happened:
+            return
+        _, status = os.waitpid(command.process, 0)
+        code = os.waitstatus_to_exitcode(status)
+        if client is not None:
+            if code < 0:
+                wire.reply(client, wire.SIGNAL, -code)
+            else:
+                wire.reply(client, wire.CODE, code)
+            client.close()
+        os.close(command.watched)
+        self.command, self.used = None, time.monotonic()
+        if command.marks[TOUCHED]:
+            self._end_jvm()
+        command.marks.close()
+
+    def _end_jvm(self) -> None:
+        """End the JVM in which nobody knows what goes on, before anyone else may write."""
+        from infold.spark.jvm.lasting import end
+
+        self.ends = True
+        end(self.offer().jvm)
+
+    def offer(self) -> Any:
+        """The JVM, as it is offered to a command."""
+        from infold.spark.jvm.gateway import Jvm
+        from infold.spark.jvm.lasting import OfAnother, Offer
+
+        given = self.given
+        process = OfAnother(given["pid"], given["watched"])
+        jvm = Jvm(process, given["input"], given["port"], given["secret"])
+        return Offer(jvm, given["needs"], given["large"])
+
+    def _accept(self) -> None:
+        client, _ = self.listening.accept()
+        client.settimeout(REQUEST_SECONDS)
+        if wire.peer(client)[1] != os.geteuid():
+            client.close()
+            return
+        try:
+            request = wire.receive(client)
+        except (OSError, ValueError):
+            client.close()
+            return
+        one = Waiting(client, request)
+        if request.kind in (wire.RUN, wire.RUN_ON_HANGUP) and self._will_serve(one):
+            self.waiting.append(one)
+            return
+        self._answer(one)
+        client.close()
+
+    def _will_serve(self, one: Waiting) -> bool:
+        if self.ends or not self._is_alike(one.request):
+            return False
+        if self.code != installed():
+            self.ends = True
+            return False
+        busy = self.command is not None and not self.command.marks[DONE]
+        return not busy and not self.waiting
+
+    def _is_alike(self, request: wire.Request) -> bool:
+        return request.place == self.place and that_matters(request.environment) == self.environment
+
+    def _answer(self, one: Waiting) -> None:
+        kind = one.request.kind
+        if kind == wire.STATUS:
+            one.client.sendall(json.dumps(self._status()).encode())
+        elif kind == wire.STOP:
+            self.ends = True
+            wire.reply(one.client, wire.CODE, int(self.command is not None))
+        elif kind == wire.REPLACE:
+            stays = self._is_as_good(one.request)
+            self.ends = self.ends or not stays
+            wire.reply(one.client, wire.CODE, int(not stays))
+        else:
+            wire.reply(one.client, wire.NO)
+
+    def _is_as_good(self, request: wire.Request) -> bool:
+        """Whether commands like one that has a Spark of its own would be served here."""
+        needs, size = request.words
+        return (
+            self._is_alike(request)
+            and needs.decode() == self.given["needs"]
+            and (self.given["large"] or size != b"large")
+            and not self.ends
+            and self.code == installed()
+            and self.offer().jvm.process.poll() is None
+        )
+
+    def _status(self) -> dict[str, Any]:
+        return {
+            "process": os.getpid(),
+            "jvm": self.given["pid"],
+            "target": self.given["target"],
+            "since": int(self.begun * 1_000_000),
+            "commands": self.served,
+            "busy": self.command is not None,
+            "idle_seconds": int(time.monotonic() - self.used),
+            "ends_after_seconds": self.given["idle"],
+            "memory_bytes": memory.of_process(self.given["pid"]),
+        }
+
+    def _serve(self, one: Waiting) -> None:
+        marks = mmap.mmap(-1, 2)
+        process = os.fork()
+        if process == 0:
+            self._be_command(one, marks)
+        self.served += 1
+        self.command = Command(process, os.pidfd_open(process), one.client, marks)
+
+    def _be_command(self, one: Waiting, marks: mmap.mmap) -> NoReturn:
+        code = 1
+        try:
+            from infold.cli.warm_engine.served import serve
+            from infold.system.process_lock import take_over
+
+            self.listening.close()
+            for other in self.waiting:
+                other.client.close()
+            take_over(self.given["locks"])
+            serve(one.client, one.request, self.offer(), marks)
+        except BaseException:  # noqa: BLE001 (into the log: there is nobody else to tell)
+            import traceback
+
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+
+
+def _is_gone(client: socket.socket) -> bool:
+    """Whether a client has ended: it sends nothing but GO, which the command reads."""
+    try:
+        return client.recv(1, socket.MSG_PEEK) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+
+
+def modules() -> Iterator[str]:
+    """All modules of the program, and those that it imports in passing."""
+    yield from ("pyspark.sql", "pyspark.sql.functions", "pyarrow.dataset", "pyarrow.parquet")
+    yield from ("rich.progress", "sqlalchemy.dialects.sqlite")
+    for path in sorted(PACKAGE.rglob("*.py")):
+        words = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        if words[1] in ("starter", "demo") or words[-1] in ("__main__", "keeper"):
+            continue
+        yield ".".join(words[:-1] if words[-1] == "__init__" else words)
+
+
+def main() -> None:
+    """Keep the JVM that is described on the standard input."""
+    given = json.load(sys.stdin)
+    sys.path[:] = given["path"]
+    listening = socket.socket(fileno=given["listening"])
+    listening.listen(16)  # so that clients see this process at the other end
+    keeper = Keeper(given, installed(), listening)
+    keeper.inode = os.stat(given["socket"]).st_ino  # noqa: PTH116
+    keeper.place, keeper.environment = place(sys.path), that_matters(os.environb)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def stop(*_: object) -> None:
+        keeper.ends = True
+
+    signal.signal(signal.SIGTERM, stop)
+    _run(keeper)
+
+
+def _run(keeper: Keeper) -> None:
+    import gc
+
+    for name in modules():
+        try:
+            import_module(name)
+        except ImportError:
+            continue  # an extra that is not installed
+        keeper.turn(0)
+    gc.collect()
+    gc.freeze()
+    keeper.ready = True
+    while not (keeper.ends and keeper.command is None):
+        keeper.turn(SIGN_SECONDS if keeper.waiting else TURN_SECONDS)
+        keeper.look_around()
+    _close(keeper)
+
+
+def _close(keeper: Keeper) -> None:
+    """Let nobody come any more, and the JVM end."""
+    from infold.spark.jvm.lasting import end
+
+    with suppress(OSError):
+        if os.stat(keeper.given["socket"]).st_ino == keeper.inode:  # noqa: PTH116
+            Path(keeper.given["socket"]).unlink()
+    keeper.listening.close()
+    for one in keeper.waiting:
+        wire.reply(one.client, wire.NO)
+        one.client.close()
+    os.close(keeper.given["input"])
+    jvm = keeper.offer().jvm
+    with suppress(subprocess.TimeoutExpired):
+        jvm.process.wait(10)
+    end(jvm)
+
+
+if __name__ == "__main__":
+    main()

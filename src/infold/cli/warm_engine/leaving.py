@@ -1,0 +1,128 @@
+"""A command's Spark, left to a keeper when the command ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from infold.cli.warm_engine.choice import Typed, leaves
+from infold.system import engine_socket as wire
+from infold.system.circumstances import Began, place
+
+if TYPE_CHECKING:
+    from infold.api.spark_sessions import Home
+    from infold.spark.jvm.lasting import Offer
+
+LOG = "engine.log"
+
+
+def leave(began: Began) -> str:
+    """
+    Leave the Spark that this process started to a keeper, if it started one and may.
+
+    A line that says what stays; empty if nothing does. No failure to leave it is a failure of the
+    command, which ``began`` so.
+    """
+    typed = Typed(sys.argv[1:])
+    environment = {
+        os.fsdecode(name): os.fsdecode(value) for name, value in began.environment.items()
+    }
+    if (
+        not leaves(typed, environment, terminal=_is_terminal())
+        or "infold.spark.jvm.lasting" not in sys.modules
+    ):
+        return ""
+    from infold.api.spark_sessions import home
+    from infold.spark.jvm import lasting
+
+    found = home()
+    if found is None:
+        return ""
+    try:
+        offer = lasting.to_leave()
+        if offer is None or not _may_replace(found, offer, began):
+            return ""
+        _start_keeper(found, offer, began, link=typed.target is None)
+    except Exception:  # noqa: BLE001 (the JVM ends with this process, as ever)
+        return ""
+    return (
+        f"Spark stays ready for the next command, until none came for {found.idle_text}: "
+        "infold engine status."
+    )
+
+
+def _is_terminal() -> bool:
+    with suppress(OSError):
+        return os.isatty(2)
+    return False
+
+
+def _may_replace(home: Home, offer: Offer, began: Began) -> bool:
+    """Whether there is no engine, or one that serves no command like this any more."""
+    try:
+        connection = wire.connect(home.socket)
+    except OSError:
+        return True
+    with connection:
+        words = (offer.needs.encode(), b"large" if offer.large else b"")
+        wire.send(
+            connection, wire.Request(wire.REPLACE, words, place(began.path), began.environment)
+        )
+        try:
+            answer = wire.next_reply(connection)
+        except TimeoutError:
+            return True
+        return answer != (wire.CODE, 0)
+
+
+def _start_keeper(home: Home, offer: Offer, began: Began, *, link: bool) -> None:
+    """Start the process; the socket is there before it, so the next command finds it at once."""
+    from infold.system.process_lock import open_locks
+
+    listening = wire.listen(home.socket)
+    if link:
+        _link(home)
+    locks, watched = open_locks(), os.pidfd_open(offer.jvm.process.pid)
+    given = {
+        "socket": home.socket,
+        "listening": listening.fileno(),
+        "target": home.target,
+        "idle": home.idle,
+        "path": began.path,
+        "pid": offer.jvm.process.pid,
+        "watched": watched,
+        "input": offer.jvm.input,
+        "port": offer.jvm.port,
+        "secret": offer.jvm.secret,
+        "needs": offer.needs,
+        "large": offer.large,
+        "locks": dict(locks),
+    }
+    # -P: nothing is imported from the present folder that the command did not import from it.
+    options = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
+    with (Path(home.socket).parent / LOG).open("a") as log:
+        keeper = subprocess.Popen(
+            [sys.executable, *options, "-P", "-m", wire.KEEPER],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            env=began.environment,
+            pass_fds=(listening.fileno(), watched, offer.jvm.input, *locks.values()),
+            start_new_session=True,
+        )
+    assert keeper.stdin is not None
+    keeper.stdin.write(json.dumps(given).encode())
+    keeper.stdin.close()
+
+
+def _link(home: Home) -> None:
+    """Let the socket be found where no target is typed."""
+    name = Path(wire.socket_file(str(Path(home.socket).parents[1]), None))
+    fresh = name.with_suffix(f".{os.getpid()}")
+    fresh.symlink_to(Path(home.socket).name)
+    fresh.replace(name)

@@ -1,0 +1,280 @@
+"""
+A JVM that outlives the command that started it, and is used by later ones, one after the other.
+
+A command *attaches* to a JVM that is *offered* to its process, if that was started with what the
+command would start its own with (``needs``). It gets sessions of its own. When it ends it *tidies
+up*: nothing that it made stays in the JVM. What does stay are loaded and compiled classes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import select
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from infold.spark.jvm import gateway
+from infold.spark.jvm.gateway import Jvm
+from infold.spark.jvm.jars import spark_home
+from infold.spark.jvm.session_settings import Size, size_settings
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaGateway
+    from pyspark.sql import SparkSession
+
+ANSWER_SECONDS = 3
+"""A JVM at rest that does not answer in this time hangs."""
+TIDY_SECONDS = 20
+GARBAGE_BYTES = 384 * 1024 * 1024
+"""From how much used heap a JVM at rest is asked to collect its garbage."""
+WORKERS = "pythonWorkers"
+"""A field of Spark's environment: what starts Python processes."""
+CATALOG = "spark.sql.catalog."
+JARS = ("spark.jars", "spark.driver.extraClassPath")
+
+
+@dataclass(frozen=True)
+class OfAnother:
+    """The process of a JVM that another process started. ``watched`` is its pidfd."""
+
+    pid: int
+    watched: int
+
+    def poll(self) -> int | None:
+        """None while it runs; how it ended is not known."""
+        poll = select.poll()  # unlike select for any number of descriptors
+        poll.register(self.watched, select.POLLIN)
+        return -signal.SIGKILL if poll.poll(0) else None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end."""
+        poll = select.poll()
+        poll.register(self.watched, select.POLLIN)
+        if not poll.poll(None if timeout is None else timeout * 1000):
+            raise subprocess.TimeoutExpired("java", timeout or 0)
+        return -signal.SIGKILL
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A JVM at rest. ``needs`` and ``large`` say what it was started with."""
+
+    jvm: Jvm
+    needs: str
+    large: bool
+    taken: Callable[[], None] = lambda: None
+    """Called before a process does anything in the JVM."""
+
+
+class _State:
+    """What is offered to this process, and what it attached to or started."""
+
+    def __init__(self) -> None:
+        self.offered: Offer | None = None
+        self.started: tuple[str, bool] | None = None
+        self.kept: Any = None
+        self.sessions: WeakSet[SparkSession] = WeakSet()
+
+
+_state = _State()
+
+
+def offer(found: Offer) -> None:
+    """Offer a JVM to this process; the first session is one in it, if it fits."""
+    _state.offered = found
+
+
+def needs(settings: Mapping[str, str], java: Sequence[str], inherit: Sequence[int]) -> str:
+    """
+    A digest of what a JVM cannot change once it runs: options, jars, Spark's own files, locks.
+
+    Catalogs, and what depends on a run's size, are settings of a session. ``inherit`` are the files
+    that the JVM has open, to lock them for its target.
+    """
+    by_size = size_settings("large")
+    static = {
+        key: value
+        for key, value in settings.items()
+        if key not in by_size and not key.startswith(CATALOG)
+    }
+    jars = [jar for key in JARS for jar in _split(static.get(key, ""))]
+    home = spark_home()
+    conf = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf")
+    files = [*jars, home / "jars", conf, *(sorted(conf.iterdir()) if conf.is_dir() else ())]
+    locks = [str(Path(f"/dev/fd/{number}").resolve()) for number in inherit]
+    facts = [
+        *java,
+        *locks,
+        *(f"{key}={static[key]}" for key in sorted(static)),
+        *map(_stamp, files),
+    ]
+    return hashlib.sha256("\n".join(facts).encode(errors="surrogateescape")).hexdigest()
+
+
+def _split(paths: str) -> list[str]:
+    return [path for part in paths.split(",") for path in part.split(":") if path]
+
+
+def _stamp(path: str | Path) -> str:
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return f"{path} -"
+    return f"{path} {found.st_mtime_ns} {found.st_size}"
+
+
+def attach(wanted: str, size: Size) -> bool:
+    """
+    Attach to the offered JVM, so that this process has a running Spark.
+
+    False if none is offered, or it is not what is needed: then it has ended, for a process has one
+    JVM, and two are too much for the memory of many machines.
+    """
+    found, _state.offered = _state.offered, None
+    if found is None:
+        return False
+    found.taken()
+    if found.needs == wanted and (found.large or size != "large") and _answers(found.jvm):
+        try:
+            _state.kept = _attached(gateway.reach(found.jvm))
+        except Exception:  # noqa: BLE001 (it is about to end, or has; the next one is our own)
+            gateway.end_jvm()
+            gateway.forget_dead()
+        else:
+            _state.started = None
+            return True
+    end(found.jvm)
+    return False
+
+
+def end(jvm: Jvm) -> None:
+    """Kill a JVM with all that it started, and wait until it is gone."""
+    if jvm.process.poll() is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(jvm.process.pid, signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):
+            jvm.process.wait(10)
+
+
+def _answers(jvm: Jvm) -> bool:
+    """Whether the JVM runs and answers: one that was stopped takes connections and says nothing."""
+    import socket
+
+    if jvm.process.poll() is not None:
+        return False
+    try:
+        with socket.create_connection(("127.0.0.1", int(jvm.port)), ANSWER_SECONDS) as made:
+            made.settimeout(ANSWER_SECONDS)
+            made.sendall(f"A\n{jvm.secret}\n".encode())
+            return bool(made.recv(16))
+    except OSError:
+        return False
+
+
+def _attached(reached: JavaGateway) -> Any:
+    """Make the Python side of the JVM's Spark; the objects that were there before."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    jvm = reached.jvm
+    kept = _names_of_objects(reached)
+    context = jvm.org.apache.spark.SparkContext.getOrCreate()
+    java = jvm.JavaSparkContext.fromSparkContext(context)
+    with gateway.own_signals():
+        conf = SparkConf(_jconf=context.getConf())
+        python = SparkContext(conf=conf, gateway=reached, jsc=java)
+    session = SparkSession(python, jvm.SparkSession.getDefaultSession().get())
+    # Equal plans of two commands are not of equal data.
+    session.catalog.clearCache()
+    return kept
+
+
+def _names_of_objects(reached: JavaGateway) -> Any:
+    return reached.jvm.java.util.HashSet(_objects(reached).keySet())
+
+
+def _objects(reached: JavaGateway) -> Any:
+    """The objects that the JVM keeps because Python might ask for them."""
+    return reached.java_gateway_server.getGateway().getBindings()
+
+
+def started(wanted: str, size: Size) -> None:
+    """Note what this process has just started a JVM with."""
+    from pyspark import SparkContext
+
+    _state.started = wanted, size == "large"
+    with suppress(Exception):  # a JVM that cannot be tidied up is not left to anyone
+        _state.kept = _names_of_objects(SparkContext._gateway)  # noqa: SLF001 (no public way)
+
+
+def made(session: SparkSession) -> None:
+    """Note a session, whose catalogs are closed when the JVM is tidied up."""
+    _state.sessions.add(session)
+
+
+def to_leave() -> Offer | None:
+    """The JVM that this process started and that still runs Spark; None if there is none."""
+    jvm = gateway.reached()
+    if jvm is None or None in (_state.started, _state.kept) or gateway.is_stopped():
+        return None
+    assert _state.started is not None
+    tidy_up()
+    return Offer(jvm, *_state.started)
+
+
+def has_attached() -> bool:
+    """Whether this process works in a JVM that was offered to it."""
+    return _state.kept is not None and _state.started is None
+
+
+def tidy_up() -> None:
+    """
+    Leave nothing in the JVM: no connection, cached rows, Python worker, or object for Python.
+
+    Raises what py4j does where the JVM does not answer.
+    """
+    from pyspark import SparkContext
+
+    reached, jvm = SparkContext._gateway, gateway.reached()  # noqa: SLF001 (no public way)
+    if reached is None or jvm is None:
+        return
+    for session in _state.sessions:
+        session.catalog.clearCache()
+        _close_catalog(session)
+    _end_workers(reached)
+    objects = _objects(reached).keySet()
+    runtime = reached.jvm.java.lang.Runtime.getRuntime()
+    used = runtime.totalMemory() - runtime.freeMemory()
+    if _state.kept is not None:
+        objects.retainAll(_state.kept)
+    if used > GARBAGE_BYTES:
+        reached.jvm.java.lang.System.gc()
+
+
+def _close_catalog(session: SparkSession) -> None:
+    """Close what a session's catalog has open: connections to a database, or to a server."""
+    with suppress(Exception):  # not every catalog can be closed
+        manager = session._jsparkSession.sessionState().catalogManager()  # noqa: SLF001
+        manager.currentCatalog().icebergCatalog().close()
+
+
+def _end_workers(reached: JavaGateway) -> None:
+    """
+    End the Python processes that the JVM has started.
+
+    They have imported what a project's functions import, and the next command's may be others.
+    Spark can end them, and start others later; it has no public way to be asked to.
+    """
+    env = reached.jvm.org.apache.spark.SparkEnv.get()
+    (field,) = (one for one in env.getClass().getDeclaredFields() if one.getName() == WORKERS)
+    field.setAccessible(True)
+    converters = reached.jvm.scala.jdk.javaapi.CollectionConverters
+    for factory in converters.asJavaCollection(field.get(env).values()).toArray():
+        factory.stop()

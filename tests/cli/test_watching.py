@@ -1,0 +1,100 @@
+"""`infold run --watch`: looks, runs when something came, pauses longer the less comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.cli import sample
+from tests.cli.conftest import FakeApi, Infold
+
+from infold import api
+from infold.cli import watching
+from infold.cli.watching import LATEST, SOONEST, pause
+from infold.core.plan import Plan
+from infold.core.report import RunFailed
+
+
+class EndedError(Exception):
+    """What ends a watch in tests."""
+
+
+def watched(finds: list[bool], *, does: bool = True) -> list[str]:
+    """What happens where the looks find this, and a run takes a second."""
+    clock, happened = [0.0], []
+
+    def look() -> bool:
+        if not finds:
+            raise EndedError
+        return finds.pop(0)
+
+    def run() -> bool:
+        happened.append("run")
+        clock[0] += 1
+        return does
+
+    def sleep(seconds: float) -> None:
+        happened.append(f"{seconds:.2f}")
+        clock[0] += seconds
+
+    with pytest.raises(EndedError):
+        watching.watch(look, run, now=lambda: clock[0], sleep=sleep)
+    return happened
+
+
+def test_what_comes_meanwhile_is_run_at_once() -> None:
+    """After a run there is a look without a pause."""
+    assert watched([False, True, True, False]) == ["0.25", "run", "run", "0.25"]
+
+
+def test_a_run_that_does_nothing_is_not_repeated_at_once() -> None:
+    """Where a plan has steps that no run carries out."""
+    assert watched([True, True], does=False) == ["run", "0.25", "run", "0.25"]
+
+
+def test_the_less_comes_the_longer_are_the_pauses() -> None:
+    """From a quarter of a second to five."""
+    assert [pause(idle) for idle in (0, 4, 20, 100, 10_000)] == [
+        SOONEST,
+        SOONEST,
+        1.0,
+        LATEST,
+        LATEST,
+    ]
+
+
+def test_the_command_runs_until_one_fails(
+    fake: FakeApi, infold: Infold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It prints the steps of each run, reads the project each time, and ends as that run does."""
+    plans = [fake.plan, replace(fake.plan, steps=()), fake.plan]
+    monkeypatch.setattr(api, "plan", lambda *_, **__: plans.pop(0))
+    monkeypatch.setattr(watching, "SOONEST", 0.0)
+    ran: list[dict[str, Any]] = []
+    once: Callable[..., Any] = fake.run
+
+    def run(project: Any, **asked: Any) -> Any:
+        ran.append(asked)
+        if len(ran) == 2:
+            raise RunFailed(sample.failed())
+        return once(project, **asked)
+
+    monkeypatch.setattr(api, "run", run)
+    result = infold("run", "--watch", "-s", "daily")
+
+    assert result.exit_code == 1
+    assert result.stdout.startswith("  1. ")
+    assert "Files are taken in as they land" in result.stderr
+    assert [(one["select"], one["wait"]) for one in ran] == [(("daily",), 60.0)] * 2
+    assert not plans
+    assert isinstance(fake.plan, Plan)
+
+
+@pytest.mark.parametrize("words", [("--json",), ("--env", "x")])
+def test_it_is_for_people_and_production(
+    fake: FakeApi, infold: Infold, words: tuple[str, ...]
+) -> None:
+    """It has no single result for a program, and an environment is built once."""
+    assert infold("run", "--watch", *words).exit_code == 2

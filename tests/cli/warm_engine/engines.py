@@ -1,0 +1,131 @@
+"""An engine without Spark, for tests: the keeper is the real one, its JVM only reads its input."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+LEAVE = """
+import os, subprocess, sys
+from infold.api.spark_sessions import Home
+from infold.cli.warm_engine import leaving
+from infold.spark.jvm.gateway import Jvm
+from infold.spark.jvm.lasting import Offer
+from infold.system.circumstances import Began
+
+jvm = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL,
+                       start_new_session=True)
+file, idle = sys.argv[1], int(sys.argv[2])
+sys.path[0] = os.getcwd()  # as `python -m` has it
+began = Began()
+offer = Offer(Jvm(jvm, jvm.stdin.fileno(), "1", "secret"), "needs", False)
+leaving._start_keeper(Home("dev", file, idle), offer, began, link=True)
+print(jvm.pid, flush=True)
+os._exit(0)
+"""
+COMMAND = (sys.executable, "-m", "infold")
+ON = {"INFOLD_ENGINE": "on"}
+PATIENCE = 60
+
+
+@dataclass
+class Engine:
+    """The engine of a project, seen from outside."""
+
+    root: Path
+    jvm: int
+
+    def environment(self, more: dict[str, str] | None = None) -> dict[str, str]:
+        """That of all commands here."""
+        found = {**os.environ, **ON, **(more or {})}
+        found.pop("PYTEST_CURRENT_TEST", None)
+        return found
+
+    def start(self, *words: str, **how: Any) -> subprocess.Popen[str]:
+        """Begin a command."""
+        given = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, **how}
+        given["env"] = self.environment(given.pop("environment", None))
+        return subprocess.Popen(
+            [*COMMAND, *words], stderr=subprocess.PIPE, text=True, cwd=self.root, **given
+        )
+
+    def run(self, *words: str, **how: Any) -> tuple[int, str, str]:
+        """A command's exit code, output and errors."""
+        with self.start(*words, **how) as process:
+            out, err = process.communicate(timeout=PATIENCE)
+        return process.returncode, out, err
+
+    def status(self) -> dict[str, Any] | None:
+        """What the engine says of itself."""
+        found: dict[str, Any] = json.loads(self.run("engine", "status", "--json")[1])
+        return found["engine"]  # type: ignore[no-any-return]
+
+    @property
+    def keeper(self) -> int:
+        """The keeper's process."""
+        found = self.status()
+        assert found is not None
+        return int(found["process"])
+
+    def served(self) -> int:
+        """How many commands it carried out."""
+        found = self.status()
+        assert found is not None
+        return int(found["commands"])
+
+    def command_process(self) -> int:
+        """The process that the keeper has forked for a command; waits for it."""
+        keeper = self.keeper
+        children = Path(f"/proc/{keeper}/task/{keeper}/children")
+        await_that(lambda: children.read_text().split() != [])
+        return int(children.read_text().split()[0])
+
+
+def await_that(condition: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def runs(pid: int) -> bool:
+    """Whether a process runs."""
+    with suppress(OSError):
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        return stat.rpartition(")")[2].split()[0] not in "ZX"
+    return False
+
+
+@contextmanager
+def engine(root: Path, idle: int = 600) -> Iterator[Engine]:
+    """An engine that a command has left for a project."""
+    found = Engine(root, 0)
+    file = root / ".infold" / "engine-dev.sock"
+    file.parent.mkdir(exist_ok=True)
+    done = subprocess.run(
+        [sys.executable, "-c", LEAVE, str(file), str(idle)],
+        cwd=root,
+        env=found.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 0, done.stderr
+    found.jvm = int(done.stdout)
+    try:
+        yield found
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(found.jvm, signal.SIGKILL)  # the keeper ends when its JVM has

@@ -1,0 +1,277 @@
+"""Commands that a keeper carries out are as they are by themselves; whatever happens to either."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from tests.cli.warm_engine.engines import Engine, await_that, engine, runs
+
+from infold.cli.init import write_project
+
+pytestmark = pytest.mark.deep
+
+GOOD = "3 models, 1 source, no findings in "
+STOPPED = "Stopped. What was finished is kept; the next run goes on from there.\n"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """The starter's project."""
+    folder = tmp_path / "shop"
+    write_project(folder)
+    return folder
+
+
+@pytest.fixture
+def warm(shop: Path) -> Iterator[Engine]:
+    """Its engine."""
+    with engine(shop) as found:
+        yield found
+
+
+class Held:
+    """A pipe that is full: a command that writes to it waits."""
+
+    def __init__(self) -> None:
+        self.reader, self.writer = os.pipe()
+        os.set_blocking(self.writer, False)
+        with suppress(BlockingIOError):
+            while True:
+                os.write(self.writer, b"." * 4096)
+        os.set_blocking(self.writer, True)
+
+    def start(self, warm: Engine) -> subprocess.Popen[str]:
+        """A command that waits, once its process has begun."""
+        found = warm.start("check", stdout=self.writer)
+        process = warm.command_process()
+        output, held = Path(f"/proc/{process}/fd/1"), Path(f"/proc/self/fd/{self.writer}")
+        await_that(lambda: output.readlink() == held.readlink())
+        time.sleep(1)  # it checks the project, and has printed what it can
+        self.process = process
+        return found
+
+    def text(self) -> str:
+        """What the command writes, now that somebody reads."""
+        os.close(self.writer)
+        with os.fdopen(self.reader) as opened:
+            return opened.read().lstrip(".")
+
+
+def test_a_command_is_as_it_is_by_itself(warm: Engine, shop: Path) -> None:
+    """Output, errors and exit code are the same, also of a wrong project and of a wrong option."""
+    (shop / "models" / "bad.sql").write_text("SELECT nothing FROM nowhere\n")
+    lines = (("check",), ("check", "--json"), ("check", "--no-such-option"), ("show", "daily"))
+
+    by_engine = [warm.run(*words) for words in lines]
+    served = warm.served()
+    alone = [warm.run("--no-engine", *words) for words in lines]
+
+    assert by_engine == alone
+    assert {code for code, _, _ in alone} == {2}
+    assert (served, warm.served()) == (4, 4)
+
+
+def test_input_and_output_are_those_of_the_command(warm: Engine, shop: Path) -> None:
+    """Files and pipes are the command's own; so are a full disk, and a reader that goes away."""
+    file = shop / "out.txt"
+    with file.open("w") as opened:
+        code, _, _ = warm.run("check", stdout=opened)
+    with Path("/dev/full").open("w") as full:
+        failed = warm.run("check", stdout=full)
+    reader, writer = os.pipe()
+    os.close(reader)
+    gone = warm.run("check", stdout=writer)
+    os.close(writer)
+
+    assert code == 0
+    assert file.read_text().startswith(GOOD)
+    assert failed[0] == 1
+    assert failed[2].startswith("output-failed: ")
+    assert (gone[0], gone[2]) == (0, "")
+    assert warm.served() == 3
+
+
+def test_nothing_stays_from_one_command_to_the_next(warm: Engine, shop: Path) -> None:
+    """Changed files are read anew."""
+    assert warm.run("check")[0] == 0
+    model = shop / "models" / "daily.sql"
+    text = model.read_text()
+
+    model.write_text(f"{text}\nTHIS IS WRONG\n")
+    assert warm.run("check")[0] == 2
+    model.write_text(text)
+    assert warm.run("check")[0] == 0
+    assert warm.served() == 3
+
+
+def test_other_circumstances_are_not_served(warm: Engine, shop: Path) -> None:
+    """Another environment, folder, limit or mask: the command is carried out by itself, as ever."""
+    other = warm.run("check", environment={"AWS_REGION": "mars"})
+    terminal = warm.run("check", environment={"COLUMNS": "80", "TERM": "dumb"})
+    elsewhere = subprocess.run(
+        [*("sh", "-c", f"umask 0777; cd / && exec {warm_command()} -C {shop} check")],
+        env=warm.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert {(code, err) for code, _, err in (other, terminal)} == {(0, "")}
+    assert (elsewhere.returncode, elsewhere.stderr) == (0, "")
+    assert warm.served() == 1
+
+
+def warm_command() -> str:
+    """The command infold, in a shell."""
+    from tests.cli.warm_engine.engines import COMMAND
+
+    return " ".join(COMMAND)
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "said"),
+    [(signal.SIGINT, 130, STOPPED), (signal.SIGTERM, 143, STOPPED), (signal.SIGHUP, 129, STOPPED)],
+)
+def test_signals_reach_the_command(warm: Engine, number: int, code: int, said: str) -> None:
+    """Ctrl-C and the like end the command, with its own line and exit code; the engine stays."""
+    held = Held()
+    with held.start(warm) as client:
+        client.send_signal(number)
+        _, err = client.communicate(timeout=60)
+
+    assert (client.returncode, err) == (code, said)
+    await_that(lambda: not runs(held.process))
+    assert warm.run("check")[0] == 0
+    assert warm.served() == 2
+
+
+def test_a_command_ends_with_its_client(warm: Engine) -> None:
+    """Where the client is killed, its command is, at once; nothing goes on in its name."""
+    held = Held()
+    with held.start(warm) as client:
+        client.kill()
+
+    await_that(lambda: not runs(held.process))
+    assert warm.run("check")[0] == 0
+    assert warm.served() == 2
+
+
+def test_a_killed_command_looks_like_one(warm: Engine) -> None:
+    """The client dies as its command does."""
+    held = Held()
+    with held.start(warm) as client:
+        os.kill(held.process, signal.SIGKILL)
+        client.communicate(timeout=60)
+
+    assert client.returncode == -signal.SIGKILL
+
+
+def test_a_killed_keeper_costs_nothing(warm: Engine) -> None:
+    """The command goes on and ends well; then the JVM ends too, and the next one is by itself."""
+    held, keeper = Held(), warm.keeper
+    with held.start(warm) as client:
+        os.kill(keeper, signal.SIGKILL)
+        await_that(lambda: not runs(keeper))
+        assert runs(held.process)
+        assert runs(warm.jvm)
+        out = held.text()
+        _, err = client.communicate(timeout=60)
+
+    assert (client.returncode, err) == (0, "")
+    assert out.startswith(GOOD)
+    await_that(lambda: not runs(warm.jvm))
+    assert warm.run("check")[0] == 0
+
+
+def test_a_second_command_does_not_wait(warm: Engine) -> None:
+    """While the engine is busy, another command is carried out by itself."""
+    held = Held()
+    with held.start(warm) as first:
+        second = warm.run("check")
+        served = warm.served()
+        busy = first.poll() is None
+        first.kill()
+
+    assert (second[0], second[2]) == (0, "")
+    assert (busy, served) == (True, 1)
+
+
+def test_a_hung_keeper_is_done_away_with(warm: Engine) -> None:
+    """It costs some seconds, and no result."""
+    keeper = warm.keeper
+    os.kill(keeper, signal.SIGSTOP)
+
+    code, _, err = warm.run("check")
+
+    assert (code, err) == (0, "")
+    await_that(lambda: not runs(keeper) and not runs(warm.jvm))
+
+
+def test_stop_ends_all_of_it(warm: Engine, shop: Path) -> None:
+    """Keeper, JVM and socket are gone; then there is nothing to stop."""
+    keeper = warm.keeper
+
+    assert warm.run("engine", "stop")[:2] == (0, "The engine has ended.\n")
+    await_that(lambda: not runs(keeper) and not runs(warm.jvm))
+    assert not (shop / ".infold" / "engine-dev.sock").exists()
+    assert warm.run("engine", "stop")[:2] == (0, "No engine was running.\n")
+    assert warm.run("check")[0] == 0
+
+
+@pytest.mark.parametrize("way", ["the JVM dies", "the project goes", "the socket goes"])
+def test_it_ends_by_itself(warm: Engine, shop: Path, way: str) -> None:
+    """Without a JVM, a project, or a socket there is no engine, and no process is left."""
+    keeper = warm.keeper
+
+    if way == "the JVM dies":
+        os.kill(warm.jvm, signal.SIGKILL)
+    elif way == "the project goes":
+        shutil.rmtree(shop)
+    else:
+        (shop / ".infold" / "engine-dev.sock").unlink()
+
+    await_that(lambda: not runs(keeper) and not runs(warm.jvm))
+
+
+def test_it_ends_when_nobody_comes(shop: Path) -> None:
+    """After `engine.idle`."""
+    with engine(shop, idle=1) as found:
+        keeper = found.keeper
+        await_that(lambda: not runs(keeper) and not runs(found.jvm))
+
+
+def test_a_path_may_be_long(tmp_path: Path) -> None:
+    """Longer than the path of a socket may be."""
+    shop = tmp_path / ("a" * 100) / ("b" * 100)
+    write_project(shop)
+    with engine(shop) as found:
+        assert found.run("check")[0] == 0
+        assert found.served() == 1
+
+
+@pytest.mark.parametrize("way", ["nobody listens", "it says nothing", "it says nonsense"])
+def test_other_sockets_cost_nothing(shop: Path, way: str) -> None:
+    """What is no engine is left alone: the command is carried out by itself."""
+    (shop / ".infold").mkdir(exist_ok=True)
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(shop / ".infold" / "engine.sock"))
+    if way != "nobody listens":
+        listening.listen()
+    found = Engine(shop, 0)
+    with found.start("check") as client:
+        if way == "it says nonsense":
+            made, _ = listening.accept()
+            made.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        _, err = client.communicate(timeout=60)
+    listening.close()
+
+    assert (client.returncode, err) == (0, "")

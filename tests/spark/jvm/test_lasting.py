@@ -1,0 +1,78 @@
+"""A JVM that is offered is used only if it is what would be started, and answers; else it ends."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from infold.spark.jvm import lasting
+from infold.spark.jvm.gateway import Jvm
+from infold.spark.jvm.lasting import OfAnother, Offer, needs
+from infold.spark.jvm.session_settings import Size
+
+SETTINGS = {"spark.driver.memory": "2g", "spark.master": "local[*]"}
+
+
+@pytest.fixture
+def other() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that takes the place of a JVM, and listens to nobody."""
+    made = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    yield made
+    made.kill()
+    made.wait()
+
+
+def test_what_a_jvm_cannot_change_is_needed(tmp_path: Path) -> None:
+    """Memory, options, Java, jars and locks; not catalogs, and not what a run's size sets."""
+    jar = tmp_path / "a.jar"
+    jar.write_text("a")
+    lock = os.open(tmp_path / "dev.lock", os.O_CREAT | os.O_RDWR)
+    with_jar = {**SETTINGS, "spark.jars": str(jar)}
+    first = needs(with_jar, ["17"], [])
+    jar.write_text("ab")
+
+    found = [
+        needs(SETTINGS, ["17"], []),
+        needs({**SETTINGS, "spark.driver.memory": "3g"}, ["17"], []),
+        needs(SETTINGS, ["21"], []),
+        needs(SETTINGS, ["17"], [lock]),
+        first,
+        needs(with_jar, ["17"], []),
+    ]
+    catalog = {"spark.sql.catalog.infold.warehouse": "x", "spark.sql.shuffle.partitions": "9"}
+    os.close(lock)
+
+    assert len({*found}) == len(found)
+    assert needs({**SETTINGS, **catalog}, ["17"], []) == found[0]
+
+
+@pytest.mark.parametrize("way", ["other needs", "a large run", "it hangs", "nobody listens"])
+def test_what_does_not_fit_ends(
+    other: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """It is marked as used before, and gone after; a second question has no offer."""
+    monkeypatch.setattr(lasting, "ANSWER_SECONDS", 0.2)
+    taken: list[bool] = []
+    listening = socket.create_server(("127.0.0.1", 0))
+    port = listening.getsockname()[1]
+    if way == "nobody listens":
+        listening.close()
+    watched = os.pidfd_open(other.pid)
+    process = OfAnother(other.pid, watched)
+    assert process.poll() is None
+    jvm = Jvm(process, 0, str(port), "secret")
+    lasting.offer(Offer(jvm, "these", large=False, taken=lambda: taken.append(True)))
+    size: Size = "large" if way == "a large run" else "small"
+
+    attached = lasting.attach("those" if way == "other needs" else "these", size)
+    again = lasting.attach("these", "small")
+
+    assert (attached, again, taken) == (False, False, [True])
+    assert process.poll() is not None
+    os.close(watched)
+    listening.close()

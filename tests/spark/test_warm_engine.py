@@ -1,0 +1,190 @@
+"""Commands in an engine that stays: right results, nothing left over, whoever dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.warm_engine.engines import Engine, await_that, runs
+
+from infold.cli.init import write_project
+
+pytestmark = pytest.mark.spark
+
+VIEW = "---\nmaterialization: view\n---\nSELECT event_id, tax(url) AS tax FROM clicks\n"
+FUNCTION = """
+from infold import function
+
+@function(parameters=["string"], returns="string", deterministic=True)
+def tax(url):
+    \"\"\"What a module beside the project says.\"\"\"
+    import rates
+
+    return rates.RATE
+"""
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """The starter's project, with a function in Python, and what commands leave for it."""
+    root = tmp_path_factory.mktemp("warm") / "shop"
+    write_project(root)
+    (root / "functions").mkdir()
+    (root / "functions" / "tax.py").write_text(FUNCTION)
+    (root / "models" / "taxed.sql").write_text(VIEW)
+    modules = root.parent / "modules"
+    modules.mkdir()
+    (modules / "rates.py").write_text("RATE = 'none'\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(modules))
+        patch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+        found = Engine(root, 0)
+        try:
+            yield found
+        finally:
+            with suppress(AssertionError):
+                left = ready(found)
+                found.run("engine", "stop")
+                await_that(lambda: not runs(left["process"]) and not runs(left["jvm"]))
+
+
+def ready(shop: Engine) -> dict[str, Any]:
+    """The engine, started by a run if there is none."""
+    found = shop.status()
+    if found is None:
+        done(shop, "engine", "restart")
+        found = shop.status()
+    assert found is not None
+    return found
+
+
+def done(shop: Engine, *words: str, **more: str) -> str:
+    """A command's output; it ends well."""
+    code, out, err = shop.run(*words, environment=more)
+    assert code == 0, (out, err)
+    return out
+
+
+def click(shop: Engine, name: str) -> None:
+    """A new event."""
+    event = {"event_id": name, "user_id": "ann", "event_ts": "2024-03-09T10:00:00Z", "url": "/"}
+    (shop.root / "landing" / "clicks" / f"{name}.json").write_text(json.dumps(event) + "\n")
+
+
+def test_a_command_uses_what_an_earlier_one_left(shop: Engine) -> None:
+    """The same JVM; the tables are right; the line that it stays is said once."""
+    left = shop.run("run")
+    engine = ready(shop)
+    click(shop, "second")
+    used = shop.run("run")
+    verified = done(shop, "verify")
+    tested = done(shop, "test")
+    after = ready(shop)
+
+    assert (left[0], used[0], used[2]) == (0, 0, "")
+    assert "Spark stays ready" in left[2]
+    assert "rows arrived         1" in used[1]
+    assert "equal a full rebuild" in verified
+    assert "passed" in tested
+    assert (after["jvm"], after["process"]) == (engine["jvm"], engine["process"])
+    assert after["commands"] == engine["commands"] + 3
+
+
+def test_no_code_of_an_author_stays(shop: Engine) -> None:
+    """A module that functions import is imported again by each command."""
+    engine = ready(shop)
+    rates = shop.root.parent / "modules" / "rates.py"
+
+    seen = []
+    for rate in ("low", "high"):
+        rates.write_text(f"RATE = '{rate}'\n")
+        seen.append(done(shop, "show", "taxed", "--limit", "1"))
+
+    assert [rate in text for rate, text in zip(("low", "high"), seen, strict=True)] == [True, True]
+    assert ready(shop)["jvm"] == engine["jvm"]
+
+
+def test_nothing_piles_up(shop: Engine) -> None:
+    """Twenty commands leave no open file, thread, process or memory in Java."""
+
+    def taken() -> tuple[int, int, int]:
+        engine = ready(shop)
+        process = Path(f"/proc/{engine['jvm']}")
+        await_that(lambda: ready(shop)["busy"] is False)
+        return (
+            len(list((process / "fd").iterdir())),
+            len(list((process / "task").iterdir())),
+            engine["memory_bytes"],
+        )
+
+    for _ in range(3):
+        done(shop, "show", "taxed", "--limit", "1")
+    before = taken()
+    for _ in range(17):
+        done(shop, "show", "taxed", "--limit", "1")
+    after = taken()
+
+    assert after[0] <= before[0] + 5
+    assert after[1] <= before[1] + 10
+    assert after[2] <= before[2] + 200_000_000
+
+
+@pytest.mark.parametrize("at", ["table sessions: before commit", "table sessions: after commit"])
+def test_a_command_that_dies_takes_the_jvm_along(shop: Engine, at: str) -> None:
+    """At a write: it looks like a killed command, and the next run recovers."""
+    engine = ready(shop)
+    click(shop, f"dies {at[16:22].strip()}".replace(" ", "-"))
+
+    code, _, _ = shop.run("run", environment={"INFOLD_CRASH_AT": at})
+    await_that(lambda: not runs(engine["jvm"]) and not runs(engine["process"]))
+    done(shop, "run")
+
+    assert code == -signal.SIGKILL
+    assert "equal a full rebuild" in done(shop, "verify")
+
+
+def test_a_client_or_a_keeper_that_dies(shop: Engine) -> None:
+    """A client's death ends its run; a keeper's does not."""
+    engine = ready(shop)
+    click(shop, "client-dies")
+    with shop.start("run") as client:
+        shop.command_process()
+        time.sleep(0.5)
+        client.kill()
+    await_that(lambda: shop.status() is None or not ready(shop)["busy"])
+    done(shop, "run")
+    engine = ready(shop)
+    click(shop, "keeper-dies")
+    with shop.start("run") as client:
+        shop.command_process()
+        os.kill(engine["process"], signal.SIGKILL)
+        out, err = client.communicate(timeout=120)
+
+    assert (client.returncode, err) == (0, "")
+    assert "rows arrived         1" in out
+    await_that(lambda: not runs(engine["jvm"]))
+    assert "equal a full rebuild" in done(shop, "verify")
+
+
+def test_other_settings_are_another_jvm(shop: Engine) -> None:
+    """It takes the place of the one that was there, which ends; results are the same."""
+    engine = ready(shop)
+    file = shop.root / "infold.yml"
+    text = file.read_text()
+    file.write_text(text.replace("storage: iceberg", "spark: {spark.driver.memory: 1g}"))
+
+    verified = done(shop, "verify")
+    other = ready(shop)
+    again = done(shop, "verify")
+
+    assert all("equal a full rebuild" in out for out in (verified, again))
+    assert other["jvm"] != engine["jvm"]
+    assert ready(shop)["jvm"] == other["jvm"]
+    await_that(lambda: not runs(engine["jvm"]) and not runs(engine["process"]))
