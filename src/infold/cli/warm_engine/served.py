@@ -6,8 +6,8 @@ import io
 import os
 import signal
 import sys
-from contextlib import suppress
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
