@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
@@ -51,8 +52,9 @@ def serve(
         if lasting.has_attached():
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.alarm(lasting.TIDY_SECONDS)
-            lasting.tidy_up()
-            marks[TOUCHED] = 0
+            with suppress(Exception):  # then the keeper ends the JVM
+                lasting.tidy_up()
+                marks[TOUCHED] = 0
         os._exit(code)
 
     lasting.offer(replace(offer, taken=touched))
