@@ -95,7 +95,8 @@ class Losing(DryPlay):
         elif loss.kind == "ledger older":
             self.file.write_bytes(ledger)
         elif loss.kind == "table older":
-            for name in random.sample(sorted(tables), k=random.randint(1, len(tables))):
+            number = random.randint(1, len(tables)) if tables else 0
+            for name in random.sample(sorted(tables), k=number):
                 if name in self.memory.tables:
                     self.memory.tables[name] = deepcopy(tables[name])
         else:
