@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from infold.lake.stores import places
 from infold.messages import command_errors
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ def open_table(location: str) -> StaticTable:
     """A table as one metadata file describes it."""
     from pyiceberg.table import StaticTable
 
-    return StaticTable.from_metadata(location)
+    return StaticTable.from_metadata(location, dict(places.properties(location)))
 
 
 def scan_where(

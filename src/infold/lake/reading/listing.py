@@ -10,22 +10,19 @@ pattern that begins so itself matches them.
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 
 from infold.core.files import ListedFile
 from infold.core.model import Source
+from infold.core.object_store import is_url
 from infold.core.project import Project
+from infold.lake.reading.patterns import HIDDEN, WILD, matcher
 from infold.messages import run_errors
 
-_WILD = re.compile(r"[*?\[]")
-_HIDDEN = "_."
-Matches = Callable[[str], object]
 Stat = tuple[int, int]
 """A size, and when it was written, in nanoseconds; all that the system says takes ten times it."""
 
@@ -34,10 +31,14 @@ def list_files(
     project: Project, source: Source, now: int
 ) -> tuple[tuple[ListedFile, ...], tuple[str, ...]]:
     """As ``FormatFiles.list_files``: the files that match the source's ``path``."""
+    if is_url(source.path or ""):
+        from infold.lake.reading.object_listing import matching_objects
+
+        return matching_objects(project, source, now)
     return matching_files(project.root, source, now)
 
 
-def uncounted(_root: Path, _files: Sequence[ListedFile]) -> Mapping[str, int]:
+def uncounted(_project: Project, _files: Sequence[ListedFile]) -> Mapping[str, int]:
     """As ``FormatFiles.row_counts``, of a format that has to be read to be counted."""
     return {}
 
@@ -76,7 +77,7 @@ def _split(root: Path, source: Source) -> tuple[str, list[str]]:
     """The folder without a pattern, which has to be there, and the patterns below it."""
     pattern = source.path or ""
     names = [name for name in pattern.split("/") if name not in ("", ".")]
-    fixed = next((i for i, name in enumerate(names) if _WILD.search(name)), len(names))
+    fixed = next((i for i, name in enumerate(names) if WILD.search(name)), len(names))
     start = "/" if pattern.startswith("/") else str(root.absolute())
     base = os.path.normpath(os.path.join(start, *names[:fixed]))  # noqa: PTH118 - `..` stays text
     parts = [
@@ -112,16 +113,16 @@ def _walk(folder: str, parts: list[str], below: str = "") -> Iterator[tuple[str,
         # `**` is any number of folders, none too; at the end it means every file below.
         yield from _walk_any_depth(folder, rest or ["*"], below)
     else:
-        yield from _matching(_entries(folder, hidden=name[0] in _HIDDEN), name, rest, below)
+        yield from _matching(_entries(folder, hidden=name[0] in HIDDEN), name, rest, below)
 
 
 def _walk_any_depth(folder: str, rest: list[str], below: str) -> Iterator[tuple[str, Stat]]:
     name = rest[0]
-    entries = list(_entries(folder, hidden=name[0] in _HIDDEN))
+    entries = list(_entries(folder, hidden=name[0] in HIDDEN))
     yield from _matching(entries, name, rest[1:], below)
     for entry in entries:
         # A link could lead back up, and on for ever.
-        if entry.name[0] not in _HIDDEN and entry.is_dir(follow_symlinks=False):
+        if entry.name[0] not in HIDDEN and entry.is_dir(follow_symlinks=False):
             yield from _walk_any_depth(entry.path, rest, f"{below}{entry.name}/")
 
 
@@ -129,7 +130,7 @@ def _matching(
     entries: Iterable[os.DirEntry[str]], name: str, rest: list[str], below: str
 ) -> Iterator[tuple[str, Stat]]:
     """What is there of one folder, by the name that is next in a pattern."""
-    matches = _matcher(name, last=not rest)
+    matches = matcher(name, last=not rest)
     for entry in entries:
         if not matches(entry.name):
             continue
@@ -147,7 +148,7 @@ def _entries(folder: str, *, hidden: bool = False) -> Iterator[os.DirEntry[str]]
         return
     with found:
         for entry in found:
-            if hidden or entry.name[0] not in _HIDDEN:
+            if hidden or entry.name[0] not in HIDDEN:
                 yield entry
 
 
@@ -159,14 +160,3 @@ def _stat(entry: os.DirEntry[str]) -> Stat | None:
     except FileNotFoundError:
         return None
     return found.st_size, found.st_mtime_ns
-
-
-@lru_cache  # the same for thousands of folders
-def _matcher(pattern: str, *, last: bool) -> Matches:
-    if pattern == "*":
-        return lambda _: True
-    plain = re.compile(fnmatch.translate(pattern)).match
-    if not last or pattern.endswith(".gz"):
-        return plain
-    gzipped = re.compile(fnmatch.translate(pattern + ".gz")).match
-    return lambda name: plain(name) or gzipped(name)
