@@ -22,8 +22,7 @@ def event_times(file: SourceFile, _source: Source, column: str) -> Iterator[pa.A
     """See ``FormatFiles``."""
     from pyarrow import parquet
 
-    with parquet.ParquetFile(file.arrow_file()) as opened:
-        yield from opened.read(columns=[column]).column(column).chunks
+    yield from parquet.read_table(file.arrow_file(), columns=[column]).column(column).chunks
 
 
 def row_counts(project: Project, files: Sequence[ListedFile]) -> Mapping[str, int]:
