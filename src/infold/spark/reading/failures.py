@@ -12,7 +12,7 @@ from infold.core.model import Source
 from infold.core.object_store import is_url, split
 from infold.core.project import Project
 from infold.lake.stores import places
-from infold.lake.stores.bucket import ReplacedError, bucket_of
+from infold.lake.stores.bucket import bucket_of
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
 from infold.system import failures
@@ -36,12 +36,6 @@ def naming_files(project: Project, source: Source) -> Iterator[None]:
         if not _is_there(project, path):
             raise run_errors.source_changed(source=source.name, path=path) from error
         raise
-    except ReplacedError as error:
-        raise run_errors.source_changed(source=source.name, path=str(error)) from error
-    except FileNotFoundError as error:
-        if error.filename is None or not is_url(str(error.filename)):
-            raise
-        raise run_errors.source_changed(source=source.name, path=error.filename) from error
     except Exception as error:
         found = _as_error(project, source, str(error))
         if found is None:
@@ -57,7 +51,7 @@ def _as_error(project: Project, source: Source, message: str) -> InfoldError | N
     causes = _CAUSE.findall(message)
     why = causes[-1] if causes else "Spark cannot read it"
     if is_url(match[1]):
-        return _of_object(project, source, unquote(match[1]), why)
+        return _of_object(project, source, unquote(match[1]), message, why)
     at = Path("/" + unquote(match[1].removeprefix("file:")).lstrip("/"))
     if not project.target.in_store and project.warehouse in at.parents:
         return None  # a table's own file, which is another matter
@@ -71,12 +65,16 @@ def _as_error(project: Project, source: Source, message: str) -> InfoldError | N
     return run_errors.unreadable_file(path=path, why=why)
 
 
-def _of_object(project: Project, source: Source, url: str, why: str) -> InfoldError | None:
+def _of_object(
+    project: Project, source: Source, url: str, message: str, why: str
+) -> InfoldError | None:
+    """The same of an object: it was replaced, is gone, the store refused it, or it is broken."""
     if places.is_inside(url, project.warehouse_location):
         return None  # a table's own file
-    if not _is_there(project, url):
+    if "RemoteFileChanged" in message or not _is_there(project, url):
         return run_errors.source_changed(source=source.name, path=url)
-    return failures.known_failure_of(why) or run_errors.unreadable_file(path=url, why=why)
+    known = failures.known_failure_of(message)
+    return known or run_errors.unreadable_file(path=url, why=why)
 
 
 def _is_there(project: Project, path: str) -> bool:

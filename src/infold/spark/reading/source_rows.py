@@ -30,6 +30,7 @@ from infold.core.own_columns import FILE
 from infold.core.project import Project
 from infold.lake.reading.object_listing import changed_objects
 from infold.lake.reading.source_file import SourceFile, source_file
+from infold.lake.stores.bucket import ReplacedError
 from infold.messages import run_errors
 from infold.spark.content import column as column_of
 from infold.spark.reading import fit
@@ -48,8 +49,17 @@ def read(
 
     Raises ``run_errors.drift`` for files that drift, before anything is read, and
     ``run_errors.unreadable_file`` for a file that cannot be read; both unless the source sets such
-    files aside.
+    files aside. Raises ``run_errors.source_changed`` for an object that was replaced meanwhile.
     """
+    try:
+        return _read(spark, project, source, files)
+    except ReplacedError as error:
+        raise run_errors.source_changed(source=source.name, path=str(error)) from error
+
+
+def _read(
+    spark: SparkSession, project: Project, source: Source, files: Sequence[tuple[int, File]]
+) -> DataFrame:
     if source.file_time_column is not None:
         rows = read(spark, project, replace(source.of_files, file_time_column=None), files)
         return _with_file_times(spark, rows, source.file_time_column, files)
