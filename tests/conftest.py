@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 from tests.turns import not_their_turn
 
 if TYPE_CHECKING:
+    from tests.servers.object_store import ObjectStore
     from tests.servers.postgresql import Postgresql
     from tests.servers.rest_catalog import RestServer
 
@@ -107,6 +108,20 @@ def rest_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestServer
 
     with running(tmp_path_factory.mktemp("rest")) as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def object_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    """A server of S3's protocol, for tests marked ``servers``."""
+    from tests.servers.object_store import ENVIRONMENT, running
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("AWS_")]:
+            patch.delenv(name)
+        for name, value in ENVIRONMENT.items():
+            patch.setenv(name, value)
+        with running(tmp_path_factory.mktemp("store")) as found:
+            yield found
 
 
 BOTH_COMPILERS = (

@@ -418,7 +418,7 @@ class Play:
                 for reason, rows in found.aside.items():
                     expected[path, reason] += rows
         actual = Counter(
-            (row["file"].removeprefix("landing/"), _aside(row["reason"]))
+            (row["file"].rpartition("landing/")[2], _aside(row["reason"]))
             for row in self._set_aside()
             if row["model"] == spec.name
         )

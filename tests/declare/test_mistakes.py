@@ -82,7 +82,8 @@ KEYS = [
     (YML, "dev: {warehouse: warehouse}", "dev: {catalog: {type: rset}}", ["bad-value infold.yml:20 `rset` (rest)"]),
     (YML, "dev: {warehouse: warehouse}", "dev: {catalog: {type: jdbc}}", ["missing-key infold.yml:20 `{type: jdbc}`"]),
     (YML, "dev: {warehouse: warehouse}", "dev: {catalog: {type: sqlite, uri: a}}", [
-        "unknown-key infold.yml:20 `uri` (type)",
+        "bad-value infold.yml:20 `` (sqlite:///FILE)",
+        "needless-key infold.yml:20 `uri`",
     ]),
     (YML, "dev: {warehouse: warehouse}", "dev: {catalog: {type: jdbc, uri: 'jdbc:mysql://a', namespace: a.b}}", [
         "bad-value infold.yml:20 `` (postgresql://USER@HOST:PORT/DATABASE)",
@@ -202,8 +203,37 @@ KEYS = [
         "missing-key infold.yml:17 `path: countries.csv` (files are checked against their declared columns)",
     ]),
     # targets
-    (YML, "{warehouse: warehouse}", "{warehouse: 's3a://lake'}", [
-        "not-supported-yet infold.yml:20 `'s3a://lake'` (a folder)",
+    (YML, "{warehouse: warehouse}", "{warehouse: 'gs://lake/shop'}", [
+        "not-supported-yet infold.yml:20 `'gs://lake/shop'` (a folder, s3://BUCKET/FOLDER, s3a://BUCKET/FOLDER)",
+        "store-without-catalog infold.yml:20 `'gs://lake/shop'` (gs://lake/shop)",
+    ]),
+    (YML, "{warehouse: warehouse}", "{warehouse: 's3://lake/shop'}", [
+        "store-without-catalog infold.yml:20 `'s3://lake/shop'` (s3://lake/shop)",
+    ]),
+    (YML, "{warehouse: warehouse}", "{warehouse: 's3://*/shop', catalog: {type: sqlite, uri: 'sqlite:///a.db'}}", [
+        "no-bucket infold.yml:20 `'s3://*/shop'` (s3://BUCKET/FOLDER)",
+    ]),
+    (YML, "{warehouse: warehouse}", "{warehouse: 's3://lake/shop', catalog: {type: sqlite, uri: 's3://lake/catalog.db'}}", [
+        "bad-value infold.yml:20 `` (sqlite:///FILE)",
+    ]),
+    (YML, "{warehouse: warehouse}", "{catalog: {type: sqlite, uri: 'sqlite:///a.db'}}", [
+        "needless-key infold.yml:20 `uri`",
+    ]),
+    (YML, "{warehouse: warehouse}", "{storage_options: {access_key_id: AKIA1, regoin: a, endpoint: 'ftp://a'}}", [
+        "bad-value infold.yml:20 `` (https://HOST:PORT)",
+        "half-a-key infold.yml:20 `access_key_id`",
+        "password-written-out infold.yml:20 `` (${env:NAME})",
+        "unknown-key infold.yml:20 `regoin` (region, endpoint)",
+    ]),
+    (YML, "{warehouse: warehouse}", "{storage_options: {buckets: {lake: {profile: a, secret_access_key: '${vault:a}'}}}}", [
+        "bad-secret infold.yml:20 `` (${env:NAME}, ${file:PATH})",
+        "half-a-key infold.yml:20 `secret_access_key`",
+    ]),
+    (YML, "path: landing/clicks/*.json", "path: 's3:///landing/*.json'", [
+        "no-bucket infold.yml:5 `'s3:///landing/*.json'` (s3://BUCKET/FOLDER)",
+    ]),
+    (YML, "path: landing/clicks/*.json", "path: 'abfss://a@b/landing/*.json'", [
+        "not-supported-yet infold.yml:5 `'abfss://a@b/landing/*.json'` (a folder, s3://BUCKET/FOLDER, s3a://BUCKET/FOLDER)",
     ]),
     (YML, "{warehouse: warehouse}", "{ledger: 'mysql://u@db'}", [
         "bad-value infold.yml:20 `` (sqlite:///FILE)",

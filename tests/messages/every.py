@@ -23,6 +23,7 @@ LISTS = (
     "run_errors",
     "ledger_errors",
     "catalog_errors",
+    "store_errors",
     "apply_errors",
     "environment_errors",
     "promote_errors",

@@ -7,17 +7,14 @@ can do what servers and networks do: refuse, be slow, be busy, and lose an answe
 
 from __future__ import annotations
 
-import hashlib
 import http.client
 import json
 import os
 import re
 import socket
 import subprocess
-import tempfile
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,9 +23,10 @@ from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs
 
+from tests.servers.jars import fetched_jars, free_port
 from tests.servers.postgresql import UNTIL_THE_END
 
-from infold.spark.jvm.jars import cache_dir, jar_paths, spark_home
+from infold.spark.jvm.jars import jar_paths, spark_home
 from infold.spark.jvm.java import find_java
 
 STARTS_WITHIN = 120
@@ -165,75 +163,6 @@ Folder in Maven Central, version, classifier and SHA-256. The server also uses S
 """
 
 
-def server_jars() -> list[Path]:
-    """The jars as files; they are fetched the first time on a machine."""
-    folder = cache_dir() / "servers"
-    folder.mkdir(parents=True, exist_ok=True)
-    missing = [jar for jar in JARS if not (folder / _name(*jar[:3])).is_file()]
-    if missing:
-        with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            _fetch(Path(scratch), missing)
-            for where, version, classifier, digest in missing:
-                name = _name(where, version, classifier)
-                content = (Path(scratch) / name).read_bytes()
-                assert hashlib.sha256(content).hexdigest() == digest, f"{name} is another file"
-                (Path(scratch) / name).replace(folder / name)
-    return [folder / _name(*jar[:3]) for jar in JARS]
-
-
-def _name(where: str, version: str, classifier: str) -> str:
-    artifact = where.rpartition("/")[2]
-    return "-".join(filter(None, (artifact, version, classifier))) + ".jar"
-
-
-def _fetch(folder: Path, jars: Sequence[tuple[str, str, str, str]]) -> None:
-    """Have Spark's Ivy fetch jars: its own resolver takes none that have a classifier."""
-    wanted: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for where, version, classifier, _ in jars:
-        wanted[where, version].append(classifier)
-    modules = "".join(_dependency(*key, names) for key, names in wanted.items())
-    (folder / "ivy.xml").write_text(IVY.replace("MODULES", modules), encoding="utf-8")
-    (folder / "settings.xml").write_text(SETTINGS, encoding="utf-8")
-    [ivy] = (spark_home() / "jars").glob("ivy-*.jar")
-    words = [
-        *("-settings", str(folder / "settings.xml"), "-cache", str(folder / "cache")),
-        *("-ivy", str(folder / "ivy.xml"), "-types", "jar", "-retrieve"),
-        str(folder / "[artifact]-[revision](-[classifier]).[ext]"),
-    ]
-    java = str(find_java().home / "bin" / "java")
-    done = subprocess.run(
-        [java, "-cp", str(ivy), "org.apache.ivy.Main", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def _dependency(where: str, version: str, classifiers: Sequence[str]) -> str:
-    organisation, _, name = where.rpartition("/")
-    artifacts = "".join(
-        f'<artifact name="{name}" type="jar" ext="jar"'
-        + (f' m:classifier="{one}"/>' if one else "/>")
-        for one in classifiers
-    )
-    return (
-        f'<dependency org="{organisation.replace("/", ".")}" name="{name}" rev="{version}" '
-        f'transitive="false" conf="default->*">{artifacts}</dependency>'
-    )
-
-
-IVY = """<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
-<info organisation="infold" module="servers"/>
-<configurations><conf name="default"/></configurations>
-<dependencies>MODULES</dependencies>
-</ivy-module>"""
-SETTINGS = """<ivysettings>
-<settings defaultResolver="central"/>
-<resolvers><ibiblio name="central" m2compatible="true"/></resolvers>
-</ivysettings>"""
-
-
 @dataclass
 class Rule:
     """What the gate does with requests of a method to paths that match, so many ``times``."""
@@ -282,9 +211,9 @@ class RestServer:
 def running(folder: Path) -> Iterator[RestServer]:
     """A server for the block."""
     server = RestServer(folder)
-    port, log = _free_port(), folder / "server.log"
+    port, log = free_port(), folder / "server.log"
     sqlite = [path for path in jar_paths() if "sqlite" in path.name]
-    own = [*map(str, [*server_jars(), *sqlite]), f"{spark_home()}/jars/*"]
+    own = [*map(str, [*fetched_jars(JARS), *sqlite]), f"{spark_home()}/jars/*"]
     java = str(find_java().home / "bin" / "java")
     quick = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
     main = "org.apache.iceberg.rest.RESTCatalogServer"
@@ -333,13 +262,6 @@ def _await(port: int, log: Path) -> None:
         if time.monotonic() > until:
             raise RuntimeError(log.read_text(encoding="utf-8", errors="replace"))
         time.sleep(0.2)
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 def _handler(server: RestServer, port: int) -> Callable[..., BaseHTTPRequestHandler]:

@@ -126,6 +126,8 @@ def _ledger(project: Project) -> tuple[str, None]:
 
 def _warehouse(project: Project) -> tuple[str, None]:
     """Writes a file where the tables are; of a folder that is not there yet, where it would be."""
+    if project.target.in_store:
+        return _warehouse_in_store(project), None
     folder = project.warehouse
     made = next(at for at in (folder, *folder.parents) if at.exists())
     with tempfile.TemporaryFile(dir=made):
@@ -145,6 +147,16 @@ def _tables(project: Project) -> tuple[str, None]:
     if dropped := looking.vanished():
         return f"{', '.join(dropped)}: dropped, not by infold; the next run builds it again", None
     return f"{count(len(stored), 'table')}, as the ledger says", None
+
+
+def _warehouse_in_store(project: Project) -> str:
+    """Does with an object what runs do with those of tables."""
+    from infold.lake.stores import places
+
+    places.use(project)
+    places.try_out(project.warehouse_location)
+    where = project.warehouse_location
+    return f"{where}: an object was written, listed, read and deleted"
 
 
 def _spark(project: Project) -> tuple[str, Any]:

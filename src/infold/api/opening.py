@@ -144,10 +144,11 @@ def observer(
         # pyarrow: half of the time of a run with nothing to do
         from infold.lake.reading.event_times import estimate_cells
 
-        return estimate_cells(project.root, source, files, granularity, clock)
+        stores = project.target.stores
+        return estimate_cells(project.root, source, files, granularity, clock, stores=stores)
 
     def count(source: Source, some: Sequence[ListedFile]) -> Mapping[str, int]:
-        return FORMAT_FILES[source.format].row_counts(project.root, some)
+        return FORMAT_FILES[source.format].row_counts(project, some)
 
     return Observer(
         project,

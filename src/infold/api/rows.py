@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from infold.api.opening import (
@@ -64,6 +66,17 @@ def show(
         beside = evaluate, left, lambda: audit_failure_rows(project, ledger(project))
         return shown_rows(project, shown, table, columns, where, limit, *beside)
     return select_rows(manifest(project, manifest_table, select, where), columns, limit)
+
+
+def export_to_store(project: Project, url: str, write: Callable[[Path], None]) -> None:
+    """Put the file that ``write`` makes to a place in an object store: whole, or not at all."""
+    from infold.lake.stores import places
+
+    places.use(project)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "export"
+        write(file)
+        places.write(url, file.read_bytes())
 
 
 def evaluate(project: Project, view: str, limit: int | None = None) -> pa.Table:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from infold.core.catalogs import Catalog
 from infold.core.interval import SECOND, show_duration
+from infold.core.object_store import Stores
 from infold.core.plan import Action, Plan
 from infold.core.project import Project
 from infold.running.observe import Observer
@@ -30,7 +31,7 @@ MEDIUM_HISTORY = 1_000_000
 LARGE_ROWS = 2_000_000
 LARGE_BYTES = 100 * 1024 * 1024
 
-_sessions: dict[tuple[str, Catalog, int], Any] = {}
+_sessions: dict[tuple[str, Catalog, Stores, tuple[str, ...], int], Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,9 @@ def numbered_session(project: Project, size: Size, number: int) -> Any:
 
     if forget_dead() or is_stopped():
         _sessions.clear()
-    key = (str(project.warehouse), project.target.catalog, number)
+    target = project.target
+    place = project.warehouse_location
+    key = (place, target.catalog, target.stores, project.buckets, number)
     if key not in _sessions:
         _sessions[key] = _new_session(project, size)
     tune(_sessions[key], size, dict(project.target.spark))
@@ -109,10 +112,12 @@ def _new_session(project: Project, size: Size) -> Any:
     from infold.spark.jvm.spark_session import start
     from infold.spark.storages import storage_of
 
-    project.warehouse.mkdir(parents=True, exist_ok=True)
+    if not project.target.in_store:
+        project.warehouse.mkdir(parents=True, exist_ok=True)
+    project.catalog_db.parent.mkdir(parents=True, exist_ok=True)
     belongs_to(project)
     return start(
-        project.warehouse,
+        project.warehouse_location,
         project.catalog_db,
         size=size,
         log=project.root / ".infold" / "spark.log",

@@ -104,7 +104,7 @@ def command(
     )
     shown = found.slice(0, limit) if limit else found
     if format_ is not None:
-        _export(table, shown, format_, output)
+        _export(project, table, shown, format_, output)
         return
     left: int | None = found.num_rows - shown.num_rows
     if (
@@ -147,15 +147,20 @@ def _destination(
     return format_, output
 
 
-def _export(table: str, rows: pa.Table, format_: str, output: str | None) -> None:
-    """Write rows to a file, or to the standard output."""
+def _export(project: Project, table: str, rows: pa.Table, format_: str, output: str | None) -> None:
+    """Write rows to a file, to an object, or to the standard output."""
+    from infold.api.rows import export_to_store
     from infold.cli import export
+    from infold.core.object_store import is_url
 
     write = {"csv": export.csv, "json": export.json, "parquet": export.parquet}[format_]
     if output is None or output == "-":
         write(rows, None)
         return
-    write(rows, Path(output))
+    if is_url(output):
+        export_to_store(project, output, lambda path: write(rows, path))
+    else:
+        write(rows, Path(output))
     click.echo(f"{rows.num_rows:,} rows of {table} written to {output}.", err=True)
 
 

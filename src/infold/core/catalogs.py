@@ -10,12 +10,15 @@ class CatalogType(StrEnum):
     """What keeps the names of tables: the values of ``catalog.type`` in infold.yml."""
 
     SQLITE = "sqlite"
-    """A file in the warehouse."""
+    """A file: in the warehouse, unless that is in an object store."""
     JDBC = "jdbc"
     """A database on a PostgreSQL server."""
     REST = "rest"
     """A server of Iceberg's REST protocol."""
 
+
+SQLITE_FILE = "sqlite:///"
+"""What the URI of a SQLite file begins with; a relative path is the project's."""
 
 PLANNED_CATALOGS = ("hive", "glue")
 """Catalogs that infold knows by name and does not have yet."""

@@ -15,9 +15,11 @@ from enum import StrEnum
 from functools import reduce
 from pathlib import Path
 
+from infold.core.catalogs import SQLITE_FILE, CatalogType
 from infold.core.environment import PRODUCTION
 from infold.core.interval import Ranges
 from infold.core.model import SET_ASIDE, Kind, Model, Override, Source
+from infold.core.object_store import NO_STORES, is_url, split
 from infold.core.queries import GroupedQuery, SessionsQuery, VersionedQuery
 from infold.core.target import Target
 
@@ -324,13 +326,36 @@ class Project:
 
     @property
     def warehouse(self) -> Path:
-        """The folder of the tables, absolute."""
+        """The folder of the tables, absolute; only of a target whose tables are in a folder."""
+        assert not self.target.in_store, "its tables are in an object store"
         return (self.root / self.target.warehouse).resolve()
 
     @property
+    def warehouse_location(self) -> str:
+        """Where the tables are: an absolute folder, or a URL."""
+        return self.target.warehouse if self.target.in_store else str(self.warehouse)
+
+    @property
     def catalog_db(self) -> Path:
-        """The SQLite file of a catalog of that type, absolute; in the folder of the tables."""
+        """The SQLite file of a catalog of that type, absolute; by default where the tables are."""
+        uri = self.target.catalog.uri
+        if self.target.catalog.type is CatalogType.SQLITE and uri:
+            return (self.root / uri.removeprefix(SQLITE_FILE)).resolve()
+        if self.target.in_store:
+            return self.root / ".infold" / "catalog.db"  # of no use: the catalog is a server's
         return self.warehouse / "catalog.db"
+
+    @property
+    def uses_stores(self) -> bool:
+        """Whether tables or files of sources are in an object store."""
+        return bool(self.buckets) or self.target.stores != NO_STORES
+
+    @property
+    def buckets(self) -> tuple[str, ...]:
+        """The buckets of the tables and of the sources."""
+        paths = (self.target.warehouse, *(one.path or "" for one in self.sources.values()))
+        found = {split(path)[0] for path in paths if is_url(path)}
+        return tuple(sorted({*found, *dict(self.target.stores.buckets)}))
 
     @property
     def namespace(self) -> str:

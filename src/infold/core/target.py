@@ -9,6 +9,7 @@ from infold.core.catalogs import Catalog
 from infold.core.engines import Engine
 from infold.core.interval import DAY
 from infold.core.model import OnLoss
+from infold.core.object_store import Stores, is_url
 from infold.core.storages import DEFAULT_STORAGE, Storage
 
 LONGEST_SCHEMA = 63
@@ -44,6 +45,8 @@ class Target:
     """Where a ledger on a server is in its database; empty for a schema named after the project."""
     storage: Storage = DEFAULT_STORAGE
     catalog: Catalog = Catalog()
+    stores: Stores = Stores()
+    """How places in object stores are reached: of the warehouse, and of sources."""
     protected: bool = False
     engine: Engine = Engine()
     spark: tuple[tuple[str, str], ...] = ()
@@ -56,6 +59,11 @@ class Target:
     """How long tables are kept that others took the place of; microseconds. None: for ever."""
     environment_from_branch: bool = False
     """Whether commands work in the environment of git's branch, unless another is named."""
+
+    @property
+    def in_store(self) -> bool:
+        """Whether the warehouse is in an object store."""
+        return is_url(self.warehouse)
 
     @property
     def on_destructive_change(self) -> OnLoss:

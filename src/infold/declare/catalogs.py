@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from infold.core.catalogs import PLANNED_CATALOGS, Catalog, CatalogType
+from infold.core.catalogs import PLANNED_CATALOGS, SQLITE_FILE, Catalog, CatalogType
 from infold.core.target import Publish, Target
 from infold.declare.keys import NAME, Keys
 from infold.messages import catalog_errors, findings
@@ -13,7 +13,7 @@ from infold.messages.errors import InfoldError, Spot
 from infold.system.secrets import REFERENCE, bad_reference, has_password
 
 KEYS: Mapping[CatalogType, tuple[str, ...]] = {
-    CatalogType.SQLITE: (),
+    CatalogType.SQLITE: ("uri",),
     CatalogType.JDBC: ("uri", "namespace"),
     CatalogType.REST: (
         *("uri", "namespace", "warehouse", "token", "credential", "scope", "oauth2_server_uri"),
@@ -22,14 +22,17 @@ KEYS: Mapping[CatalogType, tuple[str, ...]] = {
 """The keys of each type, beside ``type``."""
 
 SCHEMES: Mapping[CatalogType, tuple[str, ...]] = {
+    CatalogType.SQLITE: (SQLITE_FILE,),
     CatalogType.JDBC: ("postgresql://", "postgresql+psycopg://", "${"),
     CatalogType.REST: ("https://", "http://", "${"),
 }
 FORMS: Mapping[CatalogType, tuple[str, ...]] = {
+    CatalogType.SQLITE: ("sqlite:///FILE",),
     CatalogType.JDBC: ("postgresql://USER@HOST:PORT/DATABASE",),
     CatalogType.REST: ("https://HOST/PATH",),
 }
 SECRET_FORMS: Mapping[CatalogType, str] = {
+    CatalogType.SQLITE: "sqlite:///FILE",
     CatalogType.JDBC: "postgresql://USER:${env:NAME}@HOST:PORT/DATABASE",
     CatalogType.REST: "https://HOST/PATH",
 }
@@ -57,7 +60,7 @@ def read_catalog(keys: Keys) -> Catalog:
     for key in ("uri", "oauth2_server_uri"):
         if found.get(key):
             _check_url(section, key, type_)
-    if "uri" in KEYS[type_] and "uri" not in section.entries:
+    if type_ is not CatalogType.SQLITE and "uri" not in section.entries:
         section.missing("uri")
     for key in SECRETS:
         if found.get(key):
@@ -95,7 +98,7 @@ def same_tables(
     found = []
     for name, target in targets.items():
         catalog = target.catalog
-        if catalog.type is CatalogType.SQLITE:
+        if catalog.type is CatalogType.SQLITE and not catalog.uri:
             continue
         namespace = catalog.namespace or project
         other = seen.setdefault((catalog.uri, catalog.warehouse, namespace), name)

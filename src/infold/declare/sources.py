@@ -14,6 +14,7 @@ from infold.core.formats import (
 from infold.core.interval import HOUR
 from infold.core.model import ON_UNREADABLE, Column, Drift, NewColumns, Place, Source
 from infold.declare.keys import NAME, Keys
+from infold.declare.storage_options import check_place
 from infold.declare.types import ALIKE, SIMPLE, TIMES, is_type, is_value
 from infold.messages import findings
 
@@ -52,6 +53,7 @@ def read_source(name: str, keys: Keys) -> Source | None:
         )
         return None
     path, table = keys.text("path"), keys.text("table")
+    check_place(keys, "path")
     format_ = _format(keys, path, table)
     columns = _columns(keys, format_)
     file_time = _file_time(keys, columns)

@@ -5,17 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 
 from infold.core import fixed_settings
+from infold.core.object_store import is_url
 from infold.core.storages import PLANNED_STORAGES, Storage
 from infold.core.target import LONGEST_SCHEMA, Apply, Publish, Target
 from infold.declare.catalogs import read_catalog, refuse_not_together
 from infold.declare.engines import read_engine
 from infold.declare.keys import NAME, Keys
+from infold.declare.storage_options import check_warehouse, read_stores
 from infold.messages import findings
 from infold.system.secrets import REFERENCE, bad_reference, has_password
 
 KEYS = (
     *("warehouse", "ledger", "ledger_schema", "storage", "protected", "apply", "publish", "spark"),
-    *("catalog", "engine", "environment_ttl", "environment_from_branch", "keep_old"),
+    *(
+        "catalog",
+        "storage_options",
+        "engine",
+        "environment_ttl",
+        "environment_from_branch",
+        "keep_old",
+    ),
 )
 NEVER = "never"
 """In place of a length of time: no end."""
@@ -42,17 +51,17 @@ def read_target(name: str, keys: Keys) -> Target:
         keys.errors.append(findings.bad_name(keys.value.at, what="target", name=name, form=form))
     plain = Target(name)
     warehouse = keys.text("warehouse") or plain.warehouse
-    if "://" in warehouse:
-        at, known = keys.at("warehouse"), ("a folder",)
-        keys.errors.append(findings.later_value(at, key="warehouse", value=warehouse, known=known))
+    catalog = read_catalog(keys)
+    check_warehouse(keys, catalog)
     engine = read_engine(keys)
     found = Target(
         name=name,
-        warehouse=warehouse,
+        warehouse=warehouse.rstrip("/") if is_url(warehouse) else warehouse,
         ledger=_ledger(keys) or plain.ledger,
         ledger_schema=_schema(keys),
         storage=Storage(keys.choice("storage", tuple(Storage), PLANNED_STORAGES) or plain.storage),
-        catalog=read_catalog(keys),
+        catalog=catalog,
+        stores=read_stores(keys),
         protected=keys.flag("protected", default=False),
         apply=Apply(keys.choice("apply", tuple(Apply)) or plain.apply),
         publish=Publish(keys.choice("publish", tuple(Publish)) or plain.publish),

@@ -45,6 +45,8 @@ def refuse_other_project(project: Project, ledger: Ledger) -> None:
 
 def warehouse_of(project: Project) -> str:
     """The warehouse of a project as declared: a relative folder moves with the project."""
+    if project.target.in_store:
+        return project.target.warehouse
     return os.path.normpath(project.target.warehouse)
 
 

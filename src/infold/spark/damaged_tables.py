@@ -21,7 +21,9 @@ _WORDS = re.compile(
     "|decompress|zstd|checksum|magic|EOFException|end of file|puffin|avro",
     re.IGNORECASE,
 )
-_FILE = re.compile(r"(?:file:)?(/[^\s:;,()'\"]+\.(?:parquet|avro|puffin|orc|csv|json|gz))\b")
+_FILE = re.compile(
+    r"(?:file:)?((?:s3a?:/)?/[^\s:;,()'\"]+\.(?:parquet|avro|puffin|orc|csv|json|gz))\b"
+)
 _LONGEST = 300
 
 

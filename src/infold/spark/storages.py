@@ -44,7 +44,7 @@ class StorageAdapters(Protocol):
     def tables(self, spark: SparkSession, project: Project, lake: Lake, /) -> MaintainedTables:
         """The target's tables, read and written with Spark."""
 
-    def sqlite_catalog(self, warehouse: Path, catalog_db: Path, /) -> SparkCatalog:
+    def sqlite_catalog(self, warehouse: Path | str, catalog_db: Path, /) -> SparkCatalog:
         """What a session needs to find the tables of a warehouse, named in a SQLite file."""
 
     def catalog(self, project: Project, /) -> SparkCatalog:

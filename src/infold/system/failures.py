@@ -19,8 +19,15 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
-from infold.messages import catalog_errors, command_errors, engine_faults, faults, run_errors
+from infold.messages import (
+    catalog_errors,
+    command_errors,
+    engine_faults,
+    faults,
+    run_errors,
+)
 from infold.messages.errors import InfoldError, Spot
+from infold.system.store_failures import STORE_FAILURES
 
 NAMELESS = frozenset(
     {
@@ -102,6 +109,11 @@ def _of_sqlite(error: sqlite3.Error) -> InfoldError | None:
     return None
 
 
+def known_failure_of(text: str) -> InfoldError | None:
+    """The named error of a message of the JVM's; None for any other."""
+    return _of_jvm(text)
+
+
 def _of_jvm(text: str) -> InfoldError | None:
     """The named error of a JVM's message; in its stack traces the first cause comes last."""
     for words, made in _JAVAS:
@@ -163,6 +175,7 @@ _JAVAS: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
         r"No space left on device|Disk quota exceeded|SQLITE_FULL",
         lambda line: faults.disk_full(path=_file_of(line), why=line),
     ),
+    *STORE_FAILURES,
     (
         _LOCKED_OUT,
         lambda line: faults.not_permitted(path=_file_of(line), why=line),

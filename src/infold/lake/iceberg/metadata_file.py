@@ -5,24 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from pathlib import Path
 from typing import Any
 
+from infold.lake.stores import places
 from infold.messages import run_errors
-
-
-def local_path(location: str) -> Path:
-    """The file behind a location: a path, or ``file:`` and a path (Hadoop escapes nothing)."""
-    if location.startswith("file:"):
-        return Path("/" + location.removeprefix("file:").lstrip("/"))
-    return Path(location)
 
 
 def read_metadata(location: str) -> dict[str, Any]:
     """The metadata file of a table. Raises ``metadata_missing`` where it cannot be read."""
-    path = local_path(location)
     try:
-        raw = path.read_bytes()
+        raw = places.read(location)
         if raw[:2] == b"\x1f\x8b":
             raw = gzip.decompress(raw)
         found = json.loads(raw)
@@ -30,8 +22,8 @@ def read_metadata(location: str) -> dict[str, Any]:
             raise TypeError("it is no JSON object")
     except OSError as error:
         why = error.strerror or str(error)
-        raise run_errors.metadata_missing(path=str(path), why=why) from error
+        raise run_errors.metadata_missing(path=places.shown(location), why=why) from error
     except (EOFError, TypeError, ValueError, zlib.error) as error:
         why = f"it is damaged: {error}"
-        raise run_errors.metadata_missing(path=str(path), why=why) from error
+        raise run_errors.metadata_missing(path=places.shown(location), why=why) from error
     return found

@@ -8,14 +8,14 @@ checked further while it has not changed and has exactly these names.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from hashlib import blake2b
-from pathlib import Path
 
-from infold.lake.iceberg.metadata_file import local_path
 from infold.lake.iceberg.static_table import open_table
+from infold.lake.stores import places
 from infold.messages.errors import InfoldError
+
+_UNNAMED = (".metadata.json", ".crc", "version-hint.text")
+"""Metadata files, which the catalog names."""
 
 
 def names_digest(location: str) -> str:
@@ -24,26 +24,13 @@ def names_digest(location: str) -> str:
 
     Empty where that file is gone: the catalog names it, and no digest has the name.
     """
-    if not local_path(location).is_file():
+    found = dict(places.sizes(places.folder_of(location)))
+    if "/".join(location.rsplit("/", 2)[1:]) not in found:
         return ""
-    folder = local_path(location).parent.parent
     digest = blake2b(digest_size=16)
-    for name in sorted(_names(str(folder))):
+    for name in sorted(name for name in found if not name.endswith(_UNNAMED)):
         digest.update(name.encode(errors="surrogateescape") + b"\0")
     return digest.hexdigest()
-
-
-def _names(folder: str) -> Iterator[str]:
-    """The files below a folder, without metadata files, which the catalog names."""
-    try:
-        entries = list(os.scandir(folder))
-    except OSError:
-        return
-    for entry in entries:
-        if entry.is_dir(follow_symlinks=False):
-            yield from (f"{entry.name}/{name}" for name in _names(entry.path))
-        elif not entry.name.endswith((".metadata.json", ".crc", "version-hint.text")):
-            yield entry.name
 
 
 def missing_data_files(location: str) -> tuple[str, ...]:
@@ -53,12 +40,8 @@ def missing_data_files(location: str) -> tuple[str, ...]:
     except OSError as error:  # of those that say which files there are
         return (str(error.filename or error),)
     except InfoldError:  # the first of those
-        return (str(local_path(location)),)
+        return (places.shown(location),)
     needed = dict.fromkeys(
         file.file_path for task in tasks for file in (task.file, *task.delete_files)
     )
-    return tuple(path for path in needed if not _is_there(local_path(path)))
-
-
-def _is_there(path: Path) -> bool:
-    return path.is_file() and path.stat().st_size > 0
+    return tuple(places.missing(tuple(needed)))

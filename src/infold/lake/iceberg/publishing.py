@@ -13,16 +13,14 @@ that a commit by somebody else is told, and is never overwritten.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 from infold.core import write_points
 from infold.core.model import UNPUBLISHED
-from infold.lake.iceberg.metadata_file import local_path
 from infold.lake.iceberg.sql_catalog import SqlCatalog, Statements, TakenError
 from infold.lake.iceberg.table_catalog import Row
+from infold.lake.stores import places
 from infold.messages import run_errors
 
 _MARK = "-published"
@@ -101,8 +99,8 @@ def publish(
                 (namespace, name),
             )
     write_points.point("publish: after")
-    read = {Path(row.location).name for row in catalog.rows(namespace).values()}
-    for folder in sorted({local_path(now[name]).parent for name in changed}):
+    read = {row.location.rpartition("/")[2] for row in catalog.rows(namespace).values()}
+    for folder in sorted({now[name].rpartition("/")[0] for name in changed}):
         _delete_old_copies(folder, read)
     return tuple(changed)
 
@@ -132,20 +130,14 @@ def _is_copy(location: str) -> bool:
 
 def _copy(location: str) -> None:
     """Copy a metadata file to the place that readers are given; half a copy is never there."""
-    source, copy = local_path(location), local_path(published_location(location))
-    part = copy.with_name(f".{copy.name}.part")
-    shutil.copyfile(source, part)
-    part.replace(copy)
+    places.write(published_location(location), places.read(location))
 
 
-def _delete_old_copies(folder: Path, read: Collection[str]) -> None:
+def _delete_old_copies(folder: str, read: Collection[str]) -> None:
     """Delete copies that no row points to, but for the last: a reader may be about to open it."""
-    copies = sorted(
-        (path for path in folder.glob(f"*{_MARK}.*") if path.name not in read),
-        key=lambda path: path.stat().st_mtime_ns,
-    )
-    for path in copies[:-1]:
-        path.unlink(missing_ok=True)
+    copies = [name for name in places.oldest_first(folder, f"{_MARK}.") if name not in read]
+    for name in copies[:-1]:
+        places.delete(f"{folder}/{name}")
 
 
 def _refuse_other_commits(rows: Mapping[str, Row]) -> None:

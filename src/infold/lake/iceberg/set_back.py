@@ -19,7 +19,8 @@ from typing import Any
 from uuid import uuid4
 
 from infold.lake.iceberg.commits import main_branch
-from infold.lake.iceberg.metadata_file import local_path, read_metadata
+from infold.lake.iceberg.metadata_file import read_metadata
+from infold.lake.stores import places
 
 
 def is_kept(metadata: Mapping[str, Any], snapshot: int) -> bool:
@@ -36,9 +37,7 @@ def metadata_file_of(location: str, snapshot: int) -> str:
     new = f"{folder}/{following}-{uuid4()}.metadata.json"
     metadata = read_metadata(location)
     now = max(time.time_ns() // 1_000_000, metadata.get("last-updated-ms", 0))
-    part = local_path(f"{folder}/.{new.rpartition('/')[2]}.part")
-    part.write_text(json.dumps(_set_back(metadata, location, snapshot, now)), encoding="utf-8")
-    part.replace(local_path(new))
+    places.write(new, json.dumps(_set_back(metadata, location, snapshot, now)).encode())
     return new
 
 

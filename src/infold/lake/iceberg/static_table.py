@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from infold.lake.iceberg.metadata_file import local_path
+from infold.lake.stores import places
 from infold.messages import command_errors, run_errors
 
 if TYPE_CHECKING:
@@ -19,12 +19,12 @@ def open_table(location: str) -> StaticTable:
     from pyiceberg.table import StaticTable
 
     try:
-        return StaticTable.from_metadata(location)
+        return StaticTable.from_metadata(location, dict(places.properties(location)))
     except OSError as error:
         why = error.strerror or str(error).partition("\n")[0]
     except ValidationError as error:
         why = f"it is damaged: {str(error).partition(': ')[0].splitlines()[-1].strip()}"
-    raise run_errors.metadata_missing(path=str(local_path(location)), why=why)
+    raise run_errors.metadata_missing(path=places.shown(location), why=why)
 
 
 def scan_where(

@@ -8,7 +8,6 @@ commits.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
@@ -32,10 +31,11 @@ from infold.lake.iceberg.commits import (
     may_add_files,
     operation,
 )
-from infold.lake.iceberg.metadata_file import local_path, read_metadata
+from infold.lake.iceberg.metadata_file import read_metadata
 from infold.lake.iceberg.sql_catalog import SqlCatalog
 from infold.lake.iceberg.static_table import open_table, scan_where
 from infold.lake.iceberg.table_catalog import Key, TableCatalog
+from infold.lake.stores import places
 from infold.messages import catalog_errors, command_errors, run_errors
 from infold.messages.errors import InfoldError
 
@@ -56,14 +56,14 @@ class IcebergLake:
         self,
         catalog: TableCatalog,
         namespace: str,
-        warehouse: Path | None = None,
+        warehouse: Path | str | None = None,
         *,
         together: bool = False,
         published: bool = False,
     ) -> None:
         self.catalog = catalog
         self.namespace = namespace
-        self.warehouse = warehouse
+        self.warehouse = None if warehouse is None else str(warehouse)
         self.together = together
         self.published = published
 
@@ -112,9 +112,9 @@ class IcebergLake:
         """
         namespace, name = self._key(table)
         location = self.location(table)
-        folder = None if self.warehouse is None else self.warehouse / namespace / name
+        folder = None if self.warehouse is None else places.below(self.warehouse, namespace, name)
         if location is not None:
-            folder = local_path(location).parent.parent
+            folder = places.folder_of(location)
             write_points.point(f"drop {name}: before")
             self.catalog.drop(namespace, (name, publishing.unpublished(name)))
             write_points.point(f"drop {name}: after")
@@ -124,13 +124,15 @@ class IcebergLake:
 
     def delete_folder(self, location: str) -> None:
         """See ``ports.Lake``."""
-        self._delete(local_path(location).parent.parent)
+        self._delete(places.folder_of(location))
 
-    def _delete(self, folder: Path) -> None:
+    def _delete(self, folder: str) -> None:
         """Delete a folder of the warehouse, if it is there and no table lies in it."""
-        if folder.is_dir() and self.warehouse in folder.parents and not self._holds_table(folder):
-            shutil.rmtree(folder)
-            write_points.point(f"delete {folder.name}: after")
+        if self.warehouse is None or not places.is_inside(folder, self.warehouse):
+            return
+        if places.is_folder(folder) and not self._holds_table(folder):
+            places.delete_folder(folder)
+            write_points.point(f"delete {folder.rpartition('/')[2]}: after")
 
     def rename(self, renamings: Sequence[Renaming]) -> bool:
         """
@@ -177,8 +179,9 @@ class IcebergLake:
             return False
         if head is None or not head.steps:
             return False
-        folder = None if self.warehouse is None else self.warehouse.resolve() / self.namespace
-        return folder is None or folder in local_path(head.location).resolve().parents
+        if self.warehouse is None:
+            return True
+        return places.is_inside(head.location, places.below(self.warehouse, self.namespace))
 
     def can_set_back(self, table: str, snapshot: int) -> bool:
         """See ``ports.Lake``."""
@@ -208,25 +211,23 @@ class IcebergLake:
         """See ``ports.Lake``."""
         if self.warehouse is None:
             return None
-        usual = self.warehouse.resolve() / self.namespace / table
+        usual = places.below(places.absolute(self.warehouse), self.namespace, table)
         if not self._holds_table(usual):
             own = self.catalog.at_once and self.stored_name(table) == table
-            return None if own else str(usual)
+            return None if own else usual
         return f"{usual}__{uuid4().hex[:8]}"
 
-    def _holds_table(self, folder: Path) -> bool:
+    def _holds_table(self, folder: str) -> bool:
         """Whether the metadata of a table is somewhere in a folder."""
         found = self.catalog.locations(self.namespace).values()
-        resolved = folder.resolve()
-        return any(resolved in local_path(at).resolve().parents for at in found)
+        return any(places.is_inside(at, folder) for at in found)
 
     def is_free(self, table: str) -> bool:
         """See ``ports.Lake``: whatever case its letters have, as some file systems ignore that."""
         namespace, name = self._key(table)
         known = set(self.catalog.names(namespace))
-        folder = None if self.warehouse is None else self.warehouse / namespace
-        if folder is not None and folder.is_dir():
-            known |= {entry.name for entry in folder.iterdir()}
+        if self.warehouse is not None:
+            known |= set(places.names(places.below(self.warehouse, namespace)))
         return name.lower() not in {one.lower() for one in known}
 
     def size(self, table: str) -> int:
@@ -234,8 +235,7 @@ class IcebergLake:
         location = self.location(table)
         if location is None:
             return 0
-        files = local_path(location).parent.parent.rglob("*")
-        return sum(file.stat().st_size for file in files if file.is_file())
+        return sum(size for _, size in places.sizes(places.folder_of(location)))
 
     def metadata(self, table: str) -> TableMetadata | None:
         """The table's newest metadata, or None when there is no such table."""
@@ -293,7 +293,7 @@ class IcebergLake:
         location = self.location(table)
         if location is None:
             return False
-        return local_path(location).parent.parent in local_path(f"file:{path}").parents
+        return places.is_inside(path, places.folder_of(location))
 
     def history(self, table: str) -> History:
         """What has gathered in the table's metadata; all zero when there is no such table."""

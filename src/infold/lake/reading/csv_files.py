@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infold.core.model import Source
 from infold.lake.reading import listing
+from infold.lake.reading.source_file import SourceFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,12 +16,12 @@ list_files = listing.list_files
 row_counts = listing.uncounted
 
 
-def event_times(path: Path, source: Source, column: str) -> Iterator[pa.Array]:
+def event_times(file: SourceFile, source: Source, column: str) -> Iterator[pa.Array]:
     """See ``FormatFiles``; rows with a wrong number of fields are left out."""
     import pyarrow as pa
     from pyarrow import csv
 
-    if path.stat().st_size == 0:
+    if file.size == 0:
         return
     parse = csv.ParseOptions(
         delimiter=source.delimiter, newlines_in_values=True, invalid_row_handler=lambda _: "skip"
@@ -29,5 +29,6 @@ def event_times(path: Path, source: Source, column: str) -> Iterator[pa.Array]:
     convert = csv.ConvertOptions(
         include_columns=[column], column_types={column: pa.string()}, strings_can_be_null=True
     )
-    table = csv.read_csv(path, parse_options=parse, convert_options=convert)
+    with file.arrow_stream() as stream:
+        table = csv.read_csv(stream, parse_options=parse, convert_options=convert)
     yield from table.column(column).chunks

@@ -19,9 +19,13 @@ from infold.core.files import ListedFile
 from infold.core.formats import EPOCH_UNITS
 from infold.core.interval import HOUR, MAX, Granularity
 from infold.core.model import Source
+from infold.core.object_store import NO_STORES, Stores
 from infold.core.trace import CellState
 from infold.lake.reading import timestamp_text
 from infold.lake.reading.formats import FORMAT_FILES
+from infold.lake.reading.source_file import source_file
+from infold.lake.stores.bucket import ReplacedError
+from infold.messages.errors import InfoldError
 
 BUDGET = 32 * 1024 * 1024
 """Bytes on disk, about, that reading may cost: a few tenths of a second."""
@@ -43,6 +47,7 @@ def estimate_cells(
     granularity: Granularity,
     as_of: int,
     budget_bytes: int = BUDGET,
+    stores: Stores = NO_STORES,
 ) -> Estimate | None:
     """
     How many rows of each cell some files have; None over the budget or if that is unknown.
@@ -60,12 +65,13 @@ def estimate_cells(
     hours: Counter[int] = Counter()
     try:
         for file in files:
-            found = FORMAT_FILES[source.format].event_times(root / file.path, source, column)
+            there = source_file(root, file, stores)
+            found = FORMAT_FILES[source.format].event_times(there, source, column)
             if found is None:
                 return None
             for values in found:
                 hours.update(_hours(values, parse, source.timestamp_format, latest))
-    except (OSError, pa.ArrowInvalid, pa.ArrowKeyError):
+    except (OSError, pa.ArrowInvalid, pa.ArrowKeyError, ReplacedError, InfoldError):
         return None  # the ingest reports what is wrong with the file
     ahead = hours.pop(_AHEAD, 0)
     cells: Counter[int] = Counter()

@@ -7,7 +7,6 @@ To add a format is to add a module with the functions of :class:`FormatFiles` an
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from infold.core.files import ListedFile
@@ -15,6 +14,7 @@ from infold.core.formats import Format, complete
 from infold.core.model import Source
 from infold.core.project import Project
 from infold.lake.reading import csv_files, iceberg_table, json_lines, parquet_files
+from infold.lake.reading.source_file import SourceFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,7 +28,9 @@ class FormatFiles(Protocol):
     ) -> tuple[Sequence[ListedFile], Sequence[str]]:
         """The files of a source now, and the paths of those that are too young to be read."""
 
-    def event_times(self, path: Path, source: Source, column: str, /) -> Iterator[pa.Array] | None:
+    def event_times(
+        self, file: SourceFile, source: Source, column: str, /
+    ) -> Iterator[pa.Array] | None:
         """
         The values of one column of a file, as they are stored, a part at a time.
 
@@ -36,7 +38,7 @@ class FormatFiles(Protocol):
         estimate. None for a format that cannot be estimated without Spark.
         """
 
-    def row_counts(self, root: Path, files: Sequence[ListedFile], /) -> Mapping[str, int]:
+    def row_counts(self, project: Project, files: Sequence[ListedFile], /) -> Mapping[str, int]:
         """How many rows files have, by path; only those where it is known without reading rows."""
 
 

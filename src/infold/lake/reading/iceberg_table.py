@@ -24,6 +24,7 @@ from infold.lake.iceberg.open_catalog import open_catalog
 from infold.lake.iceberg.sqlite_catalog import SqliteDatabase, tables_named
 from infold.lake.iceberg.static_table import open_table
 from infold.lake.iceberg.table_catalog import TableCatalog
+from infold.lake.reading.source_file import SourceFile
 from infold.messages import run_errors
 
 if TYPE_CHECKING:
@@ -40,11 +41,11 @@ def list_files(
     return table_files(project.root, source, open_catalog(project)), ()
 
 
-def event_times(_path: Path, _source: Source, _column: str) -> None:
+def event_times(_file: SourceFile, _source: Source, _column: str) -> None:
     """None: which rows of a data file are deleted is known to the table alone."""
 
 
-def row_counts(_root: Path, _files: Sequence[ListedFile]) -> Mapping[str, int]:
+def row_counts(_project: Project, _files: Sequence[ListedFile]) -> Mapping[str, int]:
     """None are counted: a table that is rewritten moves its rows from file to file."""
     return {}
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infold.core.formats import EPOCH_UNITS
 from infold.core.model import Source
 from infold.lake.reading import listing
+from infold.lake.reading.source_file import SourceFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,7 +18,7 @@ list_files = listing.list_files
 row_counts = listing.uncounted
 
 
-def event_times(path: Path, source: Source, column: str) -> Iterator[pa.Array]:
+def event_times(file: SourceFile, source: Source, column: str) -> Iterator[pa.Array]:
     """See ``FormatFiles``; broken lines are left out."""
     import pyarrow as pa
     from pyarrow import json as arrow_json
@@ -28,20 +28,20 @@ def event_times(path: Path, source: Source, column: str) -> Iterator[pa.Array]:
         explicit_schema=pa.schema([(column, kind)]), unexpected_field_behavior="ignore"
     )
     try:
-        with pa.input_stream(str(path)) as stream:
+        with file.arrow_stream() as stream:
             table = arrow_json.read_json(stream, parse_options=options)
     except pa.ArrowInvalid:  # a broken line, or values of several kinds
-        yield _line_by_line(path, column)
+        yield _line_by_line(file, column)
     else:
         yield from table.column(column).chunks
 
 
-def _line_by_line(path: Path, column: str) -> pa.Array:
+def _line_by_line(file: SourceFile, column: str) -> pa.Array:
     """The column of a file that Arrow does not read, each value as text."""
     import pyarrow as pa
 
     values: list[str | None] = []
-    with pa.input_stream(str(path)) as stream:
+    with file.arrow_stream() as stream:
         for line in stream.read().splitlines():
             try:
                 value = json.loads(line, parse_float=str, parse_int=str)[column]

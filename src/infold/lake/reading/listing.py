@@ -10,31 +10,31 @@ pattern that begins so itself matches them.
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from infold.core.files import FileListing, ListedFile, written_at
 from infold.core.model import Source
+from infold.core.object_store import is_url
 from infold.core.project import Project
+from infold.lake.reading.patterns import HIDDEN, WILD, matcher
 from infold.messages import run_errors
-
-_WILD = re.compile(r"[*?\[]")
-_HIDDEN = "_."
-Matches = Callable[[str], object]
 
 
 def list_files(
     project: Project, source: Source, now: int
 ) -> tuple[Sequence[ListedFile], tuple[str, ...]]:
     """As ``FormatFiles.list_files``: the files that match the source's ``path``."""
+    if is_url(source.path or ""):
+        from infold.lake.reading.object_listing import matching_objects
+
+        return matching_objects(project, source, now)
     return matching_files(project.root, source, now)
 
 
-def uncounted(_root: Path, _files: Sequence[ListedFile]) -> Mapping[str, int]:
+def uncounted(_project: Project, _files: Sequence[ListedFile]) -> Mapping[str, int]:
     """As ``FormatFiles.row_counts``, of a format that has to be read to be counted."""
     return {}
 
@@ -68,7 +68,7 @@ def _split(root: Path, source: Source) -> tuple[str, list[str]]:
     """The folder without a pattern, which has to be there, and the patterns below it."""
     pattern = source.path or ""
     names = [name for name in pattern.split("/") if name not in ("", ".")]
-    fixed = next((i for i, name in enumerate(names) if _WILD.search(name)), len(names))
+    fixed = next((i for i, name in enumerate(names) if WILD.search(name)), len(names))
     start = "/" if pattern.startswith("/") else str(root.absolute())
     base = os.path.normpath(os.path.join(start, *names[:fixed]))  # noqa: PTH118 - `..` stays text
     parts = [
@@ -107,7 +107,7 @@ def _walk(folder: str, parts: list[str], below: str, found: dict[str, str]) -> N
     """
     any_depth = parts[0] == "**"
     name, *rest = (parts[1:] or ["*"]) if any_depth else parts
-    matches, hidden = _matcher(name, last=not rest), name[0] in _HIDDEN
+    matches, hidden = matcher(name, last=not rest), name[0] in HIDDEN
     folders: list[tuple[str, list[str]]] = []
     try:
         opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -117,7 +117,7 @@ def _walk(folder: str, parts: list[str], below: str, found: dict[str, str]) -> N
         with os.scandir(opened) as entries:
             for entry in entries:
                 own = entry.name
-                open_to_all = own[0] not in _HIDDEN
+                open_to_all = own[0] not in HIDDEN
                 if not (open_to_all or hidden):
                     continue
                 # A link could lead back up, and on for ever.
@@ -144,17 +144,3 @@ def _fingerprint(entry: os.DirEntry[str]) -> str:
     except FileNotFoundError:
         return ""
     return f"{found.st_size}:{found.st_mtime_ns}"
-
-
-@lru_cache  # the same for thousands of folders
-def _matcher(pattern: str, *, last: bool) -> Matches:
-    if pattern == "*":
-        return lambda _: True
-    if last and pattern[0] == "*" and not _WILD.search(pattern, 1):
-        ends = (pattern[1:], f"{pattern[1:]}.gz")
-        return lambda name: name.endswith(ends)
-    plain = re.compile(fnmatch.translate(pattern)).match
-    if not last or pattern.endswith(".gz"):
-        return plain
-    gzipped = re.compile(fnmatch.translate(pattern + ".gz")).match
-    return lambda name: plain(name) or gzipped(name)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infold.core.files import ListedFile
 from infold.core.model import Source
+from infold.core.project import Project
 from infold.lake.reading import listing
+from infold.lake.reading.source_file import SourceFile, source_file
+from infold.lake.stores.bucket import ReplacedError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,14 +18,14 @@ if TYPE_CHECKING:
 list_files = listing.list_files
 
 
-def event_times(path: Path, _source: Source, column: str) -> Iterator[pa.Array]:
+def event_times(file: SourceFile, _source: Source, column: str) -> Iterator[pa.Array]:
     """See ``FormatFiles``."""
     from pyarrow import parquet
 
-    yield from parquet.read_table(path, columns=[column]).column(column).chunks
+    yield from parquet.read_table(file.arrow_file(), columns=[column]).column(column).chunks
 
 
-def row_counts(root: Path, files: Sequence[ListedFile]) -> Mapping[str, int]:
+def row_counts(project: Project, files: Sequence[ListedFile]) -> Mapping[str, int]:
     """By their footers; files that cannot be read are left out: the ingest reports them."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -31,7 +33,8 @@ def row_counts(root: Path, files: Sequence[ListedFile]) -> Mapping[str, int]:
     found = {}
     for file in files:
         try:
-            found[file.path] = parquet.read_metadata(root / file.path).num_rows
-        except (OSError, pa.ArrowInvalid):
+            there = source_file(project.root, file, project.target.stores)
+            found[file.path] = parquet.read_metadata(there.arrow_file()).num_rows
+        except (OSError, pa.ArrowInvalid, ReplacedError):
             continue
     return found

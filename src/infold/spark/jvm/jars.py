@@ -33,8 +33,20 @@ FETCH_SECONDS = 600
 JARS = all_jars()
 """What the storages need."""
 
-# What sqlite-jdbc would bring along. Spark has a newer slf4j, which must stay the only one.
-EXCLUDED = "org.slf4j:slf4j-api"
+_EXCLUDED = (
+    # What sqlite-jdbc would bring along. Spark has a newer slf4j, which must stay the only one.
+    "org.slf4j:slf4j-api",
+    # What Hadoop's connector would bring along: all of the AWS SDK in one jar of 600 MB.
+    "software.amazon.awssdk:bundle",
+    "software.amazon.awssdk:netty-nio-client",
+    "software.amazon.s3.analyticsaccelerator:analyticsaccelerator-s3",
+    "org.wildfly.openssl:wildfly-openssl",
+    # Spark has these.
+    "org.apache.httpcomponents:*",
+    "commons-codec:commons-codec",
+    "commons-logging:commons-logging",
+    "io.netty:*",
+)
 
 
 def cache_dir() -> Path:
@@ -112,7 +124,7 @@ def _resolve(ivy: Path, jars: tuple[Jar, ...]) -> str:
         str(home / "bin" / "spark-submit"),
         *("--master", "local[1]"),
         *("--packages", ",".join(jar.coordinates for jar in jars)),
-        *("--exclude-packages", EXCLUDED),
+        *("--exclude-packages", ",".join(_EXCLUDED)),
         *("--conf", f"spark.jars.ivy={ivy}"),
         str(nothing),
     ]

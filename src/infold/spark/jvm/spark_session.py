@@ -62,11 +62,13 @@ LOG_BYTES = 10_000_000
 LOCAL_ENGINE = Engine()
 LOOPBACK = "127.0.0.1"
 CLASS_PATH = "spark.driver.extraClassPath"
+UNREGISTERED = ("spark.sql.catalog.", "fs.s3")
+"""Settings that Spark takes for a session without knowing them: of catalogs, and of stores."""
 CATALOG_SETTINGS = f"spark.sql.catalog.{FIXED['spark.sql.defaultCatalog']}."
 
 
 def start(
-    warehouse: Path,
+    warehouse: Path | str,
     catalog_db: Path,
     *,
     size: Size = "small",
@@ -259,7 +261,7 @@ def _new_session(
         if key.startswith(CATALOG_SETTINGS) and key not in settings:
             session.conf.unset(key)
     for key, value in settings.items():
-        if session.conf.isModifiable(key) or key.startswith("spark.sql.catalog."):
+        if session.conf.isModifiable(key) or key.startswith(UNREGISTERED):
             session.conf.set(key, value)
     if not ours:
         adapters.refuse_session(session)

@@ -28,14 +28,13 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from io import TextIOWrapper
 from operator import and_
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -138,7 +137,7 @@ def _read(
             maxColumns=str(_MANY if shape.long else _FIELDS),
             columnPruning="false",  # else a record of the wrong length goes unnoticed
         )
-        .csv([glob(file.at) for file in files])
+        .csv([glob(file.file.location) for file in files])
     )
     # Spark's line reader passes over lines of blanks, its whole-file reader does not.
     blanks = F.lit(_blanks(source))
@@ -228,10 +227,10 @@ def _shape(file: PresentFile, source: Source) -> CsvShape | None:
             if not judged:
                 _refuse_swallowing(source, file)
             return CsvShape(header, quotes=True, bytewise=True, long=True, drift=drift)
-        quotes, text = _read_through(file.at, _blanks(source) if len(header) > 1 else "")
+        quotes, text = _read_through(file, _blanks(source) if len(header) > 1 else "")
         if quotes and not judged:
             _refuse_swallowing(source, file)
-        long = file.size >= _FIELDS and _has_long_line(file.at)
+        long = file.size >= _FIELDS and _has_long_line(file)
     except (OSError, EOFError, zlib.error) as error:
         raise run_errors.unreadable_file(path=file.path, why=str(error)) from error
     return CsvShape(header, quotes, bytewise=not text, long=long, drift=drift)
@@ -256,10 +255,12 @@ def _has_rows(file: PresentFile, source: Source) -> bool:
 
 def _records(file: PresentFile, delimiter: str) -> Iterator[tuple[str, ...]]:
     """The lines that are not empty, as their fields."""
-    opener = gzip.open if file.gzipped else open
     csv.field_size_limit(_LONGEST)  # a longer field is text like any other
     try:
-        with opener(file.at, "rt", encoding="utf-8-sig", errors="replace", newline="") as lines:
+        with (
+            file.open() as opened,
+            TextIOWrapper(opened, "utf-8-sig", errors="replace", newline="") as lines,
+        ):
             for record in csv.reader(lines, delimiter=delimiter):
                 if record:
                     yield tuple(record)
@@ -267,7 +268,7 @@ def _records(file: PresentFile, delimiter: str) -> Iterator[tuple[str, ...]]:
         raise run_errors.unreadable_file(path=file.path, why=str(error)) from error
 
 
-def _read_through(path: Path, blanks: str) -> tuple[bool, bool]:
+def _read_through(file: PresentFile, blanks: str) -> tuple[bool, bool]:
     """
     Whether a file needs the reader of whole files, and whether all of it is UTF-8.
 
@@ -281,8 +282,8 @@ def _read_through(path: Path, blanks: str) -> tuple[bool, bool]:
         rb"[\x00-\x09\x0b\x0c\x0e-\x20]*+(?=[\r\n]|\Z)"
     )
     try:
-        with path.open("rb") as file:
-            while chunk := file.read(_CHUNK):
+        with file.open() as opened:
+            while chunk := opened.read(_CHUNK):
                 quotes = quotes or b'"' in chunk
                 if not quotes:
                     lines = carried + chunk
@@ -296,11 +297,11 @@ def _read_through(path: Path, blanks: str) -> tuple[bool, bool]:
     return quotes or trimmed.search(carried) is not None, True
 
 
-def _has_long_line(path: Path) -> bool:
+def _has_long_line(file: PresentFile) -> bool:
     """Whether a line is so long that it may have more fields than Spark makes room for."""
-    with path.open("rb") as file:
+    with file.open() as opened:
         carried = b""
-        while chunk := file.read(_CHUNK):
+        while chunk := opened.read(_CHUNK):
             lines, at = carried + chunk, 0
             while len(lines) - at >= _FIELDS:
                 end = max(lines.rfind(sign, at, at + _FIELDS) for sign in (b"\n", b"\r"))

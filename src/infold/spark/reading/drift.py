@@ -8,17 +8,16 @@ of them, or the file is set aside. A file that was ingested before is not judged
 
 from __future__ import annotations
 
-import gzip
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from pyspark.sql import SparkSession
 
 from infold.core.model import Column, Drift, NewColumns, Source
 from infold.core.project import Project
+from infold.lake.reading.source_file import SourceFile
 from infold.messages import errors, run_errors
 
 
@@ -27,13 +26,13 @@ class PresentFile:
     """
     One version of a file to read.
 
-    ``path`` is as listed; ``at`` is where Spark finds the file and ``spark_path`` what it then
-    calls it in ``_path``. ``known`` if the file was ingested before.
+    ``path`` is as listed; ``file`` is where Spark finds the file too, and ``spark_path`` what it
+    then calls it in ``_path``. ``known`` if the file was ingested before.
     """
 
     id: int
     path: str
-    at: Path
+    file: SourceFile
     size: int = 0
     known: bool = False
     spark_path: str = ""
@@ -42,12 +41,11 @@ class PresentFile:
     @property
     def gzipped(self) -> bool:
         """Whether it is packed, by its name."""
-        return self.at.suffix == ".gz"
+        return self.file.location.endswith(".gz")
 
     def open(self) -> BinaryIO:
         """Its bytes, unpacked."""
-        opener = gzip.open if self.gzipped else open
-        return cast("BinaryIO", opener(self.at, "rb"))
+        return self.file.unpacked()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +127,7 @@ def readable_files(
                 check(source, file)
             good.append(file)
         except errors.InfoldError as error:
-            if error.slug != "unreadable-file" or not file.at.exists():
+            if error.slug != "unreadable-file" or not file.file.exists():
                 raise
             bad[file.id] = dict(error.facts)["why"]
     return good, bad

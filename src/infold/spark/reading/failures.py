@@ -9,12 +9,16 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from infold.core.model import Source
+from infold.core.object_store import is_url, split
 from infold.core.project import Project
+from infold.lake.stores import places
+from infold.lake.stores.bucket import bucket_of
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
+from infold.system import failures
 
 _FILE = re.compile(
-    r"\[(?:FAILED_READ_FILE\.\w+|PATH_NOT_FOUND)\][^\n]*?(file:/[^\n]*?)\.\s+"
+    r"\[(?:FAILED_READ_FILE\.\w+|PATH_NOT_FOUND)\][^\n]*?((?:file:/|s3a?://)[^\n]*?)\.\s+"
     r"(?:SQLSTATE|File does not exist)"
 )
 _CAUSE = re.compile(r"^Caused by: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
@@ -29,7 +33,7 @@ def naming_files(project: Project, source: Source) -> Iterator[None]:
         if error.slug != "unreadable-file":
             raise
         path = dict(error.facts)["file"]
-        if not (project.root / path).exists():
+        if not _is_there(project, path):
             raise run_errors.source_changed(source=source.name, path=path) from error
         raise
     except Exception as error:
@@ -44,8 +48,12 @@ def _as_error(project: Project, source: Source, message: str) -> InfoldError | N
     match = _FILE.search(message)
     if match is None:
         return None
+    causes = _CAUSE.findall(message)
+    why = causes[-1] if causes else "Spark cannot read it"
+    if is_url(match[1]):
+        return _of_object(project, source, unquote(match[1]), message, why)
     at = Path("/" + unquote(match[1].removeprefix("file:")).lstrip("/"))
-    if project.warehouse in at.parents:
+    if not project.target.in_store and project.warehouse in at.parents:
         return None  # a table's own file, which is another matter
     there = at.exists()
     if at.is_symlink():
@@ -54,7 +62,27 @@ def _as_error(project: Project, source: Source, message: str) -> InfoldError | N
     path = str(at.relative_to(project.root.absolute()) if inside else at)
     if not there:
         return run_errors.source_changed(source=source.name, path=path)
-    causes = _CAUSE.findall(message)
-    return run_errors.unreadable_file(
-        path=path, why=causes[-1] if causes else "Spark cannot read it"
-    )
+    return run_errors.unreadable_file(path=path, why=why)
+
+
+def _of_object(
+    project: Project, source: Source, url: str, message: str, why: str
+) -> InfoldError | None:
+    """The same of an object: it was replaced, is gone, the store refused it, or it is broken."""
+    if places.is_inside(url, project.warehouse_location):
+        return None  # a table's own file
+    if "RemoteFileChanged" in message or not _is_there(project, url):
+        return run_errors.source_changed(source=source.name, path=url)
+    known = failures.known_failure_of(message)
+    return known or run_errors.unreadable_file(path=url, why=why)
+
+
+def _is_there(project: Project, path: str) -> bool:
+    if not is_url(path):
+        return (project.root / path).exists()
+    bucket = bucket_of(path, project.target.stores, project.root)
+    try:
+        bucket.head(split(path)[1])
+    except FileNotFoundError:
+        return False
+    return True

@@ -20,6 +20,7 @@ from infold.core.model import Column, Drift, NewColumns, Source
 from infold.core.project import Project
 from infold.lake.iceberg.open_catalog import open_catalog
 from infold.lake.reading.iceberg_table import data_files, location
+from infold.lake.reading.source_file import SourceFile
 from infold.messages import run_errors
 from infold.spark.reading import fit
 from infold.spark.reading.arrow_types import TypeFit
@@ -55,7 +56,7 @@ def inspect(
             raise run_errors.source_changed(source=source.name, path=file.path)
     stored = _open(spark, at)
     table = replace(source, on_drift=Drift.ERROR, on_new_columns=NewColumns.IGNORE)
-    itself = PresentFile(0, source.table or "", project.root)
+    itself = PresentFile(0, source.table or "", SourceFile(str(project.root), 0))
     names, types = tuple(stored.columns), tuple(_arrow_types(stored).values())
     if (drift := drift_of(table, itself, names, types)) is not None:
         raise run_errors.drift(source.name, ((source.table or "", drift.how),))

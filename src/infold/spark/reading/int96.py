@@ -8,11 +8,12 @@ anything. So these columns are read in this process first.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
+
+from infold.lake.reading.source_file import SourceFile
 
 _FITS = 9_223_372_036_000_000
 """Microseconds from 1970 up to which the nanoseconds fit 64 bits, before it and after."""
@@ -27,14 +28,14 @@ def columns(footer: parquet.ParquetFile) -> list[bool]:
     return [leaves.get(name) == "INT96" for name in footer.schema_arrow.names]
 
 
-def finer(path: Path, names: Sequence[str]) -> list[str]:
+def finer(file: SourceFile, names: Sequence[str]) -> list[str]:
     """Those of the 96-bit columns that have parts of a microsecond."""
     if not names:
         return []
     found: set[str] = set()
     with (
-        parquet.ParquetFile(path) as exact,
-        parquet.ParquetFile(path, coerce_int96_timestamp_unit="us") as cut,
+        parquet.ParquetFile(file.arrow_file()) as exact,
+        parquet.ParquetFile(file.arrow_file(), coerce_int96_timestamp_unit="us") as cut,
     ):
         pairs = zip(
             exact.iter_batches(columns=list(names)),

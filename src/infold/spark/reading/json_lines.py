@@ -71,7 +71,7 @@ def inspect(
 
 
 def _lines(spark: SparkSession, files: Iterable[PresentFile]) -> DataFrame:
-    lines = spark.read.text([glob(file.at) for file in files])
+    lines = spark.read.text([glob(file.file.location) for file in files])
     found = lines.select(F.col("value").alias(_LINE), F.col("_metadata.file_path").alias(fit.PATH))
     return found.where(F.col(_LINE).rlike(r"\S"))
 

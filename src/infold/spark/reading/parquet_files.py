@@ -47,7 +47,7 @@ columns = declared_columns
 def check_readable(_: Source, file: PresentFile) -> None:
     """See ``FormatReader``."""
     try:
-        with parquet.ParquetFile(file.at) as opened:
+        with parquet.ParquetFile(file.file.arrow_file()) as opened:
             _refuse_unread(file, opened)
             for _ in opened.iter_batches():
                 pass
@@ -68,7 +68,7 @@ def rows(
     """See ``FormatReader``."""
     if any(map(_is_nanos, shape.types)):
         spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
-    paths = [glob(file.at) for file in files]
+    paths = [glob(file.file.location) for file in files]
     if shape.drift is not None:
         return _drifted_rows(spark, source, shape, paths)
     by_name = dict(zip(shape.names, shape.types, strict=True))
@@ -153,7 +153,7 @@ def _drifted_rows(
 
 def _shape(file: PresentFile, source: Source) -> ParquetShape:
     try:
-        footer = parquet.ParquetFile(file.at)
+        footer = parquet.ParquetFile(file.file.arrow_file())
     except (OSError, pa.ArrowException) as error:
         raise run_errors.unreadable_file(path=file.path, why=str(error).splitlines()[0]) from error
     with footer:
@@ -163,7 +163,7 @@ def _shape(file: PresentFile, source: Source) -> ParquetShape:
         types = tuple(map(_physical, old, schema))
     declared = {column.name for column in source.columns}
     suspects = [name for name, is_ in zip(schema.names, old, strict=True) if is_]
-    finer = int96.finer(file.at, [name for name in suspects if name in declared])
+    finer = int96.finer(file.file, [name for name in suspects if name in declared])
     others = [f"column {name} has parts of a microsecond" for name in finer]
     drift = drift_of(source, file, tuple(schema.names), types, others)
     return ParquetShape(tuple(schema.names), types, drift=drift)

@@ -8,15 +8,17 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
+from infold.core.object_store import is_url
+
 _GLOB = frozenset("\\{}[]*?")
 _LEGAL = frozenset(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-!.~'()*,;:$&+=/@"
 )
 
 
-def glob(path: Path) -> str:
+def glob(path: str) -> str:
     """A path as a pattern that matches it alone: Spark reads every path as a pattern."""
-    return "".join("\\" + letter if letter in _GLOB else letter for letter in str(path))
+    return "".join("\\" + letter if letter in _GLOB else letter for letter in path)
 
 
 LINKS = Path(".infold/links")
@@ -57,13 +59,13 @@ def _sweep(folder: Path) -> None:
                     os.unlink(link.path)  # noqa: PTH108 - as it was listed
 
 
-def uri(path: Path) -> str:
+def uri(path: str) -> str:
     """
-    The path as Spark reports it in ``_metadata.file_path``.
+    The path, or URL of an object, as Spark reports it in ``_metadata.file_path``.
 
     That is Java's URI: ASCII outside the legal characters is escaped, other letters are not.
     """
-    return "file:" + "".join(map(_escaped, str(path)))
+    return ("" if is_url(path) else "file:") + "".join(map(_escaped, path))
 
 
 def _escaped(letter: str) -> str:

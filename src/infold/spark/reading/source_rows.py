@@ -25,8 +25,12 @@ from pyspark.sql import types as T
 
 from infold.core.files import IngestedFile, ListedFile, listed_fingerprint
 from infold.core.model import Source
+from infold.core.object_store import is_url
 from infold.core.own_columns import FILE
 from infold.core.project import Project
+from infold.lake.reading.object_listing import changed_objects
+from infold.lake.reading.source_file import SourceFile, source_file
+from infold.lake.stores.bucket import ReplacedError
 from infold.messages import run_errors
 from infold.spark.content import column as column_of
 from infold.spark.reading import fit
@@ -45,8 +49,17 @@ def read(
 
     Raises ``run_errors.drift`` for files that drift, before anything is read, and
     ``run_errors.unreadable_file`` for a file that cannot be read; both unless the source sets such
-    files aside.
+    files aside. Raises ``run_errors.source_changed`` for an object that was replaced meanwhile.
     """
+    try:
+        return _read(spark, project, source, files)
+    except ReplacedError as error:
+        raise run_errors.source_changed(source=source.name, path=str(error)) from error
+
+
+def _read(
+    spark: SparkSession, project: Project, source: Source, files: Sequence[tuple[int, File]]
+) -> DataFrame:
     if source.file_time_column is not None:
         rows = read(spark, project, replace(source.of_files, file_time_column=None), files)
         return _with_file_times(spark, rows, source.file_time_column, files)
@@ -75,10 +88,12 @@ def read(
 def _present(project: Project, source: Source, id_: int, file: File) -> PresentFile:
     known = isinstance(file, IngestedFile)
     if source.is_table:  # Spark opens the table, and names its files as the table does
-        at, spark_path = project.root / file.path, file.path
+        at, spark_path = SourceFile(file.path, file.size), file.path
+    elif is_url(file.path):
+        at, spark_path = source_file(project.root, file, project.target.stores), uri(file.path)
     else:
-        at = takeable(project.root, file.path)
-        spark_path = uri(at)
+        path = str(takeable(project.root, file.path))
+        at, spark_path = SourceFile(path, file.size), uri(path)
     return PresentFile(id_, file.path, at, file.size, known, spark_path, file.fingerprint)
 
 
@@ -86,15 +101,22 @@ def refuse_changed(project: Project, source: Source, files: Iterable[File]) -> N
     """Raise ``errors.source_changed`` when a file is no longer what its listing showed."""
     if source.is_table:
         return  # read at one metadata file, checked when it was opened
+    objects = []
     for file in files:
-        if not unchanged(project, source, file):
+        if is_url(file.path):
+            objects.append(file)
+        elif not unchanged(project, source, file):
             raise run_errors.source_changed(source=source.name, path=file.path)
+    for path in changed_objects(project, source, objects)[:1]:
+        raise run_errors.source_changed(source=source.name, path=path)
 
 
 def unchanged(project: Project, source: Source, file: File) -> bool:
-    """Whether a file still has the size and modification time that its listing showed."""
+    """Whether a file has the size and time, or an object the ETag, that its listing showed."""
     if source.is_table:
         return True
+    if is_url(file.path):
+        return not changed_objects(project, source, [file])
     try:
         stat = os.stat(project.root / file.path)  # noqa: PTH116 - as fast as the listing
     except FileNotFoundError:

@@ -18,6 +18,7 @@ from infold.lake.iceberg.open_catalog import open_catalog
 from infold.lake.iceberg.sqlite_catalog import put_back as put_rows_back
 from infold.lake.iceberg.sqlite_catalog import table_rows
 from infold.lake.iceberg.tables import IcebergLake
+from infold.lake.stores.places import use
 from infold.spark.tables.catalog import SparkCatalog
 from infold.spark.tables.iceberg import session_settings
 from infold.spark.tables.jar import Jar
@@ -50,15 +51,19 @@ def jars() -> tuple[Jar, ...]:
 
 def lake(project: Project) -> IcebergLake:
     """The tables of the target's catalog, read by their metadata files."""
+    use(project)
     together = project.target.publish is Publish.TOGETHER
     return IcebergLake(
-        open_catalog(project), project.namespace, project.warehouse, together=together
+        open_catalog(project), project.namespace, project.warehouse_location, together=together
     )
 
 
 def published_lake(project: Project) -> IcebergLake:
     """The same as readers see them."""
-    return IcebergLake(open_catalog(project), project.namespace, project.warehouse, published=True)
+    use(project)
+    return IcebergLake(
+        open_catalog(project), project.namespace, project.warehouse_location, published=True
+    )
 
 
 def snapshot_reader(project: Project) -> SnapshotReader:
@@ -75,7 +80,7 @@ def tables(spark: SparkSession, project: Project, lake: Lake) -> MaintainedTable
     return IcebergTables(spark, project.namespace, lake)
 
 
-def sqlite_catalog(warehouse: Path, catalog_db: Path) -> SparkCatalog:
+def sqlite_catalog(warehouse: Path | str, catalog_db: Path) -> SparkCatalog:
     """A catalog on SQLite."""
     return SparkCatalog(session_settings.catalog_settings(warehouse, catalog_db))
 

@@ -14,9 +14,11 @@ from infold.core.project import Project
 from infold.lake.iceberg.jdbc_settings import jdbc_settings
 from infold.lake.iceberg.rest_access import sent_secrets, server_url
 from infold.lake.iceberg.sql_catalog import NAME
+from infold.lake.stores.settings import hadoop_settings
 from infold.spark.tables.catalog import SparkCatalog
 from infold.spark.tables.iceberg.session_settings import catalog_settings
 from infold.spark.tables.jar import Jar
+from infold.spark.tables.s3_jars import S3_JARS
 
 POSTGRESQL = Jar(
     "org.postgresql",
@@ -30,13 +32,21 @@ PREFIX = f"spark.sql.catalog.{NAME}"
 
 
 def spark_catalog(project: Project) -> SparkCatalog:
-    """The catalog of a project's target. Raises where a secret is not there."""
+    """The catalog of a project's target, and its stores. Raises where a secret is not there."""
+    found = _catalog(project)
+    if not project.uses_stores:
+        return found
+    store = hadoop_settings(project.target.stores, project.buckets, project.root)
+    return SparkCatalog(found.settings, {**found.secrets, **store}, (*found.jars, *S3_JARS))
+
+
+def _catalog(project: Project) -> SparkCatalog:
     type_ = project.target.catalog.type
     if type_ is CatalogType.JDBC:
         return _jdbc(project)
     if type_ is CatalogType.REST:
         return _rest(project)
-    return SparkCatalog(catalog_settings(project.warehouse, project.catalog_db))
+    return SparkCatalog(catalog_settings(project.warehouse_location, project.catalog_db))
 
 
 def _jdbc(project: Project) -> SparkCatalog:
@@ -48,7 +58,7 @@ def _jdbc(project: Project) -> SparkCatalog:
             **_common(),
             f"{PREFIX}.catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
             f"{PREFIX}.jdbc.schema-version": "V1",
-            f"{PREFIX}.warehouse": str(project.warehouse),
+            f"{PREFIX}.warehouse": project.warehouse_location,
         },
         {f"{PREFIX}.uri": uri, **own},
         (POSTGRESQL,),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from infold.lake.stores.places import absolute
 from infold.messages import faults
 from infold.system import failures
 
@@ -16,7 +17,7 @@ CATALOG = "infold"
 """The name of the catalog in Spark; pyiceberg finds its tables under the same name only."""
 
 
-def catalog_settings(warehouse: Path, catalog_db: Path) -> Mapping[str, str]:
+def catalog_settings(warehouse: Path | str, catalog_db: Path) -> Mapping[str, str]:
     """The Iceberg catalog on SQLite, which pyiceberg reads without a JVM."""
     prefix = f"spark.sql.catalog.{CATALOG}"
     return {
@@ -25,7 +26,7 @@ def catalog_settings(warehouse: Path, catalog_db: Path) -> Mapping[str, str]:
         # Two runs may write at once; SQLite lets one wait for the other.
         f"{prefix}.uri": f"jdbc:sqlite:{catalog_db.resolve()}?busy_timeout=30000",
         f"{prefix}.jdbc.schema-version": "V1",
-        f"{prefix}.warehouse": str(warehouse.resolve()),
+        f"{prefix}.warehouse": absolute(str(warehouse)),
         # A cached table would hide another process's commit for half a minute.
         f"{prefix}.cache-enabled": "false",
         "spark.sql.defaultCatalog": CATALOG,

@@ -1,0 +1,112 @@
+"""``storage_options`` of a target in infold.yml, and the URLs that they are for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from infold.core.catalogs import Catalog, CatalogType
+from infold.core.object_store import (
+    OPTION_KEYS,
+    PLANNED_SCHEMES,
+    SCHEMES,
+    StorageOptions,
+    Stores,
+    is_url,
+    scheme_of,
+    split,
+)
+from infold.declare.keys import Keys
+from infold.messages import findings, store_errors
+from infold.system.secrets import REFERENCE, bad_reference, has_password
+
+SECRETS = ("access_key_id", "secret_access_key", "session_token")
+BUCKETS = "buckets"
+ENDPOINTS = ("https://", "http://")
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
+_FORMS = tuple(f"{scheme}://BUCKET/FOLDER" for scheme in SCHEMES)
+
+
+def read_stores(keys: Keys) -> Stores:
+    """How a target reaches object stores; by the environment where nothing is said."""
+    section = keys.section("storage_options", f"storage_options of {keys.where}")
+    if section is None:
+        return Stores()
+    section.check((*OPTION_KEYS, BUCKETS))
+    own = section.section(BUCKETS, f"buckets of {section.where}")
+    found = []
+    for name, bucket in own.sections("bucket") if own else ():
+        bucket.prefix = f"storage_options.{BUCKETS}.{name}."
+        bucket.check(OPTION_KEYS)
+        found.append((name, _options(bucket)))
+    return Stores(_options(section), tuple(found))
+
+
+def check_place(keys: Keys, key: str) -> None:
+    """Note what is wrong with a URL of a store; a path without a scheme is a folder."""
+    url = keys.text(key) or ""
+    if not is_url(url):
+        return
+    at, scheme = keys.at(key), scheme_of(url)
+    if scheme in PLANNED_SCHEMES:
+        known = ("a folder", *_FORMS)
+        keys.errors.append(findings.later_value(at, key=key, value=url, known=known))
+    elif scheme not in SCHEMES or has_password(url):
+        shown = f"{scheme}://…"
+        keys.errors.append(findings.bad_value(at, key=key, value=shown, known=_FORMS))
+    elif not _BUCKET.match(split(url)[0]):
+        keys.errors.append(store_errors.no_bucket(at, key=key))
+
+
+def check_warehouse(keys: Keys, catalog: Catalog) -> None:
+    """Note a warehouse that is no place, and one in a store without a catalog elsewhere."""
+    check_place(keys, "warehouse")
+    url = keys.text("warehouse") or ""
+    if catalog.type is not CatalogType.SQLITE:
+        return
+    if is_url(url) and not catalog.uri:
+        keys.errors.append(store_errors.sqlite_catalog(keys.at("warehouse"), warehouse=url))
+    elif catalog.uri and not is_url(url):
+        section = keys.section("catalog")
+        assert section is not None
+        todo = "The file is in that folder."
+        where = "a warehouse that is a folder"
+        keys.errors.append(
+            findings.needless_key(section.key_at("uri"), key="uri", where=where, todo=todo)
+        )
+
+
+def _options(section: Keys) -> StorageOptions:
+    texts = {key: section.text(key) or "" for key in OPTION_KEYS if key != "path_style"}
+    for key in SECRETS:
+        _check_secret(section, key, texts[key])
+    for key, other in (SECRETS[:2], SECRETS[1::-1]):
+        if texts[key] and not texts[other] and other not in section.entries:
+            at = section.key_at(key)
+            section.errors.append(
+                store_errors.half_a_key(at, where=section.where, key=key, other=other)
+            )
+    if texts["session_token"] and not texts["access_key_id"]:
+        at, where = section.key_at("session_token"), f"{section.where} without access_key_id"
+        section.errors.append(findings.needless_key(at, key="session_token", where=where))
+    if texts["profile"] and texts["access_key_id"]:
+        at, where = section.key_at("profile"), f"{section.where} with access_key_id"
+        section.errors.append(findings.needless_key(at, key="profile", where=where))
+    endpoint = texts["endpoint"]
+    if endpoint and (not endpoint.startswith(ENDPOINTS) or has_password(endpoint)):
+        at, known = replace(section.at("endpoint"), text=""), ("https://HOST:PORT",)
+        shown = f"{scheme_of(endpoint)}://…" if is_url(endpoint) else endpoint
+        section.errors.append(
+            findings.bad_value(at, key=section.full_name("endpoint"), value=shown, known=known)
+        )
+    style = section.flag("path_style", default=True) if "path_style" in section.entries else None
+    return StorageOptions(**texts, path_style=style)
+
+
+def _check_secret(section: Keys, key: str, text: str) -> None:
+    """Note a secret that is written out, or a reference that is none; it is never shown."""
+    at, full = replace(section.at(key), text=""), section.full_name(key)
+    if (wrong := bad_reference(text)) is not None:
+        section.errors.append(findings.bad_secret(at, key=full, value=wrong))
+    elif text and not REFERENCE.fullmatch(text.strip()):
+        section.errors.append(store_errors.secret_written_out(at, key=full))

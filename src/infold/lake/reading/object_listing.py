@@ -1,0 +1,134 @@
+"""
+The objects of a source that are there now: pages of a listing, compared with a pattern.
+
+A pattern means what it means for files (``listing``): all objects below the part of it that has no
+pattern are listed, and those are left out that it does not match. A listing shows the ETag of each
+object, which changes with its content. So an object is never told to be new by its time. The
+fingerprint has the time too where it becomes a column (``file_time_column``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from operator import attrgetter
+
+from infold.core.files import IngestedFile, ListedFile, listed_fingerprint
+from infold.core.interval import SECOND
+from infold.core.model import Source
+from infold.core.object_store import split
+from infold.core.project import Project
+from infold.lake.reading.patterns import HIDDEN, WILD, matcher
+from infold.lake.stores.bucket import Bucket, Listed, bucket_of
+from infold.messages import store_errors
+
+_AT_ONCE = 16
+"""Requests at the same time, where many objects are looked at one by one."""
+
+
+def matching_objects(
+    project: Project, source: Source, now: int
+) -> tuple[tuple[ListedFile, ...], tuple[str, ...]]:
+    """The objects that match a source's path, by URL; and the URLs of those yet to settle."""
+    url = source.path or ""
+    bucket = bucket_of(url, project.target.stores, project.root)
+    base, parts = _split(split(url)[1])
+    latest = now - source.settle if source.settle else None
+    above = url[: url.index("://") + 3] + bucket.name + "/"
+    found = list(bucket.list(base)) or ([] if WILD.search(url) else _alone(bucket, base))
+    if not found:
+        folder = (above + base).rstrip("/")
+        raise store_errors.nothing_there(source=source.name, pattern=url, folder=folder)
+    skip = len(base) + 1 if base else 0
+    seen: list[ListedFile] = []
+    young: list[str] = []
+    for one in found:
+        names = one.key[skip:] or one.key.rpartition("/")[2]
+        # What has no bytes has no rows; most are what tools leave for the name of a folder.
+        if not one.size or not _matches(names.split("/"), parts):
+            continue
+        path = above + one.key
+        if latest is not None and one.seconds * SECOND > latest:
+            young.append(path)
+            continue
+        _refuse_name(source, path)
+        fingerprint = _fingerprint(source, one)
+        seen.append(ListedFile(path, one.size, one.seconds * SECOND, fingerprint))
+    seen.sort(key=attrgetter("path"))
+    return tuple(seen), tuple(sorted(young))
+
+
+def _alone(bucket: Bucket, key: str) -> list[Listed]:
+    """The one object that a path without a pattern names, which is no folder."""
+    try:
+        return [bucket.head(key)] if key else []
+    except FileNotFoundError:
+        return []
+
+
+def _split(key: str) -> tuple[str, list[str]]:
+    """The part of a key without a pattern, and the patterns below it."""
+    names = [name for name in key.split("/") if name not in ("", ".")]
+    fixed = next((i for i, name in enumerate(names) if WILD.search(name)), len(names))
+    parts = [
+        name for i, name in enumerate(names) if i >= fixed and names[i - 1 : i + 1] != ["**"] * 2
+    ]
+    return "/".join(names[:fixed]), parts or ["**", "*"]
+
+
+def _matches(names: Sequence[str], parts: Sequence[str]) -> bool:
+    """Whether the names of folders and of an object match those of a pattern."""
+    if not names or not parts:
+        return not names and not parts
+    part = parts[0]
+    if part == "**":
+        rest = parts[1:] or ["*"]
+        return _matches(names, rest) or (
+            names[0][:1] not in HIDDEN and len(names) > 1 and _matches(names[1:], parts)
+        )
+    if names[0][:1] in HIDDEN and part[0] not in HIDDEN:
+        return False
+    last = len(parts) == 1
+    return bool(matcher(part, last=last)(names[0])) and _matches(names[1:], parts[1:])
+
+
+def _fingerprint(source: Source, one: Listed) -> str:
+    plain = f"{one.size}:{one.etag}"
+    return plain if source.file_time_column is None else f"{plain}:{one.seconds * 10**9}"
+
+
+def _refuse_name(source: Source, path: str) -> None:
+    """Raise for an object that Spark would pass over silently, or look for under another name."""
+    name = path.rpartition("/")[2]
+    why = ""
+    if name[0] in HIDDEN or name.endswith("._COPYING_"):
+        why = f"Spark passes over names that begin with {name[0]}"
+    elif ":" in path.partition("://")[2]:
+        why = "Hadoop takes a colon for the end of a URL's scheme"
+    elif not path.isprintable():
+        why = "there are characters in it that cannot be printed"
+    if why:
+        raise store_errors.bad_name(source=source.name, path=ascii(path).strip("'"), why=why)
+
+
+def changed_objects(
+    project: Project, source: Source, files: Iterable[ListedFile | IngestedFile]
+) -> list[str]:
+    """Those of some objects that are no longer what their listing showed."""
+    files = list(files)
+    if not files:
+        return []
+    with ThreadPoolExecutor(min(_AT_ONCE, len(files))) as pool:
+        same = pool.map(lambda file: _is_same(project, source, file), files)
+        return [file.path for file, is_ in zip(files, same, strict=True) if not is_]
+
+
+def _is_same(project: Project, source: Source, file: ListedFile | IngestedFile) -> bool:
+    bucket = bucket_of(file.path, project.target.stores, project.root)
+    try:
+        now = bucket.head(split(file.path)[1])
+    except FileNotFoundError:
+        return False
+    if isinstance(file, ListedFile) and file.modified_at != now.seconds * SECOND:
+        return False  # replaced and put back: it may have been read in between
+    return listed_fingerprint(file.fingerprint) == _fingerprint(source, now)

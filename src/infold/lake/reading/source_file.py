@@ -1,0 +1,124 @@
+"""One file of a source as bytes, on a disk or in an object store."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+from infold.core.files import IngestedFile, ListedFile, listed_fingerprint
+from infold.core.object_store import NO_STORES, Stores, is_url, split
+from infold.lake.stores.bucket import Bucket, bucket_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_BUFFER = 4 * 1024 * 1024
+"""How much of an object is asked for at a time, where all of it is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """
+    A version of a file that can be opened.
+
+    ``location`` is an absolute path or a URL. Of an object, every part that is read has the
+    ``etag`` of this version; else ``ReplacedError`` is raised.
+    """
+
+    location: str
+    size: int
+    bucket: Bucket | None = None
+    etag: str = ""
+
+    def exists(self) -> bool:
+        """Whether it is there, in whatever version."""
+        if self.bucket is None:
+            return Path(self.location).exists()
+        try:
+            self.bucket.head(split(self.location)[1])
+        except FileNotFoundError:
+            return False
+        return True
+
+    def raw(self) -> BinaryIO:
+        """Its bytes as they are stored."""
+        if self.bucket is None:
+            return Path(self.location).open("rb")
+        return io.BufferedReader(ObjectReader(self.bucket, self), _BUFFER)
+
+    def unpacked(self) -> BinaryIO:
+        """Its bytes; those of a packed file unpacked."""
+        if not self.location.endswith(".gz"):
+            return self.raw()
+        if self.bucket is None:
+            return cast("BinaryIO", gzip.open(self.location, "rb"))
+        return cast("BinaryIO", gzip.GzipFile(fileobj=self.raw()))
+
+    def arrow_file(self) -> Any:
+        """What pyarrow opens a file by that it reads here and there."""
+        return self.location if self.bucket is None else ObjectReader(self.bucket, self)
+
+    def arrow_stream(self) -> pa.NativeFile:
+        """A stream of pyarrow's, unpacked."""
+        import pyarrow as pa
+
+        if self.bucket is None:
+            return pa.input_stream(self.location)
+        packing = "gzip" if self.location.endswith(".gz") else None
+        return pa.input_stream(self.raw(), compression=packing)
+
+
+class ObjectReader(io.RawIOBase):
+    """An object as a file to be read: each read is one request."""
+
+    def __init__(self, bucket: Bucket, file: SourceFile) -> None:
+        self._bucket = bucket
+        self._file = file
+        self._at = 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """It is."""
+        return True
+
+    def tell(self) -> int:
+        """Where the next read begins."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Let the next read begin elsewhere."""
+        starts = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._file.size}
+        self._at = starts[whence] + offset
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """Read as much as there is room for."""
+        end = min(self._at + len(buffer), self._file.size)
+        if end <= self._at:
+            return 0
+        key = split(self._file.location)[1]
+        found = self._bucket.read(key, start=self._at, end=end, etag=self._file.etag)
+        buffer[: len(found)] = found
+        self._at += len(found)
+        return len(found)
+
+
+def source_file(
+    root: Path, file: ListedFile | IngestedFile, stores: Stores = NO_STORES
+) -> SourceFile:
+    """A file of a source of the project in a folder."""
+    if not is_url(file.path):
+        return SourceFile(str(root / file.path), file.size)
+    bucket = bucket_of(file.path, stores, root)
+    return SourceFile(file.path, file.size, bucket, etag_of(file))
+
+
+def etag_of(file: ListedFile | IngestedFile) -> str:
+    """The ETag in the fingerprint of an object."""
+    return listed_fingerprint(file.fingerprint).split(":")[1]

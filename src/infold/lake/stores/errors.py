@@ -1,0 +1,40 @@
+"""What a store refused, as the named error: of this process, and of Spark's."""
+
+from __future__ import annotations
+
+import re
+
+from infold.messages import store_errors
+from infold.messages.errors import InfoldError
+
+_CODE = re.compile(r"<Code>(\w+)</Code>")
+_MESSAGE = re.compile(r"<Message>([^<]*)</Message>")
+_STATUS = re.compile(r"status code: (\d+)")
+
+_CREDENTIALS = (
+    *("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"),
+    *("TokenRefreshRequired", "RequestTimeTooSkewed", "InvalidSecurity"),
+)
+_REGION = ("PermanentRedirect", "AuthorizationHeaderMalformed", "TemporaryRedirect")
+
+
+def refused(error: Exception, *, key: str, at: str) -> InfoldError:
+    """The error of a failed request; ``key`` is what infold.yml calls the options of the bucket."""
+    text = str(error)
+    line = " ".join(text.partition("\n\nDebug source")[0].split())
+    code, message, status_in = _CODE.search(text), _MESSAGE.search(text), _STATUS.search(line)
+    why = f"{code[1]}: {message[1]}" if code and message else line[:300]
+    found, status = code[1] if code else "", status_in[1] if status_in else ""
+    if found == "NoSuchBucket":
+        return store_errors.bucket_missing(key=key, at=at, why=why)
+    if found in _CREDENTIALS or status == "401":
+        return store_errors.credentials_refused(key=key, at=at, why=why)
+    if found in _REGION or status in ("301", "307") or "configured region" in line:
+        return store_errors.wrong_region(key=key, at=at, why=why)
+    if status == "403":
+        return store_errors.denied(key=key, at=at, why=why)
+    if "169.254." in line or "credential" in line.lower():
+        return store_errors.no_credentials(key=key, at=at, why=why)
+    if "error sending request" in line or "connect" in line.lower():
+        return store_errors.unreachable(key=key, at=at, why=why)
+    return store_errors.failed(key=key, at=at, why=why)

@@ -1,0 +1,209 @@
+"""
+Folders and files of tables, wherever they are: on a disk, or in an object store.
+
+A *location* is what Iceberg calls a place: a path, ``file:`` and a path, or a URL. A store has no
+folders; what is called one here is all objects whose keys begin with its name and a slash.
+
+A process reaches a bucket in one way, as Hadoop does, which keeps one connection for each. It is
+the one of the project that was opened last.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from infold.core.object_store import Stores, is_url, joined, scheme_of, split
+from infold.core.project import Project
+from infold.lake.stores.bucket import Bucket, bucket_of
+from infold.lake.stores.settings import access_of, pyiceberg_properties
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    stores: Stores
+    root: Path
+
+
+_ways: list[_Way] = []
+
+
+def use(project: Project) -> None:
+    """Reach stores as the project's target declares it."""
+    _ways[:] = [_Way(project.target.stores, project.root)]
+
+
+def _bucket(location: str) -> Bucket:
+    way = _ways[0] if _ways else _Way(Stores(), Path.cwd())
+    return bucket_of(location, way.stores, way.root)
+
+
+def properties(location: str) -> Mapping[str, str]:
+    """What pyiceberg needs to read a file there."""
+    if not in_store(location):
+        return {}
+    way = _ways[0] if _ways else _Way(Stores(), Path.cwd())
+    return pyiceberg_properties(access_of(way.stores, split(location)[0], way.root))
+
+
+def in_store(location: str) -> bool:
+    """Whether a location is in an object store."""
+    return is_url(location) and scheme_of(location) != "file"
+
+
+def local_path(location: str) -> Path:
+    """The file behind a location: a path, or ``file:`` and a path (Hadoop escapes nothing)."""
+    if location.startswith("file:"):
+        return Path("/" + location.removeprefix("file:").lstrip("/"))
+    return Path(location)
+
+
+def shown(location: str) -> str:
+    """A location as errors show it."""
+    return location if in_store(location) else str(local_path(location))
+
+
+def folder_of(location: str) -> str:
+    """The folder of the table whose metadata file is there."""
+    if in_store(location):
+        return location.rsplit("/", 2)[0]
+    return str(local_path(location).parent.parent)
+
+
+def below(folder: str, *names: str) -> str:
+    """A place in a folder."""
+    return joined(folder, *names) if in_store(folder) else str(Path(folder, *names))
+
+
+def absolute(folder: str) -> str:
+    """A folder by a name that holds wherever it is read."""
+    return folder if in_store(folder) else str(local_path(folder).resolve())
+
+
+def is_inside(location: str, folder: str) -> bool:
+    """Whether a place is below a folder, links followed; one is not below itself."""
+    if in_store(location) != in_store(folder):
+        return False
+    if not in_store(location):
+        return local_path(folder).resolve() in local_path(location).resolve().parents
+    (bucket, key), (other, above) = split(location), split(folder)
+    return bucket == other and key != above and (not above or key.startswith(f"{above}/"))
+
+
+def is_folder(folder: str) -> bool:
+    """Whether there is such a folder."""
+    if in_store(folder):
+        return next(_bucket(folder).list(split(folder)[1]), None) is not None
+    return local_path(folder).is_dir()
+
+
+def names(folder: str) -> Collection[str]:
+    """The names right in a folder; none where there is no such folder."""
+    if in_store(folder):
+        return _bucket(folder).names(split(folder)[1])
+    path = local_path(folder)
+    return [entry.name for entry in path.iterdir()] if path.is_dir() else ()
+
+
+def sizes(folder: str) -> Iterator[tuple[str, int]]:
+    """All files below a folder, by their names from there, with their sizes."""
+    if in_store(folder):
+        key = split(folder)[1]
+        for one in _bucket(folder).list(key):
+            yield one.key[len(key) :].lstrip("/"), one.size
+    else:
+        yield from _local_sizes(str(local_path(folder)))
+
+
+def _local_sizes(folder: str, above: str = "") -> Iterator[tuple[str, int]]:
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _local_sizes(entry.path, f"{above}{entry.name}/")
+        else:
+            yield f"{above}{entry.name}", entry.stat(follow_symlinks=False).st_size
+
+
+def delete_folder(folder: str) -> None:
+    """Delete all files below a folder, and the folder."""
+    if not in_store(folder):
+        shutil.rmtree(local_path(folder))
+        return
+    bucket = _bucket(folder)
+    bucket.delete([one.key for one in bucket.list(split(folder)[1])])
+
+
+def read(location: str) -> bytes:
+    """The content of a file. Raises ``OSError``."""
+    if in_store(location):
+        return _bucket(location).read(split(location)[1])
+    return local_path(location).read_bytes()
+
+
+def write(location: str, content: bytes) -> None:
+    """Have a file with this content: half a file is never there."""
+    if in_store(location):
+        _bucket(location).write(split(location)[1], content)
+        return
+    path = local_path(location)
+    part = path.with_name(f".{path.name}.part")
+    part.write_bytes(content)
+    part.replace(path)
+
+
+def oldest_first(folder: str, mark: str) -> Sequence[str]:
+    """The names of the files right in a folder that have ``mark`` in them, by when written."""
+    if in_store(folder):
+        found = _bucket(folder).list(split(folder)[1])
+        times = [(one.seconds, one.key.rpartition("/")[2]) for one in found]
+        return [name for _, name in sorted(times) if mark in name]
+    paths = local_path(folder).glob(f"*{mark}*")
+    return [path.name for path in sorted(paths, key=lambda path: path.stat().st_mtime_ns)]
+
+
+def delete(location: str) -> None:
+    """Delete a file, if it is there."""
+    if in_store(location):
+        _bucket(location).delete([split(location)[1]])
+    else:
+        local_path(location).unlink(missing_ok=True)
+
+
+def try_out(folder: str) -> None:
+    """Write, list, read and delete an object of its own in a folder of a store."""
+    bucket, key = _bucket(folder), split(below(folder, f"_infold-doctor-{uuid4().hex}"))[1]
+    bucket.write(key, b"doctor")
+    try:
+        list(bucket.list(key))
+        bucket.read(key)
+    finally:
+        bucket.delete([key])
+
+
+def missing(locations: Sequence[str]) -> Sequence[str]:
+    """Those of some files that are not there, or have nothing in them."""
+    found: dict[str, int] = {}
+    folders = {location.rpartition("/")[0] for location in locations if in_store(location)}
+    for folder in _highest(folders):
+        found |= {below(folder, name): size for name, size in sizes(folder)}
+    return tuple(
+        one
+        for one in locations
+        if not (found.get(one, 0) if in_store(one) else _local_size(local_path(one)))
+    )
+
+
+def _highest(folders: Collection[str]) -> Sequence[str]:
+    """The folders that are in no other one of them: each is listed once."""
+    return [one for one in folders if not any(is_inside(one, other) for other in folders)]
+
+
+def _local_size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0

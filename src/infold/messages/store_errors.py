@@ -1,0 +1,137 @@
+"""What is wrong with an object store: its declaration, the way to it, what may be done there."""
+
+from __future__ import annotations
+
+from infold.messages.errors import ExitCode
+from infold.messages.message import Finding, Message
+
+_DOCTOR = "`infold doctor` tries it again."
+
+sqlite_catalog = Finding(
+    "store-without-catalog",
+    "a warehouse in an object store needs a catalog that is not in it",
+    {"warehouse": "{warehouse}"},
+    "A store does not lock a file: two runs would overwrite each other's commits. Declare "
+    "`catalog: {{type: jdbc, uri: …}}` or `{{type: rest, uri: …}}`; for runs on one machine only, "
+    "a file there: `catalog: {{type: sqlite, uri: sqlite:///.infold/catalog.db}}`.",
+)
+
+no_bucket = Finding(
+    "no-bucket",
+    "{key} names no bucket",
+    {"such as": "s3://BUCKET/FOLDER"},
+    "A bucket is named in full: letters, digits, dots, underscores and hyphens, and no pattern.",
+)
+
+secret_written_out = Finding(
+    "password-written-out",
+    "{key} is written out, where everybody can read it who sees this file",
+    {"such as": "${{env:NAME}}"},
+    "Write `${{env:NAME}}` or `${{file:PATH}}` in its place, or leave it out: the environment and "
+    "the profile of the AWS tools are read too.",
+)
+
+half_a_key = Finding(
+    "half-a-key",
+    "{where} has {key} without {other}",
+    todo="Both together are a key. Add the other one, or leave both to the environment.",
+)
+
+extra_missing = Message(
+    "store-driver-missing",
+    "places in an object store need obstore, which is not installed",
+    {"at": "{at}"},
+    "Install it: pip install 'infold[s3]'",
+)
+
+jars_missing = Message(
+    "store-jars-missing",
+    "this Spark has no connector for places in an object store",
+    {"key": "{key}", "why": "{why}"},
+    "Let infold start Spark: it brings what is needed. A Spark that others start has to have the "
+    "jars of docs/object-stores.md on its class path.",
+)
+
+no_such_profile = Message(
+    "store-profile",
+    "the profile for the object store cannot be used",
+    {"key": "{key}", "profile": "{profile}", "why": "{why}"},
+    "Name one that has `aws_access_key_id` and `aws_secret_access_key`. Others, such as those of "
+    "single sign-on or of a role, can be put into the environment by `aws configure "
+    "export-credentials`.",
+)
+
+bucket_missing = Message(
+    "store-bucket-missing",
+    "the object store has no such bucket",
+    {"key": "{key}", "at": "{at}", "store": "{why}"},
+    "Correct the URL, or create the bucket: infold never makes one. " + _DOCTOR,
+    exit_code=ExitCode.FAILED,
+)
+
+denied = Message(
+    "store-access-denied",
+    "the object store does not allow this",
+    {"key": "{key}", "at": "{at}", "store": "{why}"},
+    "Let this user list, read, write and delete below the warehouse, and list and read below the "
+    "paths of sources. " + _DOCTOR,
+    exit_code=ExitCode.FAILED,
+)
+
+credentials_refused = Message(
+    "store-credentials-refused",
+    "the object store does not take these credentials",
+    {"key": "{key}", "at": "{at}", "store": "{why}"},
+    "Renew or correct them, and run again: nothing is lost or counted twice. They are those of "
+    "`storage_options`, else of the environment, else of the profile. " + _DOCTOR,
+    exit_code=ExitCode.FAILED,
+)
+
+no_credentials = Message(
+    "store-credentials-missing",
+    "there are no credentials for the object store",
+    {"key": "{key}", "at": "{at}", "why": "{why}"},
+    "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or name them in "
+    "`storage_options` by `${{env:NAME}}`. " + _DOCTOR,
+    exit_code=ExitCode.FAILED,
+)
+
+wrong_region = Message(
+    "store-wrong-region",
+    "the bucket is in another region",
+    {"key": "{key}", "at": "{at}", "store": "{why}"},
+    "Correct `region` in `storage_options` of the target, or AWS_REGION. " + _DOCTOR,
+    exit_code=ExitCode.FAILED,
+)
+
+unreachable = Message(
+    "store-unreachable",
+    "the object store cannot be reached, or does not answer",
+    {"key": "{key}", "at": "{at}", "why": "{why}"},
+    "It was tried several times. Check `endpoint` in `storage_options` of the target and the "
+    "network, and run again: nothing is lost or counted twice. " + _DOCTOR,
+    exit_code=ExitCode.FAILED,
+)
+
+failed = Message(
+    "store-failed",
+    "the object store failed",
+    {"key": "{key}", "at": "{at}", "store": "{why}"},
+    "It was tried several times. Run again: nothing is lost or counted twice. " + _DOCTOR,
+    exit_code=ExitCode.FAILED,
+)
+
+nothing_there = Message(
+    "no-such-folder",
+    "there is no object below the path of source {source}",
+    {"path": "{pattern}", "folder": "{folder}"},
+    "Correct `path` in infold.yml. Or nothing has been delivered yet: then make an empty object "
+    "{folder}/ as a folder.",
+)
+
+bad_name = Message(
+    "bad-file-name",
+    "the name of an object cannot be read by Spark",
+    {"source": "{source}", "file": "{path}", "why": "{why}"},
+    "Rename the object, or write the `path` of the source so that it is not matched.",
+)

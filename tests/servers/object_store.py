@@ -1,0 +1,290 @@
+"""
+A real S3 server for tests, s3proxy, which keeps objects in a folder; and a gate before it.
+
+The gate counts requests, and can do what stores and networks do: refuse, be busy, be slow, cut a
+connection, lose an answer, and leave an object out of a listing.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import socket
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import yaml
+from tests.servers.jars import fetched_jars, free_port
+from tests.servers.postgresql import UNTIL_THE_END
+
+from infold.core.object_store import StorageOptions, Stores
+from infold.lake.stores.bucket import Bucket, bucket_of
+from infold.spark.jvm.java import find_java
+
+STARTS_WITHIN = 120
+S3PROXY = (
+    "org/gaul/s3proxy",
+    "4.1.0",
+    "jar-with-dependencies",
+    "a4d025969aaf796616ed4b1e2491d87d455ce84bb28cb9db086b2e6aaa68b48d",
+)
+USER, SECRET = "tester", "s3cret/Key+1"
+ENVIRONMENT = {"STORE_KEY": USER, "STORE_SECRET": SECRET}
+"""The variables that ``options`` names."""
+
+CONFIGURATION = f"""
+s3proxy.authorization=aws-v2-or-v4
+s3proxy.endpoint=http://127.0.0.1:PORT
+s3proxy.identity={USER}
+s3proxy.credential={SECRET}
+jclouds.provider=filesystem
+jclouds.filesystem.basedir=FOLDER
+"""
+
+
+@dataclass
+class Rule:
+    """What the gate does with requests of a method to paths that match, so many ``times``."""
+
+    method: str
+    path: str
+    status: int = 0
+    """Refuse with this status."""
+    code: str = "Refused"
+    """What S3 calls that."""
+    seconds: float = 0.0
+    """Wait before."""
+    cut: bool = False
+    """Send half of the answer, and close the connection."""
+    every: int = 1
+    """Only every so many-th request."""
+    hide: str = ""
+    """Leave out of a listing the objects that have this in their names."""
+    first: Callable[[], None] | None = None
+    """What happens before the request is done, once."""
+    times: int = 1_000_000
+    met: int = 0
+
+
+@dataclass
+class ObjectStore:
+    """A running server."""
+
+    folder: Path
+    url: str = ""
+    rules: list[Rule] = field(default_factory=list)
+    seen: Counter[str] = field(default_factory=Counter)
+    """How many requests came to the gate, by method."""
+    sent: int = 0
+    """Bytes of their answers."""
+
+    def new_bucket(self) -> str:
+        """A bucket that nobody used; by its folder, as nothing of infold's makes one."""
+        self._buckets = getattr(self, "_buckets", 0) + 1
+        name = f"bucket-{os.getpid()}-{self._buckets}"
+        (self.folder / name).mkdir()
+        return name
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """``storage_options`` of a target."""
+        return {
+            "endpoint": self.url,
+            "access_key_id": "${env:STORE_KEY}",
+            "secret_access_key": "${env:STORE_SECRET}",
+        }
+
+    def bucket(self, name: str) -> Bucket:
+        """A bucket, by infold's own hands."""
+        stores = Stores(StorageOptions(**self.options))
+        return bucket_of(f"s3://{name}/", stores, self.folder)
+
+    def put(self, url: str, content: bytes) -> None:
+        """Have an object."""
+        bucket, _, key = url.removeprefix("s3://").partition("/")
+        self.bucket(bucket).write(key, content)
+
+    def delete(self, url: str) -> None:
+        """Have it no more."""
+        bucket, _, key = url.removeprefix("s3://").partition("/")
+        self.bucket(bucket).delete([key])
+
+    def put_marker(self, bucket: str, folder: str) -> None:
+        """Have an empty object with a slash at the end of its name, as tools make them."""
+        from pyarrow.fs import S3FileSystem
+
+        made = S3FileSystem(
+            endpoint_override=self.url, access_key=USER, secret_key=SECRET, region="us-east-1"
+        )
+        made.create_dir(f"{bucket}/{folder}")
+
+    @contextmanager
+    def rule(self, method: str, path: str, **how: Any) -> Iterator[Rule]:
+        """A rule for the block."""
+        rule = Rule(method, path, **how)
+        self.rules.append(rule)
+        try:
+            yield rule
+        finally:
+            self.rules.remove(rule)
+
+
+def move_to_store(folder: Path, store: ObjectStore, bucket: str) -> None:
+    """Have a project's tables, and the files of its sources, in a bucket."""
+    file = folder / "infold.yml"
+    project = yaml.safe_load(file.read_text(encoding="utf-8"))
+    for source in project["sources"].values():
+        if "path" in source:
+            source["path"] = f"s3://{bucket}/{source['path']}"
+    for target in project["targets"].values():
+        target["warehouse"] = f"s3://{bucket}/warehouse"
+        target["catalog"] = {"type": "sqlite", "uri": "sqlite:///.infold/catalog.db"}
+        target["storage_options"] = store.options
+    file.write_text(yaml.safe_dump(project, sort_keys=False), encoding="utf-8")
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[ObjectStore]:
+    """A server for the block."""
+    store = ObjectStore(folder / "buckets")
+    store.folder.mkdir()
+    port, log, configuration = free_port(), folder / "server.log", folder / "s3proxy.conf"
+    text = CONFIGURATION.replace("PORT", str(port)).replace("FOLDER", str(store.folder))
+    configuration.write_text(text, encoding="utf-8")
+    [jar] = fetched_jars([S3PROXY])
+    java = str(find_java().home / "bin" / "java")
+    quick = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+    command = [java, *quick, "-jar", str(jar), "--properties", str(configuration)]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            ["sh", "-c", UNTIL_THE_END, "sh", *command],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+        )
+    gate = _Gate(("127.0.0.1", 0), _handler(store, port))
+    try:
+        _await(port, log)
+        store.url = f"http://127.0.0.1:{gate.server_address[1]}"
+        Thread(target=gate.serve_forever, daemon=True).start()
+        yield store
+    finally:
+        gate.shutdown()
+        gate.server_close()
+        assert process.stdin is not None
+        process.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=10)
+        process.kill()
+        process.wait()
+
+
+class _Gate(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def handle_error(self, *_: object) -> None:
+        """A client that went away is none."""
+
+
+def _await(port: int, log: Path) -> None:
+    until = time.monotonic() + STARTS_WITHIN
+    while True:
+        with suppress(OSError, http.client.HTTPException):
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+            connection.request("GET", "/")
+            connection.getresponse()
+            return
+        if time.monotonic() > until:
+            raise RuntimeError(log.read_text(encoding="utf-8", errors="replace"))
+        time.sleep(0.2)
+
+
+def _handler(store: ObjectStore, port: int) -> Callable[..., BaseHTTPRequestHandler]:
+    class Gate(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        _behind: http.client.HTTPConnection | None = None
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+        def _serve(self) -> None:
+            content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            store.seen[self.command] += 1
+            rule = next((one for one in store.rules if self._fits(one)), None)
+            if rule is not None:
+                rule.times -= 1
+                time.sleep(rule.seconds)
+                if rule.first is not None:
+                    first, rule.first = rule.first, None
+                    first()
+                if rule.status:
+                    return self._refuse(rule)
+            status, headers, answer = self._forward(content)
+            if rule is not None and rule.hide:
+                pattern = rf"<Contents><Key>[^<]*{re.escape(rule.hide)}.*?</Contents>"
+                answer = re.sub(pattern.encode(), b"", answer)
+            return self._answer(status, answer, headers, cut=rule is not None and rule.cut)
+
+        do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _serve  # noqa: N815 (its names)
+
+        def _fits(self, rule: Rule) -> bool:
+            here = re.fullmatch(rule.method, self.command) and re.search(rule.path, self.path)
+            if not here or rule.times <= 0:
+                return False
+            rule.met += 1
+            return rule.met % rule.every == 0
+
+        def _refuse(self, rule: Rule) -> None:
+            body = f"<Error><Code>{rule.code}</Code><Message>a rule says so</Message></Error>"
+            self._answer(rule.status, body.encode(), {"Content-Type": "application/xml"})
+
+        def _forward(self, content: bytes) -> tuple[int, dict[str, str], bytes]:
+            if self._behind is None:
+                self._behind = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+            behind = self._behind
+            behind.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+            for name, value in self.headers.items():
+                if name.lower() not in ("connection", "expect"):
+                    behind.putheader(name, value)
+            behind.endheaders(content or None)
+            answer = behind.getresponse()
+            body = answer.read()
+            headers = {
+                name: value
+                for name, value in answer.getheaders()
+                if name.lower() not in ("connection", "transfer-encoding", "date", "server")
+            }
+            return answer.status, headers, body
+
+        def _answer(
+            self, status: int, body: bytes, headers: Mapping[str, str], *, cut: bool = False
+        ) -> None:
+            self.send_response(status)
+            for name, value in headers.items():
+                if name.lower() != "content-length":
+                    self.send_header(name, value)
+            head = self.command == "HEAD"
+            size = next((n for k, n in headers.items() if k.lower() == "content-length"), None)
+            if status not in (204, 304):
+                self.send_header("Content-Length", str(size or 0) if head else str(len(body)))
+            self.end_headers()
+            store.sent += len(body)
+            if cut:
+                self.wfile.write(body[: len(body) // 2])
+                self.wfile.flush()
+                self.close_connection = True
+                self.connection.shutdown(socket.SHUT_RDWR)
+            elif not head and status not in (204, 304):
+                self.wfile.write(body)
+
+    return Gate

@@ -1,0 +1,211 @@
+"""Projects whose tables and sources are in an object store: what is right in a folder is there."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tests.arrivals.play import Play
+from tests.arrivals.programs import Op, Program, Round
+from tests.arrivals.shape import SourceSpec
+from tests.arrivals.shapes import SHAPES
+from tests.crash.scenario import SHAPE, TABLES, Scenario, kill, living
+from tests.reference.world import Record
+from tests.servers.object_store import ObjectStore, move_to_store
+
+from infold import api
+from infold.api.spark_sessions import session
+from infold.cli import cli
+from infold.messages.errors import InfoldError, InfoldErrors
+
+pytestmark = [pytest.mark.servers, pytest.mark.spark]
+
+USERS = 30
+NO_STORE = ObjectStore(Path())
+
+
+@pytest.fixture(scope="module")
+def store(
+    object_store: ObjectStore, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ObjectStore]:
+    """The server, and a JVM that has what a store needs; that of other tests lacks it."""
+    api.close()
+    root = tmp_path_factory.mktemp("first") / "shop"
+    assert CliRunner().invoke(cli, ["init", str(root)]).exit_code == 0
+    move_to_store(root, object_store, object_store.new_bucket())
+    session(api.open_project(root))
+    yield object_store
+    api.close()
+
+
+@dataclass
+class InStore(Play):
+    """A play whose tables and files are in a bucket."""
+
+    store: ObjectStore = field(default_factory=lambda: NO_STORE)
+    bucket: str = ""
+
+    def _begin(self) -> None:
+        super()._begin()
+        self.bucket = self.store.new_bucket()
+        move_to_store(self.folder, self.store, self.bucket)
+        for source in self.shape.sources:
+            self.store.put(f"s3://{self.bucket}/landing/{source.folder}/_", b"there is a folder")
+
+    def _put(self, path: str, source: SourceSpec, records: Sequence[Record]) -> None:
+        super()._put(path, source, records)
+        content = (self.folder / "landing" / path).read_bytes()
+        self.store.put(f"s3://{self.bucket}/landing/{path}", content)
+
+    def _drop(self, path: str) -> None:
+        super()._drop(path)
+        self.store.delete(f"s3://{self.bucket}/landing/{path}")
+
+
+@dataclass
+class KilledInStore(InStore, Scenario):
+    """A scenario whose tables and files are in a bucket."""
+
+
+def test_tables_equal_the_reference(store: ObjectStore, tmp_path: Path) -> None:
+    """Events, sessions, cells, rows by key: late, replaced, deleted; the store is busy."""
+    play = InStore(SHAPES["fold"], tmp_path / "play", "play", Path("warehouse"), USERS, store=store)
+    kinds = ("arrive", "burst", "again", "replace", "delete")
+    ops = tuple(Op(what, at) for at, what in enumerate(kinds))
+    with store.rule(".*", "", status=503, code="SlowDown", every=11) as busy:
+        play.play(Program(USERS, (Round(ops[:2], Op("all", 1)), Round(ops[2:], Op("all", 2)))))
+    assert busy.met > 100
+    with store.rule("GET", "", cut=True, every=7) as cut:
+        assert api.verify(play.project).equal
+    assert cut.met > 30
+
+
+def test_a_run_that_dies_at_a_write_point(store: ObjectStore, tmp_path: Path) -> None:
+    """By exception at two points, and once by SIGKILL: the next run makes all tables right."""
+    scenario = KilledInStore(
+        SHAPE, tmp_path / "killed", "killed", Path("warehouse"), 8, store=store
+    )
+    scenario.deliver(1)
+    scenario.deliver(2)
+    with living() as life:
+        scenario.go(life)
+    scenario.check(set(TABLES), None)
+    commits = [at for at, (_, name) in enumerate(life.passed, 1) if name.startswith("table ")]
+    for seed, at in enumerate((commits[1], commits[4]), 3):
+        scenario.deliver(seed)
+        with living(at) as life:
+            scenario.go(life)
+        assert life.dead
+        scenario.settle()
+    scenario.deliver(9)
+    ended = kill(scenario, "table sessions: after commit")
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    scenario.settle()
+
+
+EVENT = {"user_id": "ann", "event_ts": "2024-03-08T09:00:00", "url": "/", "amount": None}
+
+
+def events(*names: str) -> bytes:
+    """A file of the starter's source."""
+    return "".join(json.dumps({"event_id": name} | EVENT) + "\n" for name in names).encode()
+
+
+@dataclass
+class Shop:
+    """The starter's project in a bucket."""
+
+    root: Path
+    store: ObjectStore
+    bucket: str
+
+    def __call__(self, *words: str, code: int = 0) -> str:
+        """What a command prints."""
+        done = CliRunner().invoke(cli, ["-C", str(self.root), *words])
+        assert done.exit_code == code, done.output
+        return done.output
+
+    def put(self, name: str, *ids: str) -> None:
+        """A file of events arrives."""
+        self.store.put(f"s3://{self.bucket}/landing/clicks/{name}", events(*ids))
+
+    def run_fails(self) -> InfoldError:
+        """A run that fails; why."""
+        with pytest.raises((InfoldError, InfoldErrors)) as failed:
+            api.run(api.open_project(self.root))
+        return failed.value.each[0]
+
+
+@pytest.fixture
+def shop(store: ObjectStore, tmp_path: Path) -> Shop:
+    """Two files have arrived."""
+    root, bucket = tmp_path / "shop", store.new_bucket()
+    assert CliRunner().invoke(cli, ["init", str(root)]).exit_code == 0
+    move_to_store(root, store, bucket)
+    for file in sorted((root / "landing" / "clicks").iterdir()):
+        store.put(f"s3://{bucket}/landing/clicks/{file.name}", file.read_bytes())
+    return Shop(root, store, bucket)
+
+
+def test_a_day_of_the_starter(shop: Shop) -> None:
+    """It is run, shown, exported, verified, repaired, compacted, and looked at by doctor."""
+    assert "source raw.clicks" in shop("doctor")
+    shop("run")
+    late = shop.root / "later" / "2024-03-10.json"
+    shop.store.put(f"s3://{shop.bucket}/landing/clicks/late.json", late.read_bytes())
+    assert "1 new file; 2 files as before" in shop("plan")
+    shop("run")
+    assert "equal a full rebuild" in shop("verify")
+    assert "Nothing to do" in shop("run")
+    shop.put("a b[1]{x},é+%20.json", "odd")
+    shop("run")
+    assert "odd" in shop("show", "clicks", "--where", "event_id = 'odd'")
+    place = f"s3://{shop.bucket}/exported.csv"
+    shop("show", "daily", "--format", "csv", "--output", place)
+    exported = shop.store.bucket(shop.bucket).read("exported.csv")
+    assert exported.decode() == shop("show", "daily", "--format", "csv")
+    (shop.root / ".infold" / "ledger.db").unlink()
+    shop("repair", "--yes")
+    shop("run")
+    assert "equal a full rebuild" in shop("verify")
+    before = api.lake(api.open_project(shop.root)).size("sessions")
+    assert before > 0
+
+
+def test_an_object_that_is_replaced_while_it_is_read(shop: Shop) -> None:
+    """The step is refused, nothing of either version is kept, and the next run has the new one."""
+    shop.put("new.json", "a", "b")
+    shop("run")
+    shop.put("more.json", "c")
+    with shop.store.rule("GET", "more.json", first=lambda: shop.put("more.json", "d", "e")):
+        assert shop.run_fails().slug == "source-changed"
+    shop("run")
+    rows = shop("show", "clicks", "--columns", "event_id", "--where", "url = '/'", "--json")
+    assert {"d", "e"} <= {json.loads(line)["event_id"] for line in rows.splitlines()}
+    assert '"c"' not in rows
+    assert "equal a full rebuild" in shop("verify")
+
+
+def test_credentials_that_expire_in_the_middle_of_a_run(shop: Shop) -> None:
+    """What was committed stays, the error says what to renew, and the next run does the rest."""
+    with shop.store.rule("PUT", "sessions", status=400, code="ExpiredToken"):
+        error = shop.run_fails()
+    assert error.slug == "store-credentials-refused"
+    shop("run")
+    assert "equal a full rebuild" in shop("verify")
+
+
+@pytest.mark.parametrize("method", ["PUT", "GET"])
+def test_a_right_that_is_missing(shop: Shop, method: str) -> None:
+    """An error names the place; with the right, the next run does all."""
+    with shop.store.rule(method, "warehouse/", status=403, code="AccessDenied"):
+        if method == "GET":
+            shop.put("z.json", "z")
+        assert shop.run_fails().slug == "store-access-denied"
+    shop("run")
+    assert "equal a full rebuild" in shop("verify")

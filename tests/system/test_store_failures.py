@@ -1,0 +1,52 @@
+"""What Spark says of an object store has a name, the place, and what to do."""
+
+from __future__ import annotations
+
+import pytest
+
+from infold.system.failures import known_failure
+
+HADOOP = "org.apache.hadoop.fs.s3a"
+SDK = "software.amazon.awssdk"
+REFUSED = f"{SDK}.services.s3.model.S3Exception: a reason (Service: S3, Status Code"
+AT = "s3://lake/a"
+DENIED = f"java.nio.file.AccessDeniedException: {AT}: open {AT}: {REFUSED}: 403)"
+SILENT = f"{SDK}.core.exception.SdkClientException: Unable to execute HTTP request: timed out"
+
+LINES = {
+    f"{HADOOP}.UnknownStoreException: `{AT}': getFileStatus: NoSuchBucket": "store-bucket-missing",
+    DENIED: "store-access-denied",
+    f"{DENIED}: InvalidAccessKeyId": "store-credentials-refused",
+    f"{HADOOP}.AWSBadRequestException: PUT on {AT}: {REFUSED}: 400): ExpiredToken": (
+        "store-credentials-refused"
+    ),
+    f"{HADOOP}.AWSRedirectException: getFileStatus on {AT}: {REFUSED}: 301)": "store-wrong-region",
+    f"{HADOOP}.auth.NoAuthWithAWSException: on {AT}: No AWS Credentials provided": (
+        "store-credentials-missing"
+    ),
+    f"java.net.ConnectException: getFileStatus on {AT}: {SILENT}": "store-unreachable",
+    f"{HADOOP}.AWSServiceThrottledException: PUT on {AT}: {REFUSED}: 503): SlowDown": (
+        "store-failed"
+    ),
+    f"java.lang.ClassNotFoundException: Class {HADOOP}.S3AFileSystem not found": (
+        "store-jars-missing"
+    ),
+    "java.nio.file.AccessDeniedException: /srv/warehouse/a.parquet": "not-permitted",
+}
+
+
+class Py4JJavaError(Exception):
+    """Named as py4j's, which is recognized by its name."""
+
+
+@pytest.mark.parametrize(("line", "slug"), LINES.items())
+def test_a_failure_of_a_store_has_a_name(line: str, slug: str) -> None:
+    """By its last cause, whatever is around it; that of a disk stays one of a disk."""
+    trace = (
+        f"An error occurred while calling o1.sql.\n: java.lang.X: y\nCaused by: {line}\n\tat a.b"
+    )
+    found = known_failure(Py4JJavaError(trace))
+    assert found is not None
+    assert found.slug == slug
+    if AT in line and slug != "store-bucket-missing":
+        assert dict(found.facts)["at"] == AT
