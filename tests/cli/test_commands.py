@@ -677,14 +677,21 @@ class TestShow:
 
     def test_a_view(self, lake: FakeLake, infold: Infold, monkeypatch: pytest.MonkeyPatch) -> None:
         """`show` of a view says that it starts Spark to
-        evaluate it, and checks the columns asked for.
+        evaluate it, asks for few more rows than are shown, and checks the columns asked for.
         """
-        monkeypatch.setattr(rows, "evaluate", lambda _project, _view: three())
+        limits: list[int | None] = []
 
-        result = infold("show", "latest", "--columns", "sessions")
+        def evaluate(_project: object, _view: str, limit: int | None) -> pa.Table:
+            limits.append(limit)
+            return three()
+
+        monkeypatch.setattr(rows, "evaluate", evaluate)
+
+        result = infold("show", "latest", "--columns", "sessions", "--limit", "2")
 
         assert result.stderr == "latest is a view: starting Spark to evaluate it.\n"
         assert result.stdout.splitlines()[0] == "sessions"
+        assert limits == [2 + 1], "one more tells whether there are more"
         assert infold("show", "latest", "--columns", "sesions").exit_code == 2
 
 
