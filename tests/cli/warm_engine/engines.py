@@ -35,7 +35,7 @@ os._exit(0)
 """
 COMMAND = (sys.executable, "-m", "infold")
 ON = {"INFOLD_ENGINE": "on"}
-PATIENCE = 60
+PATIENCE = 300
 
 
 @dataclass
