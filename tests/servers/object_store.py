@@ -24,7 +24,7 @@ from typing import Any
 
 import yaml
 from tests.servers.jars import fetched_jars, free_port
-from tests.servers.postgresql import UNTIL_THE_END
+from tests.servers.standalone import UNTIL_THE_END
 
 from infold.core.object_store import StorageOptions, Stores
 from infold.lake.stores.bucket import Bucket, bucket_of

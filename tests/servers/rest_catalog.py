@@ -24,7 +24,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from tests.servers.jars import fetched_jars, free_port
-from tests.servers.postgresql import UNTIL_THE_END
+from tests.servers.standalone import UNTIL_THE_END
 
 from infold.spark.jvm.jars import jar_paths, spark_home
 from infold.spark.jvm.java import find_java

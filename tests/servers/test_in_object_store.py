@@ -77,10 +77,10 @@ def test_tables_equal_the_reference(store: ObjectStore, tmp_path: Path) -> None:
     play = InStore(SHAPES["fold"], tmp_path / "play", "play", Path("warehouse"), USERS, store=store)
     kinds = ("arrive", "burst", "again", "replace", "delete")
     ops = tuple(Op(what, at) for at, what in enumerate(kinds))
-    with store.rule(".*", "", status=503, code="SlowDown", every=11) as busy:
+    with store.rule(".*", "", status=503, code="SlowDown", every=29) as busy:
         play.play(Program(USERS, (Round(ops[:2], Op("all", 1)), Round(ops[2:], Op("all", 2)))))
     assert busy.met > 100
-    with store.rule("GET", "", cut=True, every=7) as cut:
+    with store.rule("GET", "", cut=True, every=13) as cut:
         assert api.verify(play.project).equal
     assert cut.met > 30
 
