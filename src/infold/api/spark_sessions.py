@@ -9,9 +9,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from infold.api.sole_writer import announce, remote_url
 from infold.core.catalogs import Catalog
 from infold.core.plan import Action, Plan
 from infold.core.project import Project
+from infold.messages import engine_faults
 from infold.running.observe import Observer
 from infold.system.process_lock import inherited_descriptors, lock_in_jvm
 
@@ -27,7 +29,7 @@ MEDIUM_HISTORY = 1_000_000
 LARGE_ROWS = 2_000_000
 LARGE_BYTES = 100 * 1024 * 1024
 
-_sessions: dict[tuple[str, Catalog, int], Any] = {}
+_sessions: dict[tuple[str, Catalog, str, int], Any] = {}
 
 
 def session(project: Project, *, size: Size = "small") -> Any:
@@ -37,7 +39,7 @@ def session(project: Project, *, size: Size = "small") -> Any:
 
 def close() -> None:
     """
-    End Spark and its JVM, and with it all sessions; the next use starts another.
+    End Spark and its JVM, and with it all sessions; the next use starts another. Servers go on.
 
     A Spark session that the program itself started goes on.
 
@@ -45,28 +47,70 @@ def close() -> None:
     """
     if "pyspark" not in sys.modules:
         return
+    from infold.spark.connect import session as connect
     from infold.spark.jvm.gateway import has_started
     from infold.spark.jvm.spark_session import stop
 
     _sessions.clear()
+    connect.close()
     if has_started():
         stop(wait_seconds=30)
 
 
 def numbered_session(project: Project, size: Size, number: int) -> Any:
     """The session of a project with this number; further ones are for steps side by side."""
+    if project.target.engine.remote:
+        return _remote_session(project, size, number)
     from infold.spark.jvm import submitted
     from infold.spark.jvm.gateway import has_started
     from infold.spark.jvm.spark_session import forget_dead, is_stopped, tune
 
     if forget_dead() or is_stopped():
         _sessions.clear()
-    key = (str(project.warehouse), project.target.catalog, number)
+    key = _key(project, number)
     if key not in _sessions:
         _sessions[key] = _new_session(project, size)
     tune(_sessions[key], size, dict(project.target.spark))
     if not has_started():
         lock_in_jvm(project.root, project.target.name, submitted.lock_file)
+    return _sessions[key]
+
+
+def _key(project: Project, number: int) -> tuple[str, Catalog, str, int]:
+    """What tells sessions apart; an address has no secrets in it."""
+    target = project.target
+    return (str(project.warehouse), target.catalog, target.engine.remote, number)
+
+
+def _remote_session(project: Project, size: Size, number: int) -> Any:
+    """A session on the target's server: another one where that does not know it any more."""
+    from infold.spark.connect import session as connect
+    from infold.spark.jvm import gateway, spark_session
+    from infold.spark.storages import storage_of
+
+    target, key = project.target, _key(project, number)
+    if not spark_session.is_stopped():
+        running = spark_session.running_master()
+        raise engine_faults.other_engine(
+            running=running, target=target.name, wanted=target.engine.name
+        )
+    if key in _sessions and connect.is_lost(_sessions[key]):
+        del _sessions[key]
+    if key not in _sessions:
+        gateway.quieten_py4j()
+        project.warehouse.mkdir(parents=True, exist_ok=True)
+        _sessions[key] = connect.start(
+            target.engine,
+            remote_url(project),
+            storage_of(project).catalog(project),
+            size=size,
+            extra=dict(target.spark),
+            adapters=storage_of(project),
+            given=f"`engine` of target {target.name} in infold.yml",
+        )
+    connect.tune(_sessions[key], size, dict(target.spark))
+    if any(node.model.python is not None or node.model.functions for node in project):
+        connect.send_package(_sessions[key])
     return _sessions[key]
 
 
@@ -116,11 +160,12 @@ def engine(project: Project, looking: Observer, run_id: str, first: Plan) -> Eng
     from infold.spark.engine import SparkEngine
 
     size = run_size(looking, first)
-    return SparkEngine(
-        session(project, size=size),
-        project,
-        looking.ledger,
-        looking.lake,
-        run_id,
-        lambda number: numbered_session(project, size, number + 1),
-    )
+
+    def numbered(number: int) -> Any:
+        found = numbered_session(project, size, number)
+        if project.target.engine.remote:
+            announce(project, looking.ledger, found)
+        return found
+
+    own = (numbered(0), project, looking.ledger, looking.lake, run_id)
+    return SparkEngine(*own, lambda number: numbered(number + 1))
