@@ -89,7 +89,8 @@ def replacing_class(spark: SparkSession, name: str) -> str | None:
     """The class that replaces one of Spark's own functions in this session; None if none does."""
     if is_remote(spark):
         found = plans.class_of(spark, name)
-        return None if found.startswith(_OF_SPARK) else found or "nothing"
+        # Words of the syntax have no class, nor has what is not there, which Spark will not find.
+        return None if not found or found.startswith(_OF_SPARK) else found
     state = spark._jsparkSession.sessionState()  # noqa: SLF001 (no other way here)
     jvm: Any = spark._jvm  # noqa: SLF001 (no other way here)
     catalyst = jvm.org.apache.spark.sql.catalyst

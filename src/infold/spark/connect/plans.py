@@ -18,7 +18,8 @@ from sqlglot import TokenType, tokenize
 ANALYSED, OPTIMISED = "== Analyzed Logical Plan ==", "== Optimized Logical Plan =="
 
 _CLOCK = re.compile(
-    r"(?<![\w.])(?:current_date|current_time|current_timestamp|localtimestamp|now)\([^()\n]{0,40}\)"
+    r"(?<![\w.])(?:current_date|current_time|current_timestamp|localtimestamp|now)"
+    r"\((?:[^()\n]|\([^()\n]*\)){0,40}\)"
 )
 _LITERALS = (TokenType.STRING, TokenType.RAW_STRING, TokenType.IDENTIFIER)
 _NOT_DETERMINISTIC = "NON_DETERMINISTIC_LATERAL_SUBQUERIES"
