@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from infold.core.engines import MASTER, Engine
+from infold.core.engines import MASTER, REMOTE, Engine
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,28 @@ def test_masters(master: str, cluster: bool, addresses: tuple[tuple[str, int], .
 def test_what_is_no_master(text: str) -> None:
     """Forms that Spark does not have any more, or has for its own tests, are none."""
     assert not MASTER.fullmatch(text)
+
+
+@pytest.mark.parametrize(
+    ("url", "server", "addresses"),
+    [
+        ("sc://a", "sc://a", (("a", 15002),)),
+        ("sc://a.example:15003/", "sc://a.example:15003", (("a.example", 15003),)),
+        ("sc://[::1]:1/;use_ssl=true;token=${file:a/b c}", "sc://[::1]:1", (("[::1]", 1),)),
+    ],
+)
+def test_servers(url: str, server: str, addresses: tuple[tuple[str, int], ...]) -> None:
+    """A server is named without its parameters, and its executors are elsewhere."""
+    assert REMOTE.fullmatch(url)
+    engine = Engine(remote=url)
+    assert (engine.name, engine.server, engine.addresses) == (server, server, addresses)
+    assert engine.is_cluster
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "sc://", "http://a", "sc://a;token=b", "sc://a/b", "sc://a:b", "sc://u@a", "SC://a"],
+)
+def test_what_is_no_server(text: str) -> None:
+    """An address has no path and no user, and its parameters come behind a slash."""
+    assert not REMOTE.fullmatch(text)

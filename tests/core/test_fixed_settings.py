@@ -143,11 +143,11 @@ def test_in_the_environment(
 @pytest.mark.parametrize("name", ["SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED"])
 def test_spark_connect_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Whatever turns PySpark to a server is named, without the token of its URL."""
-    refuse_connect()
+    refuse_connect("dev", "local[*]")
     monkeypatch.setenv(name, "sc://a:15002/;token=secret")
 
     with pytest.raises(InfoldError, match=f"spark-connect: {name} turns") as caught:
-        refuse_connect()
+        refuse_connect("dev", "local[*]")
 
     assert caught.value.facts == (("is", "sc://a:15002/"),)
 

@@ -67,13 +67,35 @@ KEYS = [
      "dev: {engine: {submitted: true, shared_disk: true}, spark: {spark.driver.memory: 4g, spark.executor.memory: 4g}}", [
         "needless-key infold.yml:20 `spark.driver.memory`",
     ]),
-    (YML, "dev: {warehouse: warehouse}", "dev: {engine: {remote: sc://a}}", [
-        "not-supported-yet infold.yml:20 `remote`",
+    (YML, "dev: {warehouse: warehouse}", "dev: {engine: {remote: 'sc://a:1/;token=${env:T};use_ssl=true'}}", [
+        "not-shared infold.yml:20 `'sc://a:1/;token=${env:T};use_ssl=true'`",
+    ]),
+    (YML, "dev: {warehouse: warehouse}",
+     "dev: {engine: {remote: sc://a, master: yarn, submitted: true, shared_disk: true}}", [
+        "needless-key infold.yml:20 `submitted`",
+        "needless-key infold.yml:20 `master`",
+    ]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {engine: {remote: http://a, shared_disk: true}}", [
+        "bad-value infold.yml:20 `` (sc://HOST:PORT/;token=${env:NAME})",
+    ]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {engine: {remote: 'sc://a/;session_id=b', shared_disk: true}}", [
+        "bad-value infold.yml:20 `` (sc://HOST:PORT/;token=${env:NAME})",
+    ]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {engine: {remote: 'sc://a/;token=abc', shared_disk: true}}", [
+        "secret-written-out infold.yml:20 `` (sc://HOST:PORT/;token=${env:NAME})",
+    ]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {engine: {remote: 'sc://a/;token=${abc}', shared_disk: true}}", [
+        "bad-secret infold.yml:20 `` (${env:NAME}, ${file:PATH})",
+    ]),
+    (YML, "dev: {warehouse: warehouse}",
+     "dev: {engine: {remote: sc://a, shared_disk: true, executor_wait: 1 hour}, spark: {spark.driver.memory: 4g}}", [
+        "needless-key infold.yml:20 `executor_wait`",
+        "needless-key infold.yml:20 `spark.driver.memory`",
     ]),
     (YML, "dev: {warehouse: warehouse}", "dev: {spark: {master: yarn, spark.master: yarn, spark.remote: a}}", [
         "needless-key infold.yml:20 `master`",
         "needless-key infold.yml:20 `spark.master`",
-        "not-supported-yet infold.yml:20 `spark.remote`",
+        "needless-key infold.yml:20 `spark.remote`",
     ]),
     # catalogs
     (YML, "dev: {warehouse: warehouse}", "dev: {catalog: rest}", ["wrong-type infold.yml:20 `rest`"]),
@@ -265,7 +287,7 @@ KEYS = [
     ]),
     (YML, "{warehouse: warehouse}", "{spark: {remote: 'sc://x'}, protected: maybe}", [
         "wrong-type infold.yml:20 `maybe`",
-        "not-supported-yet infold.yml:20 `remote`",
+        "needless-key infold.yml:20 `remote`",
     ]),
     # front matter
     (C, "materialization: events", "materialisation: events", [

@@ -173,7 +173,7 @@ def test_the_page_on_clusters(cluster: Cluster, tmp_path: Path) -> None:
     """What the page says works, with the addresses of this cluster; the doctor shows it."""
     root = tmp_path / "shop"
     assert CliRunner().invoke(cli, ["init", str(root)]).exit_code == 0
-    (targets, _), (commands, _) = code(PAGE, "yaml"), code(PAGE, "sh")
+    (targets, *_), (commands, *_) = code(PAGE, "yaml"), code(PAGE, "sh")
     targets = targets.replace("spark://spark.example.com:7077", cluster.url)
     targets = targets.replace("/srv/shop", str(tmp_path)).replace("4g", "450m")
     file = root / "infold.yml"

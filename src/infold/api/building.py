@@ -16,6 +16,7 @@ from infold.api.asked import refuse_unknown_allowed, with_chosen
 from infold.api.dropping import dropper
 from infold.api.opening import now, observer
 from infold.api.saved_plans import refuse_if_outdated
+from infold.api.sole_writer import sole_writer
 from infold.api.spark_sessions import engine
 from infold.core.plan import Plan, PlanOptions
 from infold.core.ports import Engine
@@ -32,7 +33,6 @@ from infold.running.forget import Dropper
 from infold.running.janitor import drop_what_is_over
 from infold.running.observe import Observer
 from infold.running.request import Request
-from infold.system.process_lock import writer_lock
 
 if TYPE_CHECKING:
     from infold.core.saved_plan import SavedPlan
@@ -165,7 +165,7 @@ class Building:
             refuse_outdated=outdated,
             record=apart.record if found.recorded else None,
             at_end=at_end,
-            writer_lock=lambda: writer_lock(project.root, project.target.name),
+            writer_lock=lambda: sole_writer(project, looking.ledger),
         )
         result = runner.run(replace(request, options=asked))
         return replace(result, notes=(*result.notes, *waiting_notes(project)))

@@ -40,8 +40,9 @@ def examine(root: Path, target: str | None = None) -> Iterator[Check]:
     """
     yield _check("Python", _python)[0]
     java, home = _check("Java", _java)
-    yield java
     opened, project = _check("project", lambda: _opened(root, target))
+    if project is None or not project.target.engine.remote:
+        yield java
     yield opened
     if project is None:
         return
@@ -49,7 +50,7 @@ def examine(root: Path, target: str | None = None) -> Iterator[Check]:
     yield _check("warehouse", lambda: _warehouse(project))[0]
     yield _check("tables", lambda: _tables(project))[0]
     spark = None
-    if home is None:
+    if home is None and not project.target.engine.remote:
         yield _left_out("Spark", "Java")
     else:
         started, spark = _check("Spark", lambda: _spark(project))

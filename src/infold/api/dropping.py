@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from infold.api.opening import lake, ledger, now
+from infold.api.sole_writer import sole_writer
 from infold.core.project import Project
 from infold.running.forget import Dropper
-from infold.system.process_lock import writer_lock
 
 
 def dropper(project: Project) -> Dropper:
     """Drops tables of the project's target, under its lease."""
-    return Dropper(
-        project,
-        ledger(project),
-        lake(project),
-        now(),
-        lambda: writer_lock(project.root, project.target.name),
-    )
+    book = ledger(project)
+    return Dropper(project, book, lake(project), now(), lambda: sole_writer(project, book))

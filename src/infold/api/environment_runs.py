@@ -13,6 +13,7 @@ from infold.api.environments import ShownByName, observer_of
 from infold.api.opening import lake, ledger, now
 from infold.api.recovering import finish_steps
 from infold.api.rows import coverage
+from infold.api.sole_writer import sole_writer
 from infold.api.spark_sessions import engine
 from infold.core.definition_text import digest_of
 from infold.core.environment import checked_name, command_of_run
@@ -32,7 +33,6 @@ from infold.running.execute import Runner
 from infold.running.ledger_consistency import refuse_other_project
 from infold.running.observe import Observer
 from infold.running.request import Request
-from infold.system.process_lock import writer_lock
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ class _Level:
             refuse_outdated=refuse_moved,
             record=partial(_record, found, looking.ledger),
             at_end=partial(self._end, found, looking),
-            writer_lock=lambda: writer_lock(self.declared.root, self.declared.target.name),
+            writer_lock=lambda: sole_writer(self.declared, looking.ledger),
         )
         request = replace(self.request, options=asked)
         try:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from infold.api.opening import lake, ledger, now
+from infold.api.sole_writer import sole_writer
 from infold.core.project import Project
 from infold.core.repair import RepairReport
 from infold.ledger import SqlLedger
@@ -67,5 +68,5 @@ def _repairer(project: Project, book: SqlLedger) -> Repairer:
         book,
         lake(project),
         now(),
-        lambda: writer_lock(project.root, project.target.name),
+        lambda: sole_writer(project, book),
     )

@@ -10,11 +10,13 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from infold.api.sole_writer import announce, remote_url
 from infold.core.catalogs import Catalog
 from infold.core.interval import SECOND, show_duration
 from infold.core.object_store import Stores
 from infold.core.plan import Action, Plan
 from infold.core.project import Project
+from infold.messages import engine_faults, store_errors
 from infold.running.observe import Observer
 from infold.system.engine_socket import socket_file
 from infold.system.process_lock import inherited_descriptors, lock_in_jvm
@@ -31,7 +33,8 @@ MEDIUM_HISTORY = 1_000_000
 LARGE_ROWS = 2_000_000
 LARGE_BYTES = 100 * 1024 * 1024
 
-_sessions: dict[tuple[str, Catalog, Stores, tuple[str, ...], int], Any] = {}
+_Key = tuple[str, Catalog, Stores, tuple[str, ...], str, int]
+_sessions: dict[_Key, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,7 @@ def session(project: Project, *, size: Size = "small") -> Any:
 
 def close() -> None:
     """
-    End Spark and its JVM, and with it all sessions; the next use starts another.
+    End Spark and its JVM, and with it all sessions; the next use starts another. Servers go on.
 
     A Spark session that the program itself started goes on.
 
@@ -80,30 +83,73 @@ def close() -> None:
     """
     if "pyspark" not in sys.modules:
         return
+    from infold.spark.connect import session as connect
     from infold.spark.jvm.gateway import has_started
     from infold.spark.jvm.spark_session import stop
 
     _sessions.clear()
+    connect.close()
     if has_started():
         stop(wait_seconds=30)
 
 
 def numbered_session(project: Project, size: Size, number: int) -> Any:
     """The session of a project with this number; further ones are for steps side by side."""
+    if project.target.engine.remote:
+        return _remote_session(project, size, number)
     from infold.spark.jvm import submitted
     from infold.spark.jvm.gateway import forget_dead, has_started, is_stopped
     from infold.spark.jvm.spark_session import tune
 
     if forget_dead() or is_stopped():
         _sessions.clear()
-    target = project.target
-    place = project.warehouse_location
-    key = (place, target.catalog, target.stores, project.buckets, number)
+    key = _key(project, number)
     if key not in _sessions:
         _sessions[key] = _new_session(project, size)
     tune(_sessions[key], size, dict(project.target.spark))
     if not has_started():
         lock_in_jvm(project.root, project.target.name, submitted.lock_file)
+    return _sessions[key]
+
+
+def _key(project: Project, number: int) -> _Key:
+    """What tells sessions apart; an address has no secrets in it."""
+    target, place = project.target, project.warehouse_location
+    return place, target.catalog, target.stores, project.buckets, target.engine.remote, number
+
+
+def _remote_session(project: Project, size: Size, number: int) -> Any:
+    """A session on the target's server: another one where that does not know it any more."""
+    from infold.spark.connect import session as connect
+    from infold.spark.jvm import gateway, spark_session
+    from infold.spark.storages import storage_of
+
+    target, key = project.target, _key(project, number)
+    if target.in_store or project.buckets:
+        place = project.warehouse_location if target.in_store else f"s3://{project.buckets[0]}"
+        raise store_errors.not_over_connect(target=target.name, place=place)
+    if not gateway.is_stopped():
+        running = spark_session.running_master()
+        raise engine_faults.other_engine(
+            running=running, target=target.name, wanted=target.engine.name
+        )
+    if key in _sessions and connect.is_lost(_sessions[key]):
+        del _sessions[key]
+    if key not in _sessions:
+        gateway.quieten_py4j()
+        project.warehouse.mkdir(parents=True, exist_ok=True)
+        _sessions[key] = connect.start(
+            target.engine,
+            remote_url(project),
+            storage_of(project).catalog(project),
+            size=size,
+            extra=dict(target.spark),
+            adapters=storage_of(project),
+            given=f"`engine` of target {target.name} in infold.yml",
+        )
+    connect.tune(_sessions[key], size, dict(target.spark))
+    if any(node.model.python is not None or node.model.functions for node in project):
+        connect.send_package(_sessions[key])
     return _sessions[key]
 
 
@@ -156,11 +202,12 @@ def engine(project: Project, looking: Observer, run_id: str, first: Plan) -> Eng
     from infold.spark.engine import SparkEngine
 
     size = run_size(looking, first)
-    return SparkEngine(
-        session(project, size=size),
-        project,
-        looking.ledger,
-        looking.lake,
-        run_id,
-        lambda number: numbered_session(project, size, number + 1),
-    )
+
+    def numbered(number: int) -> Any:
+        found = numbered_session(project, size, number)
+        if project.target.engine.remote:
+            announce(project, looking.ledger, found)
+        return found
+
+    own = (numbered(0), project, looking.ledger, looking.lake, run_id)
+    return SparkEngine(*own, lambda number: numbered(number + 1))

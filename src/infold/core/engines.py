@@ -1,4 +1,4 @@
-"""Where Spark computes: here, with the executors of a cluster, or as spark-submit says."""
+"""Where Spark computes: here, on a cluster, on a server, or as spark-submit says."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ from dataclasses import dataclass
 
 LOCAL = "local[*]"
 """Everything in one process, on all of its machine's cores."""
+
+REMOTE = re.compile(
+    r"sc://(?P<host>\[[^\]\s]+\]|[^\s:/;,@\[\]]+)(:(?P<port>\d{1,5}))?/?(?P<more>(?<=/);.*)?"
+)
+"""A server of Spark Connect, as Spark writes it: address, then parameters."""
+
+REMOTE_PORT = 15002
+"""The port of a server of Spark Connect, if none is given."""
 
 MASTER = re.compile(r"spark://[^\s,/]+:\d+(,[^\s,/]+:\d+)*|yarn|k8s://\S+|local(\[(\*|\d+)\])?")
 """A master: the address of a standalone cluster (several with standbys), or of others."""
@@ -19,6 +27,8 @@ class Engine:
 
     ``submitted``: infold is the application of a spark-submit, which chose the master, and computes
     with the Spark that it was given. ``master`` says nothing then.
+    ``remote``: the address of a server of Spark Connect, which computes; with references to
+    secrets, and no secret. ``master`` says nothing then either.
     ``shared_disk``: the folders of the project and its tables are at the same paths on the
     machines of the executors.
     """
@@ -30,20 +40,28 @@ class Engine:
     submitted: bool = False
     idle: int = 600
     """For how long an engine that a command leaves running waits for the next one, in seconds."""
+    remote: str = ""
 
     @property
     def name(self) -> str:
-        """What a message calls it."""
-        return "what spark-submit gives" if self.submitted else self.master
+        """What a message calls it; without the parameters of an address, some of them secret."""
+        return "what spark-submit gives" if self.submitted else self.server or self.master
+
+    @property
+    def server(self) -> str:
+        """The address of a server of Spark Connect without its parameters; empty for none."""
+        return self.remote.partition("/;")[0].rstrip("/")
 
     @property
     def is_cluster(self) -> bool:
         """Whether executors are, or may be, processes of their own, on machines of their own."""
-        return self.submitted or not self.master.startswith("local")
+        return self.submitted or bool(self.remote) or not self.master.startswith("local")
 
     @property
     def addresses(self) -> tuple[tuple[str, int], ...]:
-        """Hosts and ports of the masters of a standalone cluster; of others none are known."""
+        """Hosts and ports of a server, or of a standalone cluster's masters; else none."""
+        if found := REMOTE.fullmatch(self.remote):
+            return ((found["host"], int(found["port"] or REMOTE_PORT)),)
         if not self.master.startswith("spark://"):
             return ()
         parts = (one.rpartition(":") for one in self.master.removeprefix("spark://").split(","))

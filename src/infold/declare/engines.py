@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from infold.core.engines import MASTER, Engine
+from dataclasses import replace
+
+from infold.core.engines import MASTER, REMOTE, Engine
 from infold.core.interval import SECOND
 from infold.declare.keys import Keys
 from infold.messages import findings
+from infold.messages.catalog_errors import secret_written_out
+from infold.system.secrets import REFERENCE, bad_reference
 
-KEYS = ("master", "submitted", "shared_disk", "executor_wait", "idle")
-REMOTE = "remote"
+PLACES = ("remote", "submitted", "master")
+"""Keys of which a target has one: each says what computes."""
+KEYS = (*PLACES, "shared_disk", "executor_wait", "idle")
+PARAMETERS = ("token", "use_ssl", "user_id", "user_agent")
+"""What the address of a server may have behind it; its sessions are infold's to name."""
+REMOTE_FORM = "sc://HOST:PORT/;token=${env:NAME}"
 FORMS = ("spark://HOST:PORT", "yarn", "k8s://URL", "local[N]")
 
 
@@ -26,33 +34,65 @@ def read_engine(keys: Keys) -> Engine:
     section = keys.section("engine", f"engine of {keys.where}")
     if section is None:
         return Engine()
-    section.check((*KEYS, REMOTE))
-    if REMOTE in section.entries:
-        keys.errors.append(findings.later_engine(section.key_at(REMOTE), key=REMOTE))
-    plain, master = Engine(), section.text("master")
+    section.check(KEYS)
+    plain, remote = Engine(), _remote(section)
     submitted = section.flag("submitted", default=False)
-    if submitted and master is not None:
-        todo = "spark-submit chooses the master of its application. Leave one of both out."
-        at, where = section.key_at("master"), section.where
-        keys.errors.append(findings.needless_key(at, key="master", where=where, todo=todo))
-        master = None
-    elif master is None and not (
-        submitted or REMOTE in section.entries or set(section.entries) == {"idle"}
-    ):
+    said = [key for key in PLACES if key in section.entries and (key != "submitted" or submitted)]
+    for key in said[1:]:
+        at, where, todo = section.key_at(key), section.where, _OTHERS[said[0]]
+        keys.errors.append(findings.needless_key(at, key=key, where=where, todo=todo))
+    master = section.text("master") if said == ["master"] else None
+    if not (said or set(section.entries) == {"idle"}):
         section.missing("master")
     elif master is not None and not MASTER.fullmatch(master):
         at = section.at("master")
         keys.errors.append(findings.bad_value(at, key="master", value=master, known=FORMS))
         master = None
     wait, idle = section.span("executor_wait"), section.span("idle")
+    if remote and "executor_wait" in section.entries:
+        at, where = section.key_at("executor_wait"), section.where
+        todo = "Whether there are executors is the server's. Leave it out."
+        keys.errors.append(findings.needless_key(at, key="executor_wait", where=where, todo=todo))
     engine = Engine(
         master=master or plain.master,
         shared_disk=section.flag("shared_disk", default=False),
         executor_wait=plain.executor_wait if wait is None else max(1, wait // SECOND),
-        submitted=submitted,
+        submitted=submitted and not remote,
         idle=plain.idle if idle is None else max(1, idle // SECOND),
+        remote=remote,
     )
     if engine.is_cluster and not engine.shared_disk:
-        at = section.at("submitted" if submitted else "master")
+        at = section.at(said[0])
         keys.errors.append(findings.not_shared(at, target=keys.where))
     return engine
+
+
+_OTHERS = {
+    "submitted": "spark-submit chooses the master of its application. Leave one of both out.",
+    "remote": "The server has its Spark already. Leave one of both out.",
+}
+"""Why what a target computes on leaves no room for another key."""
+
+
+def _remote(section: Keys) -> str:
+    """The address of a server, with references to secrets and no secret."""
+    text = section.text("remote")
+    if text is None:
+        return ""
+    at = replace(section.at("remote"), text="")  # a token may be written out in it
+    found, wrong = REMOTE.fullmatch(text), bad_reference(text)
+    more = (found["more"] or "").strip(";") if found else ""
+    given = dict(one.partition("=")[::2] for one in more.split(";") if one)
+    others = [name for name, value in given.items() if name not in PARAMETERS or not value]
+    token = given.get("token", "")
+    if wrong is not None:
+        section.errors.append(findings.bad_secret(at, key="remote", value=wrong))
+    elif found is None or others:
+        shown = text.partition(";")[0] + "".join(f";{name}=…" for name in others[:1])
+        known = (REMOTE_FORM,)
+        section.errors.append(findings.bad_value(at, key="remote", value=shown, known=known))
+    elif token and not REFERENCE.fullmatch(token):
+        section.errors.append(secret_written_out(at, key="remote", form=REMOTE_FORM))
+    else:
+        return text
+    return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from infold.core import fixed_settings
+from infold.core.engines import Engine
 from infold.core.object_store import is_url
 from infold.core.storages import PLANNED_STORAGES, Storage
 from infold.core.target import LONGEST_SCHEMA, Apply, Publish, Target
@@ -66,7 +67,7 @@ def read_target(name: str, keys: Keys) -> Target:
         apply=Apply(keys.choice("apply", tuple(Apply)) or plain.apply),
         publish=Publish(keys.choice("publish", tuple(Publish)) or plain.publish),
         engine=engine,
-        spark=_spark(keys, submitted=engine.submitted),
+        spark=_spark(keys, engine=engine),
         environment_ttl=_lifetime(keys, "environment_ttl", plain.environment_ttl),
         keep_old=_lifetime(keys, "keep_old", plain.keep_old),
         environment_from_branch=keys.flag("environment_from_branch", default=False),
@@ -139,20 +140,23 @@ def _lifetime(keys: Keys, name: str, default: int | None) -> int | None:
     return keys.span(name) or default
 
 
-def _spark(keys: Keys, *, submitted: bool) -> tuple[tuple[str, str], ...]:
+def _spark(keys: Keys, *, engine: Engine) -> tuple[tuple[str, str], ...]:
     section = keys.section("spark", f"spark of {keys.where}")
     if section is None:
         return ()
     found = []
     for key, value in section.entries.items():
         if key in REMOTES:
-            keys.errors.append(findings.later_engine(section.key_at(key), key=key))
+            todo = "The target has a key of its own for it: `engine: {remote: sc://HOST:PORT}`."
+            at, where = section.key_at(key), section.where
+            keys.errors.append(findings.needless_key(at, key=key, where=where, todo=todo))
         elif key in MASTERS:
             todo = f"The target has a key of its own for it: `engine: {{master: {value.text}}}`."
             at, where = section.key_at(key), section.where
             keys.errors.append(findings.needless_key(at, key=key, where=where, todo=todo))
-        elif submitted and key.startswith(STARTED_WITH):
-            todo = f"That JVM is there before infold.yml is read. Submit with `--conf {key}=…`."
+        elif (engine.submitted or engine.remote) and key.startswith(STARTED_WITH):
+            done = "Submit with" if engine.submitted else "Start the server with"
+            todo = f"That JVM is there before infold.yml is read. {done} `--conf {key}=…`."
             at, where = section.key_at(key), section.where
             keys.errors.append(findings.needless_key(at, key=key, where=where, todo=todo))
         elif not key.startswith("spark."):

@@ -64,13 +64,6 @@ later_key = Finding(
     "not-supported-yet", "{key!r} of {where} is not supported yet", todo="Leave it out."
 )
 
-later_engine = Finding(
-    "not-supported-yet",
-    "{key}: infold does not compute with Spark Connect yet",
-    todo="Name a cluster by `engine: {{master: …}}`, or let spark-submit start infold by "
-    "`engine: {{submitted: true}}` (docs/clusters.md).",
-)
-
 later_value = Finding(
     "not-supported-yet", "{key}: {value} is not supported yet", {"supported": "{known}"}
 )

@@ -52,6 +52,14 @@ jars_missing = Message(
     "jars of docs/object-stores.md on its class path.",
 )
 
+not_over_connect = Message(
+    "store-over-connect",
+    "target {target} computes on a server of Spark Connect, and {place} is in an object store",
+    {},
+    "The server would need the connector and the keys, and infold does not give it these. Let the "
+    "target compute here, on a cluster, or in folders that the server's machines have.",
+)
+
 no_such_profile = Message(
     "store-profile",
     "the profile for the object store cannot be used",

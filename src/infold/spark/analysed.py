@@ -15,6 +15,8 @@ from py4j.java_gateway import is_instance_of
 from pyspark.sql import DataFrame, SparkSession
 
 from infold.analysis.sql.functions import BUILT_IN
+from infold.spark.connect import plans
+from infold.spark.remote import is_remote
 
 # -- tables
 
@@ -43,7 +45,7 @@ def _others(nodes: Sequence[tuple[str, int, str]], views: Collection[str]) -> It
 
 def _nodes(rows: DataFrame) -> Iterator[tuple[str, int, str]]:
     """The nodes of a plan, top down: name, depth, and the rest of its line."""
-    for line in _plan(rows).treeString().splitlines():
+    for line in _text(rows).splitlines():
         if node := _NODE.match(line):
             yield node["name"], node.start("name"), node["rest"]
 
@@ -51,6 +53,12 @@ def _nodes(rows: DataFrame) -> Iterator[tuple[str, int, str]]:
 def _view_name(rest: str) -> str:
     match = _VIEW.match(rest)
     return match["name"] if match else ""
+
+
+def _text(rows: DataFrame) -> str:
+    if is_remote(rows.sparkSession):
+        return plans.analysed_text(rows)
+    return str(_plan(rows).treeString())
 
 
 def _plan(rows: DataFrame) -> Any:
@@ -79,6 +87,10 @@ def functions_called(sql: str) -> frozenset[str]:
 
 def replacing_class(spark: SparkSession, name: str) -> str | None:
     """The class that replaces one of Spark's own functions in this session; None if none does."""
+    if is_remote(spark):
+        found = plans.class_of(spark, name)
+        # Words of the syntax have no class, nor has what is not there, which Spark will not find.
+        return None if not found or found.startswith(_OF_SPARK) else found
     state = spark._jsparkSession.sessionState()  # noqa: SLF001 (no other way here)
     jvm: Any = spark._jvm  # noqa: SLF001 (no other way here)
     catalyst = jvm.org.apache.spark.sql.catalyst
@@ -102,14 +114,16 @@ def _class_of(registry: Any, name: Any) -> str:
 # -- determinism
 
 
-def nondeterministic_expressions(rows: DataFrame) -> Iterator[str]:
+def nondeterministic_expressions(rows: DataFrame, sql: str = "") -> Iterator[str]:
     """
     The expressions of a plan that Spark marks as not deterministic, and clocks, as text.
 
     Within one query Spark has one instant for all of a clock's calls, and so does not mark them.
     Aggregates that depend on the order of rows are left to the analysis: it knows whether the order
-    is total.
+    is total. ``sql`` is what the query was written as; nothing for one in Python.
     """
+    if is_remote(rows.sparkSession):
+        return plans.nondeterministic_expressions(rows, sql)
     gateway: Any = rows.sparkSession.sparkContext._gateway  # noqa: SLF001 (as above)
     patterns = getattr(gateway.jvm, f"{_PATTERNS}$").__getattr__("MODULE$")
     return _Walk(gateway, patterns.CURRENT_LIKE()).plan(_plan(rows))
@@ -167,6 +181,7 @@ def _items(items: Any) -> Iterator[Any]:
 
 _PATTERNS = "org.apache.spark.sql.catalyst.trees.TreePattern"
 _CLOCKS = frozenset({"CurrentDate", "CurrentTime", "CurrentTimestamp", "LocalTimestamp", "Now"})
+_OF_SPARK = "org.apache.spark.sql."
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
 _BY_ORDER = frozenset({"AnyValue", "CollectList", "CollectSet", "First", "Last", "ListAgg"})
 """Aggregates that depend on order; ``analysis.rules.order_dependent`` checks them."""

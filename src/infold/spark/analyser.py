@@ -154,7 +154,7 @@ class DefinitionAnalyser:
                     at, model=name, function=function, class_=class_
                 )
         if not any_result_will_do(node.model):
-            for what in analysed.nondeterministic_expressions(rows):
+            for what in analysed.nondeterministic_expressions(rows, written):
                 yield analyser_findings.not_determined(at, model=name, what=what)
 
 

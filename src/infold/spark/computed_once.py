@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+
+from infold.spark.observed import kept_and_observed
 
 
 def computed_once(frame: DataFrame) -> tuple[DataFrame, int]:
     """A frame's rows, kept, and how many there are: in one action."""
-    seen = Observation()
-    kept = frame.observe(seen, F.count(F.lit(1)).alias("rows")).localCheckpoint()
-    return kept, seen.get.get("rows") or 0
+    kept, seen = kept_and_observed(frame, F.count(F.lit(1)).alias("rows"))
+    return kept, seen.get("rows") or 0

@@ -17,6 +17,7 @@ from infold.render.formatting import count
 from infold.spark.jvm.cluster import executors
 from infold.spark.reading.fit import PROBLEM
 from infold.spark.reading.source_rows import read
+from infold.spark.remote import is_remote
 from infold.spark.storages import storage_of
 from infold.spark.tables.port import Layout, Stamp
 
@@ -35,7 +36,9 @@ def engine(spark: SparkSession, project: Project) -> str:
     """Version, master and heap of Spark, and the versions of the storage's jars."""
     master = spark.conf.get("spark.master") or LOCAL
     heap = spark.conf.get("spark.driver.memory", "1g")
-    if Engine(master).is_cluster:
+    if is_remote(spark):
+        master = f"the server {project.target.engine.server} ({master})"
+    elif Engine(master).is_cluster:
         master = f"{master}, {count(executors(spark), 'executor')}"
     jars = ", ".join(f"{jar.artifact} {jar.version}" for jar in storage_of(project).jars())
     return f"{spark.version} on {master} with {heap}; {jars}"

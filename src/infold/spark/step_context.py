@@ -22,8 +22,10 @@ from infold.spark.content import (
     user_columns,
 )
 from infold.spark.jvm.spark_session import settings_of_one_plan
+from infold.spark.parallelism import parallelism
 from infold.spark.python_functions.register import register_functions
 from infold.spark.python_models import python_rows
+from infold.spark.remote import make_active
 from infold.spark.tables.port import Stamp, Tables
 
 _view_numbers = itertools.count()
@@ -53,6 +55,7 @@ class Work:
     """
 
     def __post_init__(self) -> None:
+        make_active(self.spark)
         register_functions(self.spark, self.project)
 
     def __enter__(self) -> Self:
@@ -68,7 +71,7 @@ class Work:
         """Settings for actions that shuffle ``few`` rows; without, those of the session."""
         if not few:
             return nullcontext()
-        return settings_of_one_plan(self.spark, 2 * self.spark.sparkContext.defaultParallelism)
+        return settings_of_one_plan(self.spark, 2 * parallelism(self.spark))
 
     def stamp(self, step: Step) -> Stamp:
         """What the step's commit carries."""

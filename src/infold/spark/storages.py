@@ -53,6 +53,9 @@ class StorageAdapters(Protocol):
     def refuse_session(self, session: SparkSession, /) -> None:
         """Raise if a session that infold did not start cannot open the storage's tables."""
 
+    def version_there(self, session: SparkSession, /) -> str:
+        """The version of the storage's jar that a session's Spark has."""
+
     def write_samples(self, spark: SparkSession, events: DataFrame, /) -> None:
         """
         Write tables and read them in every way that a run does, in a scratch warehouse.

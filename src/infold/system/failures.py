@@ -161,12 +161,19 @@ _CLUSTER_LOST = (
     "All masters are unresponsive|Master removed our application|ExecutorLostFailure"
     r"|CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND|Checkpoint block \S+ not found"
 )
+_NO_PYTHON = r"Cannot run program \"|No module named 'pyarrow'|PYTHON_VERSION_MISMATCH"
+_SERVER_LOST = (
+    r"INVALID_HANDLE\.(?:SESSION|OPERATION)\w+|StatusCode\.UNAVAILABLE|RETRIES_EXCEEDED"
+    r"|NO_ACTIVE_SESSION|failed to connect to all addresses|No DataFrame with id"
+)
+"""A server of Spark Connect that was started again, or went."""
 _CATALOG = "catalog of the target"
 _ANSWER_LOST = (
     r"CommitStateUnknownException|exceptions\.RESTException|terminating connection due to"
     "|I/O error occurred while sending to the backend|This connection has been closed"
 )
 _JAVAS: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
+    (_SERVER_LOST, lambda line: engine_faults.server_lost(why=line)),
     (
         r"java\.lang\.OutOfMemoryError|SparkOutOfMemoryError|UNABLE_TO_ACQUIRE_MEMORY",
         lambda line: faults.out_of_memory("Spark", line),
@@ -186,7 +193,7 @@ _JAVAS: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
         r"InvalidClassException|local class incompatible",
         lambda line: engine_faults.other_spark(version=_spark_version(), why=line),
     ),
-    (r'Cannot run program "', lambda line: engine_faults.no_worker_python(why=line)),
+    (_NO_PYTHON, lambda line: engine_faults.no_worker_python(why=line)),
     (
         _CLUSTER_LOST,
         lambda line: engine_faults.cluster_lost(why=line),

@@ -69,6 +69,9 @@ _PARAMETER = re.compile(
     re.IGNORECASE,
 )
 
+_TOKEN = re.compile(r"(?<=;)(token=)((?:\$\{[^{}]*\}|[^;\s,}#\"'])+)", re.IGNORECASE)
+"""The token of a server of Spark Connect, in its address."""
+
 _KEYED = re.compile(r"(\b(?:token|credential)[\"']?\s*:\s*[\"']?)([^\s,}#\"'][^,}#\"']{9,})")
 """A secret of a catalog; what is shorter is taken for a type of a column that is called so."""
 
@@ -88,6 +91,7 @@ def hide_passwords(line: str) -> str:
     """
     line = _BEFORE_HOST.sub(lambda found: _hide_password(found[0]), line)
     line = _KEYED.sub(lambda found: found[1] + _hide(found[2]), line)
+    line = _TOKEN.sub(lambda found: found[1] + _hide(found[2]), line)
     return _PARAMETER.sub(lambda found: found[1] + _hide(found[2]), line)
 
 

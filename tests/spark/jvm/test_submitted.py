@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import nullcontext
+from typing import Any
 
 import pytest
 
@@ -121,7 +122,7 @@ class Running:
         self.master = master
 
 
-SHARED = {"shared_disk": True}
+SHARED: dict[str, Any] = {"shared_disk": True}
 HOST = "spark://host:7077"
 
 

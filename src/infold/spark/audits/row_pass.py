@@ -13,16 +13,18 @@ nowhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from infold.core.audits import Audit, AuditResult, Severity
 from infold.spark.audits.findings import counted, result, row_texts
 from infold.spark.audits.predicates import Types, bad_row, types_of
 from infold.spark.content import JSON, column, user_columns
+from infold.spark.observed import Seen, observed
 
 MARK = "infold: a row does not pass an audit"
 """What the error says that a bad row raises."""
@@ -34,7 +36,7 @@ class Counted:
 
     rows: DataFrame
     audits: tuple[Audit, ...]
-    seen: Observation | None
+    seen: Seen | None
 
     def results(self, model: str) -> list[AuditResult]:
         """What was found; waits until the rows have been written."""
@@ -61,8 +63,8 @@ def counting(rows: DataFrame, audits: Sequence[Audit]) -> Counted:
     warned = tuple(one for one in audits if one.severity is Severity.WARN)
     if not warned:
         return Counted(rows, (), None)
-    seen = Observation()
-    return Counted(rows.observe(seen, *_counts(rows, warned)), warned, seen)
+    watched, seen = observed(rows, *_counts(rows, warned))
+    return Counted(watched, warned, seen)
 
 
 def judged(
@@ -98,13 +100,13 @@ def _counts(rows: DataFrame, audits: Sequence[Audit]) -> list[Column]:
 def _result(
     model: str,
     audit: Audit,
-    found: dict[str, object],
+    found: Mapping[str, Any],
     at: int,
     *,
     rows: DataFrame | None = None,
     stored: bool = False,
 ) -> AuditResult:
-    bad, every = (int(found.get(name) or 0) for name in (f"bad_{at}", "rows"))  # type: ignore[call-overload]
+    bad, every = (int(found.get(name) or 0) for name in (f"bad_{at}", "rows"))
     if not bad:
         return result(model, audit, stored=stored)
     shown = tuple(dict.fromkeys(str(found[f"{name}_{at}"]) for name in ("least", "most")))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -57,6 +57,7 @@ from infold.spark.cumulative.parts import (
 from infold.spark.cumulative.states import states_of
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.inputs.feed import Feed
+from infold.spark.observed import Seen, observed
 from infold.spark.step_context import Work
 from infold.spark.time_range.types import stored_type
 
@@ -280,11 +281,10 @@ class StateFold(KeyedFold):
         version = F.when(same, F.col(OLD_VERSION)).otherwise(F.lit(self.step.version))
         return hashed.withColumn(VERSION, version.cast("bigint"))
 
-    def read_again(self, doubted: DataFrame, keys: int) -> tuple[DataFrame, Observation]:
+    def read_again(self, doubted: DataFrame, keys: int) -> tuple[DataFrame, Seen]:
         """The rows of keys in doubt by the query itself, and how many rows it was over."""
-        seen = Observation()
         rows = self._rows_with(self.feed.now, doubted, KeyCounts(0, keys, keys))
-        rows = rows.observe(seen, F.count(F.lit(1)).alias("rows"))
+        rows, seen = observed(rows, F.count(F.lit(1)).alias("rows"))
         made = self.work.sql(self.model.node, {self.query.input: rows})
         new = self.model.table_rows(made, self.step.version).drop(VERSION)
         stored = doubted.select(*(one.name for one in _STORED))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from functools import reduce
 from operator import and_
 
-from pyspark.sql import Column, DataFrame, Observation, Row
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -34,6 +34,7 @@ from infold.spark.fold_commit import RowChanges, announce_and_commit
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.inputs.changed_keys import SMALL
 from infold.spark.inputs.feed import Feed, foldable
+from infold.spark.observed import Seen, observed
 from infold.spark.step_context import Work
 
 NEW_HASH, OLD_HASH = "__new_hash", "__old_hash"
@@ -172,21 +173,19 @@ class KeyedFold:
         same = F.col(OLD_KEY) == F.col(TOUCHED_KEY)
         return stored.join(sent.select(TOUCHED_KEY), same, "left_semi")
 
-    def scanned_for(self, seen: Observation) -> tuple[int, int]:
+    def scanned_for(self, seen: Seen) -> tuple[int, int]:
         """How many rows a scan of the input found, and how many it looked at."""
         # Spark forgets what it observed in a plan that turned out to be empty.
         return int(seen.get.get("rows") or 0), sum(state.rows for state in self.feed.cells)
 
-    def rows_of_keys(
-        self, touched: DataFrame, counts: KeyCounts
-    ) -> tuple[DataFrame, Observation | None]:
+    def rows_of_keys(self, touched: DataFrame, counts: KeyCounts) -> tuple[DataFrame, Seen | None]:
         """All rows of the touched keys, and how many were found by scanning the input."""
         known = F.lit(True) if self.query.having else F.col(OLD_KEY).isNotNull()
         frames, seen = [], None
         if counts.scanned_keys:
             found = self._rows_with(self.feed.now, touched.where(known), counts)
-            seen = Observation()
-            frames.append(found.observe(seen, F.count(F.lit(1)).alias("rows")))
+            found, seen = observed(found, F.count(F.lit(1)).alias("rows"))
+            frames.append(found)
         if counts.scanned_keys < counts.keys:
             frames.append(self._rows_with(self.feed.added(), touched.where(~known), counts))
         return reduce(DataFrame.unionByName, frames), seen

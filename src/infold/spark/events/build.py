@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from infold.core.interval import Interval
@@ -51,6 +51,7 @@ from infold.spark.events.ingest import (
 from infold.spark.events.ingest_counts import IngestCounts
 from infold.spark.events.layout import load_plan, rows_to_load
 from infold.spark.events.table_change import TableChange, apply_without_key, deduplicate
+from infold.spark.observed import Seen
 from infold.spark.reading import failures, source_rows
 from infold.spark.step_context import Work
 from infold.spark.time_range.recompute import clamped
@@ -224,18 +225,18 @@ def _deduplicated(
     return TableChange.together(changes, table, row_order(newest.node))
 
 
-def _in_memory(arriving: DataFrame, observed: Observation | Mapping[int, int] | None) -> DataFrame:
+def _in_memory(arriving: DataFrame, observed: Seen | Mapping[int, int] | None) -> DataFrame:
     """
     The rows, kept in memory, so that the files are read once.
 
     A frame that is merely persisted would be read again once a table in its plan is written. The
     first action fills it, unless reading itself is observed.
     """
-    return arriving.localCheckpoint(eager=isinstance(observed, Observation))
+    return arriving.localCheckpoint(eager=not isinstance(observed, Mapping | None))
 
 
 def _rows_read(
-    observed: Observation | Mapping[int, int] | None, found: list[RowCount], files: Iterable[int]
+    observed: Seen | Mapping[int, int] | None, found: list[RowCount], files: Iterable[int]
 ) -> int | None:
     """How many rows some files have, if they were counted; only new files are observed."""
     if isinstance(observed, Mapping):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from infold.core.files import FileCell, IngestedFile
@@ -33,6 +33,7 @@ from infold.spark.content import (
 from infold.spark.events import set_aside
 from infold.spark.events.arrivals import AT, HASH, OWN, AdmittedTimes, has_filter, judged_arrivals
 from infold.spark.events.ingest_counts import IngestCounts
+from infold.spark.observed import Seen, observed
 from infold.spark.reading import source_rows
 from infold.spark.step_context import Work
 
@@ -117,7 +118,7 @@ class Ingest:
 
     def read(
         self, files: Mapping[int, source_rows.File], bounds: Mapping[int, AdmittedTimes]
-    ) -> tuple[DataFrame, Observation | Mapping[int, int] | None]:
+    ) -> tuple[DataFrame, Seen | Mapping[int, int] | None]:
         """
         The judged arrivals of some files (``arrivals``), and how many rows new files have.
 
@@ -134,13 +135,12 @@ class Ingest:
             beside = lookups(work, self.node, self.step)
             judged = judged_arrivals(work, self.node, self.source, rows, bounds, beside)
             return self.own_rows(judged), counted
-        observed = None
+        seen = None
         if self._leaves_rows_out and not rows.isLocal():
-            observed = Observation(f"infold {self.node.name}")
             new = F.col(FILE).isin(list(self.new))
-            rows = rows.observe(observed, F.count_if(new).alias(ROWS))
+            rows, seen = observed(rows, F.count_if(new).alias(ROWS))
         judged = judged_arrivals(work, self.node, self.source, rows, bounds)
-        return self.own_rows(judged), observed
+        return self.own_rows(judged), seen
 
     @property
     def _leaves_rows_out(self) -> bool:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from infold.core.interval import DAY, Granularity
@@ -25,6 +25,7 @@ from infold.spark.content import cell_start, column, micros, time_type
 from infold.spark.events.arrivals import RowCount, RowState
 from infold.spark.events.copies import DIFFERS, ELSEWHERE, Identity, rank_copies, row_order
 from infold.spark.events.ingest import model_columns
+from infold.spark.observed import Seen, observed
 from infold.spark.tables.port import Layout
 
 ROWS_FOR_PARTITIONS = 500_000
@@ -70,9 +71,7 @@ def load_plan(node: Node, rows: DataFrame, counted: Iterable[RowCount]) -> LoadP
     return LoadPlan(layout, tasks, at - F.pmod(at, F.lit(_PERIOD)))
 
 
-def rows_to_load(
-    node: Node, rows: DataFrame, how: LoadPlan
-) -> tuple[DataFrame, Observation | None]:
+def rows_to_load(node: Node, rows: DataFrame, how: LoadPlan) -> tuple[DataFrame, Seen | None]:
     """
     The rows to store, one copy of each event, in the order to write them.
 
@@ -96,10 +95,9 @@ def rows_to_load(
         near = rows.withColumn(_PERIOD_COLUMN, how.period)
         at = F.col(_PERIOD_COLUMN)
         near = near.repartition(how.tasks, at)
-    observed = Observation(f"infold copies of {node.name}")
     again = F.col("_copy") > 1
-    ranked = rank_copies(near, identity, at).observe(
-        observed,
+    ranked, seen = observed(
+        rank_copies(near, identity, at),
         F.count_if(again).alias("copies"),
         F.count_if(again & F.col(DIFFERS)).alias("conflicting"),
         F.count_if(again & F.col(ELSEWHERE)).alias("elsewhere"),
@@ -109,4 +107,4 @@ def rows_to_load(
         # Copies met by key; files are written by time.
         near = kept.repartition(how.tasks, how.period)
         kept = near.sortWithinPartitions(*map(column, by))
-    return kept, observed
+    return kept, seen

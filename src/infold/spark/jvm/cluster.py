@@ -127,11 +127,11 @@ def executors(session: SparkSession) -> int:
 
 def send_package(session: SparkSession) -> None:
     """Send infold's package to the executors: it calls the functions in Python there."""
-    session.sparkContext.addPyFile(str(_package()))
+    session.sparkContext.addPyFile(str(package()))
 
 
 @cache
-def _package() -> Path:
+def package() -> Path:
     """A zip file in the cache with infold's modules; another one for each state of the code."""
     root = Path(infold.__file__).parent
     files = {path.relative_to(root.parent): path for path in sorted(root.rglob("*.py"))}

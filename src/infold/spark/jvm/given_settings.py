@@ -21,11 +21,12 @@ CONNECT = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
 """Variables that turn PySpark to a server; a first session there sets the second itself."""
 
 
-def refuse_connect() -> None:
-    """Raise ``engine_faults.connect`` where PySpark would use Spark Connect."""
+def refuse_connect(target: str, wanted: str) -> None:
+    """Raise ``engine_faults.connect`` where PySpark would use Spark Connect, and a target not."""
     for name in CONNECT:
         if name in os.environ:
-            raise engine_faults.connect(name=name, value=os.environ[name].partition(";")[0])
+            value = os.environ[name].partition(";")[0]
+            raise engine_faults.connect(name=name, value=value, target=target, wanted=wanted)
 
 
 def refuse_given(where: str, settings: Mapping[str, str]) -> None:

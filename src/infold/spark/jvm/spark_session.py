@@ -50,6 +50,7 @@ from infold.spark.jvm.session_settings import (
     size_settings,
 )
 from infold.spark.jvm.spill import new_spill_folder
+from infold.spark.parallelism import parallelism
 from infold.spark.storages import STORAGES, StorageAdapters
 from infold.spark.tables.catalog import SparkCatalog
 from infold.spark.tables.jar import Jar
@@ -111,7 +112,7 @@ def start(
         **size_settings(size),
         **(extra or {}),
     }
-    refuse_connect()
+    refuse_connect(target, engine.name)
     refuse_given("targets.spark of infold.yml", extra or {})
     forget_dead()
     quieten_py4j()
@@ -155,7 +156,7 @@ def start(
 
 def tune(session: SparkSession, size: Size, given: Mapping[str, str]) -> None:
     """Give a running session the SQL settings for a run of another size, but those ``given``."""
-    cores = session.sparkContext.defaultParallelism
+    cores = parallelism(session)
     given = {**submitted.given_settings(), **given}
     for key, value in size_settings(size, cores).items():
         session.conf.set(key, given.get(key, value))
@@ -367,6 +368,12 @@ def _launch(
         conf.set(key, value)
     with own_signals():
         return SparkSession(SparkContext(conf=conf, gateway=gateway))
+
+
+def running_master() -> str:
+    """Where the Spark of this process computes."""
+    running = _running_session()
+    return (running.sparkContext.master if running is not None else None) or LOCAL
 
 
 def _open_log(log: Path) -> TextIO:

@@ -30,6 +30,7 @@ from infold.core.trace import CellState, changes_of_rewrite
 from infold.spark.content import cell_of, cell_stats, content, micros, type_of
 from infold.spark.frame_schema import returns
 from infold.spark.inputs.feed import Feed, foldable
+from infold.spark.parallelism import parallelism
 from infold.spark.sessions import quarantine, refold, unassigned
 from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.components import query_of
@@ -245,7 +246,7 @@ def _borders(
     layout = work.tables.layout(name)
     if layout.column != query.time_column:
         return ()
-    tasks = work.spark.sparkContext.defaultParallelism
+    tasks = parallelism(work.spark)
     return slice_borders(cells, layout.partition, longest_silence(query), tasks)
 
 

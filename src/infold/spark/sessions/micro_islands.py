@@ -22,12 +22,13 @@ from dataclasses import replace
 from functools import reduce
 
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame, Observation, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from infold.core.queries import SessionsQuery
 from infold.spark.frame_schema import FrameColumn, returns
 from infold.spark.jvm.spark_session import settings_for_union
+from infold.spark.observed import kept_and_observed
 from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.cuts import cuts_of
 from infold.spark.sessions.cuts.silence import silence_between_slots, slots_with_events
@@ -134,10 +135,9 @@ def _islands_across_slices(
 
 def _stored_islands(found: DataFrame, tied: Column) -> tuple[DataFrame, int]:
     """Islands on disk, which are smaller than events; and how many of them are tied."""
-    seen = Observation()
-    found = found.observe(seen, F.count_if(tied).alias("ties"))
-    found = found.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
-    return found, seen.get.get("ties") or 0
+    ties = F.count_if(tied).alias("ties")
+    kept, seen = kept_and_observed(found, ties, level=StorageLevel.DISK_ONLY)
+    return kept, seen.get("ties") or 0
 
 
 class _Aggregation:

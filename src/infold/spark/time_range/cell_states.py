@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from infold.core.interval import Interval, Ranges
@@ -37,6 +37,7 @@ from infold.spark.content import (
     range_predicate,
     row_hash,
 )
+from infold.spark.observed import Seen, kept_and_observed, observed
 
 _FEW_CELLS = 16
 """Up to so many cells are observed: each adds four sums."""
@@ -66,13 +67,14 @@ def compute_once(
 
     ``type_`` is the partition column's: ``date`` or ``timestamp``.
     """
-    watched = observe_cells(rows, node, asked, type_)
-    if watched is None:
+    cells = _few_cells(node, asked)
+    if cells is None:
         rows = rows.localCheckpoint(eager=False)
         test = range_predicate(partition_column(node), type_, asked, exact=True)
         return rows, states_of_cells(rows, node, F.expr(test))
-    rows = watched.rows.localCheckpoint()
-    return rows, watched.states()
+    sums = _sums(node, cells, asked, type_)
+    kept, found = kept_and_observed(_hashed(rows), *sums, without=(_HASH,))
+    return kept, _states_from_sums(found, cells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class ObservedRows:
 
     rows: DataFrame
     cells: Sequence[Interval]
-    seen: Observation
+    seen: Seen
 
     def states(self) -> CellStates:
         """The states of the cells; waits until the rows have been computed."""
@@ -90,12 +92,11 @@ class ObservedRows:
 
 def observe_cells(rows: DataFrame, node: Node, asked: Ranges, type_: str) -> ObservedRows | None:
     """The same rows, observed; None if the cells ``asked`` for are too many for that."""
-    cells, name = _few_cells(node, asked), partition_column(node)
+    cells = _few_cells(node, asked)
     if cells is None:
         return None
-    tests = [range_predicate(name, type_, Ranges((cell,)) & asked, exact=True) for cell in cells]
-    seen = Observation()
-    return ObservedRows(_with_sums(rows, seen, name, tests), cells, seen)
+    watched, seen = observed(_hashed(rows), *_sums(node, cells, asked, type_))
+    return ObservedRows(watched.drop(_HASH), cells, seen)
 
 
 def states_of_cells(rows: DataFrame, node: Node, asked: Column | None = None) -> CellStates:
@@ -126,19 +127,25 @@ def _few_cells(node: Node, asked: Ranges) -> list[Interval] | None:
     return found if len(found) <= _FEW_CELLS else None
 
 
-def _with_sums(rows: DataFrame, seen: Observation, name: str, tests: Sequence[str]) -> DataFrame:
-    """The rows; while they are computed, those that pass each of the ``tests`` are summed."""
+def _hashed(rows: DataFrame) -> DataFrame:
+    """The rows with their hash."""
+    return rows.select("*", row_hash(rows.schema).alias(_HASH))
+
+
+def _sums(node: Node, cells: Sequence[Interval], asked: Ranges, type_: str) -> list[Column]:
+    """Aggregates over rows with their hash: those of all, and of what is asked of each cell."""
+    name = partition_column(node)
     at = quoted(name)
     sums = ["count(1) AS rows"]
-    for number, test in enumerate(tests):
+    for number, cell in enumerate(cells):
+        test = range_predicate(name, type_, Ranges((cell,)) & asked, exact=True)
         sums += [
             f"count_if({test}) AS rows_{number}",
             f"sum(if({test}, shiftright({_HASH}, 32), 0)) AS hi_{number}",
             f"sum(if({test}, {_HASH} & 4294967295, 0)) AS lo_{number}",
             f"max(if({test}, unix_micros(cast({at} AS timestamp)), NULL)) AS last_{number}",
         ]
-    hashed = rows.select("*", row_hash(rows.schema).alias(_HASH))
-    return hashed.observe(seen, *map(F.expr, sums)).drop(_HASH)
+    return list(map(F.expr, sums))
 
 
 def _states_from_sums(sums: Mapping[str, Any], cells: Sequence[Interval]) -> CellStates:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from infold.core.interval import Granularity, Ranges
@@ -30,6 +30,7 @@ from infold.messages import run_errors
 from infold.spark.content import column, range_predicate, time_predicate, time_type
 from infold.spark.inputs.difference import count_row_changes, is_folded
 from infold.spark.jvm.spark_session import settings_for_few_rows
+from infold.spark.observed import Seen, observed
 from infold.spark.step_context import Work
 from infold.spark.tables.port import Layout
 from infold.spark.time_range.by_cell import cell_by_cell
@@ -123,7 +124,7 @@ def clamped(node: Node, cells: Ranges, rows: DataFrame) -> DataFrame:
     return kept.where(time_predicate(rows, name, cells, exact=True))
 
 
-def _rows_and_counts(work: Work, node: Node, step: Step) -> tuple[DataFrame, Sequence[Observation]]:
+def _rows_and_counts(work: Work, node: Node, step: Step) -> tuple[DataFrame, Sequence[Seen]]:
     """The step's rows, and how many rows the query yields in all, observed when it is computed."""
     if not step.pieces:
         rows, seen = _rows_and_count(work, node, step)
@@ -139,17 +140,16 @@ def _rows_and_counts(work: Work, node: Node, step: Step) -> tuple[DataFrame, Seq
     return rows_in_pieces(work, step.pieces, compute), counts
 
 
-def _rows_and_count(work: Work, node: Node, step: Step) -> tuple[DataFrame, Observation | None]:
+def _rows_and_count(work: Work, node: Node, step: Step) -> tuple[DataFrame, Seen | None]:
     rows = _rows_with_cells(node, _query_rows(work, node, step, narrow=True))
     if node.model.kind is Kind.TABLE or node.model.timeseries is None:
         return rows, None
-    seen = Observation()
-    counted = rows.observe(seen, F.count(F.lit(1)).alias("rows"))
+    counted, seen = observed(rows, F.count(F.lit(1)).alias("rows"))
     return clamped(node, step.cells, counted), seen
 
 
 def build(
-    work: Work, node: Node, step: Step, rows: DataFrame, seen: Sequence[Observation] = ()
+    work: Work, node: Node, step: Step, rows: DataFrame, seen: Sequence[Seen] = ()
 ) -> Outcome:
     """Replace the whole table by its rows, in one commit."""
     before = work.cells(step.model)
@@ -308,7 +308,7 @@ def _outcome(
     )
 
 
-def _rows_yielded(seen: Observation) -> int:
+def _rows_yielded(seen: Seen) -> int:
     """How many rows a query yielded."""
     found = seen.get  # Spark forgets what it observed in a plan that turned out to be empty
     return int(found.get("rows") or 0)

@@ -97,6 +97,12 @@ def refuse_session(spark: SparkSession) -> None:
     session_settings.refuse_without_catalog(spark)
 
 
+def version_there(spark: SparkSession) -> str:
+    """As Iceberg says it; an executor is asked."""
+    said = "reflect('org.apache.iceberg.IcebergBuild', 'version') AS version"
+    return str(spark.range(1).selectExpr(said).collect()[0]["version"])
+
+
 def write_samples(spark: SparkSession, events: DataFrame) -> None:
     """As runs write them."""
     from infold.spark.tables.iceberg.samples import write_samples as write

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -27,6 +27,8 @@ from infold.core.ports import Lake
 from infold.core.quoting import quoted
 from infold.spark.content import column as column_of
 from infold.spark.content import range_predicate
+from infold.spark.remote import is_remote
+from infold.spark.retyped_columns import retyped
 from infold.spark.tables.iceberg.states import with_columns, with_struct
 from infold.spark.tables.port import Layout, PartitionFiles, Stamp
 
@@ -70,6 +72,9 @@ class IcebergTables:
     def read(self, table: str, snapshot: int | None = None) -> DataFrame:
         """All rows with technical columns, of the current or a given snapshot."""
         reader = self.spark.read
+        if snapshot is None and is_remote(self.spark):
+            # There a frame is looked up anew by each query: it would follow the table's commits.
+            snapshot = self._newest(table)
         if snapshot is not None:
             reader = reader.option("versionAsOf", str(snapshot))
         return with_struct(reader.table(self.identifier(table)))
@@ -149,7 +154,13 @@ class IcebergTables:
         """
         Change the schema and append nothing, in one transaction: the new snapshot has the new
         names and types, and the stamp.
+
+        A server of Spark Connect has no such transactions: there all rows are written again.
         """
+        if is_remote(self.spark):
+            rows = retyped(self.read(table), {tuple(path): type_ for path, type_ in types})
+            named = rows.withColumnsRenamed(dict(names))
+            return self.create(table, named, self._renamed_layout(table, dict(names)), stamp)
         jvm: Any = self.spark._jvm  # noqa: SLF001 (SQL has no transactions of several changes)
         session = self.spark._jsparkSession  # noqa: SLF001 (as above)
         loaded = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
@@ -249,11 +260,20 @@ class IcebergTables:
         name = self.lake.stored_name(table_name(table))
         return f"{quoted(self.namespace)}.{quoted(name)}"
 
+    def _renamed_layout(self, table: str, names: Mapping[str, str]) -> Layout:
+        layout = self.layout(table)
+        column = layout.column
+        return replace(layout, column=None if column is None else names.get(column, column))
+
     def _head(self, table: str) -> int:
-        head = self.lake.metadata(table_name(table))
-        if head is None or head.snapshot is None:
+        newest = self._newest(table)
+        if newest is None:
             raise RuntimeError(f"{table} has no snapshot right after a commit")
-        return head.snapshot
+        return newest
+
+    def _newest(self, table: str) -> int | None:
+        head = self.lake.metadata(table_name(table))
+        return None if head is None else head.snapshot
 
 
 def _files(touched: Ranges, about: int) -> int:

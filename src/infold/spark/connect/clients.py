@@ -1,0 +1,171 @@
+"""
+Clients of servers of Spark Connect, by which also sessions of dead processes are ended.
+
+What a client asked for goes on when the client has died: the server finishes it, commits included.
+Two things end that. Asked to, a server interrupts what a session does; and then its answer ends,
+which whoever knows the session may wait for, as it is kept for a client that was cut off. A session
+that is released takes no further work.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from infold.core.engines import Engine
+from infold.messages import engine_faults
+from infold.system import failures
+
+ANSWER_SECONDS = 5
+WAIT_SECONDS = 60.0
+"""How long the end of what was interrupted is waited for."""
+
+PACKAGES = ("grpc", "grpc_status", "google.rpc", "zstandard", "pandas")
+
+_UNKNOWN = re.compile(
+    r"SESSION_NOT_FOUND|SESSION_CLOSED|SESSION_CHANGED|OPERATION_NOT_FOUND|OPERATION_ABANDONED"
+)
+"""What a server says that knows nothing of a session, or of a piece of work, any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteSession:
+    """A session on a server, so that another process can end it."""
+
+    server: str
+    user: str
+    session: str
+
+    @staticmethod
+    def of(engine: Engine, session: Any) -> RemoteSession:
+        """A session of this process."""
+        return RemoteSession(engine.server, session.client._user_id or "", session.session_id)  # noqa: SLF001
+
+    def as_json(self) -> dict[str, str]:
+        """As the ledger keeps it."""
+        return asdict(self)
+
+
+def refuse_missing_packages() -> None:
+    """Raise ``engine_faults.connect_not_installed`` unless PySpark can be a client here."""
+    from importlib.util import find_spec
+
+    for name in PACKAGES:
+        found = None
+        with suppress(ModuleNotFoundError):
+            found = find_spec(name)
+        if found is None:
+            raise engine_faults.connect_not_installed(package=name)
+
+
+def refuse_unreachable(engine: Engine, given: str) -> None:
+    """Raise ``engine_faults.server_unreachable`` if nobody listens at the server's address."""
+    for host, port in engine.addresses:
+        try:
+            socket.create_connection((host.strip("[]"), port), ANSWER_SECONDS).close()
+        except OSError as error:
+            raise engine_faults.server_unreachable(
+                server=engine.server, given=given, why=str(error)
+            ) from error
+
+
+def retries() -> Any:
+    """How often a call is made again that did not reach the server: for about a minute."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    return DefaultPolicy(max_retries=8, max_backoff=10_000)
+
+
+@contextmanager
+def as_errors(engine: Engine, given: str) -> Iterator[None]:
+    """What a server says at the start of a session, as errors that name the target's key."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        text = str(error)
+        if re.search("UNAUTHENTICATED|PERMISSION_DENIED", text):
+            raise engine_faults.server_refuses(server=engine.server, given=given) from error
+        if known := failures.known_failure(error):
+            raise known from error
+        why = failures.in_a_line(error)
+        raise engine_faults.server_unreachable(
+            server=engine.server, given=given, why=why
+        ) from error
+
+
+def end(one: RemoteSession, url: str) -> None:
+    """
+    Interrupt whatever a session does, wait until that has ended, and release the session.
+
+    ``url`` has the secrets of the server. Raises OSError, or what PySpark raises, where the server
+    cannot be reached.
+    """
+    for host, port in Engine(remote=one.server).addresses:  # PySpark would try for a minute
+        socket.create_connection((host.strip("[]"), port), ANSWER_SECONDS).close()
+    with _client(one, url) as client:
+        while interrupted := client.interrupt_all():
+            for operation in interrupted:
+                _await(client, operation)
+        client.release_session()
+
+
+def interrupt(one: RemoteSession, url: str) -> None:
+    """Interrupt whatever a session does, and do not wait."""
+    with _client(one, url) as client:
+        client.interrupt_all()
+
+
+@contextmanager
+def _client(one: RemoteSession, url: str) -> Iterator[Any]:
+    """A client for another one's session; nothing is wrong where that is not there any more."""
+    from pyspark.sql.connect.client import SparkConnectClient
+
+    own = re.sub(r";(?:user_id|session_id)=[^;]*", "", url)
+    own += ("" if "/;" in own else "/") + f";session_id={one.session}"
+    client = SparkConnectClient(own)
+    client._user_id = one.user or None  # noqa: SLF001 (else it may be that of this process)
+    client.set_retry_policies([retries()])
+    try:
+        yield client
+    except Exception as error:
+        if not _UNKNOWN.search(str(error)):
+            raise
+    finally:
+        client.close()
+
+
+def _await(client: Any, operation: str) -> None:
+    """
+    Wait until a piece of work has ended: its answer ends then, however it did.
+
+    Of one whose answer the dead client had read a part of there is no such answer. It is no write:
+    those say nothing before their end (``session.SETTINGS``).
+    """
+    import grpc  # type: ignore[import-untyped]
+    from pyspark.sql.connect.proto import ReattachExecuteRequest
+
+    request = ReattachExecuteRequest(
+        session_id=client._session_id,  # noqa: SLF001 (PySpark reattaches to its own work only)
+        operation_id=operation,
+        client_type=client._builder.userAgent,  # noqa: SLF001
+    )
+    request.user_context.user_id = client._user_id or ""  # noqa: SLF001
+    while True:
+        try:
+            metadata = client._builder.metadata()  # noqa: SLF001
+            said = client._stub.ReattachExecute(request, metadata=metadata, timeout=WAIT_SECONDS)  # noqa: SLF001
+            if any(one.HasField("result_complete") for one in said):
+                return
+        except grpc.RpcError as error:
+            if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+                raise engine_faults.server_busy(seconds=int(WAIT_SECONDS)) from error
+            if error.code() is grpc.StatusCode.UNAVAILABLE:
+                raise
+            if "INVALID_CURSOR.DISCONNECTED" not in str(error):
+                return  # it has failed, was interrupted, or is not known
