@@ -57,5 +57,6 @@ def kept_and_observed(
 
 
 def _over(kept: DataFrame, aggregates: tuple[Column, ...]) -> Found:
+    # One row.
     [row] = kept.agg(*aggregates).collect()
     return Found(row.asDict())

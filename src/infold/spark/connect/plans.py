@@ -49,6 +49,7 @@ def _explained(rows: DataFrame) -> str:
 def class_of(spark: SparkSession, name: str) -> str:
     """The class of a function of this session; empty for none."""
     try:
+        # At most a dozen lines.
         said = spark.sql(f"DESCRIBE FUNCTION `{name}`").collect()
     except AnalysisException:
         return ""

@@ -239,6 +239,7 @@ def _refuse_without_storage(
 
 def _refuse_jvm(session: SparkSession, engine: Engine) -> None:
     """Raise where the server's JVMs lack the storage's classes, or live in another time zone."""
+    # One row.
     row = session.range(1).selectExpr(f"{_ZONE} AS zone").collect()[0]
     if not _UTC.search(str(row["zone"])):
         zone = re.search(r'id="([^"]+)"', str(row["zone"]))
