@@ -135,3 +135,57 @@ def test_a_broken_file_knows_nothing(root: Path, text: str) -> None:
     )
     assert known(root) == BOTH
     assert len(json.loads(path.read_text())) == len(BOTH)
+
+
+GIVEN = """# Given sessions
+
+## Arrival
+
+sessions:
+
+| user_id | session_start    | revenue |
+|---------|------------------|---------|
+| ann     | 2024-03-08 09:21 | 1.25    |
+
+expect daily:
+
+| day        | sessions |
+|------------|----------|
+| 2024-03-08 | 1        |
+"""
+
+
+def test_what_is_before_a_given_model_counts(tmp_path: Path) -> None:
+    """It says which columns there are, and of which types."""
+    [test] = read(GIVEN)
+    PassedTests(project(tmp_path), 0, 1).add([test], {test.name: TestResult(test, ())})
+    other = shop.spoilt("models/sessions.sql", "sum(amount)", "cast(sum(amount) AS int)")
+
+    assert known(tmp_path, text=GIVEN) == ["Given sessions"]
+    assert known(tmp_path, project(tmp_path, other), text=GIVEN) == []
+
+
+@pytest.mark.parametrize(("module", "kept"), [("math", BOTH), ("numpy", BOTH), ("rates", [])])
+def test_a_module_from_anywhere_may_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, kept: list[str]
+) -> None:
+    """Nothing tells of one that is on Python's path; packages have versions."""
+    (tmp_path / "rates.py").write_text("RATE = 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    function = f"""
+from infold import function
+
+@function(parameters=["string"], returns="string", deterministic=True)
+def tax(url):
+    import {module}
+
+    return str({module})
+"""
+    clicks = shop.CLICKS.replace("event_ts, url,", "event_ts, tax(url) AS url,")
+    found = project(
+        tmp_path, {**shop.SHOP, "functions/tax.py": function, "models/clicks.sql": clicks}
+    )
+    results = {test.name: TestResult(test, ()) for test in read()}
+    PassedTests(found, 0, 1).add(read(), results)
+
+    assert known(tmp_path, found) == kept

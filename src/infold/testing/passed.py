@@ -4,24 +4,30 @@ The tests that passed, by all that they follow from, so that an unchanged one ne
 A test is a function of values: its own arrivals and rows as they are written, the models that it
 needs and the project's sources, how its orders are drawn, this program, and the packages it
 computes with. The key of a test is the digest of these. What has no digest has no key, and runs
-each time: a source that is a table elsewhere, whose columns may have changed.
+each time: a source that is a table elsewhere, whose columns may have changed, and Python that
+imports a module which is neither the project's nor of an installed package.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
+from sysconfig import get_path
 from typing import Any
 
+from infold.core.functions import FunctionCode
 from infold.core.project import Project
+from infold.core.python_code import PROJECT_PACKAGE, PythonModule
 from infold.core.unit_tests import TestResult, UnitTest
 from infold.declare.cache import program_version
 from infold.messages.errors import Spot
@@ -41,12 +47,19 @@ class PassedTests:
     shuffles: int
     _orders: dict[str, int] = field(default_factory=dict)
     """Key -> in how many other orders it passed."""
+    _installed: dict[str, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         with contextlib.suppress(OSError, ValueError):
             found = json.loads(self._path.read_text(encoding="utf-8"))
             if isinstance(found, dict):
                 self._orders = {k: v for k, v in found.items() if isinstance(v, int)}
+
+    def _is_installed(self, module: str) -> bool:
+        """Whether a module is Python's own, the project's, or of an installed package."""
+        if module not in self._installed:
+            self._installed[module] = _is_installed(module)
+        return self._installed[module]
 
     @cached_property
     def _program(self) -> Sequence[str]:
@@ -82,13 +95,17 @@ class PassedTests:
     def _key(self, test: UnitTest) -> str | None:
         """The digest of all that a test follows from; None where something has none."""
         project = self.project
-        needed = needed_models(project, [*test.models, *test.judged, *test.given], test.given)
-        if any(source.table for source in project.sources.values()):
+        # Also what is before a model whose rows are given: it says the types of these rows.
+        needed = needed_models(project, [*test.models, *test.judged, *test.given], ())
+        nodes = [node for node in project if node.name in needed]
+        if any(source.table for source in project.sources.values()) or not all(
+            map(self._is_installed, set(_imported(nodes)))
+        ):
             return None
         target = project.target
         parts = (
             test,
-            [node for node in project if node.name in needed],
+            nodes,
             project.sources,
             (project.name, project.start, target.storage, target.spark),
             (self.seed, self.shuffles),
@@ -125,3 +142,37 @@ def _program() -> list[str]:
         with contextlib.suppress(OSError):
             installed.update(path.name for path in Path(folder).glob("*.dist-info"))
     return [program_version(), sys.version, *sorted(installed)]
+
+
+def _imported(value: Any) -> Iterator[str]:
+    """The names of the packages that the code of some models imports."""
+    if isinstance(value, PythonModule):
+        yield from _imports(value.source)
+    elif isinstance(value, FunctionCode):
+        for _, text in value.files:
+            yield from _imports(text)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for one in fields(value):
+            yield from _imported(getattr(value, one.name))
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _imported(one)
+
+
+def _imports(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield (node.module or "").partition(".")[0]
+
+
+def _is_installed(module: str) -> bool:
+    if module in sys.stdlib_module_names or module in (PROJECT_PACKAGE, "infold"):
+        return True
+    try:
+        found = find_spec(module)
+    except (ImportError, ValueError):
+        return False
+    places = {get_path("purelib"), get_path("platlib")}
+    return found is not None and any((found.origin or "").startswith(one) for one in places)
