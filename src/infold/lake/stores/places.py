@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from infold.core.object_store import Stores, is_url, joined, scheme_of, split
 from infold.core.project import Project
-from infold.lake.stores.bucket import Bucket, bucket_of
+from infold.lake.stores.bucket import Bucket, Listed, bucket_of
 from infold.lake.stores.settings import access_of, pyiceberg_properties
 
 
@@ -112,23 +112,37 @@ def names(folder: str) -> Collection[str]:
 def sizes(folder: str) -> Iterator[tuple[str, int]]:
     """All files below a folder, by their names from there, with their sizes."""
     if in_store(folder):
-        key = split(folder)[1]
-        for one in _bucket(folder).list(key):
-            yield one.key[len(key) :].lstrip("/"), one.size
-    else:
-        yield from _local_sizes(str(local_path(folder)))
+        yield from ((name, one.size) for name, one in _objects(folder))
+        return
+    for name, entry in _local_files(str(local_path(folder))):
+        try:
+            size = entry.stat(follow_symlinks=False).st_size
+        except FileNotFoundError:  # a run beside this one has deleted it since it was listed
+            continue
+        yield name, size
 
 
-def _local_sizes(folder: str, above: str = "") -> Iterator[tuple[str, int]]:
+def file_names(folder: str) -> Iterator[str]:
+    """The same, names alone: on a disk, nothing more is asked of each file."""
+    found = _objects(folder) if in_store(folder) else _local_files(str(local_path(folder)))
+    return (name for name, _ in found)
+
+
+def _objects(folder: str) -> Iterator[tuple[str, Listed]]:
+    key = split(folder)[1]
+    return ((one.key[len(key) :].lstrip("/"), one) for one in _bucket(folder).list(key))
+
+
+def _local_files(folder: str, above: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
     try:
         entries = list(os.scandir(folder))
     except OSError:
         return
     for entry in entries:
         if entry.is_dir(follow_symlinks=False):
-            yield from _local_sizes(entry.path, f"{above}{entry.name}/")
+            yield from _local_files(entry.path, f"{above}{entry.name}/")
         else:
-            yield f"{above}{entry.name}", entry.stat(follow_symlinks=False).st_size
+            yield f"{above}{entry.name}", entry
 
 
 def delete_folder(folder: str) -> None:
