@@ -143,3 +143,11 @@ bad_name = Message(
     {"source": "{source}", "file": "{path}", "why": "{why}"},
     "Rename the object, or write the `path` of the source so that it is not matched.",
 )
+
+bad_key = Message(
+    "bad-file-name",
+    "the name of an object cannot be read",
+    {"at": "{at}", "object": "{name}"},
+    "Between its slashes are to be names: not empty, neither `.` nor `..`, and without control "
+    "characters. Rename the object, or let the `path` of the source begin further down.",
+)
