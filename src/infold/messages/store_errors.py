@@ -69,6 +69,14 @@ no_such_profile = Message(
     "export-credentials`.",
 )
 
+two_ways = Message(
+    "store-two-ways",
+    "this process reaches bucket {bucket} in another way already",
+    {"by": "{one}", "now": "{other}"},
+    "A process has one server and one key for a bucket. Give both the same `storage_options` for "
+    "it, call `infold.api.close()` in between, or use them in two processes.",
+)
+
 bucket_missing = Message(
     "store-bucket-missing",
     "the object store has no such bucket",
