@@ -130,6 +130,9 @@ KEYS = [
     (YML, "  dev: {warehouse: warehouse}", "  dev: {catalog: {type: rest, uri: 'http://a'}}\n  prod: {catalog: {type: rest, uri: 'http://a', namespace: shop}}\n  other: {catalog: {type: rest, uri: 'http://a', namespace: more}}", [
         "catalog-same-tables infold.yml:21 `prod` (shop)",
     ]),
+    (YML, "  dev: {warehouse: warehouse}", "  dev: {warehouse: 's3://lake/a', catalog: {type: sqlite, uri: 'sqlite:///.infold/c.db'}}\n  prod: {warehouse: 's3://lake/b', catalog: {type: sqlite, uri: 'sqlite:///./.infold/c.db'}}\n  other: {warehouse: 's3://lake/b', catalog: {type: sqlite, uri: 'sqlite:///.infold/d.db'}}", [
+        "catalog-same-tables infold.yml:21 `prod` (shop)",
+    ]),
     # sources
     (YML, "raw.clicks:", "clicks:", [
         "bad-name infold.yml:5 `path: landing/clicks/*.json` (group.name, such as raw.clicks)",

@@ -72,7 +72,7 @@ def export_to_store(project: Project, url: str, write: Callable[[Path], None]) -
     """Put the file that ``write`` makes to a place in an object store: whole, or not at all."""
     from infold.lake.stores import places
 
-    places.use(project)
+    places.use(project, url)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "export"
         write(file)

@@ -81,6 +81,9 @@ def close() -> None:
 
     Nothing has to be closed at the end of a process: the JVM sees that and ends by itself.
     """
+    from infold.lake.stores.places import forget_ways
+
+    forget_ways()
     if "pyspark" not in sys.modules:
         return
     from infold.spark.connect import session as connect

@@ -130,6 +130,8 @@ def _destination(
     format_: str | None, output: str | None, older: Mapping[str, str | None]
 ) -> tuple[str | None, str | None]:
     """The format and file to export to; the former options mean the same, and say so."""
+    from infold.core.object_store import SCHEMES, is_url, names_object
+
     for name in FORMATS:
         file = older[f"as_{name}"]
         if file is None:
@@ -144,6 +146,9 @@ def _destination(
             )
     if output is not None and format_ is None:
         raise click.UsageError(f"--output needs --format: {', '.join(FORMATS)}.")
+    if output is not None and is_url(output) and not names_object(output):
+        forms = " or ".join(f"{scheme}://BUCKET/NAME" for scheme in SCHEMES)
+        raise click.UsageError(f"--output takes a file, or an object: {forms}.")
     return format_, output
 
 

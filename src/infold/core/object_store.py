@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 
 SCHEMES = ("s3", "s3a")
@@ -9,6 +10,8 @@ SCHEMES = ("s3", "s3a")
 
 PLANNED_SCHEMES = ("gs", "abfs", "abfss", "hdfs")
 """Schemes that infold knows by name and does not have yet."""
+
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 
 
 def is_url(path: str) -> bool:
@@ -25,6 +28,18 @@ def split(url: str) -> tuple[str, str]:
     """The bucket of a URL, and the key in it: without slashes at either end."""
     bucket, _, key = url.partition("://")[2].partition("/")
     return bucket, key.strip("/")
+
+
+def names_bucket(url: str) -> bool:
+    """Whether a URL names a bucket in full, with no pattern."""
+    return bool(_BUCKET.match(split(url)[0]))
+
+
+def names_object(url: str) -> bool:
+    """Whether a URL is one of an object that infold can write."""
+    key = url.partition("://")[2].partition("/")[2]
+    plain = not {"", ".", ".."} & {*key.split("/")}
+    return scheme_of(url) in SCHEMES and names_bucket(url) and plain
 
 
 def joined(url: str, *parts: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from infold.core.catalogs import PLANNED_CATALOGS, SQLITE_FILE, Catalog, CatalogType
 from infold.core.target import Publish, Target
@@ -91,7 +92,7 @@ def refuse_not_together(target: Target, keys: Keys) -> None:
 
 
 def same_tables(
-    project: str, targets: Mapping[str, Target], places: Mapping[str, Spot]
+    project: str, root: Path, targets: Mapping[str, Target], places: Mapping[str, Spot]
 ) -> list[InfoldError]:
     """An error for each target with the namespace and the catalog of one before it."""
     seen: dict[tuple[str, str, str], str] = {}
@@ -100,8 +101,10 @@ def same_tables(
         catalog = target.catalog
         if catalog.type is CatalogType.SQLITE and not catalog.uri:
             continue
-        namespace = catalog.namespace or project
-        other = seen.setdefault((catalog.uri, catalog.warehouse, namespace), name)
+        namespace, uri = catalog.namespace or project, catalog.uri
+        if catalog.type is CatalogType.SQLITE:  # a file has several names
+            uri = str((root / uri.removeprefix(SQLITE_FILE)).resolve())
+        other = seen.setdefault((uri, catalog.warehouse, namespace), name)
         if other != name:
             found.append(
                 catalog_errors.same_tables(places[name], one=other, other=name, namespace=namespace)

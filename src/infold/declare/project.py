@@ -186,7 +186,8 @@ def _read_targets(reading: _Reading, keys: Keys) -> str:
             reading.targets[name] = read_target(name, target_keys)
         named = keys.entries.get("name")
         project = named.text if named is not None else ""
-        reading.errors.extend(same_tables(project, reading.targets, section.value.keys))
+        named_at = section.value.keys
+        reading.errors.extend(same_tables(project, reading.folder.root, reading.targets, named_at))
     if not reading.targets:
         reading.targets["dev"] = Target("dev")
     _protect_targets(reading, keys)

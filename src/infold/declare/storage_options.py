@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from infold.core.catalogs import Catalog, CatalogType
@@ -13,8 +12,8 @@ from infold.core.object_store import (
     StorageOptions,
     Stores,
     is_url,
+    names_bucket,
     scheme_of,
-    split,
 )
 from infold.declare.keys import Keys
 from infold.messages import findings, store_errors
@@ -23,7 +22,6 @@ from infold.system.secrets import REFERENCE, bad_reference, has_password
 SECRETS = ("access_key_id", "secret_access_key", "session_token")
 BUCKETS = "buckets"
 ENDPOINTS = ("https://", "http://")
-_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _FORMS = tuple(f"{scheme}://BUCKET/FOLDER" for scheme in SCHEMES)
 
 
@@ -54,7 +52,7 @@ def check_place(keys: Keys, key: str) -> None:
     elif scheme not in SCHEMES or has_password(url):
         shown = f"{scheme}://…"
         keys.errors.append(findings.bad_value(at, key=key, value=shown, known=_FORMS))
-    elif not _BUCKET.match(split(url)[0]):
+    elif not names_bucket(url):
         keys.errors.append(store_errors.no_bucket(at, key=key))
 
 

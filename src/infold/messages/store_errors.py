@@ -69,6 +69,14 @@ no_such_profile = Message(
     "export-credentials`.",
 )
 
+two_ways = Message(
+    "store-two-ways",
+    "this process reaches bucket {bucket} in another way already",
+    {"by": "{one}", "now": "{other}"},
+    "A process has one server and one key for a bucket. Give both the same `storage_options` for "
+    "it, call `infold.api.close()` in between, or use them in two processes.",
+)
+
 bucket_missing = Message(
     "store-bucket-missing",
     "the object store has no such bucket",
@@ -142,4 +150,12 @@ bad_name = Message(
     "the name of an object cannot be read by Spark",
     {"source": "{source}", "file": "{path}", "why": "{why}"},
     "Rename the object, or write the `path` of the source so that it is not matched.",
+)
+
+bad_key = Message(
+    "bad-file-name",
+    "the name of an object cannot be read",
+    {"at": "{at}", "object": "{name}"},
+    "Between its slashes are to be names: not empty, neither `.` nor `..`, and without control "
+    "characters. Rename the object, or let the `path` of the source begin further down.",
 )

@@ -14,6 +14,7 @@ from tests.lake.conftest import Put
 from infold.core.swap import Renaming
 from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
+from infold.lake.stores import places
 
 
 @pytest.fixture
@@ -214,3 +215,37 @@ class TestFolders:
         assert folder is not None
         assert Path(folder).parent == catalog_db.parent / "shop"
         assert not Path(folder).exists()
+
+
+class TestFoldersInStores:
+    """A warehouse in a store may be that of several catalogs, none of which knows the others."""
+
+    def test_each_table_has_a_folder_of_its_own(self, catalog_db: Path) -> None:
+        """Two catalogs that know no table of each other do not put one into the same folder."""
+        lakes = [
+            IcebergLake(sqlite_catalog(file), "shop", "s3://lake/wh")
+            for file in (catalog_db, catalog_db.parent / "other.db")
+        ]
+
+        folders = [lake.folder_for_new("daily") for lake in lakes]
+
+        assert all((folder or "").startswith("s3://lake/wh/shop/daily__") for folder in folders)
+        assert folders[0] != folders[1]
+
+    def test_only_a_folder_that_the_catalog_named_is_deleted(
+        self, catalog_db: Path, put: Put, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What lies where a table would is another catalog's, and stays."""
+        lake = IcebergLake(sqlite_catalog(catalog_db), "shop", "s3://lake/wh")
+        put("daily", [], None)
+        own = "s3://lake/wh/shop/daily__b/metadata/1.metadata.json"
+        with closing(sqlite3.connect(catalog_db)) as connection, connection:
+            connection.execute("UPDATE iceberg_tables SET metadata_location = ?", (own,))
+        deleted: list[str] = []
+        monkeypatch.setattr(places, "is_folder", lambda _: True)
+        monkeypatch.setattr(places, "delete_folder", deleted.append)
+
+        assert lake.drop("daily")
+        assert not lake.drop("daily")
+
+        assert deleted == ["s3://lake/wh/shop/daily__b"]

@@ -34,6 +34,7 @@ def found(root: Path, path: str) -> list[str]:
 TREE = (
     "in/a.json",
     "in/b.json.gz",
+    "in/b.json.gz.gz",
     "in/c.csv",
     "in/2024/d.json",
     "in/2024/03/e.json",

@@ -26,6 +26,7 @@ MANY = 10_000
 class _Lister(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     asked = 0
+    folder = "in"
 
     def log_message(self, *_: object) -> None:
         """Nothing."""
@@ -36,7 +37,7 @@ class _Lister(BaseHTTPRequestHandler):
         query = parse_qs(urlparse(self.path).query)
         at = int(query.get("continuation-token", ["0"])[0])
         found = "".join(
-            f"<Contents><Key>in/{number:06}.json</Key><LastModified>2024-03-09T12:00:00.000Z"
+            f"<Contents><Key>{self.folder}/{number:06}.json</Key><LastModified>2024-03-09T12:00:00.000Z"
             f"</LastModified><ETag>&quot;{number:032x}&quot;</ETag><Size>9</Size></Contents>"
             for number in range(at, at + 1000)
         )
@@ -80,6 +81,19 @@ def test_ten_thousand_objects(project: Project) -> None:
     assert files[1].fingerprint == f'9:"{1:032x}"'
     assert _Lister.asked == MANY // 1000
     assert spent < 1  # of the server, too
+
+
+@pytest.mark.parametrize("folder", ["in/", "in/..", "in/a\nb"])
+def test_an_object_that_obstore_cannot_name(
+    project: Project, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    """The error names it and says what to do; the store did not fail."""
+    monkeypatch.setattr(_Lister, "folder", folder)
+    with pytest.raises(InfoldError, match="begin further down") as refused:
+        list_files(project, project.sources["raw.clicks"], 0)
+    assert refused.value.slug == "bad-file-name"
+    named = repr(f"{folder}/000000.json").strip("'")
+    assert refused.value.facts == (("at", "s3://many/in"), ("object", named))
 
 
 def test_obstore_is_not_installed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

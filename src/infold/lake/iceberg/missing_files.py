@@ -24,7 +24,7 @@ def names_digest(location: str) -> str:
 
     Empty where that file is gone: the catalog names it, and no digest has the name.
     """
-    found = dict(places.sizes(places.folder_of(location)))
+    found = set(places.file_names(places.folder_of(location)))
     if "/".join(location.rsplit("/", 2)[1:]) not in found:
         return ""
     digest = blake2b(digest_size=16)

@@ -107,12 +107,14 @@ class IcebergLake:
         Take a table out of the catalog and delete its files; whether there was one.
 
         The catalog's row goes first: a death after it leaves files that no table names, and the
-        next call deletes them. Only a folder in the warehouse is deleted, and none with the
-        metadata of another table: one that was renamed still lies where it was made.
+        next call deletes them; not in a store, where a folder that no row names may be another
+        catalog's. Only a folder in the warehouse is deleted, and none with the metadata of another
+        table: one that was renamed still lies where it was made.
         """
         namespace, name = self._key(table)
-        location = self.location(table)
-        folder = None if self.warehouse is None else places.below(self.warehouse, namespace, name)
+        location, folder = self.location(table), None
+        if self.warehouse is not None and not places.in_store(self.warehouse):
+            folder = places.below(self.warehouse, namespace, name)
         if location is not None:
             folder = places.folder_of(location)
             write_points.point(f"drop {name}: before")
@@ -208,11 +210,11 @@ class IcebergLake:
         return any(self.location(one.to) == one.location for one in renamings)
 
     def folder_for_new(self, table: str) -> str | None:
-        """See ``ports.Lake``."""
+        """See ``ports.Lake``: in a store, which several catalogs may share, one of its own."""
         if self.warehouse is None:
             return None
         usual = places.below(places.absolute(self.warehouse), self.namespace, table)
-        if not self._holds_table(usual):
+        if not places.in_store(usual) and not self._holds_table(usual):
             own = self.catalog.at_once and self.stored_name(table) == table
             return None if own else usual
         return f"{usual}__{uuid4().hex[:8]}"

@@ -22,7 +22,7 @@ def matcher(pattern: str, *, last: bool) -> Matches:
     if pattern == "*":
         return lambda _: True
     if last and pattern[0] == "*" and not WILD.search(pattern, 1):
-        ends = (pattern[1:], f"{pattern[1:]}.gz")
+        ends = pattern[1:] if pattern.endswith(".gz") else (pattern[1:], f"{pattern[1:]}.gz")
         return lambda name: name.endswith(ends)
     plain = re.compile(fnmatch.translate(pattern)).match
     if not last or pattern.endswith(".gz"):

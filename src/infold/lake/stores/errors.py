@@ -11,6 +11,9 @@ _CODE = re.compile(r"<Code>(\w+)</Code>")
 _MESSAGE = re.compile(r"<Message>([^<]*)</Message>")
 _STATUS = re.compile(r"status code: (\d+)")
 
+_BAD_KEY = re.compile(r'Path "(.+)"(?: contained|: Encountered)', re.DOTALL)
+"""What obstore says of a key in a listing, and of one that it is asked for."""
+
 _CREDENTIALS = (
     *("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"),
     *("TokenRefreshRequired", "RequestTimeTooSkewed", "InvalidSecurity"),
@@ -21,7 +24,10 @@ _REGION = ("PermanentRedirect", "AuthorizationHeaderMalformed", "TemporaryRedire
 def refused(error: Exception, *, key: str, at: str) -> InfoldError:
     """The error of a failed request; ``key`` is what infold.yml calls the options of the bucket."""
     text = str(error)
-    line = " ".join(text.partition("\n\nDebug source")[0].split())
+    said = text.partition("\n\nDebug source")[0]
+    if bad := _BAD_KEY.search(said):
+        return store_errors.bad_key(at=at, name=ascii(bad[1]).strip("'"))
+    line = " ".join(said.split())
     code, message, status_in = _CODE.search(text), _MESSAGE.search(text), _STATUS.search(line)
     why = f"{code[1]}: {message[1]}" if code and message else line[:300]
     found, status = code[1] if code else "", status_in[1] if status_in else ""

@@ -4,8 +4,8 @@ Folders and files of tables, wherever they are: on a disk, or in an object store
 A *location* is what Iceberg calls a place: a path, ``file:`` and a path, or a URL. A store has no
 folders; what is called one here is all objects whose keys begin with its name and a slash.
 
-A process reaches a bucket in one way, as Hadoop does, which keeps one connection for each. It is
-the one of the project that was opened last.
+A process reaches a bucket in one way, as Hadoop does, which keeps one connection for each. Another
+project that would have to reach it in another way is refused.
 """
 
 from __future__ import annotations
@@ -19,26 +19,69 @@ from uuid import uuid4
 
 from infold.core.object_store import Stores, is_url, joined, scheme_of, split
 from infold.core.project import Project
-from infold.lake.stores.bucket import Bucket, bucket_of
-from infold.lake.stores.settings import access_of, pyiceberg_properties
+from infold.lake.stores.bucket import Bucket, Listed, bucket_of
+from infold.lake.stores.settings import Access, access_of, pyiceberg_properties
+from infold.messages import store_errors
+from infold.messages.errors import InfoldError
 
 
 @dataclass(frozen=True, slots=True)
 class _Way:
+    owner: str
+    """The project and the target that declare it, as errors name them."""
     stores: Stores
     root: Path
 
 
-_ways: list[_Way] = []
+_ways: dict[str, _Way] = {}
+"""By bucket; that of the target that was opened last, for buckets that none declares, by none."""
+
+_LAST = ""
 
 
-def use(project: Project) -> None:
-    """Reach stores as the project's target declares it."""
-    _ways[:] = [_Way(project.target.stores, project.root)]
+def use(project: Project, *urls: str) -> None:
+    """
+    Reach stores as the project's target declares it: its buckets, and those of ``urls``.
+
+    Raises ``store_errors.two_ways`` where another one reaches one of them in another way.
+    """
+    owner = f"target {project.target.name} of {project.root}"
+    way = _Way(owner, project.target.stores, project.root)
+    buckets = {*project.buckets, *(split(url)[0] for url in urls)}
+    for bucket in sorted(buckets):
+        other = _ways.get(bucket, way)
+        if other.owner != way.owner and not _is_same(other, way, bucket):
+            raise store_errors.two_ways(bucket=bucket, one=other.owner, other=way.owner)
+    _ways.update(dict.fromkeys((*buckets, _LAST), way))
+
+
+def forget_ways() -> None:
+    """Let buckets be reached in other ways from now on; until then, as by the last target."""
+    for bucket in [name for name in _ways if name != _LAST]:
+        del _ways[bucket]
+
+
+def _is_same(one: _Way, other: _Way, bucket: str) -> bool:
+    """Whether two ways lead to the same server by the same key."""
+    if one.root == other.root and one.stores.of(bucket) == other.stores.of(bucket):
+        return True
+    try:
+        return _access(one, bucket) == _access(other, bucket)
+    except InfoldError:  # a secret is not there
+        return False
+
+
+def _access(way: _Way, bucket: str) -> Access:
+    return access_of(way.stores, bucket, way.root)
+
+
+def _way(location: str) -> _Way:
+    found = _ways.get(split(location)[0]) or _ways.get(_LAST)
+    return found or _Way("", Stores(), Path.cwd())
 
 
 def _bucket(location: str) -> Bucket:
-    way = _ways[0] if _ways else _Way(Stores(), Path.cwd())
+    way = _way(location)
     return bucket_of(location, way.stores, way.root)
 
 
@@ -46,8 +89,7 @@ def properties(location: str) -> Mapping[str, str]:
     """What pyiceberg needs to read a file there."""
     if not in_store(location):
         return {}
-    way = _ways[0] if _ways else _Way(Stores(), Path.cwd())
-    return pyiceberg_properties(access_of(way.stores, split(location)[0], way.root))
+    return pyiceberg_properties(_access(_way(location), split(location)[0]))
 
 
 def in_store(location: str) -> bool:
@@ -112,23 +154,37 @@ def names(folder: str) -> Collection[str]:
 def sizes(folder: str) -> Iterator[tuple[str, int]]:
     """All files below a folder, by their names from there, with their sizes."""
     if in_store(folder):
-        key = split(folder)[1]
-        for one in _bucket(folder).list(key):
-            yield one.key[len(key) :].lstrip("/"), one.size
-    else:
-        yield from _local_sizes(str(local_path(folder)))
+        yield from ((name, one.size) for name, one in _objects(folder))
+        return
+    for name, entry in _local_files(str(local_path(folder))):
+        try:
+            size = entry.stat(follow_symlinks=False).st_size
+        except FileNotFoundError:  # a run beside this one has deleted it since it was listed
+            continue
+        yield name, size
 
 
-def _local_sizes(folder: str, above: str = "") -> Iterator[tuple[str, int]]:
+def file_names(folder: str) -> Iterator[str]:
+    """The same, names alone: on a disk, nothing more is asked of each file."""
+    found = _objects(folder) if in_store(folder) else _local_files(str(local_path(folder)))
+    return (name for name, _ in found)
+
+
+def _objects(folder: str) -> Iterator[tuple[str, Listed]]:
+    key = split(folder)[1]
+    return ((one.key[len(key) :].lstrip("/"), one) for one in _bucket(folder).list(key))
+
+
+def _local_files(folder: str, above: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
     try:
         entries = list(os.scandir(folder))
     except OSError:
         return
     for entry in entries:
         if entry.is_dir(follow_symlinks=False):
-            yield from _local_sizes(entry.path, f"{above}{entry.name}/")
+            yield from _local_files(entry.path, f"{above}{entry.name}/")
         else:
-            yield f"{above}{entry.name}", entry.stat(follow_symlinks=False).st_size
+            yield f"{above}{entry.name}", entry
 
 
 def delete_folder(folder: str) -> None:

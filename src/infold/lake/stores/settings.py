@@ -140,7 +140,12 @@ HADOOP_COMMON: Mapping[str, str] = {
 
 
 def hadoop_settings(stores: Stores, buckets: tuple[str, ...], root: Path) -> Mapping[str, str]:
-    """For files and tables, read and written by Spark; there are secrets among them."""
+    """
+    For files and tables, read and written by Spark; there are secrets among them.
+
+    What a bucket does not say is set to nothing: S3A would take that of all buckets, and send the
+    requests for a bucket of Amazon's to another server. An empty endpoint is Amazon's.
+    """
     found: dict[str, str] = dict(HADOOP_COMMON)
     for bucket in ("", *buckets):
         access = access_of(stores, bucket, root)
@@ -158,5 +163,5 @@ def hadoop_settings(stores: Stores, buckets: tuple[str, ...], root: Path) -> Map
             "session.token": access.session_token,
             "aws.credentials.provider": provider,
         }
-        found |= {f"{prefix}{name}": text for name, text in given.items() if text}
+        found |= {f"{prefix}{name}": text for name, text in given.items() if text or bucket}
     return found
