@@ -27,8 +27,10 @@ def count(number: int, noun: str, plural: str = "") -> str:
 
 def folders(listed: int, left_out: int, before: str = "") -> str:
     """Dated folders of a source, if some were not listed."""
-    text = f"{before}{count(listed, 'dated folder')} listed, {left_out:,} left out"
-    return text if left_out else ""
+    if not left_out:
+        return ""
+    out = f"{left_out:,} left out until the next full listing"
+    return f"{before}{count(listed, 'dated folder')} listed, {out}"
 
 
 def seconds(length: float) -> str:
