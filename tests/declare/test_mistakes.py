@@ -160,6 +160,7 @@ KEYS = [
         for path in (
             "in/clicks-{date}.json", "in/{date}/{date}/*.json", "in/{date}-{date}/*.json",
             "in/dt={date}*/*.json", "in/**/dt={date}/*.json", "in/dt={date}/{date}.json",
+            "in/dt={date}/", "in/dt={date}/.",
         )
     ),
     (YML, "received_column: seen_at", "settle: soon", [

@@ -49,7 +49,7 @@ def test_a_plan_says_what_was_left_out(shop: Project) -> None:
     """The run recorded its listing, and a plan leaves out the folder of years ago."""
     _, printed = infold(shop, "plan")
 
-    assert "1 file as before; 0 dated folders listed, 1 left out" in printed
+    assert "1 file as before; 0 dated folders listed, 1 left for a full listing" in printed
 
 
 def test_a_new_folder_is_planned(shop: Project) -> None:

@@ -243,14 +243,8 @@ _ALWAYS = "always"
 
 def _full_listing(keys: Keys, path: str | None) -> str | None:
     """When all dated folders are listed; only of a path that has any."""
-    if path is not None and DATE in path:
-        *folders, _ = path.split("/")
-        dated = [name for name in folders if DATE in name]
-        name = dated[0] if dated else ""
-        at = folders.index(name) if dated else 0
-        patterns = name.count(DATE) != 1 or WILD.search(name) or "**" in folders[:at]
-        if path.count(DATE) != 1 or patterns:
-            keys.errors.append(findings.bad_dated_path(keys.at("path"), path=path, date=DATE))
+    if path is not None and DATE in path and not _is_dated_right(path):
+        keys.errors.append(findings.bad_dated_path(keys.at("path"), path=path, date=DATE))
     text = keys.text("full_listing")
     if text not in (None, _ALWAYS) and DATE not in (path or ""):
         where = f"{keys.where} without {DATE} in its path"
@@ -270,6 +264,15 @@ def _full_listing(keys: Keys, path: str | None) -> str | None:
         )
         return None
     return text
+
+
+def _is_dated_right(path: str) -> bool:
+    """Whether the date is in the name of one folder, with names before it that can be listed."""
+    *folders, _ = [name for name in path.split("/") if name not in ("", ".")]
+    at = next((i for i, name in enumerate(folders) if DATE in name), None)
+    if at is None or path.count(DATE) != 1:
+        return False
+    return not WILD.search(folders[at]) and "**" not in folders[:at]
 
 
 def _listing_window(keys: Keys) -> int:

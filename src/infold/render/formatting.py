@@ -29,7 +29,7 @@ def folders(listed: int, left_out: int, before: str = "") -> str:
     """Dated folders of a source, if some were not listed."""
     if not left_out:
         return ""
-    out = f"{left_out:,} left out until the next full listing"
+    out = f"{left_out:,} left for a full listing"
     return f"{before}{count(listed, 'dated folder')} listed, {out}"
 
 
