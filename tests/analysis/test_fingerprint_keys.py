@@ -99,6 +99,8 @@ CHANGES_NO_ROW = {
     "source.table",  # its snapshots are of another table, whose rows are all new
     "source.catalog",
     "source.settle",
+    "source.full_listing",
+    "source.listing_window",
     "source.on_new_columns",  # what becomes of files to come: those taken in are not read again
     "source.on_unreadable",
     "project.name",

@@ -169,6 +169,14 @@ class TestPlan:
             plan_screen(sample.project(), sample.observed(files), sample.nothing(), {}),
         )
 
+    def test_dated_folders_that_are_left_out(self) -> None:
+        """They are counted beside the files, in a plan that has nothing to do too."""
+        files = FileDiff("raw.clicks", unchanged=101, folders=3, folders_left_out=97)
+
+        found = plan_screen(sample.project(), sample.observed(files), sample.nothing(), {})
+
+        assert "101 files as before; 3 dated folders listed, 97 left for a full listing" in found
+
     def test_a_run_with_nothing_to_do(self, screen: Screen) -> None:
         """A run with nothing to do prints the same screen as the plan."""
         screen("run_nothing", nothing_screen(sample.project(), None, sample.nothing()))

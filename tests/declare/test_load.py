@@ -651,6 +651,24 @@ def test_lengths_of_time_are_exact() -> None:
     assert (source.future_tolerance, source.settle) == (2 * DAY, MINUTE * 3 // 2)
 
 
+@pytest.mark.parametrize(
+    ("says", "listing", "window"),
+    [
+        ("", None, 3 * DAY),
+        ("full_listing: always", None, 3 * DAY),
+        ("full_listing: daily", "daily", 3 * DAY),
+        ("full_listing: 6 hours\n    listing_window: 0 days", "6 hours", 0),
+    ],
+)
+def test_how_often_everything_is_listed(says: str, listing: str | None, window: int) -> None:
+    """By default always; else by the calendar or after a length of time."""
+    text = INFOLD.replace("path: landing/clicks/*.json", f"path: in/dt={{date}}/*.json\n    {says}")
+    source = project({**SHOP, "infold.yml": text}).sources["raw.clicks"]
+
+    assert (source.path, source.full_listing) == ("in/dt={date}/*.json", listing)
+    assert source.listing_window == window
+
+
 class TestSessions:
     """The kinds and cuts of sessions, as declared."""
 

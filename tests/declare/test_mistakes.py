@@ -171,6 +171,23 @@ KEYS = [
     (YML, "received_column: seen_at", "future_tolerance: 2 hours", [
         "needless-key infold.yml:8 `future_tolerance`",
     ]),
+    (YML, "received_column: seen_at", "full_listing: daily", [
+        "needless-key infold.yml:8 `full_listing`",
+    ]),
+    (YML, "path: landing/clicks/*.json", "path: 'in/dt={date}/*.json'\n    full_listing: dayly", [
+        "bad-value infold.yml:6 `dayly` (daily)",
+    ]),
+    (YML, "path: landing/clicks/*.json", "path: 'in/dt={date}/*.json'\n    listing_window: 2 days", [
+        "needless-key infold.yml:6 `listing_window`",
+    ]),
+    *(
+        (YML, "path: landing/clicks/*.json", f"path: '{path}'", [f"bad-value infold.yml:5 `'{path}'`"])
+        for path in (
+            "in/clicks-{date}.json", "in/{date}/{date}/*.json", "in/{date}-{date}/*.json",
+            "in/dt={date}*/*.json", "in/**/dt={date}/*.json", "in/dt={date}/{date}.json",
+            "in/dt={date}/", "in/dt={date}/.",
+        )
+    ),
     (YML, "received_column: seen_at", "settle: soon", [
         "bad-duration infold.yml:8 `soon` (30 minutes, 1 hour 30 minutes, 2 days)",
     ]),

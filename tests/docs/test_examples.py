@@ -243,11 +243,13 @@ def test_check_accepts_declared_bounds() -> None:
 )
 def test_check_accepts_sources(page: str) -> None:
     """`check` accepts the sources that a page shows, next to others in one project."""
-    (example,) = blocks(page, "yaml")
-    project = yaml.safe_load(PROJECT)
-    project["sources"] |= yaml.safe_load(example)["sources"]
+    examples = blocks(page, "yaml")
+    assert examples
+    for example in examples:
+        project = yaml.safe_load(PROJECT)
+        project["sources"] |= yaml.safe_load(example)["sources"]
 
-    accepted({}, yaml.safe_dump(project))
+        accepted({}, yaml.safe_dump(project))
 
 
 def test_the_models_of_dbt_are_sql() -> None:

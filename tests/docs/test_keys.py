@@ -60,7 +60,8 @@ PROJECT: Mapping[str, Any] = {
     "name": "shop",
     "sources": {
         "raw.clicks": {
-            "path": "clicks/*.json",
+            "path": "clicks/dt={date}/*.json",
+            "full_listing": "daily",
             "event_time_column": "ts",
             "received_column": "seen",
             "columns": {
@@ -135,6 +136,7 @@ PLACES: Mapping[str, tuple[str, ...]] = {
 VALUES: Mapping[str, Iterable[str]] = {
     "format": Format,
     "timestamp_format": TIMESTAMP_FORMATS,
+    "full_listing": ("always", "daily", "weekly"),
     "on_drift": Drift,
     "on_new_columns": NewColumns,
     "on_unreadable": ON_UNREADABLE,

@@ -21,6 +21,7 @@ from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
 from infold.core.record import (
     FILES,
+    FULL_LISTING,
     LISTED,
     Applied,
     Arrival,
@@ -460,7 +461,8 @@ class MemoryLedger:
             self._traces.pop(key, None)
             self._entries.pop(key, None)
             self._audits = [one for one in self._audits if one.result.model != key]
-            for name in (table_name(key), FILES.format(table_name(key)), LISTED.format(key)):
+            own = (LISTED.format(key), FULL_LISTING.format(key))
+            for name in (table_name(key), FILES.format(table_name(key)), *own):
                 self._locations.pop(name, None)
 
     def locations(self) -> Mapping[str, str]:
@@ -482,7 +484,7 @@ class MemoryLedger:
             _commit(known, gone, self._steps[step], Interval(now, now + 1), now)
         self._traces.pop(model, None)
         self._forward_only.pop(model, None)
-        for name in (table_name(model), LISTED.format(model)):
+        for name in (table_name(model), LISTED.format(model), FULL_LISTING.format(model)):
             self._locations.pop(name, None)
         self._audits = [one for one in self._audits if one.result.model != model]
         if known is not None:

@@ -11,7 +11,7 @@ from tests.planning.strips import day
 
 from infold.core.environment import Environment, OwnTable
 from infold.core.interval import Interval, Ranges
-from infold.core.record import LISTED, Outcome, QuarantinedSession
+from infold.core.record import FULL_LISTING, LISTED, Outcome, QuarantinedSession
 from infold.core.swap import DoneSwap, Swap, SwapKind, SwappedTable
 from infold.core.trace import Cause, CellChange, CellState, Pending, Trace, net_changes, was_dropped
 from infold.core.unchanged import Unchanged
@@ -105,9 +105,10 @@ class TestPromoted:
         assert net(ledger, "daily", 1) == [TWO]
         assert was_dropped(ledger.versions("daily", 1))
 
-    def test_listings_are_compared_again(self, ledger: SqlLedger) -> None:
+    @pytest.mark.parametrize("entry", [LISTED, FULL_LISTING])
+    def test_listings_are_compared_again(self, ledger: SqlLedger, entry: str) -> None:
         """The files of a replaced table are others: no listing was compared with them."""
-        names = {name: LISTED.format(name) for name in (EVENTS, OWN_EVENTS, "weekly")}
+        names = {name: entry.format(name) for name in (EVENTS, OWN_EVENTS, "weekly")}
         ledger.remember_locations(dict.fromkeys(names.values(), "digest"))
 
         swap(ledger, PROMOTE, "p1")

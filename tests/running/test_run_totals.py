@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from infold.core.files import IngestedFile, ListedFile
@@ -63,6 +65,20 @@ def test_rows_wait_once_and_removed_files_count_once() -> None:
     done.append((Step("three", Action.FOLD, Ranges(), ()), Receipt(read=5)))
     found = run_receipt(done)
     assert (found.arrived, found.waiting, found.files_removed, found.read) == (3, 2, 1, 11)
+
+
+def test_dated_folders_count_once() -> None:
+    """Models of one source list the same folders, or more; those of other sources add up."""
+    done = [
+        took(name, source, "x", replace(of(3), folders_listed=listed, folders_left_out=out))
+        for name, source, listed, out in (
+            ("one", "raw.a", 3, 7),
+            ("two", "raw.a", 10, 0),
+            ("three", "raw.b", 2, 4),
+        )
+    ]
+    found = run_receipt(done)
+    assert (found.folders_listed, found.folders_left_out) == (12, 4)
 
 
 def test_steps_of_one_model_add_up() -> None:

@@ -18,6 +18,7 @@ from infold import api
 from infold.cli import cli
 from infold.core.files import ListedFile
 from infold.core.project import Project
+from infold.lake.reading.dated_folders import list_without
 from infold.lake.reading.listing import list_files
 from infold.lake.reading.object_listing import changed_objects
 from infold.lake.reading.source_file import source_file
@@ -104,6 +105,25 @@ def test_a_pattern_means_what_it_means_for_files(
     source = replace(here.sources["raw.clicks"], path=pattern)
     local = [file.path for file in list_files(here, source, 0)[0]]
     assert sorted(local) == sorted(expected)
+
+
+def test_dated_prefixes_are_left_out(landing: Landing) -> None:
+    """Names of prefixes are one request, and each prefix that is listed is one."""
+    for name in ("2024-01-01", "2024-01-02", "2024-01-03"):
+        landing.put(f"in/dt={name}/a.json")
+    landing.put("in/z.json")
+    path = f"{landing.base}/in/dt={{date}}/*.json"
+    source = replace(landing.project.sources["raw.clicks"], path=path, full_listing="daily")
+    whole, _ = list_files(landing.project, source, 0)
+    out = f"{landing.base}/in/dt=2024-01-02"
+
+    before = landing.store.seen["GET"]
+
+    listed = list_without(landing.project, source, 0, {out, f"{landing.base}/in/dt=2023-01-01"})
+
+    assert landing.store.seen["GET"] - before == 1 + 2
+    assert list(listed.files) == [file for file in whole if not file.path.startswith(out)]
+    assert (len(whole), listed.folders, listed.left_out) == (3, 2, frozenset({out}))
 
 
 def test_an_object_is_told_by_its_content(landing: Landing) -> None:

@@ -27,7 +27,7 @@ from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.inspecting.tables_apart import TablesApart, tables_apart
 from infold.messages.errors import InfoldError
 from infold.render.apart import waiting_notes
-from infold.running.carry_out_saved import listing_as_saved
+from infold.running.carry_out_saved import dated_as_saved, listing_as_saved
 from infold.running.execute import Runner
 from infold.running.forget import Dropper
 from infold.running.janitor import drop_what_is_over
@@ -126,6 +126,7 @@ class Building:
         if self.saved is not None:
             listing = listing_as_saved(self.saved, project, looking.ledger, looking.listing)
             looking.listing = listing
+            looking.dated = dated_as_saved(self.saved, project, looking.ledger, looking.dated)
         apart = ApartRun(
             found,
             looking.ledger,

@@ -7,12 +7,13 @@ Nothing here starts Spark but ``definition_errors``.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infold.api.spark_sessions import session
+from infold.core.dated_path import DatedPath, Listed
 from infold.core.files import ListedFile
 from infold.core.interval import Granularity
 from infold.core.model import Source
@@ -24,6 +25,7 @@ from infold.inspecting.as_built import Stretches
 from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.messages.errors import InfoldError, InfoldErrors
 from infold.running.ledger_consistency import refuse_other_project
+from infold.running.looks import DatedLook
 from infold.running.observe import Observer
 
 if TYPE_CHECKING:
@@ -138,6 +140,16 @@ def observer(
     def files(source: Source) -> tuple[Sequence[ListedFile], Sequence[str]]:
         return FORMAT_FILES[source.format].list_files(project, source, clock)
 
+    def path(source: Source) -> DatedPath:
+        from infold.lake.reading.dated_folders import dated_path
+
+        return dated_path(project, source)
+
+    def some(source: Source, skip: Collection[str]) -> Listed:
+        from infold.lake.reading.dated_folders import list_without
+
+        return list_without(project, source, clock, skip)
+
     def times(
         source: Source, files: Sequence[ListedFile], granularity: Granularity, clock: int
     ) -> tuple[tuple[CellState, ...], int] | None:
@@ -161,6 +173,8 @@ def observer(
         count,
         redefinitions=ChangedDefinitions(project, book, asked.forward_only if asked else {}),
         stretches=Stretches(project, book, declared=True),
+        dated=DatedLook(path, some),
+        full_listing=asked is not None and asked.full_listing,
     )
 
 

@@ -137,6 +137,7 @@ _NO_OPTIONS = shared_options.BuildOptions(
     batch_size=None,
     per_partition=False,
     ignore_cron=False,
+    full_listing=False,
     allow_downgrade=False,
     allow_destructive=(),
     as_of=None,

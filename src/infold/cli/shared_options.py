@@ -178,6 +178,7 @@ class BuildOptions:
     batch_size: int | None
     per_partition: bool
     ignore_cron: bool
+    full_listing: bool
     allow_downgrade: bool
     allow_destructive: tuple[str, ...]
     as_of: str | None
@@ -240,6 +241,7 @@ class BuildOptions:
             window=requested_window.parse_window(project, names, self.start, self.end),
             batch_size=cells_at_once(self.batch_size, per_partition=self.per_partition),
             ignore_cron=self.ignore_cron,
+            full_listing=self.full_listing,
             allow_destructive=frozenset(self.allow_destructive),
             forward_only=dict.fromkeys(
                 sorted(select_models(project, self.forward_only)) if self.forward_only else (),
@@ -258,6 +260,7 @@ class BuildOptions:
             "exclude": self.exclude,
             "batch-size": size,
             "ignore-cron": self.ignore_cron,
+            "full-listing": self.full_listing,
             "allow-downgrade": self.allow_downgrade,
             "allow-destructive": self.allow_destructive,
             "as-of": self.as_of,
@@ -309,6 +312,11 @@ def build_options(command: Command) -> Command:
             "--ignore-cron",
             is_flag=True,
             help="Ignore cron: build every model, incomplete intervals too.",
+        ),
+        click.option(
+            "--full-listing",
+            is_flag=True,
+            help="List all dated folders of sources, those too that are due later.",
         ),
         click.option(
             "--allow-downgrade",

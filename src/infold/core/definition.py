@@ -337,6 +337,8 @@ KEYS: Mapping[str, Decides] = {
     "Source.place": Decides.NOTHING,
     "Source.on_new_columns": Decides.METADATA,
     "Source.on_unreadable": Decides.METADATA,
+    "Source.full_listing": Decides.METADATA,
+    "Source.listing_window": Decides.METADATA,
     "Source.unread_columns": Decides.NOTHING,
 }
 """What each field of a declaration affects. A field that is missing here counts as content."""

@@ -14,7 +14,7 @@ from enum import StrEnum
 from infold.core.audits import Audit
 from infold.core.formats import FORMATS, Format
 from infold.core.functions import CalledFunction
-from infold.core.interval import HOUR, Granularity
+from infold.core.interval import DAY, HOUR, Granularity
 from infold.core.python_code import PythonCode
 from infold.core.session_rules import Sessions
 from infold.core.version_rules import VersionRules
@@ -104,6 +104,14 @@ class Source:
     What happens to files with columns that are not declared; None: as ``on_drift`` says.
     """
     on_unreadable: Drift = Drift.ERROR
+    full_listing: str | None = None
+    """
+    When all dated folders are listed: ``daily``, ``weekly`` or after a length of time, as written.
+
+    None: whenever files are.
+    """
+    listing_window: int = 3 * DAY
+    """How long after its day a dated folder is listed anyway."""
     unread_columns: tuple[str, ...] = ()
     """Declared columns that a model does not read; set for a reader, never as declared."""
 

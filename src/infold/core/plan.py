@@ -61,6 +61,10 @@ class FileDiff:
     """Those of ``ingested`` that are read for columns that a changed definition has."""
     cells: tuple[FileCell, ...] = ()
     """The rows of the ingested files by cell, where stored rows may follow another definition."""
+    folders: int = 0
+    """How many dated folders were listed."""
+    folders_left_out: int = 0
+    """How many were there and were not listed: their files count as they were taken in."""
 
     def __bool__(self) -> bool:
         return bool(self.new or self.removed or self.come_due)
@@ -174,6 +178,8 @@ class PlanOptions:
     """Models with rows that do not follow from the stored ones to the letter, as was found."""
     allow_destructive: frozenset[str] = frozenset()
     """Models whose tables may lose columns, types and keys, or that may be removed."""
+    full_listing: bool = False
+    """Whether all dated folders of sources are listed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,9 @@ class Receipt:
     sessions_quarantined: int = 0
     files_new: int = 0
     files_removed: int = 0
+    folders_listed: int = 0
+    """Dated folders of the source that were listed; see ``running.source_listings``."""
+    folders_left_out: int = 0
     commits: int = 0
     seconds: float = 0.0
     audits: int = 0
@@ -190,6 +193,13 @@ LISTED = "listing of {0}"
 """
 The name of an entry of the ledger's locations: the hash of a listing that was compared with the
 files of a model, and had the same. It goes when files of the model come or go.
+"""
+
+
+FULL_LISTING = "full listing of {0}"
+"""
+The name of an entry of the ledger's locations: when all dated folders of a model's source were
+listed last (``FullListing``). It goes when the files become those of another table.
 """
 
 

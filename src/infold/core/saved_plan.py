@@ -113,6 +113,7 @@ def text_of(saved: SavedPlan) -> str:
             "selected": None if selected is None else sorted(selected),
             "batch_size": saved.asked.batch_size,
             "ignore_cron": saved.asked.ignore_cron,
+            "full_listing": saved.asked.full_listing,
             "allow_destructive": sorted(saved.asked.allow_destructive),
             "forward_only": dict(sorted(saved.asked.forward_only.items())),
         },
@@ -172,6 +173,7 @@ def _plan(value: Mapping[str, Any]) -> SavedPlan:
             selected=None if selected is None else frozenset(map(_text, selected)),
             batch_size=None if size is None else _number(size),
             ignore_cron=bool(asked["ignore_cron"]),
+            full_listing=bool(asked.get("full_listing", False)),
             allow_destructive=frozenset(map(_text, asked.get("allow_destructive", []))),
             forward_only={
                 _text(name): None if at is None else _number(at)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from infold.core.dated_path import CALENDAR, DATE, WILD
 from infold.core.formats import (
     FORMATS,
     PLANNED_FORMATS,
@@ -11,7 +12,7 @@ from infold.core.formats import (
     Format,
     format_of_path,
 )
-from infold.core.interval import HOUR
+from infold.core.interval import DAY, HOUR, parse_duration
 from infold.core.model import ON_UNREADABLE, Column, Drift, NewColumns, Place, Source
 from infold.declare.keys import NAME, Keys
 from infold.declare.storage_options import check_place
@@ -29,6 +30,8 @@ KEYS = (
     "future_tolerance",
     "timestamp_format",
     "settle",
+    "full_listing",
+    "listing_window",
     "on_drift",
     "on_new_columns",
     "on_unreadable",
@@ -76,6 +79,8 @@ def read_source(name: str, keys: Keys) -> Source | None:
         future_tolerance=keys.length("future_tolerance", HOUR) or 0,
         timestamp_format=_timestamp_format(keys),
         settle=keys.length("settle", 0) or 0,
+        full_listing=_full_listing(keys, path),
+        listing_window=_listing_window(keys),
         on_drift=Drift(keys.choice("on_drift", tuple(Drift)) or Drift.ERROR),
         removal_limit=keys.percent("removal_limit"),
         delimiter=_delimiter(keys, path),
@@ -231,6 +236,52 @@ def _check_companions(keys: Keys, format_: Format | None) -> None:
             if key in keys.entries and format_ not in (None, other_format):
                 where = f"{keys.where}, not {other_format.upper()}"
                 keys.errors.append(findings.needless_key(keys.key_at(key), key=key, where=where))
+
+
+_ALWAYS = "always"
+
+
+def _full_listing(keys: Keys, path: str | None) -> str | None:
+    """When all dated folders are listed; only of a path that has any."""
+    if path is not None and DATE in path and not _is_dated_right(path):
+        keys.errors.append(findings.bad_dated_path(keys.at("path"), path=path, date=DATE))
+    text = keys.text("full_listing")
+    if text not in (None, _ALWAYS) and DATE not in (path or ""):
+        where = f"{keys.where} without {DATE} in its path"
+        keys.errors.append(
+            findings.needless_key(keys.key_at("full_listing"), key="full_listing", where=where)
+        )
+        return None
+    if text is None or text == _ALWAYS:
+        return None
+    try:
+        if text not in CALENDAR:
+            parse_duration(text)
+    except ValueError:
+        at_value, known = keys.at("full_listing"), (_ALWAYS, *CALENDAR, "6 hours")
+        keys.errors.append(
+            findings.bad_value(at_value, key="full_listing", value=text, known=known)
+        )
+        return None
+    return text
+
+
+def _is_dated_right(path: str) -> bool:
+    """Whether the date is in the name of one folder, with names before it that can be listed."""
+    *folders, _ = [name for name in path.split("/") if name not in ("", ".")]
+    at = next((i for i, name in enumerate(folders) if DATE in name), None)
+    if at is None or path.count(DATE) != 1:
+        return False
+    return not WILD.search(folders[at]) and "**" not in folders[:at]
+
+
+def _listing_window(keys: Keys) -> int:
+    if "listing_window" in keys.entries and "full_listing" not in keys.entries:
+        where = f"{keys.where} without full_listing"
+        at = keys.key_at("listing_window")
+        keys.errors.append(findings.needless_key(at, key="listing_window", where=where))
+    found = keys.length("listing_window", 3 * DAY)
+    return 3 * DAY if found is None else found
 
 
 def _timestamp_format(keys: Keys) -> str:

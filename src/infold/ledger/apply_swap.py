@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from infold.core.environment import PRODUCTION
 from infold.core.interval import Interval
 from infold.core.model import table_name
-from infold.core.record import FILES, LISTED
+from infold.core.record import FILES, FULL_LISTING, LISTED
 from infold.core.swap import DoneSwap, Swap, SwapKind, SwappedTable
 from infold.core.trace import CellState, changes_of_rewrite
 from infold.ledger.apply_outcome import add_changes, add_unchanged
@@ -109,7 +109,8 @@ def _keep(query: Query, one: SwappedTable, by: _Head, now: int) -> None:
             query.run(name, of_key=one.model, new_key=one.kept)
         query.run("drop_trace", model=one.model)
     table = table_name(one.model)
-    for name in (table, FILES.format(table), LISTED.format(one.model)):
+    own = (LISTED.format(one.model), FULL_LISTING.format(one.model))
+    for name in (table, FILES.format(table), *own):
         query.run("drop_location", name=name)
     query.run(
         "add_kept_table",

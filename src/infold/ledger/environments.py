@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from infold.core.environment import Environment, OwnTable
 from infold.core.model import table_name
-from infold.core.record import FILES, LISTED
+from infold.core.record import FILES, FULL_LISTING, LISTED
 from infold.ledger.apply_outcome import drop_trace
 from infold.ledger.query import Query
 
@@ -89,5 +89,6 @@ def erase_rows(query: Query, key: str) -> None:
         "erase_audits",
     ):
         query.run(name, model=key)
-    for name in (table_name(key), FILES.format(table_name(key)), LISTED.format(key)):
+    own = (LISTED.format(key), FULL_LISTING.format(key))
+    for name in (table_name(key), FILES.format(table_name(key)), *own):
         query.run("drop_location", name=name)

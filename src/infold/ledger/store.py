@@ -24,7 +24,7 @@ from infold.core.files import ListedFile
 from infold.core.interval import datetime_of
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
-from infold.core.record import LISTED, ForwardOnly, Outcome, Receipt
+from infold.core.record import FULL_LISTING, LISTED, ForwardOnly, Outcome, Receipt
 from infold.core.swap import Swap
 from infold.core.trace import Trace, merge_earlier
 from infold.ledger import codec
@@ -523,7 +523,7 @@ class SqlLedger(SqlLedgerReader):
             query.run("drop_all_quarantined", model=model)
             query.run("drop_left_out", model=model)
             query.run("erase_audits", model=model)
-            for name in (table_name(model), LISTED.format(model)):
+            for name in (table_name(model), LISTED.format(model), FULL_LISTING.format(model)):
                 query.run("drop_location", name=name)
             if step is None:
                 query.run("drop_ingests", model=model)

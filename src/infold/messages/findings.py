@@ -117,6 +117,13 @@ bad_percent = Finding(
     "bad-value", "{key} is not a part in percent: {value}", todo="Write 10% or 100%, with the sign."
 )
 
+bad_dated_path = Finding(
+    "bad-value",
+    "path cannot have {date} as it is here: {path}",
+    todo="Write it once, in the name of a folder, without a pattern beside it or `**` before it: "
+    "s3://bucket/clicks/dt=2024-03-09/*.json is dt={date}/*.json.",
+)
+
 bad_instant = Finding(
     "bad-date",
     "{key} takes a date or a time, and {value!r} is none",

@@ -25,6 +25,14 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def folders(listed: int, left_out: int, before: str = "") -> str:
+    """Dated folders of a source, if some were not listed."""
+    if not left_out:
+        return ""
+    out = f"{left_out:,} left for a full listing"
+    return f"{before}{count(listed, 'dated folder')} listed, {out}"
+
+
 def seconds(length: float) -> str:
     """A measured time: ``0.31 s``, ``12.4 s``, ``3 min 20 s``."""
     if length < 9.995:

@@ -91,6 +91,8 @@ def _files_shape(value: FileDiff) -> JsonObject:
         "again": [entry.path for entry in value.reingest],
         "settling": value.settling,
         "same": value.unchanged,
+        "folders_listed": value.folders,
+        "folders_left_out": value.folders_left_out,
         "arrived": None
         if value.estimate is None
         else [{"cell": interval(state.cell), "rows": state.rows} for state in value.estimate],

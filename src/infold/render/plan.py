@@ -274,9 +274,9 @@ def files_text(files: FileDiff) -> str:
         f"{files.settling:,} still settling" if files.settling else "",
     ]
     changed = ", ".join(part for part in parts if part) or "nothing new"
-    if not files.unchanged:
-        return changed
-    return f"{changed}; {formatting.count(files.unchanged, 'file')} as before"
+    if files.unchanged:
+        changed += f"; {formatting.count(files.unchanged, 'file')} as before"
+    return changed + formatting.folders(files.folders, files.folders_left_out, before="; ")
 
 
 def _steps_block(project: Project, observed: Observations, plan: Plan) -> str:

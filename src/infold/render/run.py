@@ -137,7 +137,8 @@ def _files_text(total: Receipt) -> str:
     parts = [f"in {formatting.count(total.files_new, 'new file')}"] if total.files_new else []
     if total.files_removed:
         parts.append(f"{formatting.count(total.files_removed, 'file')} taken out")
-    return ", ".join(parts)
+    parts.append(formatting.folders(total.folders_listed, total.folders_left_out))
+    return ", ".join(filter(None, parts))
 
 
 def _reasons_text(total: Receipt) -> str:

@@ -7,8 +7,10 @@ files that were known or planned, and what is observed then must equal what was 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from infold.core.dated_path import Listed
 from infold.core.files import ListedFile
 from infold.core.model import Source
 from infold.core.plan import Observations, Plan, PlanOptions
@@ -17,6 +19,7 @@ from infold.core.project import Project
 from infold.core.saved_plan import SavedFiles, SavedPlan, files_of, steps_of
 from infold.messages import apply_errors
 from infold.running.ledger_consistency import warehouse_of
+from infold.running.looks import DatedLook
 from infold.running.table_keys import table_keys
 
 Listing = Callable[[Source], tuple[Sequence[ListedFile], Sequence[str]]]
@@ -66,17 +69,41 @@ def listing_as_saved(
 
     def listed(source: Source) -> tuple[Sequence[ListedFile], Sequence[str]]:
         found, settling = listing(source)
-        models = [node.name for node in project if node.source == source.name]
-        paths = {
-            path
-            for model in models
-            for files in (saved.files.get(model, SavedFiles()),)
-            for path, _ in (*files.new, *files.removed)
-        }
-        paths |= {file.path for model in models for file in ledger.files(model)}
-        return [file for file in found if file.path in paths], settling
+        return _as_saved(saved, project, ledger, source, found), settling
 
     return listed
+
+
+def dated_as_saved(
+    saved: SavedPlan, project: Project, ledger: Ledger, look: DatedLook | None
+) -> DatedLook | None:
+    """The same for sources with dated folders."""
+    if look is None:
+        return None
+
+    def listed(source: Source, skip: Collection[str]) -> Listed:
+        found = look.listing(source, skip)
+        return replace(found, files=_as_saved(saved, project, ledger, source, found.files))
+
+    return DatedLook(look.path, listed)
+
+
+def _as_saved(
+    saved: SavedPlan,
+    project: Project,
+    ledger: Ledger,
+    source: Source,
+    found: Sequence[ListedFile],
+) -> Sequence[ListedFile]:
+    models = [node.name for node in project if node.source == source.name]
+    paths = {
+        path
+        for model in models
+        for files in (saved.files.get(model, SavedFiles()),)
+        for path, _ in (*files.new, *files.removed)
+    }
+    paths |= {file.path for model in models for file in ledger.files(model)}
+    return [file for file in found if file.path in paths]
 
 
 def refuse_outdated(

@@ -7,7 +7,7 @@ alone are compared; what else the ledger knows of a file is read for those that 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -53,8 +53,13 @@ def listed_changes(
     found: Sequence[ListedFile],
     settling: Collection[str],
     as_of: int,
+    left_out: Callable[[str], bool] | None = None,
 ) -> ListedChanges:
-    """Compare a listing with the files that a model has ingested."""
+    """
+    Compare a listing with the files that a model has ingested.
+
+    Files that were ``left_out`` of the listing are still there.
+    """
     versions, policy = ledger.file_versions(model), file_policy_fingerprint(source)
     suffix = f"|{policy}" if policy else ""
     new = ("", 0)
@@ -63,7 +68,11 @@ def listed_changes(
     missing: list[int] = []
     if len(found) - len(other) + len(replaced) < len(versions):
         listed = {file.path for file in found}
-        missing = [id_ for path, (_, id_) in versions.items() if path not in listed]
+        missing = [
+            id_
+            for path, (_, id_) in versions.items()
+            if path not in listed and not (left_out and left_out(path))
+        ]
     ids = replaced + missing
     known = {file.path: file for file in ledger.files(model, ids)} if ids else {}
     present = [with_file_policy(file, known.get(file.path), policy) for file in other]
@@ -87,7 +96,7 @@ def listed_changes(
         changed=changed,
         replaced=tuple(file for file in changed if file.path in known),
         removed=removed,
-        lost=lost_files(source, known, removed, present, empty=not found),
+        lost=lost_files(source, known, removed, present, empty=not found and left_out is None),
     )
 
 

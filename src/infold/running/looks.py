@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 
+from infold.core.dated_path import DatedPath, Listed
 from infold.core.definition import Redefinition
 from infold.core.files import ListedFile
 from infold.core.interval import Granularity
@@ -13,6 +15,16 @@ from infold.core.trace import CellState, Trace
 Files = tuple[Sequence[ListedFile], Sequence[str]]
 Listing = Callable[[Source], Files]
 """The files of a source that are there now, and the paths of those that have yet to settle."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatedLook:
+    """Looks at sources with dated folders."""
+
+    path: Callable[[Source], DatedPath]
+    listing: Callable[[Source, Collection[str]], Listed]
+    """Lists a source, as far as they are there without the folders that may be left out."""
+
 
 EstimateCells = Callable[
     [Source, Sequence[ListedFile], Granularity, int], "tuple[tuple[CellState, ...], int] | None"

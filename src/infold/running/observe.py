@@ -13,30 +13,23 @@ from functools import cached_property
 from typing import TypeVar
 
 from infold.core.definition import How, Redefinition
-from infold.core.files import ListedFile
 from infold.core.interval import Ranges
-from infold.core.model import Kind, Source, table_name
+from infold.core.model import Kind, table_name
 from infold.core.own_columns import state_mark
 from infold.core.plan import ChangedKeyRows, FileDiff, InputDiff, ModelObservation, Observations
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project, Stretch
-from infold.core.record import LISTED
 from infold.core.trace import CellChange, CellState, Trace, Version, was_dropped
 from infold.messages import errors
 from infold.planning.stretches import by_definitions_in_force, inputs_in_force
 from infold.running.damaged_tables import DAMAGED, Damage, given_up_if_damaged
 from infold.running.file_changes import redefined_files
-from infold.running.file_diff import (
-    ListedChanges,
-    listed_by_policy,
-    listed_changes,
-    listing_digest,
-)
+from infold.running.file_diff import listed_by_policy
 from infold.running.ledger_consistency import foreign_tables, refuse_other_project
-from infold.running.looks import Count, EstimateCells, Files, Listing, Redefinitions
+from infold.running.looks import Count, DatedLook, EstimateCells, Listing, Redefinitions
 from infold.running.read_columns import InputChanges
 from infold.running.retyped_inputs import without_retyped_inputs
-from infold.system import collector, failures
+from infold.running.source_listings import SourceListings, UnlistedError
 
 Seen = TypeVar("Seen")
 
@@ -65,9 +58,10 @@ class Observer:
     """The cells with rows of earlier definitions; raises where one is not understood."""
     damage: Damage = field(init=False)
     compared: dict[str, str] = field(default_factory=dict)
-    """Listings that have the files of a model, for the ledger's locations; see ``LISTED``."""
-    _listings: dict[str, Files] = field(default_factory=dict)
-    _digests: dict[str, str] = field(default_factory=dict)
+    """For the ledger's locations: listings that have the files of a model; see ``LISTED``."""
+    dated: DatedLook | None = None
+    """Lists sources without some of their dated folders; None: all are listed."""
+    full_listing: bool = False
     _locations: Mapping[str, str] = field(default_factory=dict)
     """Those of the ledger, as the look that goes on began: there is one for each table."""
     _refused: dict[str, errors.InfoldError] = field(default_factory=dict)
@@ -321,21 +315,26 @@ class Observer:
     def _changes(self) -> InputChanges:
         return InputChanges(self.project, self.ledger)
 
+    @cached_property
+    def _sources(self) -> SourceListings:
+        return SourceListings(
+            *(self.ledger, lambda: self.listing, lambda: self.dated, self.as_of, self.compared),
+            full=self.full_listing,
+        )
+
     def _file_diff(self, node: Node, *, fresh: bool, every: bool) -> FileDiff:
         source = self.project.sources[node.source or node.name]
         try:
-            found, settling = self._list_once(source)
-        except (errors.InfoldError, OSError) as error:
-            known_as = failures.known_failure(error)
-            if known_as is None:
-                raise
-            self._refused.setdefault(node.name, known_as)
+            listed, seen = self._sources.changes(
+                node.name, source, self._locations, everything=fresh or every
+            )
+        except UnlistedError as error:
+            self._refused.setdefault(node.name, error.known_as)
             return FileDiff(source=source.name, as_of=self.as_of)
-        seen = self._listed_changes(node.name, source, found, settling)
         # What is lost is told as a part of all.
         every = every or fresh or bool(seen.lost or seen.replaced)
         ingested = tuple(self.ledger.files(node.name)) if every else ()
-        new = listed_by_policy(found, ingested, source) if fresh else seen.changed
+        new = listed_by_policy(listed.files, ingested, source) if fresh else seen.changed
         estimate = None
         granularity = node.model.granularity
         if new and self.estimate is not None and granularity is not None:
@@ -351,7 +350,7 @@ class Observer:
             new=new,
             removed=seen.removed,
             come_due=() if fresh else seen.due,
-            settling=len(settling),
+            settling=len(listed.settling),
             unchanged=seen.unchanged,
             estimate=None if estimate is None else estimate[0],
             future_rows=0 if estimate is None else estimate[1],
@@ -360,31 +359,6 @@ class Observer:
             lost=seen.lost,
             row_counts={} if count is None else count(source, seen.replaced),
             removals_allowed=self.removals_allowed,
+            folders=listed.folders,
+            folders_left_out=len(listed.left_out),
         )
-
-    def _listed_changes(
-        self, model: str, source: Source, found: Sequence[ListedFile], settling: Sequence[str]
-    ) -> ListedChanges:
-        """Compare a listing with the ingested files, unless that was done with the same listing."""
-        name = LISTED.format(model)
-        digest = "" if settling else self._digest_once(source, found)
-        if digest and digest == self._locations.get(name):
-            return ListedChanges(self.ledger.files_due(model, self.as_of), len(found))
-        with collector.paused():
-            seen = listed_changes(self.ledger, model, source, found, settling, self.as_of)
-        if digest and seen.none:
-            self.compared[name] = digest
-        else:
-            self.compared.pop(name, None)  # an earlier look in this run may have found none
-        return seen
-
-    def _digest_once(self, source: Source, found: Sequence[ListedFile]) -> str:
-        if source.name not in self._digests:
-            self._digests[source.name] = listing_digest(source, found)
-        return self._digests[source.name]
-
-    def _list_once(self, source: Source) -> Files:
-        if source.name not in self._listings:
-            with collector.paused():
-                self._listings[source.name] = self.listing(source)
-        return self._listings[source.name]

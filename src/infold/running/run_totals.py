@@ -35,6 +35,8 @@ def run_receipt(done: Done) -> Receipt:
         ),
         files_new=sum(len(set().union(*(one.new_files for one in models))) for models in sources),
         files_removed=sum(len(set().union(*(one.removed for one in models))) for models in sources),
+        folders_listed=sum(max(one.folders for one in models)[0] for models in sources),
+        folders_left_out=sum(max(one.folders for one in models)[1] for models in sources),
     )
 
 
@@ -62,6 +64,8 @@ class _SourceTotals:
     new_files: dict[str, int] = field(default_factory=dict)
     read_files: dict[str, int] = field(default_factory=dict)
     removed: set[str] = field(default_factory=set)
+    folders: tuple[int, int] = (0, 0)
+    """Those listed, and those left out, in its last step."""
 
 
 def _by_source(done: Done) -> dict[str, dict[str, _SourceTotals]]:
@@ -76,6 +80,7 @@ def _by_source(done: Done) -> dict[str, dict[str, _SourceTotals]]:
         one.new_files.update((file.path, file.size) for file in step.files.new)
         one.read_files.update((file.path, file.size) for file in step.files.new)
         one.read_files.update((file.path, file.size) for file in step.files.come_due)
+        one.folders = (receipt.folders_listed, receipt.folders_left_out)
         if receipt.files_removed:
             one.removed.update(file.path for file in step.files.removed)
     return found

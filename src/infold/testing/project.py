@@ -103,6 +103,7 @@ def _given_source(source: Source, columns: Mapping[str, str]) -> Source:
         catalog=None,
         timestamp_format="iso",
         settle=0,
+        full_listing=None,
         removal_limit=None,
     )
 

@@ -176,6 +176,7 @@ _DURATIONS = frozenset(
         "Sessions.quarantine_after",
         "Source.future_tolerance",
         "Source.settle",
+        "Source.listing_window",
     }
 )
 

@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from infold.core.dated_path import WILD, glob_of
 from infold.core.files import FileListing, ListedFile, written_at
 from infold.core.model import Source
 from infold.core.object_store import is_url
 from infold.core.project import Project
-from infold.lake.reading.patterns import HIDDEN, WILD, matcher
+from infold.lake.reading.patterns import HIDDEN, matcher
 from infold.messages import run_errors
 
 
@@ -39,13 +40,19 @@ def uncounted(_project: Project, _files: Sequence[ListedFile]) -> Mapping[str, i
     return {}
 
 
-def matching_files(root: Path, source: Source, now: int) -> tuple[FileListing, tuple[str, ...]]:
+Leaves = Callable[[str], bool]
+"""Whether a folder that is on the way to files is left out."""
+
+
+def matching_files(
+    root: Path, source: Source, now: int, leaves: Leaves = lambda _: False
+) -> tuple[FileListing, tuple[str, ...]]:
     """The files below ``root`` that match, by path; and the paths of those yet to settle."""
     try:
         base, parts = _split(root, source)
         shown = _path_prefix(root, base)
         found: dict[str, str] = {}  # two `**` may lead to one file
-        _walk(base, parts, shown, found)
+        _walk(base, parts, shown, found, leaves)
     except OSError as error:
         raise run_errors.unreadable_folder(
             source=source.name,
@@ -64,9 +71,15 @@ def matching_files(root: Path, source: Source, now: int) -> tuple[FileListing, t
     return FileListing(found), tuple(sorted(young))
 
 
+def start_and_parts(root: Path, source: Source) -> tuple[str, list[str]]:
+    """What the paths of all files begin with, and the patterns of the names after it."""
+    base, parts = _split(root, source)
+    return _path_prefix(root, base), parts
+
+
 def _split(root: Path, source: Source) -> tuple[str, list[str]]:
     """The folder without a pattern, which has to be there, and the patterns below it."""
-    pattern = source.path or ""
+    pattern = glob_of(source.path or "")
     names = [name for name in pattern.split("/") if name not in ("", ".")]
     fixed = next((i for i, name in enumerate(names) if WILD.search(name)), len(names))
     start = "/" if pattern.startswith("/") else str(root.absolute())
@@ -98,7 +111,7 @@ def _path_prefix(root: Path, base: str) -> str:
     return base.rstrip("/") + "/"
 
 
-def _walk(folder: str, parts: list[str], below: str, found: dict[str, str]) -> None:
+def _walk(folder: str, parts: list[str], below: str, found: dict[str, str], leaves: Leaves) -> None:
     """
     Add the files of a folder that match, with their fingerprints; ``below`` is before their names.
 
@@ -126,13 +139,14 @@ def _walk(folder: str, parts: list[str], below: str, found: dict[str, str]) -> N
                 if not matches(own):
                     continue
                 if rest:
-                    folders += [(own, rest)] if entry.is_dir() else []
+                    there = entry.is_dir() and not leaves(below + own)
+                    folders += [(own, rest)] if there else []
                 elif fingerprint := _fingerprint(entry):
                     found[below + own] = fingerprint
     finally:
         os.close(opened)
     for own, more in folders:
-        _walk(f"{folder}/{own}", more, f"{below}{own}/", found)
+        _walk(f"{folder}/{own}", more, f"{below}{own}/", found, leaves)
 
 
 def _fingerprint(entry: os.DirEntry[str]) -> str:

@@ -11,16 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from operator import attrgetter
 
+from infold.core.dated_path import WILD, DatedPath, Listed, glob_of
 from infold.core.files import IngestedFile, ListedFile, listed_fingerprint
 from infold.core.interval import SECOND
 from infold.core.model import Source
 from infold.core.object_store import split
 from infold.core.project import Project
-from infold.lake.reading.patterns import HIDDEN, WILD, matcher
-from infold.lake.stores.bucket import Bucket, Listed, bucket_of
+from infold.lake.reading.patterns import HIDDEN, matcher
+from infold.lake.stores.bucket import Bucket, bucket_of
+from infold.lake.stores.bucket import Listed as Object
 from infold.messages import store_errors
+from infold.messages.errors import InfoldError
 
 _AT_ONCE = 16
 """Requests at the same time, where many objects are looked at one by one."""
@@ -30,15 +34,67 @@ def matching_objects(
     project: Project, source: Source, now: int
 ) -> tuple[tuple[ListedFile, ...], tuple[str, ...]]:
     """The objects that match a source's path, by URL; and the URLs of those yet to settle."""
-    url = source.path or ""
+    url = glob_of(source.path or "")
     bucket = bucket_of(url, project.target.stores, project.root)
-    base, parts = _split(split(url)[1])
-    latest = now - source.settle if source.settle else None
-    above = url[: url.index("://") + 3] + bucket.name + "/"
+    base, _ = _split(split(url)[1])
     found = list(bucket.list(base)) or ([] if WILD.search(url) else _alone(bucket, base))
     if not found:
-        folder = (above + base).rstrip("/")
-        raise store_errors.nothing_there(source=source.name, pattern=url, folder=folder)
+        raise _nothing_there(source)
+    return _matching(source, found, now)
+
+
+def objects_without(
+    project: Project, source: Source, now: int, path: DatedPath, skip: frozenset[str]
+) -> Listed:
+    """As :func:`matching_objects`, without dated folders that may be left out."""
+    bucket = bucket_of(source.path or "", project.target.stores, project.root)
+    above = _above(source)
+    there = [path.start[len(above) :].rstrip("/")]
+    for pattern in path.names:
+        there = [one for folder in there for one in _folders(bucket, folder, pattern)]
+    if not there:
+        raise _nothing_there(source)
+    wanted = [folder for folder in there if above + folder not in skip]
+    with ThreadPoolExecutor(max(1, min(_AT_ONCE, len(wanted)))) as pool:
+        pages = pool.map(lambda folder: list(bucket.list(folder)), wanted)
+        found, settling = _matching(source, chain.from_iterable(pages), now)
+    left_out = frozenset(above + folder for folder in there) & skip
+    return Listed(found, settling, len(wanted), left_out)
+
+
+def _folders(bucket: Bucket, folder: str, pattern: str) -> list[str]:
+    """The folders in a folder that match; objects of such names too, below which is nothing."""
+    matches, hidden = matcher(pattern, last=False), pattern[0] in HIDDEN
+    return [
+        f"{folder}/{name}" if folder else name
+        for name in bucket.names(folder)
+        if (hidden or name[:1] not in HIDDEN) and matches(name)
+    ]
+
+
+def start_and_parts(source: Source) -> tuple[str, list[str]]:
+    """What the URLs of all objects begin with, and the patterns of the names after it."""
+    base, parts = _split(split(glob_of(source.path or ""))[1])
+    return _above(source) + (base and base + "/"), parts
+
+
+def _above(source: Source) -> str:
+    """The URL of the bucket, with a slash."""
+    url = source.path or ""
+    return url[: url.index("://") + 3] + split(url)[0] + "/"
+
+
+def _nothing_there(source: Source) -> InfoldError:
+    folder = start_and_parts(source)[0].rstrip("/")
+    return store_errors.nothing_there(source=source.name, pattern=source.path or "", folder=folder)
+
+
+def _matching(
+    source: Source, found: Iterable[Object], now: int
+) -> tuple[tuple[ListedFile, ...], tuple[str, ...]]:
+    """Those of some objects that match."""
+    base, parts = _split(split(glob_of(source.path or ""))[1])
+    above, latest = _above(source), now - source.settle if source.settle else None
     skip = len(base) + 1 if base else 0
     seen: list[ListedFile] = []
     young: list[str] = []
@@ -58,7 +114,7 @@ def matching_objects(
     return tuple(seen), tuple(sorted(young))
 
 
-def _alone(bucket: Bucket, key: str) -> list[Listed]:
+def _alone(bucket: Bucket, key: str) -> list[Object]:
     """The one object that a path without a pattern names, which is no folder."""
     try:
         return [bucket.head(key)] if key else []
@@ -92,7 +148,7 @@ def _matches(names: Sequence[str], parts: Sequence[str]) -> bool:
     return bool(matcher(part, last=last)(names[0])) and _matches(names[1:], parts[1:])
 
 
-def _fingerprint(source: Source, one: Listed) -> str:
+def _fingerprint(source: Source, one: Object) -> str:
     plain = f"{one.size}:{one.etag}"
     return plain if source.file_time_column is None else f"{plain}:{one.seconds * 10**9}"
 

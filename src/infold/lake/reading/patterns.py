@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-WILD = re.compile(r"[*?\[]")
-"""What makes a name a pattern."""
+from infold.core.dated_path import WILD
 
 HIDDEN = "_."
 """What a name begins with that is left out, unless the pattern begins so."""

@@ -253,6 +253,8 @@ class Ingest:
             cells_cut_off=len(changes) - len(real),
             files_new=len(self.new),
             files_removed=len(removed),
+            folders_listed=self.file_diff.folders,
+            folders_left_out=self.file_diff.folders_left_out,
             commits=commits,
             set_aside_by=tuple(sorted(tally.reasons.items())),
         )

@@ -1,0 +1,371 @@
+"""Listings without old dated folders: which are left out, and that nothing is lost by it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.ledger.memory import MemoryLedger
+from tests.planning.strips import EVENTS
+
+from infold.core.dated_path import FullListing, Listed
+from infold.core.files import FilesOutcome, IngestedFile
+from infold.core.formats import Format
+from infold.core.interval import DAY, HOUR, datetime_of
+from infold.core.model import Source
+from infold.core.project import Project
+from infold.core.record import FULL_LISTING, Outcome
+from infold.core.target import Target
+from infold.core.trace import Trace
+from infold.lake.reading.dated_folders import dated_path, list_without
+from infold.lake.reading.listing import list_files
+from infold.running.file_diff import ListedChanges
+from infold.running.looks import DatedLook
+from infold.running.source_listings import SourceListings
+
+START = 20_000 * DAY
+"""2024-10-04."""
+
+DAILY = Source("raw.clicks", Format.JSON, (), path="in/dt={date}/*.json", full_listing="daily")
+
+
+def name_of(day: int) -> str:
+    """The folder of a day, counted from the first."""
+    return f"in/dt={datetime_of(START + day * DAY):%Y-%m-%d}"
+
+
+@dataclass
+class Landing:
+    """A folder with a model's ledger: files are put, and runs take them in."""
+
+    root: Path
+    source: Source = DAILY
+    ledger: MemoryLedger = field(default_factory=MemoryLedger)
+    steps: int = 0
+    written: int = 0
+
+    def __post_init__(self) -> None:
+        self.ledger.acquire("r")
+        self.ledger.begin_run("r", "run", 0, {})
+
+    def put(self, path: str) -> None:
+        """Have a file with another content than it had."""
+        self.written += 1
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("x")
+        os.utime(file, ns=(self.written, self.written))
+
+    def there(self) -> dict[str, str]:
+        """All files, with their fingerprints."""
+        found, _ = list_files(self.project, replace(self.source, settle=0), 0)
+        return {file.path: file.fingerprint for file in found}
+
+    def taken(self) -> dict[str, str]:
+        """The ingested files, with their fingerprints."""
+        return {file.path: file.fingerprint for file in self.ledger.files("events")}
+
+    @property
+    def project(self) -> Project:
+        """The project with the source."""
+        return Project("shop", self.root, None, {"raw.clicks": self.source}, (), Target("dev"))
+
+    def looks(self, at: int, *, full: bool = False) -> SourceListings:
+        """What a run lists with."""
+        project = self.project
+
+        def some(source: Source, skip: Collection[str]) -> Listed:
+            return list_without(project, source, at, skip)
+
+        look = DatedLook(lambda source: dated_path(project, source), some)
+        return SourceListings(
+            *(self.ledger, lambda: lambda one: list_files(project, one, at), lambda: look, at, {}),
+            full=full,
+        )
+
+    def run(
+        self, at: int, *, full: bool = False, everything: bool = False, fails: Collection[str] = ()
+    ) -> Listed:
+        """Take in what a run finds, but for files that cannot be taken in; what was listed."""
+        looks = self.looks(at, full=full)
+        for _ in range(2):
+            listed, seen = self.look(looks, everything=everything)
+            self._take_in(seen, fails)
+        listed, _ = self.look(looks, everything=everything)
+        self.ledger.remember_locations(looks.compared)
+        return listed
+
+    def look(
+        self, looks: SourceListings, *, everything: bool = False
+    ) -> tuple[Listed, ListedChanges]:
+        """What is there, and what of it is new."""
+        locations = self.ledger.locations()
+        return looks.changes("events", self.source, locations, everything=everything)
+
+    def _take_in(self, seen: ListedChanges, fails: Collection[str]) -> None:
+        new = [file for file in seen.changed if file.path not in fails]
+        if not new and not seen.removed:
+            return
+        ids = self.ledger.register_files("raw.clicks", new)
+        self.take_in(
+            *(IngestedFile(ids[f.path], f.path, f.size, f.fingerprint, 0, rows=1) for f in new),
+            removed=tuple(file.id for file in seen.removed),
+        )
+
+    def take_in(self, *files: IngestedFile, removed: tuple[int, ...] = ()) -> None:
+        """Record that these files were ingested."""
+        self.steps += 1
+        step = f"r-{self.steps}"
+        self.ledger.begin_step("r", step, self.steps, "events", "ingest", {})
+        outcome = FilesOutcome("raw.clicks", files, removed)
+        trace = Trace("events", EVENTS.fingerprint)
+        self.ledger.finish_step(step, Outcome("events", self.steps, trace, files=outcome))
+
+
+@pytest.fixture
+def landing(tmp_path: Path) -> Landing:
+    """Ten days with a file each, which a run of the eleventh has taken in."""
+    made = Landing(tmp_path)
+    for day in range(10):
+        made.put(f"{name_of(day)}/a.json")
+    made.run(START + 10 * DAY + HOUR)
+    return made
+
+
+NOON = START + 10 * DAY + 12 * HOUR
+"""Later on that day."""
+
+OLD = frozenset(map(name_of, range(7)))
+"""The days that ended three days and more before the full listing."""
+
+
+def test_the_first_listing_is_of_everything(tmp_path: Path) -> None:
+    """Nothing is known, so nothing is left out."""
+    made = Landing(tmp_path)
+    made.put(f"{name_of(0)}/a.json")
+
+    listed = made.run(START + 90 * DAY)
+
+    assert (listed.folders, listed.left_out) == (1, frozenset())
+
+
+def test_known_folders_before_the_window_are_left_out(landing: Landing) -> None:
+    """Those within the window are listed, and all files of the others count as there."""
+    listed, seen = landing.look(landing.looks(NOON))
+
+    assert (listed.folders, listed.left_out) == (3, OLD)
+    assert (seen.none, seen.unchanged) == (True, 10)
+
+
+def test_a_window_of_its_own(landing: Landing) -> None:
+    """With another window other folders are left out, once everything was listed by it."""
+    landing.source = replace(DAILY, listing_window=0)
+
+    assert not landing.run(NOON).left_out
+    assert landing.run(NOON + HOUR).left_out == frozenset(map(name_of, range(10)))
+
+
+def test_new_folders_of_any_date_are_listed(landing: Landing) -> None:
+    """A folder of a year ago that was not there is found, and what is added to it later."""
+    landing.put(f"{name_of(-365)}/a.json")
+    landing.run(NOON)
+    landing.put(f"{name_of(-365)}/b.json")
+    listed = landing.run(NOON + HOUR)
+
+    assert listed.left_out == OLD
+    assert landing.taken() == landing.there()
+
+
+@pytest.mark.parametrize("change", ["changed", "removed", "added"])
+def test_what_happens_in_old_folders_is_found_by_the_next_full_listing(
+    landing: Landing, change: str
+) -> None:
+    """Until then the file counts as it was taken in."""
+    before = landing.taken()
+    path = f"{name_of(2)}/{'b' if change == 'added' else 'a'}.json"
+    landing.put(path)
+    if change == "removed":
+        (landing.root / path).unlink()
+
+    landing.run(NOON)
+    assert landing.taken() == before
+    assert not landing.run(NOON + DAY).left_out
+    assert landing.taken() == landing.there() != before
+
+
+def test_everything_when_it_is_asked_for(landing: Landing) -> None:
+    """``--full-listing`` lists all; the next run leaves out again."""
+    landing.put(f"{name_of(2)}/a.json")
+
+    assert not landing.run(NOON, full=True).left_out
+    assert landing.taken() == landing.there()
+    assert landing.run(NOON + HOUR).left_out == OLD
+
+
+def test_everything_where_ingested_files_may_be_read(landing: Landing) -> None:
+    """A definition that changed reads all files, so all are looked at."""
+    assert not landing.run(NOON, everything=True).left_out
+
+
+def test_a_folder_that_is_gone_whole_is_noticed(landing: Landing) -> None:
+    """The names of folders are listed each time."""
+    (landing.root / name_of(2) / "a.json").unlink()
+    (landing.root / name_of(2)).rmdir()
+
+    listed = landing.run(NOON)
+
+    assert listed.left_out == OLD - {name_of(2)}
+    assert landing.taken() == landing.there()
+
+
+def test_what_fails_is_found_again(landing: Landing) -> None:
+    """As long as a file of an old folder cannot be taken in, no full listing is recorded."""
+    bad = f"{name_of(2)}/b.json"
+    landing.put(bad)
+
+    for days in range(1, 4):
+        assert not landing.run(NOON + days * DAY, fails={bad}).left_out
+        assert not landing.run(NOON + days * DAY + HOUR, fails={bad}).left_out
+    landing.run(NOON + 4 * DAY)
+
+    assert landing.taken() == landing.there()
+    assert landing.run(NOON + 4 * DAY + HOUR).left_out > OLD - {name_of(2)}
+
+
+def test_a_young_file_of_an_old_folder_is_found_again(tmp_path: Path) -> None:
+    """A full listing that leaves one to settle is not recorded."""
+    made = Landing(tmp_path, replace(DAILY, settle=HOUR))
+    for path in (f"{name_of(0)}/a.json", f"{name_of(0)}/b.json"):
+        made.put(path)
+    young = (START + 9 * DAY) * 1000
+    os.utime(tmp_path / name_of(0) / "b.json", ns=(young, young))
+
+    made.run(START + 9 * DAY + HOUR // 2)
+    listed = made.run(START + 9 * DAY + 2 * HOUR)
+
+    assert not listed.left_out
+    assert made.taken() == made.there()
+
+
+@pytest.mark.parametrize("why", ["due", "copies"])
+def test_files_that_would_be_read_are_looked_at(landing: Landing, why: str) -> None:
+    """Rows come due in a left-out folder, or a copy of it comes back as another leaves."""
+    [known] = [one for one in landing.ledger.files("events") if one.path.startswith(name_of(2))]
+    waits: dict[str, Any] = {"waiting": 1, "next_due": NOON} if why == "due" else {"dropped": 1}
+    landing.take_in(replace(known, **waits))
+    assert landing.look(landing.looks(NOON - HOUR))[0].left_out == OLD
+    (landing.root / name_of(2) / "a.json").unlink()
+    if why == "copies":
+        (landing.root / name_of(9) / "a.json").unlink()
+
+    listed, seen = landing.look(landing.looks(NOON))
+
+    assert not listed.left_out
+    assert known.id in {file.id for file in seen.removed}
+
+
+def test_a_removal_without_copies_needs_no_more(landing: Landing) -> None:
+    """A file of the last days that leaves alone has nothing else read."""
+    (landing.root / name_of(9) / "a.json").unlink()
+
+    assert landing.run(NOON).left_out == OLD
+    assert landing.taken() == landing.there()
+
+
+def test_another_pattern_lists_everything(landing: Landing) -> None:
+    """What was recorded is about the source as it was declared."""
+    for day in range(10):
+        landing.put(f"{name_of(day)}/a.jsonl")
+    landing.source = replace(DAILY, path="in/dt={date}/*.json*")
+
+    assert not landing.run(NOON).left_out
+    assert landing.taken() == landing.there()
+
+
+def test_two_models_of_a_source(landing: Landing) -> None:
+    """One that knows nothing of it has everything listed; the other takes that."""
+    looks = landing.looks(NOON)
+    assert landing.look(looks)[0].left_out == OLD
+
+    new, _ = looks.changes("other", DAILY, landing.ledger.locations(), everything=False)
+
+    assert not new.left_out
+    assert landing.look(looks)[0] is new
+
+
+@pytest.mark.parametrize(
+    ("every", "hours", "over"),
+    [
+        ("daily", 11, False),
+        ("daily", 12, True),
+        ("weekly", 60, False),  # 2024-10-14 is a Monday
+        ("weekly", 84, False),
+        ("weekly", 85 + 24 * 7, True),
+        ("6 hours", 5, False),
+        ("6 hours", 6, True),
+        ("weekly", -1, True),
+    ],
+)
+def test_when_the_next_is_due(every: str, hours: int, over: bool) -> None:
+    """In the next day or week of UTC, after a length of time, and by a clock set back."""
+    last = FullListing(START + 3 * DAY + 12 * HOUR, 7, "x")
+
+    assert FullListing.of_text(str(last)) == last
+    assert last.is_over(every, last.at + hours * HOUR) is over
+
+
+def test_it_is_forgotten_with_the_files(landing: Landing) -> None:
+    """A table that is built anew has everything listed."""
+    landing.ledger.forget("events")
+
+    assert FULL_LISTING.format("events") not in landing.ledger.locations()
+
+
+EVENT = st.tuples(
+    st.sampled_from(["put", "put", "remove", "run", "run", "fail"]),
+    st.integers(-2, 14),
+    st.sampled_from("ab"),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(EVENT, max_size=40), st.sampled_from(["daily", "weekly", "36 hours"]), st.data())
+def test_after_a_full_listing_all_is_as_it_is(
+    tmp_path_factory: pytest.TempPathFactory,
+    events: list[tuple[str, int, str]],
+    every: str,
+    data: st.DataObject,
+) -> None:
+    """
+    Files come, change and go in folders of any date, and runs go on.
+
+    After a full listing exactly the files that are there are ingested. After any other, so is each
+    file of a folder that was listed, and the others are as they were.
+    """
+    made = Landing(tmp_path_factory.mktemp("landing"), replace(DAILY, full_listing=every))
+    (made.root / "in").mkdir()
+    at = START + 5 * DAY
+    for what, day, name in events:
+        path = f"{name_of(day)}/{name}.json"
+        if what == "put":
+            made.put(path)
+        elif what == "remove":
+            (made.root / path).unlink(missing_ok=True)
+        else:
+            at += data.draw(st.integers(1, 60)) * HOUR
+            before = made.taken()
+            listed = made.run(at, fails={path} if what == "fail" else ())
+            there, taken = made.there(), made.taken()
+            for one in {*there, *taken} - ({path} if what == "fail" else set()):
+                out = one.rpartition("/")[0] in listed.left_out
+                assert taken.get(one) == (before if out else there).get(one)
+    made.run(at, full=True)
+    assert made.taken() == made.there()
+    made.run(at + HOUR)
+    assert made.taken() == made.there()
