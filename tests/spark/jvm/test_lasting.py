@@ -7,10 +7,11 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
-from infold.spark.jvm import lasting
+from infold.spark.jvm import gateway, lasting
 from infold.spark.jvm.gateway import Jvm
 from infold.spark.jvm.lasting import OfAnother, Offer, needs
 from infold.spark.jvm.session_settings import Size
@@ -49,6 +50,42 @@ def test_what_a_jvm_cannot_change_is_needed(tmp_path: Path) -> None:
 
     assert len({*found}) == len(found)
     assert needs({**SETTINGS, **catalog}, ["17"], []) == found[0]
+
+
+def test_how_stores_are_reached_is_needed() -> None:
+    """Their address and keys, which nobody can read in it; not the secrets of a catalog."""
+    keys = {"fs.s3a.endpoint": "http://one", "fs.s3a.secret.key": "hush"}
+
+    found = [
+        needs(SETTINGS, ["17"], [], secrets)
+        for secrets in (
+            {},
+            keys,
+            {**keys, "fs.s3a.endpoint": "http://two"},
+            {**keys, "fs.s3a.secret.key": "hush-hush"},
+        )
+    ]
+    catalog = {"spark.sql.catalog.infold.token": "hush"}
+
+    assert len({*found}) == len(found)
+    assert needs(SETTINGS, ["17"], [], {**keys, **catalog}) == found[1]
+    assert not any("hush" in text for text in found)
+
+
+def test_connections_to_stores_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the JVM is tidied up; else the next command would use this one's address and keys."""
+    from pyspark import SparkContext
+
+    reached = MagicMock()
+    reached.jvm.java.lang.Runtime.getRuntime().totalMemory.return_value = 0
+    reached.jvm.java.lang.Runtime.getRuntime().freeMemory.return_value = 0
+    monkeypatch.setattr(SparkContext, "_gateway", reached)
+    monkeypatch.setattr(gateway, "reached", lambda: Jvm(OfAnother(0, 0), 0, "1", "secret"))
+    monkeypatch.setattr(lasting, "_end_workers", lambda _: None)
+
+    lasting.tidy_up()
+
+    reached.jvm.org.apache.hadoop.fs.FileSystem.closeAll.assert_called_once_with()
 
 
 @pytest.mark.parametrize("way", ["other needs", "a large run", "it hangs", "nobody listens"])

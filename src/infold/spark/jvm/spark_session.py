@@ -306,7 +306,7 @@ def _first_session(
     # first of them.
     settings[CLASS_PATH] = os.pathsep.join(map(str, jar_paths(catalog.jars)))
     of_java = (str(java.home), java.version, *java_options("large"))
-    wanted = lasting.needs(settings, of_java, inherit)
+    wanted = lasting.needs(settings, of_java, inherit, catalog.secrets)
     if lasting.attach(wanted, size):
         running = _running_session()
         assert running is not None
