@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import MagicMock
 
 import pytest
 
-from infold.spark.jvm import gateway, lasting
+from infold.spark.jvm import gateway, lasting, spark_session
 from infold.spark.jvm.gateway import Jvm
+from infold.spark.jvm.java import Java
 from infold.spark.jvm.lasting import OfAnother, Offer, needs
 from infold.spark.jvm.session_settings import Size
 
@@ -113,3 +115,25 @@ def test_what_does_not_fit_ends(
     assert process.poll() is not None
     os.close(watched)
     listening.close()
+
+
+def test_functions_run_in_this_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in a JVM that is attached to: PySpark reads which Python it is while it attaches."""
+    names = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_HOME", "JAVA_HOME", "SPARK_LOCAL_IP")
+    for name in names:
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    seen: list[str | None] = []
+
+    def attach(*_: object) -> bool:
+        seen.extend(os.environ.get(name) for name in names[:2])
+        raise InterruptedError
+
+    monkeypatch.setattr(lasting, "attach", attach)
+    monkeypatch.setattr(spark_session, "find_java", lambda: Java(tmp_path, "17"))
+    monkeypatch.setattr(spark_session, "jar_paths", lambda *_: ())
+    monkeypatch.setattr(spark_session, "_running_session", lambda: None)
+    with pytest.raises(InterruptedError):
+        spark_session.start(tmp_path, tmp_path / "catalog.db", log=tmp_path / "spark.log")
+
+    assert seen == [sys.executable] * 2
