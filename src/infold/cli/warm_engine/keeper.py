@@ -148,22 +148,25 @@ class Keeper:
         return Offer(jvm, given["needs"], given["large"])
 
     def _accept(self) -> None:
-        client, _ = self.listening.accept()
+        waits = False
+        with suppress(OSError):
+            client, _ = self.listening.accept()
+            with suppress(OSError, ValueError):  # it has gone away, or makes no sense
+                waits = self._hears(client)
+            if not waits:
+                client.close()
+
+    def _hears(self, client: socket.socket) -> bool:
+        """Answer a client, or let it wait; whether it waits. Raises OSError or ValueError."""
         client.settimeout(REQUEST_SECONDS)
         if wire.peer(client)[1] != os.geteuid():
-            client.close()
-            return
-        try:
-            request = wire.receive(client)
-        except (OSError, ValueError):
-            client.close()
-            return
-        one = Waiting(client, request)
-        if request.kind in (wire.RUN, wire.RUN_ON_HANGUP) and self._will_serve(one):
+            return False
+        one = Waiting(client, wire.receive(client))
+        if one.request.kind in (wire.RUN, wire.RUN_ON_HANGUP) and self._will_serve(one):
             self.waiting.append(one)
-            return
+            return True
         self._answer(one)
-        client.close()
+        return False
 
     def _will_serve(self, one: Waiting) -> bool:
         if self.ends or not self._is_alike(one.request):
