@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -173,6 +174,19 @@ def test_a_killed_command_looks_like_one(warm: Engine) -> None:
         client.communicate(timeout=60)
 
     assert client.returncode == -signal.SIGKILL
+
+
+def test_a_killed_command_lets_go_of_the_target(warm: Engine, shop: Path) -> None:
+    """The lock that it shares with the keeper and a JVM, which go on."""
+    point = "ledger begin_run: before commit"
+
+    code, _, err = warm.run("run", environment={"INFOLD_CRASH_AT": point})
+    with (shop / ".infold" / "dev.lock").open("r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    assert (code, err) == (-signal.SIGKILL, "")
+    assert runs(warm.jvm)
+    assert warm.served() == 1
 
 
 def test_a_killed_keeper_costs_nothing(warm: Engine) -> None:

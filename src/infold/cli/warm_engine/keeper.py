@@ -29,6 +29,7 @@ from infold.system import engine_socket as wire
 from infold.system import memory
 from infold.system.circumstances import place, that_matters
 from infold.system.installed_code import PACKAGE, installed
+from infold.system.process_lock import unlock
 
 TURN_SECONDS, SIGN_SECONDS, REQUEST_SECONDS = 5.0, 1.0, 2.0
 """How often it looks around; gives a sign of life to those who wait; waits for a request."""
@@ -118,6 +119,11 @@ class Keeper:
             return
         _, status = os.waitpid(command.process, 0)
         code = os.waitstatus_to_exitcode(status)
+        if command.marks[TOUCHED]:
+            self._end_jvm()
+        if not command.marks[DONE]:
+            unlock(self.given["locks"])
+        command.marks.close()
         if client is not None:
             if code < 0:
                 wire.reply(client, wire.SIGNAL, -code)
@@ -126,9 +132,6 @@ class Keeper:
             client.close()
         os.close(command.watched)
         self.command, self.used = None, time.monotonic()
-        if command.marks[TOUCHED]:
-            self._end_jvm()
-        command.marks.close()
 
     def _end_jvm(self) -> None:
         """End the JVM in which nobody knows what goes on, before anyone else may write."""
