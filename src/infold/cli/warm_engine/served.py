@@ -50,8 +50,6 @@ def serve(
         marks[DONE] = 1  # from now on the client may go
         wire.reply(client, wire.CODE, code)
         if lasting.has_attached():
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            signal.alarm(lasting.TIDY_SECONDS)
             with suppress(Exception):  # then the keeper ends the JVM
                 lasting.tidy_up()
                 marks[TOUCHED] = 0

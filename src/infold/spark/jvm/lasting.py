@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 ANSWER_SECONDS = 3
 """A JVM at rest that does not answer in this time hangs."""
-TIDY_SECONDS = 20
 GARBAGE_BYTES = 384 * 1024 * 1024
 """From how much used heap a JVM at rest is asked to collect its garbage."""
 WORKERS = "pythonWorkers"
