@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -151,6 +152,41 @@ def test_signals_reach_the_command(warm: Engine, number: int, code: int, said: s
 
     assert (client.returncode, err) == (code, said)
     await_that(lambda: not runs(held.process))
+    assert warm.run("check")[0] == 0
+    assert warm.served() == 2
+
+
+EARLY = """
+import os, signal, sys
+from infold.cli.warm_engine import client
+from infold.system import engine_socket as wire
+
+sys.path[0] = os.getcwd()  # as `python -m` has it
+go = wire.send_go
+
+def later(connection, files):
+    os.kill(os.getpid(), signal.SIGTERM)
+    go(connection, files)
+
+wire.send_go = later
+os._exit(client.carry_out(["infold", "check"]))
+"""
+"""A client that gets a signal once it has a process, and before that has begun."""
+
+
+def test_no_signal_is_too_early(warm: Engine, shop: Path) -> None:
+    """Before the command has begun it has the handlers of the keeper, and means itself."""
+    done = subprocess.run(
+        [sys.executable, "-c", EARLY],
+        cwd=shop,
+        env=warm.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (143, "", STOPPED)
     assert warm.run("check")[0] == 0
     assert warm.served() == 2
 

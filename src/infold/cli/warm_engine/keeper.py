@@ -30,6 +30,7 @@ from infold.system import memory
 from infold.system.circumstances import place, that_matters
 from infold.system.installed_code import PACKAGE, installed
 from infold.system.process_lock import unlock
+from infold.system.signals import SIGNALS
 
 TURN_SECONDS, SIGN_SECONDS, REQUEST_SECONDS = 5.0, 1.0, 2.0
 """How often it looks around; gives a sign of life to those who wait; waits for a request."""
@@ -224,9 +225,12 @@ class Keeper:
 
     def _serve(self, one: Waiting) -> None:
         marks = mmap.mmap(-1, 2)
+        # Until the command handles signals they wait: the keeper would ignore them.
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         process = os.fork()
         if process == 0:
             self._be_command(one, marks)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         self.served += 1
         self.command = Command(process, os.pidfd_open(process), one.client, marks)
 

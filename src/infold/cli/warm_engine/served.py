@@ -55,10 +55,14 @@ def serve(
                 marks[TOUCHED] = 0
         os._exit(code)
 
-    lasting.offer(replace(offer, taken=touched))
-    from infold.cli.main import cli
+    def command() -> None:
+        from infold.cli.main import cli
 
-    process_exit.run(cli.main, end)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, signals.SIGNALS)  # which the keeper has blocked
+        cli.main()
+
+    lasting.offer(replace(offer, taken=touched))
+    process_exit.run(command, end)
 
 
 def _become(request: wire.Request, files: Sequence[int]) -> None:
