@@ -32,7 +32,9 @@ file, idle = sys.argv[1], int(sys.argv[2])
 sys.path[0] = os.getcwd()  # as `python -m` has it
 began = Began()
 offer = Offer(Jvm(jvm, jvm.stdin.fileno(), "1", "secret"), "needs", False)
-leaving._start_keeper(Home("dev", file, idle), offer, began, link=True)
+home = Home("dev", file, idle)
+leaving._start_keeper(home, offer, began)
+leaving._link(home)
 print(jvm.pid, flush=True)
 os._exit(0)
 """
