@@ -74,6 +74,32 @@ def test_exit_means_what_it_means_to_python(word: str, code: int, stderr: str) -
     assert (done.returncode, done.stderr) == (code, stderr)
 
 
+@pytest.mark.parametrize("way", ["a signal", "the time is over"])
+def test_leaving_changes_no_exit_code(way: str) -> None:
+    """What a process does for others, once its command has ended, is cut short without a word."""
+    stop = "os.kill(os.getpid(), signal.SIGINT)" if way == "a signal" else "pass"
+    code = (
+        "import os, signal, time\n"
+        "from infold.cli import process_exit\n"
+        "from infold.system import signals\n"
+        "signals.install()\n"
+        f"process_exit.LEAVE_SECONDS = {600 if way == 'a signal' else 1}\n"
+        "def work():\n"
+        "    print('all of it', end='')\n"
+        "    raise SystemExit(4)\n"
+        "def leave(code):\n"
+        f"    {stop}\n"
+        "    time.sleep(600)\n"
+        "process_exit.run(work, leave)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (4, "all of it", "")
+
+
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_ledger_is_one_file_between_commands(tmp_path: Path, kept: bool) -> None:
     """Between commands a ledger is one file, so a copy of it is complete without a log beside

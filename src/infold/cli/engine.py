@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from infold.cli import shared_options
@@ -57,6 +59,9 @@ def restart() -> None:
     """End the engine if there is one, and start another, for commands to come."""
     from infold.api.warm_engines import start_engine, stop_engine
 
+    if sys.platform != "linux":  # none would stay
+        click.echo(_STOPPED[None])
+        return
     project = shared_options.opened(declared=True)
     stop_engine(*click.get_current_context().obj)
     start_engine(project)

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
 from infold.messages import faults
@@ -20,6 +22,10 @@ from infold.system import signals
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
+
+
+LEAVE_SECONDS = 20
+"""For how long a process may leave what it started to others, once its command has ended."""
 
 
 class OutputError(OSError):
@@ -51,7 +57,8 @@ def run(command: Callable[[], object], end: Callable[[int], object] = lambda _: 
     """
     Carry out a command, and end the process with the code of its SystemExit.
 
-    ``end`` is called with the code once all output is handed over.
+    ``end`` is called with the code once all output is handed over. That is no part of the command:
+    it is cut short by a signal, and after ``LEAVE_SECONDS``, and the code stays.
     """
     code: object = 0
     try:
@@ -99,6 +106,24 @@ def _leave_with(code: int, end: Callable[[int], object]) -> NoReturn:
     if signals.exit_code() is not None:
         # Lines of a run are out already; one that was cut short would be written a second time.
         signals.exit_now()
+    try:
+        code = _hand_over(code)
+    except signals.Stopped:
+        signals.exit_now()
+
+    def exit_late(_: int, __: FrameType | None) -> None:
+        signals.end_children()
+        os._exit(code)
+
+    with suppress(signals.Stopped):
+        signal.signal(signal.SIGALRM, exit_late)
+        signal.alarm(LEAVE_SECONDS)
+        end(code)
+    os._exit(code)
+
+
+def _hand_over(code: int) -> int:
+    """Let nothing be lost that was printed or written; the exit code."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -110,8 +135,7 @@ def _leave_with(code: int, end: Callable[[int], object]) -> NoReturn:
             pass  # closed before this process began
     if ledgers := sys.modules.get("infold.ledger.database"):  # else none was opened
         ledgers.close_all()
-    end(code)
-    os._exit(code)
+    return code
 
 
 def report_failed_output(error: OSError, code: int) -> int:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sys
 from contextlib import contextmanager
 
 TYPE_CHECKING = False  # importing typing takes long
@@ -82,7 +83,9 @@ def socket_file(root: str, target: str | None) -> str:
 
 
 def connect(file: str) -> socket.socket:
-    """A connection to an engine of this user. Raises OSError if there is none."""
+    """A connection to an engine of this user. Raises OSError if there is none, as beside Linux."""
+    if sys.platform != "linux":
+        raise FileNotFoundError(file)
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         made.settimeout(SILENCE_SECONDS)

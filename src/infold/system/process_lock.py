@@ -97,6 +97,12 @@ def take_over(locks: Mapping[str, int]) -> None:
     _open_locks.update((Path(path), descriptor) for path, descriptor in locks.items())
 
 
+def unlock(locks: Mapping[str, int]) -> None:
+    """Unlock for a process that had taken them over and died; nothing of it writes any more."""
+    for descriptor in locks.values():
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
 def _descriptor(root: Path, target: str) -> int:
     path = _path(root, target)
     if path not in _open_locks:

@@ -16,20 +16,25 @@ from typing import Any
 
 LEAVE = """
 import os, subprocess, sys
+from pathlib import Path
 from infold.api.spark_sessions import Home
 from infold.cli.warm_engine import leaving
 from infold.spark.jvm.gateway import Jvm
 from infold.spark.jvm.lasting import Offer
 from infold.system.circumstances import Began
+from infold.system.process_lock import inherited_descriptors
 
+locks = inherited_descriptors(Path(os.getcwd()), "dev")
 jvm = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, pass_fds=locks,
                        start_new_session=True)
 file, idle = sys.argv[1], int(sys.argv[2])
 sys.path[0] = os.getcwd()  # as `python -m` has it
 began = Began()
 offer = Offer(Jvm(jvm, jvm.stdin.fileno(), "1", "secret"), "needs", False)
-leaving._start_keeper(Home("dev", file, idle), offer, began, link=True)
+home = Home("dev", file, idle)
+leaving._start_keeper(home, offer, began)
+leaving._link(home)
 print(jvm.pid, flush=True)
 os._exit(0)
 """

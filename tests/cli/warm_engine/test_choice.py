@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infold.cli.main import COMMANDS
+from infold.cli.main import COMMANDS, cli
 from infold.cli.warm_engine import choice
 from infold.cli.warm_engine.choice import Typed, is_on
 from infold.system import circumstances, engine_socket
@@ -108,6 +110,27 @@ def test_only_the_owner_reaches_a_socket(tmp_path: Path, monkeypatch: pytest.Mon
             engine_socket.connect(str(file))
     with pytest.raises(OSError):
         engine_socket.connect(str(file))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("status", "No engine is running"),
+        ("stop", "No engine was running."),
+        ("restart", "No engine was running."),
+    ],
+)
+def test_elsewhere_than_on_linux_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, said: str
+) -> None:
+    """Where the system lacks what one needs, it is asked for nothing of that."""
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.delattr(os, "O_PATH")
+    monkeypatch.delattr(os, "pidfd_open")
+
+    done = CliRunner().invoke(cli, ["-C", str(tmp_path), "engine", words])
+
+    assert (done.exit_code, done.output[: len(said)]) == (0, said)
 
 
 def test_what_differs_between_terminals_does_not_matter() -> None:

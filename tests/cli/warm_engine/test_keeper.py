@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -154,6 +156,41 @@ def test_signals_reach_the_command(warm: Engine, number: int, code: int, said: s
     assert warm.served() == 2
 
 
+EARLY = """
+import os, signal, sys
+from infold.cli.warm_engine import client
+from infold.system import engine_socket as wire
+
+sys.path[0] = os.getcwd()  # as `python -m` has it
+go = wire.send_go
+
+def later(connection, files):
+    os.kill(os.getpid(), signal.SIGTERM)
+    go(connection, files)
+
+wire.send_go = later
+os._exit(client.carry_out(["infold", "check"]))
+"""
+"""A client that gets a signal once it has a process, and before that has begun."""
+
+
+def test_no_signal_is_too_early(warm: Engine, shop: Path) -> None:
+    """Before the command has begun it has the handlers of the keeper, and means itself."""
+    done = subprocess.run(
+        [sys.executable, "-c", EARLY],
+        cwd=shop,
+        env=warm.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (143, "", STOPPED)
+    assert warm.run("check")[0] == 0
+    assert warm.served() == 2
+
+
 def test_a_command_ends_with_its_client(warm: Engine) -> None:
     """Where the client is killed, its command is, at once; nothing goes on in its name."""
     held = Held()
@@ -173,6 +210,19 @@ def test_a_killed_command_looks_like_one(warm: Engine) -> None:
         client.communicate(timeout=60)
 
     assert client.returncode == -signal.SIGKILL
+
+
+def test_a_killed_command_lets_go_of_the_target(warm: Engine, shop: Path) -> None:
+    """The lock that it shares with the keeper and a JVM, which go on."""
+    point = "ledger begin_run: before commit"
+
+    code, _, err = warm.run("run", environment={"INFOLD_CRASH_AT": point})
+    with (shop / ".infold" / "dev.lock").open("r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    assert (code, err) == (-signal.SIGKILL, "")
+    assert runs(warm.jvm)
+    assert warm.served() == 1
 
 
 def test_a_killed_keeper_costs_nothing(warm: Engine) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
-from infold.spark.jvm import lasting
+from infold.spark.jvm import gateway, lasting, spark_session
 from infold.spark.jvm.gateway import Jvm
+from infold.spark.jvm.java import Java
 from infold.spark.jvm.lasting import OfAnother, Offer, needs
 from infold.spark.jvm.session_settings import Size
 
@@ -51,6 +54,42 @@ def test_what_a_jvm_cannot_change_is_needed(tmp_path: Path) -> None:
     assert needs({**SETTINGS, **catalog}, ["17"], []) == found[0]
 
 
+def test_how_stores_are_reached_is_needed() -> None:
+    """Their address and keys, which nobody can read in it; not the secrets of a catalog."""
+    keys = {"fs.s3a.endpoint": "http://one", "fs.s3a.secret.key": "hush"}
+
+    found = [
+        needs(SETTINGS, ["17"], [], secrets)
+        for secrets in (
+            {},
+            keys,
+            {**keys, "fs.s3a.endpoint": "http://two"},
+            {**keys, "fs.s3a.secret.key": "hush-hush"},
+        )
+    ]
+    catalog = {"spark.sql.catalog.infold.token": "hush"}
+
+    assert len({*found}) == len(found)
+    assert needs(SETTINGS, ["17"], [], {**keys, **catalog}) == found[1]
+    assert not any("hush" in text for text in found)
+
+
+def test_connections_to_stores_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the JVM is tidied up; else the next command would use this one's address and keys."""
+    from pyspark import SparkContext
+
+    reached = MagicMock()
+    reached.jvm.java.lang.Runtime.getRuntime().totalMemory.return_value = 0
+    reached.jvm.java.lang.Runtime.getRuntime().freeMemory.return_value = 0
+    monkeypatch.setattr(SparkContext, "_gateway", reached)
+    monkeypatch.setattr(gateway, "reached", lambda: Jvm(OfAnother(0, 0), 0, "1", "secret"))
+    monkeypatch.setattr(lasting, "_end_workers", lambda _: None)
+
+    lasting.tidy_up()
+
+    reached.jvm.org.apache.hadoop.fs.FileSystem.closeAll.assert_called_once_with()
+
+
 @pytest.mark.parametrize("way", ["other needs", "a large run", "it hangs", "nobody listens"])
 def test_what_does_not_fit_ends(
     other: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch, way: str
@@ -76,3 +115,25 @@ def test_what_does_not_fit_ends(
     assert process.poll() is not None
     os.close(watched)
     listening.close()
+
+
+def test_functions_run_in_this_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in a JVM that is attached to: PySpark reads which Python it is while it attaches."""
+    names = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_HOME", "JAVA_HOME", "SPARK_LOCAL_IP")
+    for name in names:
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    seen: list[str | None] = []
+
+    def attach(*_: object) -> bool:
+        seen.extend(os.environ.get(name) for name in names[:2])
+        raise InterruptedError
+
+    monkeypatch.setattr(lasting, "attach", attach)
+    monkeypatch.setattr(spark_session, "find_java", lambda: Java(tmp_path, "17"))
+    monkeypatch.setattr(spark_session, "jar_paths", lambda *_: ())
+    monkeypatch.setattr(spark_session, "_running_session", lambda: None)
+    with pytest.raises(InterruptedError):
+        spark_session.start(tmp_path, tmp_path / "catalog.db", log=tmp_path / "spark.log")
+
+    assert seen == [sys.executable] * 2

@@ -29,6 +29,8 @@ from infold.system import engine_socket as wire
 from infold.system import memory
 from infold.system.circumstances import place, that_matters
 from infold.system.installed_code import PACKAGE, installed
+from infold.system.process_lock import unlock
+from infold.system.signals import SIGNALS
 
 TURN_SECONDS, SIGN_SECONDS, REQUEST_SECONDS = 5.0, 1.0, 2.0
 """How often it looks around; gives a sign of life to those who wait; waits for a request."""
@@ -118,6 +120,11 @@ class Keeper:
             return
         _, status = os.waitpid(command.process, 0)
         code = os.waitstatus_to_exitcode(status)
+        if command.marks[TOUCHED]:
+            self._end_jvm()
+        if not command.marks[DONE]:
+            unlock(self.given["locks"])
+        command.marks.close()
         if client is not None:
             if code < 0:
                 wire.reply(client, wire.SIGNAL, -code)
@@ -126,9 +133,6 @@ class Keeper:
             client.close()
         os.close(command.watched)
         self.command, self.used = None, time.monotonic()
-        if command.marks[TOUCHED]:
-            self._end_jvm()
-        command.marks.close()
 
     def _end_jvm(self) -> None:
         """End the JVM in which nobody knows what goes on, before anyone else may write."""
@@ -148,22 +152,25 @@ class Keeper:
         return Offer(jvm, given["needs"], given["large"])
 
     def _accept(self) -> None:
-        client, _ = self.listening.accept()
+        waits = False
+        with suppress(OSError):
+            client, _ = self.listening.accept()
+            with suppress(OSError, ValueError):  # it has gone away, or makes no sense
+                waits = self._hears(client)
+            if not waits:
+                client.close()
+
+    def _hears(self, client: socket.socket) -> bool:
+        """Answer a client, or let it wait; whether it waits. Raises OSError or ValueError."""
         client.settimeout(REQUEST_SECONDS)
         if wire.peer(client)[1] != os.geteuid():
-            client.close()
-            return
-        try:
-            request = wire.receive(client)
-        except (OSError, ValueError):
-            client.close()
-            return
-        one = Waiting(client, request)
-        if request.kind in (wire.RUN, wire.RUN_ON_HANGUP) and self._will_serve(one):
+            return False
+        one = Waiting(client, wire.receive(client))
+        if one.request.kind in (wire.RUN, wire.RUN_ON_HANGUP) and self._will_serve(one):
             self.waiting.append(one)
-            return
+            return True
         self._answer(one)
-        client.close()
+        return False
 
     def _will_serve(self, one: Waiting) -> bool:
         if self.ends or not self._is_alike(one.request):
@@ -218,9 +225,12 @@ class Keeper:
 
     def _serve(self, one: Waiting) -> None:
         marks = mmap.mmap(-1, 2)
+        # Until the command handles signals they wait: the keeper would ignore them.
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         process = os.fork()
         if process == 0:
             self._be_command(one, marks)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         self.served += 1
         self.command = Command(process, os.pidfd_open(process), one.client, marks)
 

@@ -32,10 +32,7 @@ def leave(began: Began) -> str:
     environment = {
         os.fsdecode(name): os.fsdecode(value) for name, value in began.environment.items()
     }
-    if (
-        not leaves(typed, environment, terminal=_is_terminal())
-        or "infold.spark.jvm.lasting" not in sys.modules
-    ):
+    if not leaves(typed, environment, terminal=_is_terminal()):
         return ""
     from infold.api.spark_sessions import home
     from infold.spark.jvm import lasting
@@ -45,9 +42,15 @@ def leave(began: Began) -> str:
         return ""
     try:
         offer = lasting.to_leave()
-        if offer is None or not _may_replace(found, offer, began):
+        if offer is None:
             return ""
-        _start_keeper(found, offer, began, link=typed.target is None)
+        replaces = _may_replace(found, offer, began)
+        if replaces:
+            _start_keeper(found, offer, began)
+        if typed.target is None:
+            _link(found)
+        if not replaces:
+            return ""
     except Exception:  # noqa: BLE001 (the JVM ends with this process, as ever)
         return ""
     return (
@@ -80,13 +83,11 @@ def _may_replace(home: Home, offer: Offer, began: Began) -> bool:
         return answer != (wire.CODE, 0)
 
 
-def _start_keeper(home: Home, offer: Offer, began: Began, *, link: bool) -> None:
+def _start_keeper(home: Home, offer: Offer, began: Began) -> None:
     """Start the process; the socket is there before it, so the next command finds it at once."""
     from infold.system.process_lock import open_locks
 
     listening = wire.listen(home.socket)
-    if link:
-        _link(home)
     locks, watched = open_locks(), os.pidfd_open(offer.jvm.process.pid)
     given = {
         "socket": home.socket,

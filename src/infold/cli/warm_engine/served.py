@@ -50,17 +50,19 @@ def serve(
         marks[DONE] = 1  # from now on the client may go
         wire.reply(client, wire.CODE, code)
         if lasting.has_attached():
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            signal.alarm(lasting.TIDY_SECONDS)
             with suppress(Exception):  # then the keeper ends the JVM
                 lasting.tidy_up()
                 marks[TOUCHED] = 0
         os._exit(code)
 
-    lasting.offer(replace(offer, taken=touched))
-    from infold.cli.main import cli
+    def command() -> None:
+        from infold.cli.main import cli
 
-    process_exit.run(cli.main, end)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, signals.SIGNALS)  # which the keeper has blocked
+        cli.main()
+
+    lasting.offer(replace(offer, taken=touched))
+    process_exit.run(command, end)
 
 
 def _become(request: wire.Request, files: Sequence[int]) -> None:

@@ -31,12 +31,13 @@ if TYPE_CHECKING:
 
 ANSWER_SECONDS = 3
 """A JVM at rest that does not answer in this time hangs."""
-TIDY_SECONDS = 20
 GARBAGE_BYTES = 384 * 1024 * 1024
 """From how much used heap a JVM at rest is asked to collect its garbage."""
 WORKERS = "pythonWorkers"
 """A field of Spark's environment: what starts Python processes."""
 CATALOG = "spark.sql.catalog."
+STORES = "fs."
+"""How the settings of stores begin."""
 JARS = ("spark.jars", "spark.driver.extraClassPath")
 
 
@@ -91,12 +92,19 @@ def offer(found: Offer) -> None:
     _state.offered = found
 
 
-def needs(settings: Mapping[str, str], java: Sequence[str], inherit: Sequence[int]) -> str:
+def needs(
+    settings: Mapping[str, str],
+    java: Sequence[str],
+    inherit: Sequence[int],
+    secrets: Mapping[str, str] = {},
+) -> str:
     """
     A digest of what a JVM cannot change once it runs: options, jars, Spark's own files, locks.
 
-    Catalogs, and what depends on a run's size, are settings of a session. ``inherit`` are the files
-    that the JVM has open, to lock them for its target.
+    Catalogs, and what depends on a run's size, are settings of a session. So are ``secrets``, but
+    Hadoop keeps a connection to a bucket for whoever asks next, with the first one's address and
+    keys: those of stores count. ``inherit`` are the files that the JVM has open, to lock them for
+    its target.
     """
     by_size = size_settings("large")
     static = {
@@ -113,6 +121,7 @@ def needs(settings: Mapping[str, str], java: Sequence[str], inherit: Sequence[in
         *java,
         *locks,
         *(f"{key}={static[key]}" for key in sorted(static)),
+        *(f"{key}={secrets[key]}" for key in sorted(secrets) if key.startswith(STORES)),
         *map(_stamp, files),
     ]
     return hashlib.sha256("\n".join(facts).encode(errors="surrogateescape")).hexdigest()
@@ -238,6 +247,9 @@ def tidy_up() -> None:
     """
     Leave nothing in the JVM: no connection, cached rows, Python worker, or object for Python.
 
+    Connections to stores are Hadoop's, which would give them to later sessions whatever their
+    settings.
+
     Raises what py4j does where the JVM does not answer.
     """
     from pyspark import SparkContext
@@ -248,6 +260,7 @@ def tidy_up() -> None:
     for session in _state.sessions:
         session.catalog.clearCache()
         _close_catalog(session)
+    reached.jvm.org.apache.hadoop.fs.FileSystem.closeAll()
     _end_workers(reached)
     objects = _objects(reached).keySet()
     runtime = reached.jvm.java.lang.Runtime.getRuntime()

@@ -306,7 +306,8 @@ def _first_session(
     # first of them.
     settings[CLASS_PATH] = os.pathsep.join(map(str, jar_paths(catalog.jars)))
     of_java = (str(java.home), java.version, *java_options("large"))
-    wanted = lasting.needs(settings, of_java, inherit)
+    wanted = lasting.needs(settings, of_java, inherit, catalog.secrets)
+    _set_environment(java.home, settings)
     if lasting.attach(wanted, size):
         running = _running_session()
         assert running is not None
@@ -319,16 +320,6 @@ def _first_session(
     more = settings.get("spark.driver.extraJavaOptions", "")
     ours = " ".join(f'"{option}"' for option in options)
     settings["spark.driver.extraJavaOptions"] = f"{more} {ours}".strip()
-    os.environ["JAVA_HOME"] = str(java.home)
-    os.environ["SPARK_HOME"] = str(spark_home())  # never another Spark that happens to be there
-    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    if not Engine(settings["spark.master"]).is_cluster:
-        os.environ["PYSPARK_PYTHON"] = sys.executable
-        os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)  # asks no resolver who we are
-    else:
-        os.environ["PYSPARK_PYTHON"] = cluster.worker_python(settings)
-        if os.environ.get("SPARK_LOCAL_IP") == LOOPBACK:  # of a Spark that computed here, before
-            del os.environ["SPARK_LOCAL_IP"]
     try:
         session = _launch(settings, log, inherit, parents)
     except Exception as error:
@@ -344,6 +335,20 @@ def _first_session(
     lasting.started(wanted, size)
     lasting.made(session)
     return session
+
+
+def _set_environment(java_home: Path, settings: Mapping[str, str]) -> None:
+    """Set what PySpark and its scripts read, also where a process attaches to a JVM."""
+    os.environ["JAVA_HOME"] = str(java_home)
+    os.environ["SPARK_HOME"] = str(spark_home())  # never another Spark that happens to be there
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if not Engine(settings["spark.master"]).is_cluster:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)  # asks no resolver who we are
+    else:
+        os.environ["PYSPARK_PYTHON"] = cluster.worker_python(settings)
+        if os.environ.get("SPARK_LOCAL_IP") == LOOPBACK:  # of a Spark that computed here, before
+            del os.environ["SPARK_LOCAL_IP"]
 
 
 def _launch(
