@@ -74,7 +74,8 @@ def done(shop: Engine, *words: str, **more: str) -> str:
 
 def click(shop: Engine, name: str) -> None:
     """A new event."""
-    event = {"event_id": name, "user_id": "ann", "event_ts": "2024-03-09T10:00:00Z", "url": "/"}
+    event = {"event_id": name, "user_id": "ann", "event_ts": "2024-03-09T10:00:00Z"}
+    event |= {"url": "/", "amount": "1.50"}
     (shop.root / "landing" / "clicks" / f"{name}.json").write_text(json.dumps(event) + "\n")
 
 
