@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import os
 import select
+import socket
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from infold.core.project import Project
 from infold.system import engine_socket as wire
 
 STOP_SECONDS = 30
+BEGIN_SECONDS = 5.0
 
 
 def engine_of(root: Path, target: str | None) -> WarmEngine | None:
@@ -39,11 +42,10 @@ def stop_engine(root: Path, target: str | None) -> bool | None:
     answer is killed: it has no part in what a command does.
     """
     try:
-        connection = wire.connect(_socket(root, target))
+        connection, watched = _reached(_socket(root, target))
     except OSError:
         return None
     with connection:
-        watched = os.pidfd_open(wire.peer(connection)[0])
         try:
             wire.send(connection, wire.Request(wire.STOP))
             answer = wire.next_reply(connection)
@@ -57,6 +59,25 @@ def stop_engine(root: Path, target: str | None) -> bool | None:
             wire.kill_hung(connection)
         os.close(watched)
     return True
+
+
+def _reached(file: str) -> tuple[socket.socket, int]:
+    """
+    A connection to an engine, and its process. Raises OSError if there is none.
+
+    For a moment the socket is that of the command that left it, which has ended: until the keeper
+    has begun.
+    """
+    until = time.monotonic() + BEGIN_SECONDS
+    while True:
+        connection = wire.connect(file)
+        try:
+            return connection, os.pidfd_open(wire.peer(connection)[0])
+        except OSError:
+            connection.close()
+            if time.monotonic() > until:
+                raise
+        time.sleep(BEGIN_SECONDS / 10)
 
 
 def start_engine(project: Project) -> None:

@@ -122,16 +122,23 @@ class Scratch:
 
     @cached_property
     def spark(self) -> Any:
-        """The Spark session; its JVM's log and spilled rows are where they outlive the scratch."""
+        """
+        The Spark session; its JVM's log and spilled rows are the project's, as it may be left.
+
+        Where files of the project are protected they are in the cache.
+        """
         from infold.spark.jvm.spark_session import start, tune
 
         here = self.analysed
         here.warehouse.mkdir(parents=True, exist_ok=True)
         belongs_to(self.base)
+        locks, own = self._locks(), self.base.root / ".infold"
         session = start(
             here.warehouse,
             here.catalog_db,
-            inherit=self._locks(),
+            log=own / "spark.log" if locks else None,
+            inherit=locks,
+            spill=own / "spill" if locks else None,
             extra=dict(here.target.spark),
             storage=here.target.storage,
         )

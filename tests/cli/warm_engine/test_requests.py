@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from infold.api import warm_engines
 from infold.cli.warm_engine.keeper import Keeper
 from infold.system import engine_socket as wire
 
@@ -19,6 +22,36 @@ def keeper(tmp_path: Path) -> Iterator[Keeper]:
     given = {"pid": os.getpid(), "target": "dev", "idle": 1, "socket": file}
     with wire.listen(file) as listening:
         yield Keeper(given, "", listening)
+
+
+def test_an_engine_that_begins_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its socket is that of a process which has ended; one that never begins is none."""
+    monkeypatch.setattr(warm_engines, "BEGIN_SECONDS", 0.5)
+    file = wire.socket_file(str(tmp_path), None)
+    Path(file).parent.mkdir()
+    here, there = socket.socketpair()
+    process = os.fork()
+    if process == 0:
+        try:
+            made = wire.listen(file)
+            socket.send_fds(there, [b"."], [made.fileno()])
+        finally:
+            os._exit(0)
+    os.waitpid(process, 0)
+    _, (descriptor,), _, _ = socket.recv_fds(here, 1, 1)
+    listening = socket.socket(fileno=descriptor)
+
+    never = warm_engines.stop_engine(tmp_path, None)
+    monkeypatch.setattr(warm_engines, "BEGIN_SECONDS", 60)
+    monkeypatch.setattr(time, "sleep", lambda _: listening.listen())
+    monkeypatch.setattr(wire, "next_reply", lambda _: (wire.CODE, 1))
+    begun = warm_engines.stop_engine(tmp_path, None)
+    for one in (here, there, listening):
+        one.close()
+
+    assert (never, begun) == (None, False)
 
 
 @pytest.mark.parametrize("kind", [wire.STATUS, wire.STOP, wire.RUN, b"nonsense"])

@@ -1,9 +1,9 @@
 """
 The keeper of a warm engine: a process that owns a JVM at rest, and forks one for each command.
 
-It has one thread and no connection to the JVM, so that it can be forked at any time and answers at
-once. It ends, and the JVM with it, when nobody came for a while, memory is short, the program on
-disk is another one, its socket is gone or another's, or a command did not end well.
+It starts no thread and has no connection to the JVM, so that it can be forked at any time and
+answers at once. It ends, and the JVM with it, when nobody came for a while, memory is short, the
+program on disk is another one, its socket is gone or another's, or a command did not end well.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -284,6 +285,9 @@ def main() -> None:
     keeper.inode = os.stat(given["socket"]).st_ino  # noqa: PTH116
     keeper.place, keeper.environment = place(sys.path), that_matters(os.environb)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # for numpy, when it is imported here
+    # Arrow has a thread too, and sees to it in a process that is forked.
+    warnings.filterwarnings("ignore", r".*multi-threaded, use of fork\(\)", DeprecationWarning)
 
     def stop(*_: object) -> None:
         keeper.ends = True
