@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import socket
 import subprocess
 import tempfile
 from collections import defaultdict
@@ -84,11 +83,3 @@ SETTINGS = """<ivysettings>
 <settings defaultResolver="central"/>
 <resolvers><ibiblio name="central" m2compatible="true"/></resolvers>
 </ivysettings>"""
-
-
-def free_port() -> int:
-    """A port of this machine that nobody listens at."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port

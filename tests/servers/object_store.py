@@ -11,26 +11,23 @@ import http.client
 import os
 import re
 import socket
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import yaml
-from tests.servers.jars import fetched_jars, free_port
-from tests.servers.standalone import UNTIL_THE_END
+from tests.servers.gated import behind
+from tests.servers.jars import fetched_jars
+from tests.servers.ports import free_port
 
 from infold.core.object_store import StorageOptions, Stores
 from infold.lake.stores.bucket import Bucket, bucket_of
-from infold.spark.jvm.java import find_java
 
-STARTS_WITHIN = 120
 S3PROXY = (
     "org/gaul/s3proxy",
     "4.1.0",
@@ -161,31 +158,10 @@ def running(folder: Path) -> Iterator[ObjectStore]:
     text = CONFIGURATION.replace("PORT", str(port)).replace("FOLDER", str(store.folder))
     configuration.write_text(text, encoding="utf-8")
     [jar] = fetched_jars([S3PROXY])
-    java = str(find_java().home / "bin" / "java")
-    quick = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-    command = [java, *quick, "-jar", str(jar), "--properties", str(configuration)]
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            ["sh", "-c", UNTIL_THE_END, "sh", *command],
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=output,
-        )
     gate = _Gate(("127.0.0.1", 0), _handler(store, port))
-    try:
-        _await(port, log)
-        store.url = f"http://127.0.0.1:{gate.server_address[1]}"
-        Thread(target=gate.serve_forever, daemon=True).start()
+    words = ("-jar", str(jar), "--properties", str(configuration))
+    with behind(gate, words, port, log) as store.url:
         yield store
-    finally:
-        gate.shutdown()
-        gate.server_close()
-        assert process.stdin is not None
-        process.stdin.close()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=10)
-        process.kill()
-        process.wait()
 
 
 class _Gate(ThreadingHTTPServer):
@@ -194,19 +170,6 @@ class _Gate(ThreadingHTTPServer):
 
     def handle_error(self, *_: object) -> None:
         """A client that went away is none."""
-
-
-def _await(port: int, log: Path) -> None:
-    until = time.monotonic() + STARTS_WITHIN
-    while True:
-        with suppress(OSError, http.client.HTTPException):
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-            connection.request("GET", "/")
-            connection.getresponse()
-            return
-        if time.monotonic() > until:
-            raise RuntimeError(log.read_text(encoding="utf-8", errors="replace"))
-        time.sleep(0.2)
 
 
 def _handler(store: ObjectStore, port: int) -> Callable[..., BaseHTTPRequestHandler]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -14,6 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+
+from tests.servers.ports import free_port
 
 NOBODY = 65534
 """The server refuses to run as root."""
@@ -36,7 +37,7 @@ class Postgresql:
     def __init__(self, folder: Path) -> None:
         self.folder, self.data = folder, folder / "data"
         self.password = f"s3cret/{secrets.token_hex(4)}?@:%"
-        self.port = _free_port()
+        self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self._schemas = 0
 
@@ -165,10 +166,3 @@ def program(name: str) -> str:
     if found is None:
         raise RuntimeError(f"{name} of PostgreSQL is needed: make test-servers installs it")
     return found
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port

@@ -12,24 +12,21 @@ import json
 import os
 import re
 import socket
-import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs
 
-from tests.servers.jars import fetched_jars, free_port
-from tests.servers.standalone import UNTIL_THE_END
+from tests.servers.gated import behind
+from tests.servers.jars import fetched_jars
+from tests.servers.ports import free_port
 
 from infold.spark.jvm.jars import jar_paths, spark_home
-from infold.spark.jvm.java import find_java
 
-STARTS_WITHIN = 120
 JARS = (
     (
         "com/github/ben-manes/caffeine/caffeine",
@@ -214,8 +211,6 @@ def running(folder: Path) -> Iterator[RestServer]:
     port, log = free_port(), folder / "server.log"
     sqlite = [path for path in jar_paths() if "sqlite" in path.name]
     own = [*map(str, [*fetched_jars(JARS), *sqlite]), f"{spark_home()}/jars/*"]
-    java = str(find_java().home / "bin" / "java")
-    quick = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
     main = "org.apache.iceberg.rest.RESTCatalogServer"
     environment = os.environ | {
         "CATALOG_URI": f"jdbc:sqlite:{folder / 'catalog.db'}?busy_timeout=30000",
@@ -223,45 +218,13 @@ def running(folder: Path) -> Iterator[RestServer]:
         "REST_PORT": str(port),
         "CATALOG_REST_PORT": str(port),
     }
-    command = [java, *quick, "-cp", ":".join(own), main]
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            ["sh", "-c", UNTIL_THE_END, "sh", *command],
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=output,
-            env=environment,
-        )
     gate = ThreadingHTTPServer(("127.0.0.1", 0), _handler(server, port))
     gate.daemon_threads = True
-    try:
-        _await(port, log)
-        server.direct = f"http://127.0.0.1:{port}"
-        server.url = f"http://127.0.0.1:{gate.server_address[1]}"
-        Thread(target=gate.serve_forever, daemon=True).start()
+    server.direct = f"http://127.0.0.1:{port}"
+    words = ("-cp", ":".join(own), main)
+    answer: dict[str, Any] = {"path": "/v1/config", "statuses": [200], "environment": environment}
+    with behind(gate, words, port, log, **answer) as server.url:
         yield server
-    finally:
-        gate.shutdown()
-        gate.server_close()
-        assert process.stdin is not None
-        process.stdin.close()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=10)
-        process.kill()
-        process.wait()
-
-
-def _await(port: int, log: Path) -> None:
-    until = time.monotonic() + STARTS_WITHIN
-    while True:
-        with suppress(OSError, http.client.HTTPException):
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-            connection.request("GET", "/v1/config")
-            if connection.getresponse().status == 200:
-                return
-        if time.monotonic() > until:
-            raise RuntimeError(log.read_text(encoding="utf-8", errors="replace"))
-        time.sleep(0.2)
 
 
 def _handler(server: RestServer, port: int) -> Callable[..., BaseHTTPRequestHandler]:

@@ -47,19 +47,12 @@ class PassedTests:
     shuffles: int
     _orders: dict[str, int] = field(default_factory=dict)
     """Key -> in how many other orders it passed."""
-    _installed: dict[str, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         with contextlib.suppress(OSError, ValueError):
             found = json.loads(self._path.read_text(encoding="utf-8"))
             if isinstance(found, dict):
                 self._orders = {k: v for k, v in found.items() if isinstance(v, int)}
-
-    def _is_installed(self, module: str) -> bool:
-        """Whether a module is Python's own, the project's, or of an installed package."""
-        if module not in self._installed:
-            self._installed[module] = _is_installed(module)
-        return self._installed[module]
 
     @cached_property
     def _program(self) -> Sequence[str]:
@@ -99,7 +92,7 @@ class PassedTests:
         needed = needed_models(project, [*test.models, *test.judged, *test.given], ())
         nodes = [node for node in project if node.name in needed]
         if any(source.table for source in project.sources.values()) or not all(
-            map(self._is_installed, set(_imported(nodes)))
+            map(_is_installed, set(_imported(nodes)))
         ):
             return None
         target = project.target

@@ -15,6 +15,7 @@ from contextlib import suppress
 from infold.cli.warm_engine.choice import Typed, is_on
 from infold.system import engine_socket as wire
 from infold.system.circumstances import place
+from infold.system.signals import SIGNALS
 
 TYPE_CHECKING = False  # importing typing takes long
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LOST = "The process that carried out the command is gone, and nobody knows how far it came."
 
 
@@ -105,7 +105,7 @@ def _forward_signals(target: int) -> dict[int, Any]:
         os.kill(os.getpid(), signal.SIGSTOP)
         _send(target, signal.SIGCONT)
 
-    handlers = {**dict.fromkeys(FORWARDED, forward), signal.SIGTSTP: pause}
+    handlers = {**dict.fromkeys(SIGNALS, forward), signal.SIGTSTP: pause}
     before: dict[int, Any] = {number: signal.getsignal(number) for number in handlers}
     for number, handler in handlers.items():
         if before[number] is not signal.SIG_IGN:

@@ -1,0 +1,74 @@
+"""A server in a JVM for tests, and a gate of ours before it, which counts and spoils requests."""
+
+from __future__ import annotations
+
+import http.client
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+from tests.servers.standalone import UNTIL_THE_END
+
+from infold.spark.jvm.java import find_java
+
+STARTS_WITHIN = 120
+_SMALL = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+
+
+@contextmanager
+def behind(
+    gate: ThreadingHTTPServer,
+    words: Sequence[str],
+    port: int,
+    log: Path,
+    *,
+    path: str = "/",
+    statuses: Sequence[int] = (),
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[str]:
+    """
+    The URL of a gate, for the block, before a server that Java runs with these words.
+
+    The server is there once it answers at ``path``, with one of ``statuses`` if any are given. It
+    ends with the block, and with this process.
+    """
+    command = [str(find_java().home / "bin" / "java"), *_SMALL, *words]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            ["sh", "-c", UNTIL_THE_END, "sh", *command],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+            env=environment,
+        )
+    Thread(target=gate.serve_forever, daemon=True).start()
+    try:
+        _await(port, path, statuses, log)
+        yield f"http://127.0.0.1:{gate.server_address[1]}"
+    finally:
+        gate.shutdown()
+        gate.server_close()
+        assert process.stdin is not None
+        process.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=10)
+        process.kill()
+        process.wait()
+
+
+def _await(port: int, path: str, statuses: Sequence[int], log: Path) -> None:
+    until = time.monotonic() + STARTS_WITHIN
+    while True:
+        with suppress(OSError, http.client.HTTPException):
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+            connection.request("GET", path)
+            status = connection.getresponse().status
+            if not statuses or status in statuses:
+                return
+        if time.monotonic() > until:
+            raise RuntimeError(log.read_text(encoding="utf-8", errors="replace"))
+        time.sleep(0.2)
