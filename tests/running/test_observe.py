@@ -4,6 +4,8 @@ yet.
 
 from __future__ import annotations
 
+import gc
+import weakref
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -137,3 +139,20 @@ def test_a_listing_that_differs_later_in_a_run_is_not_remembered() -> None:
     looks.observe()
 
     assert looks.compared == {}
+
+
+def test_a_ledger_is_let_go_of_with_its_observer() -> None:
+    """
+    Without the garbage collector: a ledger's file has all that was written once it is closed, and
+    that is when nothing refers to it. A backup that is put back beside its open log is not read.
+    """
+    gc.collect()
+    gc.disable()
+    try:
+        looking = observer(ledger_of(taken()), SEEN)
+        looking.observe()
+        gone = weakref.ref(looking.ledger)
+        del looking
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -85,7 +85,7 @@ class Landing:
 
         look = DatedLook(lambda source: dated_path(project, source), some)
         return SourceListings(
-            *(self.ledger, lambda: lambda one: list_files(project, one, at), lambda: look, at, {}),
+            *(self.ledger, lambda one: list_files(project, one, at), look, at, {}),
             full=full,
         )
 

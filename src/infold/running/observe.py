@@ -318,7 +318,7 @@ class Observer:
     @cached_property
     def _sources(self) -> SourceListings:
         return SourceListings(
-            *(self.ledger, lambda: self.listing, lambda: self.dated, self.as_of, self.compared),
+            *(self.ledger, self.listing, self.dated, self.as_of, self.compared),
             full=self.full_listing,
         )
 

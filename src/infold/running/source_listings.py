@@ -59,8 +59,8 @@ class SourceListings:
     """
 
     ledger: Ledger
-    listing: Callable[[], Listing]
-    dated: Callable[[], DatedLook | None]
+    listing: Listing
+    dated: DatedLook | None
     as_of: int
     compared: dict[str, str]
     full: bool = False
@@ -113,12 +113,12 @@ class SourceListings:
         known = self._listed.get(source.name)
         if known is not None and known.left_out <= frozenset(skip):
             return known
-        path, look = self._path(source), self.dated()
+        path, look = self._path(source), self.dated
         with _named_failures(), collector.paused():
             if skip and look is not None:
                 listed = look.listing(source, skip)
             else:
-                listed = Listed(*self.listing()(source))
+                listed = Listed(*self.listing(source))
         if path is not None and not listed.left_out:
             names, _ = paths_and_fingerprints(listed.files)
             listed = replace(listed, folders=len({path.folder(name) for name in names}))
@@ -182,7 +182,7 @@ class SourceListings:
 
     def _path(self, source: Source) -> DatedPath | None:
         """Where its dated folders are; None for a source that is always listed whole."""
-        look = self.dated()
+        look = self.dated
         if look is None or source.full_listing is None:
             return None
         if source.name not in self._paths:

@@ -37,9 +37,11 @@ def refused(error: Exception, *, key: str, at: str) -> InfoldError:
         return store_errors.credentials_refused(key=key, at=at, why=why)
     if found in _REGION or status in ("301", "307") or "configured region" in line:
         return store_errors.wrong_region(key=key, at=at, why=why)
+    if "169.254." in line:  # the machine's own service of keys
+        return store_errors.no_credentials(key=key, at=at, why=why)
     if status == "403":
         return store_errors.denied(key=key, at=at, why=why)
-    if "169.254." in line or "credential" in line.lower():
+    if "credential" in line.lower():
         return store_errors.no_credentials(key=key, at=at, why=why)
     if "error sending request" in line or "connect" in line.lower():
         return store_errors.unreachable(key=key, at=at, why=why)

@@ -50,7 +50,7 @@ def _as_error(project: Project, source: Source, message: str) -> InfoldError | N
         return None
     causes = _CAUSE.findall(message)
     why = causes[-1] if causes else "Spark cannot read it"
-    if is_url(match[1]):
+    if not match[1].startswith("file:"):
         return _of_object(project, source, unquote(match[1]), message, why)
     at = Path("/" + unquote(match[1].removeprefix("file:")).lstrip("/"))
     if not project.target.in_store and project.warehouse in at.parents:
