@@ -40,6 +40,7 @@ class Shelf:
 
     def lake(self, **how: bool) -> IcebergLake:
         """The tables as infold has them."""
+        how = {"alone": self.declared["type"] == "sqlite", **how}
         return IcebergLake(self.catalog, self.namespace, self.warehouse, **how)
 
     def make(self, name: str) -> str:

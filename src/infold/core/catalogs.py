@@ -20,6 +20,12 @@ class CatalogType(StrEnum):
 SQLITE_FILE = "sqlite:///"
 """What the URI of a SQLite file begins with; a relative path is the project's."""
 
+CATALOG_FILE = "catalog.db"
+"""The catalog of a target that names none, in its warehouse."""
+
+NOT_PERMITTED = "catalog-not-permitted"
+"""The slug of the error that may be one table's, and may be that of all."""
+
 PLANNED_CATALOGS = ("hive", "glue")
 """Catalogs that infold knows by name and does not have yet."""
 
