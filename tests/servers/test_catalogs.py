@@ -1,4 +1,4 @@
-"""The contract of catalogs, without Spark: on SQLite, on PostgreSQL, and on a server by REST."""
+"""The contract of catalogs, without Spark: on SQLite, on PostgreSQL, by REST and in Hive."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.servers
 MANY = 500
 
 
-@pytest.fixture(params=["sqlite", "jdbc", "rest"])
+@pytest.fixture(params=["sqlite", "jdbc", "rest", "hive"])
 def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelf]:
     """A catalog of each type."""
     with opened(request.param, request, tmp_path) as found:
@@ -164,7 +164,7 @@ class TestTables:
         assert database.at("daily") == at["daily__b"]
 
 
-@pytest.mark.parametrize("kind", ["rest"])
+@pytest.mark.parametrize("kind", ["rest", "hive"])
 def test_a_death_between_two_names_is_mended(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,8 @@ class CatalogType(StrEnum):
     """A database on a PostgreSQL server."""
     REST = "rest"
     """A server of Iceberg's REST protocol."""
+    HIVE = "hive"
+    """A Hive metastore."""
 
 
 SQLITE_FILE = "sqlite:///"
@@ -26,7 +28,7 @@ CATALOG_FILE = "catalog.db"
 NOT_PERMITTED = "catalog-not-permitted"
 """The slug of the error that may be one table's, and may be that of all."""
 
-PLANNED_CATALOGS = ("hive", "glue")
+PLANNED_CATALOGS = ("glue",)
 """Catalogs that infold knows by name and does not have yet."""
 
 
@@ -53,4 +55,4 @@ class Catalog:
     @property
     def at_once(self) -> bool:
         """Whether several tables can change at one instant."""
-        return self.type is not CatalogType.REST
+        return self.type not in (CatalogType.REST, CatalogType.HIVE)

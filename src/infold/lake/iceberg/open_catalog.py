@@ -19,4 +19,8 @@ def open_catalog(project: Project) -> TableCatalog:
         from infold.lake.iceberg.rest_catalog import rest_catalog
 
         return rest_catalog(declared, project.root, key)
+    if declared.type is CatalogType.HIVE:
+        from infold.lake.iceberg.hive_catalog import hive_catalog
+
+        return hive_catalog(declared, project.root, key)
     return sqlite_catalog(project.catalog_db)
