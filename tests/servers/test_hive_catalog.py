@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from tests.servers.hive_metastore import HiveMetastore
 from infold.core.catalogs import Catalog, CatalogType
 from infold.core.swap import Renaming
 from infold.lake.iceberg import hive_catalog as hive
+from infold.lake.iceberg import hive_client
 from infold.lake.iceberg.hive_catalog import HiveCatalog, hive_catalog
 from infold.messages.errors import InfoldError
 
@@ -138,6 +140,17 @@ def test_a_metastore_that_is_not_there_is_named(
     monkeypatch.setitem(sys.modules, "thrift.Thrift", None)
     with pytest.raises(InfoldError, match=r"infold\[hive\]"):
         at(nobody).names("shop")
+
+
+def test_a_silent_metastore_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is out of reach; whether a change happened that it was asked for, nobody knows."""
+    monkeypatch.setattr(hive_client, "ANSWER_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        catalog = at(f"thrift://127.0.0.1:{silent.getsockname()[1]}")
+        with pytest.raises(InfoldError, match="catalog-unreachable"):
+            catalog.names("shop")
+        with pytest.raises(InfoldError, match="catalog-answer-lost"):
+            catalog.drop("shop", ["daily"])
 
 
 @pytest.mark.parametrize("uri", ["thrift://h", "thrift://h:x", "http://h:1", "thrift://u@h:1", ""])
