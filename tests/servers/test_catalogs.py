@@ -79,6 +79,7 @@ class TestTables:
         assert lake.rows("daily").num_rows == 2
         assert (lake.is_free("Daily"), lake.is_free("weekly")) == (False, True)
         assert shelf.catalog.locations("no_such_namespace") == {}
+        assert shelf.catalog.find([("no_such_namespace", "daily")]) == {}
 
     def test_a_dropped_table_is_gone_with_its_files(self, shelf: Shelf) -> None:
         """For infold and for others; to drop it again does no harm."""

@@ -18,6 +18,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -132,9 +133,7 @@ class HiveCatalog:
             asked = [name.lower() for name in names[start : start + AT_ONCE]]
             try:
                 found += self.client.look(
-                    lambda hive, asked=asked: hive.get_table_objects_by_name(  # type: ignore[misc]
-                        namespace.lower(), asked
-                    )
+                    partial(_tables, namespace=namespace.lower(), names=asked)
                 )
             except RefusedError:  # there is no such namespace
                 return {}
@@ -197,3 +196,21 @@ class HiveCatalog:
 
     def _refused(self, why: str) -> RefusedError:
         return RefusedError(self.client.refused(why))
+
+
+def _tables(hive: Any, namespace: str, names: Sequence[str]) -> Sequence[Any]:
+    """
+    The tables of these names that are there.
+
+    That there is no such namespace is an answer of older metastores which the client cannot read:
+    then the namespace is asked for.
+    """
+    from thrift.Thrift import TApplicationException
+
+    try:
+        found: Sequence[Any] = hive.get_table_objects_by_name(namespace, names)
+    except TApplicationException as error:
+        if error.type == TApplicationException.MISSING_RESULT:
+            hive.get_database(namespace)
+        raise
+    return found
