@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 from tests.turns import not_their_turn
 
 if TYPE_CHECKING:
+    from tests.servers.hive_metastore import HiveMetastore
     from tests.servers.object_store import ObjectStore
     from tests.servers.postgresql import Postgresql
     from tests.servers.rest_catalog import RestServer
@@ -107,6 +108,15 @@ def rest_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestServer
     from tests.servers.rest_catalog import running
 
     with running(tmp_path_factory.mktemp("rest")) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def hive_metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveMetastore]:
+    """A Hive metastore, for tests marked ``servers``."""
+    from tests.servers.hive_metastore import running
+
+    with running(tmp_path_factory.mktemp("hive")) as found:
         yield found
 
 

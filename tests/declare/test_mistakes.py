@@ -100,7 +100,7 @@ KEYS = [
     # catalogs
     (YML, "dev: {warehouse: warehouse}", "dev: {catalog: rest}", ["wrong-type infold.yml:20 `rest`"]),
     (YML, "dev: {warehouse: warehouse}", "dev: {catalog: {uri: a}}", ["missing-key infold.yml:20 `{uri: a}`"]),
-    (YML, "dev: {warehouse: warehouse}", "dev: {catalog: {type: hive}}", ["not-supported-yet infold.yml:20 `hive` (sqlite, jdbc, rest)"]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {catalog: {type: glue}}", ["not-supported-yet infold.yml:20 `glue` (sqlite, jdbc, rest, hive)"]),
     (YML, "dev: {warehouse: warehouse}", "dev: {catalog: {type: rset}}", ["bad-value infold.yml:20 `rset` (rest)"]),
     (YML, "dev: {warehouse: warehouse}", "dev: {catalog: {type: jdbc}}", ["missing-key infold.yml:20 `{type: jdbc}`"]),
     (YML, "dev: {warehouse: warehouse}", "dev: {catalog: {type: sqlite, uri: a}}", [
@@ -123,6 +123,12 @@ KEYS = [
     ]),
     (YML, "dev: {warehouse: warehouse}", "dev: {catalog: {type: rest, uri: 'http://a', credential: 'id:s3cret'}}", [
         "secret-written-out infold.yml:20 `` (${env:NAME})",
+    ]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {catalog: {type: hive, uri: 'http://a', token: '${env:A}'}}", [
+        "unknown-key infold.yml:20 `token` (type, uri, namespace)", "bad-value infold.yml:20 `` (thrift://HOST:PORT)",
+    ]),
+    (YML, "  dev: {warehouse: warehouse}", "  dev: {catalog: {type: hive, uri: 'thrift://a:9083', namespace: Shop}}\n  prod: {publish: together, catalog: {type: hive, uri: 'thrift://a:9083'}}", [
+        "catalog-not-together infold.yml:21 `together`", "catalog-same-tables infold.yml:21 `prod` (shop)",
     ]),
     (YML, "dev: {warehouse: warehouse}", "dev: {publish: together, catalog: {type: rest, uri: 'http://a'}}", [
         "catalog-not-together infold.yml:20 `together`",

@@ -38,7 +38,7 @@ def catalog_db(tmp_path: Path) -> Path:
 @pytest.fixture
 def lake(catalog_db: Path) -> IcebergLake:
     """The tables of the namespace ``shop``."""
-    return IcebergLake(sqlite_catalog(catalog_db), "shop", catalog_db.parent)
+    return IcebergLake(sqlite_catalog(catalog_db), "shop", catalog_db.parent, alone=True)
 
 
 @pytest.fixture

@@ -39,11 +39,15 @@ class Tables:
         """Which tables were dropped, in order."""
         self.dropped.append(table)
 
+    def delete_folder(self, location: str) -> None:
+        """And which folders."""
+        self.dropped.append(f"the folder of {location}")
+
 
 def recovered(ledger: Ledger, tables: Tables) -> list[str]:
     """What the next run says that it did."""
     next_run(ledger, "r2")
-    return list(recover(ledger, cast("Lake", tables)))
+    return [*recover(ledger, cast("Lake", tables)).notes]
 
 
 def begun(ledger: Ledger, what: Outcome | None = None, action: str = "fold") -> None:
@@ -176,3 +180,13 @@ def test_a_table_that_the_ledger_forgot_is_dropped(ledger: Ledger, action: str) 
     recovered(ledger, tables)
 
     assert (state(ledger), tables.dropped) == ("done", ["events"] if action == FORGET else [])
+
+
+def test_its_folder_goes_with_it(ledger: Ledger) -> None:
+    """Where the catalog has no such table any more, the step tells which folder it had."""
+    tables = Tables({})
+    ledger.begin_step("r1", "s", 1, "events", FORGET, {"location": "wh/events__1f/m/1.json"})
+
+    recovered(ledger, tables)
+
+    assert tables.dropped == ["events", "the folder of wh/events__1f/m/1.json"]

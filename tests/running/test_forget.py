@@ -419,8 +419,8 @@ def test_the_next_run_finishes_a_forgetting_that_died(tmp_path: Path) -> None:
     die(project, "forget", INFOLD_CRASH_AT="drop sessions: before")
     book = api.ledger(project)
     book.acquire("r9")
-    messages = list(recover(book, api.lake(project)))
+    messages = recover(book, api.lake(project)).notes
     book.close()
 
-    assert messages == ["sessions: forgetting it, which a dead run had begun, was finished"]
+    assert messages == ("sessions: forgetting it, which a dead run had begun, was finished",)
     assert "sessions" not in tables(project)

@@ -76,9 +76,9 @@ def test_a_run_that_died_while_forgetting_leaves_its_files(tmp_path: Path) -> No
 
     book = api.ledger(shop)
     book.acquire("r3")
-    messages = list(recover(book, api.lake(shop)))
+    messages = recover(book, api.lake(shop)).notes
 
-    assert messages == ["daily: forgetting it, which a dead run had begun, was finished"]
+    assert messages == ("daily: forgetting it, which a dead run had begun, was finished",)
     assert not book.unfinished()
     book.close()
     assert "daily" in folders(shop)

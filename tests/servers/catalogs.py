@@ -11,10 +11,12 @@ from urllib.parse import quote
 
 import pytest
 from pyiceberg.catalog import Catalog as Pyiceberg
+from tests.servers.hive_metastore import HiveMetastore
 from tests.servers.postgresql import Postgresql
 from tests.servers.rest_catalog import RestServer
 
 from infold.core.catalogs import Catalog, CatalogType
+from infold.lake.iceberg.hive_catalog import hive_catalog
 from infold.lake.iceberg.jdbc_catalog import jdbc_catalog
 from infold.lake.iceberg.rest_catalog import rest_catalog
 from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
@@ -40,6 +42,7 @@ class Shelf:
 
     def lake(self, **how: bool) -> IcebergLake:
         """The tables as infold has them."""
+        how = {"alone": self.declared["type"] == "sqlite", **how}
         return IcebergLake(self.catalog, self.namespace, self.warehouse, **how)
 
     def make(self, name: str) -> str:
@@ -97,6 +100,8 @@ def opened(kind: str, request: pytest.FixtureRequest, folder: Path) -> Iterator[
         elif kind == "jdbc":
             patch.setenv(JDBC_SECRET, PASSWORD)
             yield _jdbc(request.getfixturevalue("postgresql"), folder)
+        elif kind == "hive":
+            yield _hive(request.getfixturevalue("hive_metastore"), folder)
         else:
             server = request.getfixturevalue("rest_server")
             patch.setenv(TOKEN, server.token)
@@ -123,6 +128,17 @@ def _jdbc(postgresql: Postgresql, folder: Path) -> Shelf:
     uri = jdbc_uri(postgresql, name)
     declared = {"type": "jdbc", "uri": uri}
     return Shelf(jdbc_catalog(uri, Path("/"), KEY), theirs, "shop", folder, declared)
+
+
+def _hive(server: HiveMetastore, folder: Path) -> Shelf:
+    from pyiceberg.catalog.hive import HiveCatalog
+
+    namespace = f"{server.next_namespace()}_{os.getpid()}"
+    theirs = HiveCatalog("infold", uri=server.url, **{"hive.hive2-compatible": "true"})
+    theirs.create_namespace(namespace, {"location": str(folder / namespace)})
+    catalog = hive_catalog(Catalog(CatalogType.HIVE, uri=server.url), folder, KEY)
+    declared = {"type": "hive", "uri": server.url, "namespace": namespace}
+    return Shelf(catalog, theirs, namespace, folder, declared)
 
 
 def _rest(server: RestServer, folder: Path) -> Shelf:

@@ -1,4 +1,4 @@
-"""The contract of catalogs, without Spark: on SQLite, on PostgreSQL and on a server by REST."""
+"""The contract of catalogs, without Spark: on SQLite, on PostgreSQL, by REST and in Hive."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from tests.servers.rest_catalog import RestServer
 
 from infold.core import write_points
 from infold.core.catalogs import Catalog, CatalogType
+from infold.core.stored_table import FORBIDDEN
 from infold.core.swap import Renaming
 from infold.lake.iceberg import jdbc_catalog as jdbc
 from infold.lake.iceberg import rest_client
@@ -38,7 +39,7 @@ pytestmark = pytest.mark.servers
 MANY = 500
 
 
-@pytest.fixture(params=["sqlite", "jdbc", "rest"])
+@pytest.fixture(params=["sqlite", "jdbc", "rest", "hive"])
 def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelf]:
     """A catalog of each type."""
     with opened(request.param, request, tmp_path) as found:
@@ -78,6 +79,7 @@ class TestTables:
         assert lake.rows("daily").num_rows == 2
         assert (lake.is_free("Daily"), lake.is_free("weekly")) == (False, True)
         assert shelf.catalog.locations("no_such_namespace") == {}
+        assert shelf.catalog.find([("no_such_namespace", "daily")]) == {}
 
     def test_a_dropped_table_is_gone_with_its_files(self, shelf: Shelf) -> None:
         """For infold and for others; to drop it again does no harm."""
@@ -163,40 +165,44 @@ class TestTables:
         assert database.at("daily") == at["daily__b"]
 
 
-def test_a_death_between_two_names_is_mended(rest: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", ["rest", "hive"])
+def test_a_death_between_two_names_is_mended(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Wherever a process dies among its renamings, all of them are done afterwards, or none."""
-    names = ("daily", "weekly", "daily__b", "weekly__b")
-    at = {name: rest.make(name) for name in names}
-    pairs = [
-        ("daily", "daily__a"),
-        ("daily__b", "daily"),
-        ("weekly", "weekly__a"),
-        ("weekly__b", "weekly"),
-    ]
-    back = [(to, name) for name, to in reversed(pairs)]
-    for dies in range(8):
-        lake, passed = rest.lake(), iter(range(100))
-        order = pairs if dies % 2 == 0 else back
-        now = {name: rest.at(name) for name in rest.names()}
-        swap = [Renaming(one, to, now[one]) for one, to in order if one in now]
+    with opened(kind, request, tmp_path) as shelf:
+        names = ("daily", "weekly", "daily__b", "weekly__b")
+        at = {name: shelf.make(name) for name in names}
+        pairs = [
+            ("daily", "daily__a"),
+            ("daily__b", "daily"),
+            ("weekly", "weekly__a"),
+            ("weekly__b", "weekly"),
+        ]
+        back = [(to, name) for name, to in reversed(pairs)]
+        for dies in range(8):
+            lake, passed = shelf.lake(), iter(range(100))
+            order = pairs if dies % 2 == 0 else back
+            now = {name: shelf.at(name) for name in shelf.names()}
+            swap = [Renaming(one, to, now[one]) for one, to in order if one in now]
 
-        def point(_: str, passed: Iterator[int] = passed, dies: int = dies) -> None:
-            if next(passed) == dies:
-                raise Died
+            def point(_: str, passed: Iterator[int] = passed, dies: int = dies) -> None:
+                if next(passed) == dies:
+                    raise Died
 
-        with monkeypatch.context() as patch:
-            patch.setattr(write_points, "point", point)
-            with pytest.raises(Died):
-                lake.rename(swap)
-        done = lake.was_renamed(swap)
-        found = {name: rest.at(name) for name in rest.names()}
+            with monkeypatch.context() as patch:
+                patch.setattr(write_points, "point", point)
+                with pytest.raises(Died):
+                    lake.rename(swap)
+            done = lake.was_renamed(swap)
+            found = {name: shelf.at(name) for name in shelf.names()}
 
-        assert done == (dies > 0)
-        wanted = {one.to: one.location for one in swap} if done else now
-        assert found == wanted
-        if not done:
-            assert lake.rename(swap)
-    assert sorted(rest.at(name) for name in rest.names()) == sorted(at.values())
+            assert done == (dies > 0)
+            wanted = {one.to: one.location for one in swap} if done else now
+            assert found == wanted
+            if not done:
+                assert lake.rename(swap)
+        assert sorted(shelf.at(name) for name in shelf.names()) == sorted(at.values())
 
 
 class TestPublished:
@@ -345,6 +351,15 @@ class TestRestServer:
             asks[path]()
         assert "403 Forbidden a rule says so" in str(caught.value)
         assert rest.at("daily") == at
+
+    def test_one_table_may_be_hidden(self, rest: Shelf, rest_server: RestServer) -> None:
+        """The others are looked at all the same; where none may be looked at, it is an error."""
+        at = {name: rest.make(name) for name in ("daily", "weekly")}
+        with rest_server.rule("GET", "/tables/daily", status=403):
+            found = rest.lake().moved_tables({"daily": at["daily"], "weekly": "", "none": ""})
+            with pytest.raises(InfoldError, match="catalog-not-permitted"):
+                rest.lake().moved_tables({"daily": at["daily"]})
+        assert found == {"daily": FORBIDDEN, "weekly": at["weekly"], "none": None}
 
     def test_a_busy_server_is_asked_again(self, rest: Shelf, rest_server: RestServer) -> None:
         """Where that changes nothing; one that stays busy is named."""

@@ -21,6 +21,7 @@ from tests.crash.scenario import SHAPE, TABLES, Scenario, kill, living
 from tests.docs.pages import DOCS
 from tests.docs.test_how_to import code
 from tests.servers.catalogs import PASSWORD, Shelf, jdbc_uri, new_database, opened
+from tests.servers.hive_metastore import HiveMetastore
 from tests.servers.postgresql import Postgresql
 from tests.servers.rest_catalog import RestServer
 
@@ -49,9 +50,10 @@ def shelves(
     with (
         opened("jdbc", request, tmp_path_factory.mktemp("jdbc")) as jdbc,
         opened("rest", request, tmp_path_factory.mktemp("rest")) as rest,
+        opened("hive", request, tmp_path_factory.mktemp("hive")) as hive,
     ):
         session(_any_project(tmp_path_factory.mktemp("first"), jdbc.declared))
-        yield {"jdbc": jdbc, "rest": rest}
+        yield {"jdbc": jdbc, "rest": rest, "hive": hive}
     api.close()
 
 
@@ -93,8 +95,8 @@ class KilledInCatalog(Scenario):
         find_in(self.folder, self.catalog)
 
 
-@pytest.mark.turns(2)
-@pytest.mark.parametrize("kind", ["jdbc", "rest"])
+@pytest.mark.turns(3)
+@pytest.mark.parametrize("kind", ["jdbc", "rest", "hive"])
 def test_tables_equal_the_reference(shelves: dict[str, Shelf], tmp_path: Path, kind: str) -> None:
     """Events, sessions, cells, rows by key: late, twice, replaced, deleted."""
     declared = shelves[kind].declared | {"namespace": f"arrivals_{os.getpid()}"}
@@ -174,16 +176,17 @@ def test_the_page_on_catalogs(
     shelves: dict[str, Shelf],
     postgresql: Postgresql,
     rest_server: RestServer,
+    hive_metastore: HiveMetastore,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """
-    What the page says works, in PostgreSQL and by REST; so do forgetting, promoting, going back.
+    What the page says works, with each type; so do forgetting, promoting, going back.
 
     No secret is in what was printed, in files, or on the command line of the JVM.
     """
     del shelves
-    in_postgresql, by_rest = code(PAGE, "yaml")
+    in_postgresql, by_rest, in_hive = code(PAGE, "yaml")
     (statements,), (commands,) = code(PAGE, "sql"), code(PAGE, "sh")
     monkeypatch.setenv("CATALOG_PASSWORD", PASSWORD)
     monkeypatch.setenv("CATALOG_SECRET", rest_server.secret)
@@ -193,9 +196,12 @@ def test_the_page_on_catalogs(
         "db.example.com:5432": f"127.0.0.1:{postgresql.port}",
         "https://catalog.example.com/iceberg": rest_server.url,
         "shop_prod": f"shop_prod_{os.getpid()}",
+        "thrift://metastore.example.com:9083": hive_metastore.url,
+        "shop_hive": f"shop_hive_{os.getpid()}",
     }
     printed = []
-    for name, target in (("postgresql", in_postgresql), ("rest", by_rest)):
+    targets = {"postgresql": in_postgresql, "rest": by_rest, "hive": in_hive}
+    for name, target in targets.items():
         here = {**addresses, "/srv/shop/warehouse": str(tmp_path / f"warehouse_{name}")}
         made = shop(tmp_path / name / "shop", target, **here)
         for line in commands.splitlines():
@@ -244,6 +250,35 @@ def test_a_commit_whose_answer_is_lost(
     scenario.deliver(3)
     with rest_server.rule("POST", "/tables/clicks$", status=403):
         assert slugs_of(scenario) == {"catalog-not-permitted"}
+    scenario.settle()
+
+
+def test_a_commit_whose_answer_a_metastore_loses(
+    shelves: dict[str, Shelf], hive_metastore: HiveMetastore, tmp_path: Path
+) -> None:
+    """Iceberg looks itself whether it happened, or says that nobody knows: nothing is twice there.
+
+    Deaths at the write points beside a commit are mended as with other catalogs.
+    """
+    declared = shelves["hive"].declared | {"namespace": f"lost_{os.getpid()}"}
+    scenario = KilledInCatalog(
+        SHAPE, tmp_path / "hive", "hive", tmp_path / "warehouse", 8, catalog=declared
+    )
+    scenario.deliver(1)
+    scenario.settle()
+    scenario.deliver(2)
+    with hive_metastore.losing("alter_table"):
+        assert slugs_of(scenario) <= {"catalog-answer-lost", "catalog-failed"}
+        assert hive_metastore.lost == {"alter_table": 0}
+    scenario.settle()
+    scenario.deliver(3)
+    with living() as life:
+        scenario.go(life)
+    commits = [at for at, (_, name) in enumerate(life.passed, 1) if name.startswith("table ")]
+    scenario.deliver(4)
+    with living(commits[1]) as life:
+        scenario.go(life)
+    assert life.dead
     scenario.settle()
 
 

@@ -76,6 +76,8 @@ CASES = [
     (java("org.apache.iceberg.exceptions.NotAuthorizedException: no"), "catalog-login-refused"),
     (java("org.apache.iceberg.exceptions.ServiceUnavailableException: no"), "catalog-failed"),
     (java("org.postgresql.util.PSQLException: ERROR: deadlock detected"), "catalog-failed"),
+    (java("o.a.iceberg.hive.RuntimeMetaException: Failed to connect"), "catalog-failed"),
+    (java("RuntimeException: Metastore operation failed for shop.daily"), "catalog-failed"),
     (run_errors.locked(run="r", host="h", pid=1, since="now"), "locked"),
 ]
 

@@ -15,12 +15,20 @@ class CatalogType(StrEnum):
     """A database on a PostgreSQL server."""
     REST = "rest"
     """A server of Iceberg's REST protocol."""
+    HIVE = "hive"
+    """A Hive metastore."""
 
 
 SQLITE_FILE = "sqlite:///"
 """What the URI of a SQLite file begins with; a relative path is the project's."""
 
-PLANNED_CATALOGS = ("hive", "glue")
+CATALOG_FILE = "catalog.db"
+"""The catalog of a target that names none, in its warehouse."""
+
+NOT_PERMITTED = "catalog-not-permitted"
+"""The slug of the error that may be one table's, and may be that of all."""
+
+PLANNED_CATALOGS = ("glue",)
 """Catalogs that infold knows by name and does not have yet."""
 
 
@@ -47,4 +55,4 @@ class Catalog:
     @property
     def at_once(self) -> bool:
         """Whether several tables can change at one instant."""
-        return self.type is not CatalogType.REST
+        return self.type not in (CatalogType.REST, CatalogType.HIVE)

@@ -273,7 +273,7 @@ class Lake(RenamedTables, SetBackTables, Protocol):
         """The bytes of all files of a table; 0 when there is no such table."""
 
     def moved_tables(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
-        """Tables with another metadata location than the known one -> where it is now."""
+        """Tables with another metadata location than the known one -> where it is, or FORBIDDEN."""
 
     def metadata(self, table: str) -> TableMetadata | None:
         """The table's newest metadata, or None when there is no such table."""

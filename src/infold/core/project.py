@@ -15,7 +15,7 @@ from enum import StrEnum
 from functools import reduce
 from pathlib import Path
 
-from infold.core.catalogs import SQLITE_FILE, CatalogType
+from infold.core.catalogs import CATALOG_FILE, SQLITE_FILE, CatalogType
 from infold.core.environment import PRODUCTION
 from infold.core.interval import Ranges
 from infold.core.model import SET_ASIDE, Kind, Model, Override, Source
@@ -343,7 +343,7 @@ class Project:
             return (self.root / uri.removeprefix(SQLITE_FILE)).resolve()
         if self.target.in_store:
             return self.root / ".infold" / "catalog.db"  # of no use: the catalog is a server's
-        return self.warehouse / "catalog.db"
+        return self.warehouse / CATALOG_FILE
 
     @property
     def uses_stores(self) -> bool:

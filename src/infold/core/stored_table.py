@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from infold.core.interval import Granularity
 
+FORBIDDEN = "forbidden"
+"""In place of a table's location, where the catalog does not say it: who asks for it is told."""
+
 
 @dataclass(frozen=True, slots=True)
 class TableMetadata:

@@ -19,6 +19,7 @@ KEYS: Mapping[CatalogType, tuple[str, ...]] = {
     CatalogType.REST: (
         *("uri", "namespace", "warehouse", "token", "credential", "scope", "oauth2_server_uri"),
     ),
+    CatalogType.HIVE: ("uri", "namespace"),
 }
 """The keys of each type, beside ``type``."""
 
@@ -26,18 +27,21 @@ SCHEMES: Mapping[CatalogType, tuple[str, ...]] = {
     CatalogType.SQLITE: (SQLITE_FILE,),
     CatalogType.JDBC: ("postgresql://", "postgresql+psycopg://", "${"),
     CatalogType.REST: ("https://", "http://", "${"),
+    CatalogType.HIVE: ("thrift://", "${"),
 }
 FORMS: Mapping[CatalogType, tuple[str, ...]] = {
     CatalogType.SQLITE: ("sqlite:///FILE",),
     CatalogType.JDBC: ("postgresql://USER@HOST:PORT/DATABASE",),
     CatalogType.REST: ("https://HOST/PATH",),
+    CatalogType.HIVE: ("thrift://HOST:PORT",),
 }
 SECRET_FORMS: Mapping[CatalogType, str] = {
     CatalogType.SQLITE: "sqlite:///FILE",
     CatalogType.JDBC: "postgresql://USER:${env:NAME}@HOST:PORT/DATABASE",
     CatalogType.REST: "https://HOST/PATH",
+    CatalogType.HIVE: "thrift://HOST:PORT",
 }
-"""URLs without a password; a server of REST gets none by its URL."""
+"""URLs without a password; a server of REST or Hive gets none by its URL."""
 
 SECRETS = ("token", "credential")
 
@@ -104,6 +108,8 @@ def same_tables(
         namespace, uri = catalog.namespace or project, catalog.uri
         if catalog.type is CatalogType.SQLITE:  # a file has several names
             uri = str((root / uri.removeprefix(SQLITE_FILE)).resolve())
+        if catalog.type is CatalogType.HIVE:  # which knows no capital letters
+            namespace = namespace.lower()
         other = seen.setdefault((uri, catalog.warehouse, namespace), name)
         if other != name:
             found.append(

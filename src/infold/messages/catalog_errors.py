@@ -15,6 +15,13 @@ driver_missing = Message(
     "Install it: pip install 'infold[postgresql]'",
 )
 
+thrift_missing = Message(
+    "catalog-driver-missing",
+    "a catalog of type hive needs thrift, which is not installed",
+    {"key": "{key}"},
+    "Install it: pip install 'infold[hive]'",
+)
+
 bad_url = Message(
     "catalog-url",
     "the catalog's URL cannot be used",

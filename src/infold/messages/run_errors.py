@@ -162,7 +162,9 @@ metadata_missing = Message(
     "metadata-missing",
     "the catalog names a metadata file that cannot be read",
     {"file": "{path}", "why": "{why}"},
-    "Was the warehouse moved, or files in it deleted? Its files name each other by full path.",
+    "Was the warehouse moved, or files in it deleted? Its files name each other by full path. Put "
+    "the file back from a backup. The table of a model can be built again in its place: `infold "
+    "forget MODEL`, and run.",
     exit_code=ExitCode.FAILED,
 )
 

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from infold.core.environment import Environment, OwnTable, set_aside_of
-from infold.core.model import table_name
 from infold.core.ports import Lake, Ledger
-from infold.running.recover import FORGET
+from infold.running.recover import drop_forgotten
 
 
 def drop_left_tables(ledger: Ledger, lake: Lake, run: str, name: str) -> Iterator[str]:
@@ -55,7 +54,4 @@ def drop_tables(ledger: Ledger, lake: Lake, run: str, tables: Iterable[OwnTable]
     """Forget and drop tables; the rows about them go with their environment's."""
     for one in tables:
         step = f"{run}-drop_{one.key}"
-        ledger.begin_step(run, step, 0, one.key, FORGET, {})
-        ledger.forget(one.key, step=step)
-        lake.drop(table_name(one.key))
-        ledger.close_step(step, "done")
+        drop_forgotten(ledger, lake, run=run, step=step, seq=0, model=one.key)

@@ -128,7 +128,9 @@ class Runner:
             self.observer.check_ledger()
         if self.ledger.owner() is None:
             self.ledger.set_owner(self.project.name, warehouse_of(self.project))
-        recovered = tuple(recover(self.ledger, self.lake))
+        with self._record_failures(course, started):
+            recovered = recover(self.ledger, self.lake)
+        self.observer.unrecovered = recovered.open
         with self._record_failures(course, started):
             hold_back(self.project, self.ledger, self.lake)
         with self._record_failures(course, started):
@@ -144,7 +146,7 @@ class Runner:
         # Whoever is killed before the definitions are kept has applied nothing: a removed model
         # of theirs is still to be built.
         removed = tuple(forget_removed_models(self.project, self.ledger))
-        notes = (*recovered, *removed, *lost, *definition_notes(self.project))
+        notes = (*recovered.notes, *removed, *lost, *definition_notes(self.project))
         course.notes = (*notes, *course.notes)
 
     def _keep_definitions(

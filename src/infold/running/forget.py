@@ -26,7 +26,7 @@ from infold.running.apart import drop_apart
 from infold.running.environments import drop_environment, drop_expired
 from infold.running.exchange import drop_kept, exchange
 from infold.running.ledger_consistency import refuse_other_project
-from infold.running.recover import FORGET, LOSE, recover
+from infold.running.recover import FORGET, LOSE, drop_forgotten, recover
 from infold.running.request import new_id
 from infold.running.table_keys import table_keys
 
@@ -39,11 +39,12 @@ def forget_model(
 
     ``lake`` is None where the table is gone already.
     """
-    ledger.begin_step(run, step, seq, model, LOSE if lake is None else FORGET, {})
-    ledger.forget(model, step=step)
-    if lake is not None:
-        lake.drop(table_name(model))
-    ledger.close_step(step, "done")
+    if lake is None:
+        ledger.begin_step(run, step, seq, model, LOSE, {})
+        ledger.forget(model, step=step)
+        ledger.close_step(step, "done")
+        return
+    drop_forgotten(ledger, lake, run=run, step=step, seq=seq, model=model)
 
 
 @dataclass
@@ -114,12 +115,12 @@ class Dropper:
 
     def recover(self, wait: float = 0.0) -> None:
         """Finish or forget what a dead run left."""
-        with self._locked_run("recover", wait):
+        with self._locked_run("recover", wait, whole=True):
             pass
 
     def exchange(self, swap: Callable[[], Swap], *, command: str, wait: float = 0.0) -> Swap:
         """Exchange tables; which ones is found once the lease is held."""
-        with self._locked_run(command, wait) as run:
+        with self._locked_run(command, wait, whole=True) as run:
             found = swap()
             if found.tables:
                 exchange(self.ledger, self.lake, run, found)
@@ -160,10 +161,13 @@ class Dropper:
         return found is not None and bool(found.steps)
 
     @contextmanager
-    def _locked_run(self, command: str, wait: float, *, last: bool = False) -> Iterator[str]:
+    def _locked_run(
+        self, command: str, wait: float, *, last: bool = False, whole: bool = False
+    ) -> Iterator[str]:
         """
-        A run in the ledger, under the lease from begin to end; the ``last`` one
-        deletes the ledger.
+        A run in the ledger, under the lease from begin to end; the ``last`` one deletes the ledger.
+
+        It is refused where a step stays open if it needs the ``whole`` ledger to be right.
         """
         run = new_id()
         refuse_other_project(self.project, self.ledger)
@@ -171,9 +175,10 @@ class Dropper:
         try:
             with self.writer_lock():
                 self.ledger.begin_run(run, command, self.as_of, {})
-                for _ in recover(self.ledger, self.lake):
-                    pass
+                recovered = recover(self.ledger, self.lake)
                 try:
+                    if whole:
+                        recovered.refuse_open()
                     yield run
                 except BaseException as error:
                     self.ledger.finish_run(

@@ -56,6 +56,8 @@ class Observer:
     """Where no change is known, each model with another fingerprint is rebuilt."""
     stretches: Callable[[Trace], tuple[Stretch, ...]] = lambda _: ()
     """The cells with rows of earlier definitions; raises where one is not understood."""
+    unrecovered: Mapping[str, errors.InfoldError] = field(default_factory=dict)
+    """Models with a table that a dead run may have written to, and that cannot be looked at."""
     damage: Damage = field(init=False)
     compared: dict[str, str] = field(default_factory=dict)
     """For the ledger's locations: listings that have the files of a model; see ``LISTED``."""
@@ -97,7 +99,8 @@ class Observer:
         entries = self.ledger.newest_entries()
         self._locations = self.ledger.locations()
         moved = self._moved_tables(heads)
-        self._refused = dict(foreign_tables(self.project, self.ledger, self.lake, heads, moved))
+        self._refused = {n: error for n, error in self.unrecovered.items() if n in self.project}
+        self._refused |= foreign_tables(self.project, self.ledger, self.lake, heads, moved)
         lost = self._lost(traces, heads, moved)
         traces = {name: trace for name, trace in traces.items() if name not in lost}
         damaged = self.damage.find(self.project, heads, moved)

@@ -9,16 +9,19 @@ table is unknown, so its trace is invalid.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from hashlib import md5
 
+from infold.core.catalogs import NOT_PERMITTED
 from infold.core.interval import Ranges
 from infold.core.model import table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.record import Outcome, StepRecord
 from infold.core.trace import UNKNOWN, Cause, Pending, merge_pending, signed
+from infold.messages.errors import InfoldError
 from infold.running.exchange import is_swap, recover_swap
+from infold.running.run_progress import ends_run
 
 FORGET = "forget"
 """
@@ -29,40 +32,88 @@ LOSE = "lose"
 """The action of a step that forgets a model without a table: nothing is left to drop."""
 
 
-def recover(ledger: Ledger, lake: Lake) -> Iterator[str]:
-    """Finish or forget every open step of earlier runs; yields what was done."""
+def drop_forgotten(
+    ledger: Ledger, lake: Lake, *, run: str, step: str, seq: int, model: str
+) -> None:
+    """
+    Forget a model by a step, and drop its table.
+
+    The step knows where the table is: a run that dies between catalog and files leaves a folder
+    that no catalog names.
+    """
+    location = lake.location(table_name(model))
+    ledger.begin_step(run, step, seq, model, FORGET, {"location": location})
+    ledger.forget(model, step=step)
+    lake.drop(table_name(model))
+    ledger.close_step(step, "done")
+
+
+def _drop(lake: Lake, model: str, location: str | None) -> None:
+    lake.drop(table_name(model))
+    if location is not None:
+        lake.delete_folder(location)
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What was done about open steps, in words, and the models with one that stays open: why."""
+
+    notes: tuple[str, ...] = ()
+    open: Mapping[str, InfoldError] = field(default_factory=dict)
+
+    def refuse_open(self) -> None:
+        """Raise where a step stays open: its table is neither as before it nor as after it."""
+        for error in self.open.values():
+            raise error
+
+
+def recover(ledger: Ledger, lake: Lake) -> Recovered:
+    """
+    Finish or forget every open step of earlier runs.
+
+    A step stays open where its table cannot be looked at. Nothing may be built from that table or
+    into it then; all others are as good as ever.
+    """
+    notes, unknown = [], {}
     for record in ledger.unfinished():
-        if is_swap(record):
-            yield recover_swap(ledger, lake, record)
+        if is_swap(record):  # of several tables, with names that nobody knows before it is done
+            notes.append(recover_swap(ledger, lake, record))
             continue
-        snapshot = committed_snapshot(lake, record.model, record.id)
-        if snapshot is not None and record.outcome is not None:
-            outcome: Outcome = replace(record.outcome, snapshot=snapshot)
-            if outcome.cell_column is not None:
-                outcome = _with_counted_rows(
-                    lake, record.id, outcome, outcome.cell_column, snapshot
-                )
-            ledger.finish_step(record.id, outcome)
-            yield f"{record.model}: a step that a dead run had committed was finished"
-        elif record.outcome is not None and not record.outcome.committed:
-            ledger.finish_step(record.id, record.outcome)
-            yield f"{record.model}: a step that a dead run had ended was finished"
-        elif record.action in (FORGET, LOSE):
-            if record.model in ledger.traces() or _has_gone_on(ledger, lake, record.model):
-                ledger.close_step(record.id, "forgotten")
-                yield f"{record.model}: a run died before it forgot it"
-            else:
-                if record.action == FORGET:
-                    lake.drop(table_name(record.model))
-                ledger.close_step(record.id, "done")
-                yield f"{record.model}: forgetting it, which a dead run had begun, was finished"
-        else:
-            if snapshot is not None:
-                # All content was replaced, and its outcome was not recorded: the trace is
-                # invalid. The cells stay, so that readers see the change.
-                _invalidate_trace(ledger, record)
+        try:
+            notes.append(f"{record.model}: {_recover_step(ledger, lake, record)}")
+        except InfoldError as error:
+            if ends_run(error) and error.slug != NOT_PERMITTED:
+                raise
+            unknown[record.model] = error
+    return Recovered(tuple(notes), unknown)
+
+
+def _recover_step(ledger: Ledger, lake: Lake, record: StepRecord) -> str:
+    """Finish or forget one step; what was done, in words."""
+    if record.outcome is not None and not record.outcome.committed:
+        ledger.finish_step(record.id, record.outcome)
+        return "a step that a dead run had ended was finished"
+    if record.action in (FORGET, LOSE):
+        if record.model in ledger.traces() or _has_gone_on(ledger, lake, record.model):
             ledger.close_step(record.id, "forgotten")
-            yield f"{record.model}: a step that a dead run had begun is done again"
+            return "a run died before it forgot it"
+        if record.action == FORGET:
+            _drop(lake, record.model, record.detail.get("location"))
+        ledger.close_step(record.id, "done")
+        return "forgetting it, which a dead run had begun, was finished"
+    snapshot = committed_snapshot(lake, record.model, record.id)
+    if snapshot is not None and record.outcome is not None:
+        outcome: Outcome = replace(record.outcome, snapshot=snapshot)
+        if outcome.cell_column is not None:
+            outcome = _with_counted_rows(lake, record.id, outcome, outcome.cell_column, snapshot)
+        ledger.finish_step(record.id, outcome)
+        return "a step that a dead run had committed was finished"
+    if snapshot is not None:
+        # All content was replaced, and its outcome was not recorded: the trace is invalid. The
+        # cells stay, so that readers see the change.
+        _invalidate_trace(ledger, record)
+    ledger.close_step(record.id, "forgotten")
+    return "a step that a dead run had begun is done again"
 
 
 def _with_counted_rows(

@@ -115,8 +115,7 @@ class Repairer:
             with self.writer_lock():
                 self.begin()
                 self.ledger.begin_run(run, "repair", self.as_of, {})
-                for _ in recover(self.ledger, self.lake):
-                    pass
+                recover(self.ledger, self.lake)
                 try:
                     found = self._repaired(run, self.look(drop_orphans=drop_orphans, drop=drop))
                 except BaseException as error:
@@ -309,8 +308,9 @@ class Repairer:
         names |= {one.key for each in environments.values() for one in each.tables}
         swaps = [swap for swap in self.ledger.swaps() if swap.id not in forgotten]
         names |= {key for swap in swaps for key in swap.kept.values() if key}
-        known = {*map(table_name, names), *map(set_aside_of, ("", *environments))}
-        return tuple(name for name in self.lake.made_tables() if name not in known)
+        own = {*map(table_name, names), *map(set_aside_of, ("", *environments))}
+        known = {name.lower() for name in own}  # a catalog may know names in lower case only
+        return tuple(name for name in self.lake.made_tables() if name.lower() not in known)
 
     def _swaps_to_forget(self, tables: Iterable[CheckedTable]) -> Iterator[str]:
         """

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from infold.core.catalogs import NOT_PERMITTED
 from infold.core.interval import Ranges
 from infold.core.plan import HELD_BACK, UP_TO_DATE, Plan, PlanOptions, Step
 from infold.core.ports import Ledger
@@ -27,7 +28,7 @@ ENDS = frozenset(
         "catalog-driver-missing",
         "catalog-failed",
         "catalog-login-refused",
-        "catalog-not-permitted",
+        NOT_PERMITTED,
         "catalog-unreachable",
         "catalog-url",
         "engine-died",

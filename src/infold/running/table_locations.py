@@ -9,8 +9,11 @@ from infold.core.model import table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
 from infold.core.record import FILES
+from infold.core.stored_table import FORBIDDEN
 from infold.running.ledger_consistency import foreign_tables
 from infold.running.table_keys import table_keys
+
+_NOWHERE = (None, FORBIDDEN)
 
 
 def locations_and_files(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:
@@ -25,7 +28,7 @@ def locations_and_files(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:
 def table_locations(lake: Lake, models: Iterable[str]) -> Mapping[str, str]:
     """Table -> where its metadata is now, for those of the models' tables that are there."""
     found = lake.moved_tables(dict.fromkeys(map(table_name, models), ""))
-    return {table: location for table, location in found.items() if location}
+    return {table: location for table, location in found.items() if location not in _NOWHERE}
 
 
 def remember_locations(

@@ -172,6 +172,10 @@ _ANSWER_LOST = (
     r"CommitStateUnknownException|exceptions\.RESTException|terminating connection due to"
     "|I/O error occurred while sending to the backend|This connection has been closed"
 )
+_CATALOG_FAILED = (
+    r"exceptions\.Service\w+Exception|org\.postgresql\.util\.PSQL|RuntimeMetaException"
+    r"|api\.MetaException|TTransportException|Metastore operation failed"
+)
 _JAVAS: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
     (_SERVER_LOST, lambda line: engine_faults.server_lost(why=line)),
     (
@@ -212,7 +216,7 @@ _JAVAS: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
         lambda line: catalog_errors.login_refused(key=_CATALOG, at="", why=line),
     ),
     (
-        r"exceptions\.Service\w+Exception|org\.postgresql\.util\.PSQL",
+        _CATALOG_FAILED,
         lambda line: catalog_errors.failed(key=_CATALOG, at="", why=line),
     ),
 )

@@ -20,7 +20,11 @@ def open_catalog(project: Project) -> TableCatalog:
         from infold.lake.iceberg.rest_catalog import rest_catalog
 
         return rest_catalog(declared, project.root, key)
-    file, warehouse = project.catalog_db, project.warehouse
-    if not project.target.in_store and file.parent == warehouse:
-        return CatalogInWarehouse(SqliteDatabase(file), warehouse=str(warehouse))
+    if declared.type is CatalogType.HIVE:
+        from infold.lake.iceberg.hive_catalog import hive_catalog
+
+        return hive_catalog(declared, project.root, key)
+    file = project.catalog_db
+    if not project.target.in_store and file.parent == project.warehouse:
+        return CatalogInWarehouse(SqliteDatabase(file), warehouse=str(project.warehouse))
     return sqlite_catalog(file)

@@ -2,22 +2,20 @@
 The catalog on a server of Iceberg's REST protocol.
 
 The protocol gives one table at a time, and renames one at a time. So many tables are asked for side
-by side, and an exchange of several takes several requests: whoever reads in between finds some
-under their new names and some under their old ones. Intent and order are in the ledger, so one that
-died in the middle is finished by the next command.
+by side, and renamed one after the other (``one_by_one``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from infold.core import write_points
 from infold.core.catalogs import Catalog
 from infold.core.swap import Renaming
+from infold.lake.iceberg import one_by_one
 from infold.lake.iceberg.metadata_file import read_metadata
 from infold.lake.iceberg.rest_client import RejectedError, RestClient
 from infold.lake.iceberg.set_back import commit_of
@@ -87,14 +85,19 @@ class RestCatalog:
                     raise error.named from None
 
     def rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
-        """See ``TableCatalog``: nothing is begun unless all tables are where they are expected."""
-        found = self._of(namespace, renamings)
-        if any(found.get(one.table) != one.location for one in renamings):
-            return False
-        leaving = {one.table for one in renamings}
-        if any(one.to in found and one.to not in leaving for one in renamings):
-            return False
-        return self._rename_all(namespace, renamings, begun=False)
+        """See ``TableCatalog``."""
+        return one_by_one.rename(self, namespace, renamings)
+
+    def rename_one(self, namespace: str, table: str, to: str) -> None:
+        """See ``RenamesOne``."""
+        body = {
+            "source": {"namespace": [namespace], "name": table},
+            "destination": {"namespace": [namespace], "name": to},
+        }
+        try:
+            self.client.change("POST", "tables/rename", body)
+        except RejectedError as error:
+            raise one_by_one.RefusedError(error.named) from None
 
     def set_back(self, table: Key, location: str, snapshot: int) -> bool:
         """See ``TableCatalog``: the server makes the metadata, if no commit came in between."""
@@ -109,47 +112,8 @@ class RestCatalog:
         return True
 
     def finish_rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
-        """
-        Whether renamings were begun; those that are left are done then.
-
-        A table that somebody committed to meanwhile is renamed too: who looks at it next finds out.
-        """
-        found = self._of(namespace, renamings)
-        if not any(_is_at(found.get(one.to), one) for one in renamings):
-            return False
-        left = [one for one in renamings if _is_at(found.get(one.table), one)]
-        return self._rename_all(namespace, left, begun=True)
-
-    def _rename_all(self, namespace: str, renamings: Iterable[Renaming], *, begun: bool) -> bool:
-        """
-        One after the other; a name that another one has to leave first comes after that.
-
-        False where the server refuses before any was renamed, because somebody else was quicker.
-        """
-        left = list(renamings)
-        while left:
-            taken = {one.table for one in left}
-            one = next((one for one in left if one.to not in taken), left[0])
-            write_points.point(f"rename {one.table}: before")
-            body = {
-                "source": {"namespace": [namespace], "name": one.table},
-                "destination": {"namespace": [namespace], "name": one.to},
-            }
-            try:
-                self.client.change("POST", "tables/rename", body)
-            except RejectedError as error:
-                if begun:
-                    raise error.named from None
-                return False
-            begun = True
-            write_points.point(f"rename {one.table}: after")
-            left.remove(one)
-        return True
-
-    def _of(self, namespace: str, renamings: Sequence[Renaming]) -> Mapping[str, str]:
-        names = {name for one in renamings for name in (one.table, one.to)}
-        found = self.find([(namespace, name) for name in sorted(names)])
-        return {name: at for (_, name), at in found.items()}
+        """See ``TableCatalog``."""
+        return one_by_one.finish_rename(self, namespace, renamings)
 
     def _location(self, table: Key) -> str | None:
         found = self.client.get(f"{self._path(table)}?snapshots=refs")
@@ -159,12 +123,3 @@ class RestCatalog:
     def _path(self, table: Key) -> str:
         namespace, name = table
         return f"namespaces/{self.client.namespace(namespace)}/tables/{quote(name, safe='')}"
-
-
-def _is_at(location: str | None, one: Renaming) -> bool:
-    """
-    Whether metadata is of the table that is renamed, also after a commit to it.
-
-    A commit writes its metadata beside that of before, and no two tables have one folder.
-    """
-    return location is not None and location.rpartition("/")[0] == one.location.rpartition("/")[0]

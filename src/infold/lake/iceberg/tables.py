@@ -13,12 +13,12 @@ from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from infold.core import write_points
+from infold.core.catalogs import NOT_PERMITTED
 from infold.core.interval import Granularity, instants_of
 from infold.core.model import UNPUBLISHED
-from infold.core.stored_table import History, StoredLayout, TableMetadata
+from infold.core.stored_table import FORBIDDEN, History, StoredLayout, TableMetadata
 from infold.core.swap import Renaming
 from infold.core.type_changes import Type
 from infold.lake.iceberg import missing_files, publishing, set_back
@@ -31,6 +31,7 @@ from infold.lake.iceberg.commits import (
     may_add_files,
     operation,
 )
+from infold.lake.iceberg.folders import Folders
 from infold.lake.iceberg.metadata_file import read_metadata
 from infold.lake.iceberg.sql_catalog import SqlCatalog
 from infold.lake.iceberg.static_table import open_table, scan_where
@@ -49,7 +50,7 @@ class IcebergLake:
 
     A name with a dot is ``namespace.table`` and may be outside (an Iceberg source). A table that is
     held back (see ``publishing``) is seen as infold wrote it, or as ``published``. A new table is
-    held back if the target publishes ``together``.
+    held back if the target publishes ``together``. ``alone``: see ``folders``.
     """
 
     def __init__(
@@ -58,12 +59,14 @@ class IcebergLake:
         namespace: str,
         warehouse: Path | str | None = None,
         *,
+        alone: bool = False,
         together: bool = False,
         published: bool = False,
     ) -> None:
         self.catalog = catalog
         self.namespace = namespace
-        self.warehouse = None if warehouse is None else str(warehouse)
+        place = None if warehouse is None else str(warehouse)
+        self.folders = Folders(catalog, namespace, place, alone=alone)
         self.together = together
         self.published = published
 
@@ -98,43 +101,56 @@ class IcebergLake:
         """Tables whose metadata location is not the known one -> where it is now."""
         if not known:
             return {}
-        found = self._find(known)
+        try:
+            found = self._find(known)
+        except InfoldError as error:
+            if error.slug != NOT_PERMITTED or len(known) < 2:
+                raise
+            found = self._one_by_one(known, error)
         now = {table: found.get(self._key(table)) for table in known}
         return {table: location for table, location in now.items() if location != known[table]}
+
+    def _one_by_one(self, tables: Iterable[str], error: InfoldError) -> Mapping[Key, str]:
+        """Where tables are, some of which may not be looked at. Raises where none may be."""
+        found: dict[Key, str] = {}
+        seen = False
+        for table in tables:
+            try:
+                location = self.location(table)
+            except InfoldError as one:
+                if one.slug != error.slug:
+                    raise
+                location = FORBIDDEN
+            seen = seen or location != FORBIDDEN
+            if location is not None:
+                found[self._key(table)] = location
+        if not seen:
+            raise error
+        return found
 
     def drop(self, table: str) -> bool:
         """
         Take a table out of the catalog and delete its files; whether there was one.
 
-        The catalog's row goes first: a death after it leaves files that no table names, and the
-        next call deletes them; not in a store, where a folder that no row names may be another
-        catalog's. Only a folder in the warehouse is deleted, and none with the metadata of another
-        table: one that was renamed still lies where it was made.
+        The catalog's row goes first: a death after it leaves files that no table names. The next
+        call deletes them where no other catalog's can be (``folders``); else they stay, unless
+        somebody knows where they are and deletes that folder. None is deleted with the metadata of
+        another table: one that was renamed still lies where it was made.
         """
         namespace, name = self._key(table)
-        location, folder = self.location(table), None
-        if self.warehouse is not None and not places.in_store(self.warehouse):
-            folder = places.below(self.warehouse, namespace, name)
-        if location is not None:
-            folder = places.folder_of(location)
-            write_points.point(f"drop {name}: before")
-            self.catalog.drop(namespace, (name, publishing.unpublished(name)))
-            write_points.point(f"drop {name}: after")
-        if folder is not None:
-            self._delete(folder)
-        return location is not None
+        location = self.location(table)
+        if location is None:
+            self.folders.delete_left(namespace, name)
+            return False
+        write_points.point(f"drop {name}: before")
+        self.catalog.drop(namespace, (name, publishing.unpublished(name)))
+        write_points.point(f"drop {name}: after")
+        self.folders.delete_of(location)
+        return True
 
     def delete_folder(self, location: str) -> None:
         """See ``ports.Lake``."""
-        self._delete(places.folder_of(location))
-
-    def _delete(self, folder: str) -> None:
-        """Delete a folder of the warehouse, if it is there and no table lies in it."""
-        if self.warehouse is None or not places.is_inside(folder, self.warehouse):
-            return
-        if places.is_folder(folder) and not self._holds_table(folder):
-            places.delete_folder(folder)
-            write_points.point(f"delete {folder.rpartition('/')[2]}: after")
+        self.folders.delete_of(location)
 
     def rename(self, renamings: Sequence[Renaming]) -> bool:
         """
@@ -181,9 +197,7 @@ class IcebergLake:
             return False
         if head is None or not head.steps:
             return False
-        if self.warehouse is None:
-            return True
-        return places.is_inside(head.location, places.below(self.warehouse, self.namespace))
+        return self.folders.holds(head.location)
 
     def can_set_back(self, table: str, snapshot: int) -> bool:
         """See ``ports.Lake``."""
@@ -210,27 +224,12 @@ class IcebergLake:
         return any(self.location(one.to) == one.location for one in renamings)
 
     def folder_for_new(self, table: str) -> str | None:
-        """See ``ports.Lake``: in a store, which several catalogs may share, one of its own."""
-        if self.warehouse is None:
-            return None
-        usual = places.below(places.absolute(self.warehouse), self.namespace, table)
-        if not places.in_store(usual) and not self._holds_table(usual):
-            own = self.catalog.at_once and self.stored_name(table) == table
-            return None if own else usual
-        return f"{usual}__{uuid4().hex[:8]}"
-
-    def _holds_table(self, folder: str) -> bool:
-        """Whether the metadata of a table is somewhere in a folder."""
-        found = self.catalog.locations(self.namespace).values()
-        return any(places.is_inside(at, folder) for at in found)
+        """See ``ports.Lake``."""
+        return self.folders.for_new(table)
 
     def is_free(self, table: str) -> bool:
         """See ``ports.Lake``: whatever case its letters have, as some file systems ignore that."""
-        namespace, name = self._key(table)
-        known = set(self.catalog.names(namespace))
-        if self.warehouse is not None:
-            known |= set(places.names(places.below(self.warehouse, namespace)))
-        return name.lower() not in {one.lower() for one in known}
+        return self.folders.is_free(*self._key(table))
 
     def size(self, table: str) -> int:
         """See ``ports.Lake``."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from infold.core.catalogs import CATALOG_FILE
 from infold.core.ports import Lake
 from infold.core.project import Project
 from infold.core.snapshot_reader import SnapshotReader
@@ -51,19 +52,19 @@ def jars() -> tuple[Jar, ...]:
 
 def lake(project: Project) -> IcebergLake:
     """The tables of the target's catalog, read by their metadata files."""
-    use(project)
-    together = project.target.publish is Publish.TOGETHER
-    return IcebergLake(
-        open_catalog(project), project.namespace, project.warehouse_location, together=together
-    )
+    return _lake(project, together=project.target.publish is Publish.TOGETHER)
 
 
 def published_lake(project: Project) -> IcebergLake:
     """The same as readers see them."""
+    return _lake(project, published=True)
+
+
+def _lake(project: Project, **how: bool) -> IcebergLake:
     use(project)
-    return IcebergLake(
-        open_catalog(project), project.namespace, project.warehouse_location, published=True
-    )
+    catalog, warehouse = open_catalog(project), project.warehouse_location
+    alone = catalog.place == str(Path(warehouse, CATALOG_FILE))  # of the warehouse itself
+    return IcebergLake(catalog, project.namespace, warehouse, alone=alone, **how)
 
 
 def snapshot_reader(project: Project) -> SnapshotReader:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from infold.core.catalogs import CatalogType
 from infold.core.project import Project
+from infold.lake.iceberg.hive_client import hive_servers
 from infold.lake.iceberg.jdbc_settings import jdbc_settings
 from infold.lake.iceberg.rest_access import sent_secrets, server_url
 from infold.lake.iceberg.sql_catalog import NAME
@@ -46,6 +47,8 @@ def _catalog(project: Project) -> SparkCatalog:
         return _jdbc(project)
     if type_ is CatalogType.REST:
         return _rest(project)
+    if type_ is CatalogType.HIVE:
+        return _hive(project)
     return SparkCatalog(catalog_settings(project.warehouse_location, project.catalog_db))
 
 
@@ -87,6 +90,21 @@ def _rest(project: Project) -> SparkCatalog:
             },
             **{f"{PREFIX}.{name}": at for name, at in sent_secrets(declared, root, key).items()},
         },
+    )
+
+
+def _hive(project: Project) -> SparkCatalog:
+    """By Spark's own client of a metastore, and Iceberg's catalog on it; no jar beside those."""
+    key = f"catalog of target {project.target.name}"
+    servers = hive_servers(project.target.catalog.uri, project.root, key)
+    return SparkCatalog(
+        {
+            **_common(),
+            f"{PREFIX}.type": "hive",
+            f"{PREFIX}.warehouse": project.warehouse_location,
+            f"{PREFIX}.hadoop.hive.metastore.client.socket.timeout": "120s",
+        },
+        {f"{PREFIX}.uri": ",".join(servers)},
     )
 
 

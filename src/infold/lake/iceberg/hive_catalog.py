@@ -1,0 +1,216 @@
+"""
+The catalog in a Hive metastore, as Iceberg's HiveCatalog keeps it.
+
+A table of Iceberg's is one of the metastore with the place of its metadata among its parameters.
+Where many tables are is one request. A change reads the table, and gives it back with something
+else in it. So it holds the table's lock meanwhile, as commits of Iceberg's do, and says what it has
+read: a metastore that commits without locks compares that.
+
+A metastore knows names in lower case only.
+"""
+
+from __future__ import annotations
+
+import getpass
+import socket
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from infold.core.catalogs import Catalog
+from infold.core.swap import Renaming
+from infold.lake.iceberg import one_by_one
+from infold.lake.iceberg.hive_client import HiveClient
+from infold.lake.iceberg.one_by_one import RefusedError
+from infold.lake.iceberg.set_back import metadata_file_of
+from infold.lake.iceberg.table_catalog import Key
+
+AT_ONCE = 500
+"""Of how many tables one request asks."""
+
+LOCK_SECONDS = 60.0
+"""How long a lock is waited for that somebody else holds."""
+
+LOCATION, PREVIOUS = "metadata_location", "previous_metadata_location"
+
+
+def hive_catalog(declared: Catalog, root: Path, key: str) -> HiveCatalog:
+    """The catalog that a target declares; nothing is asked for yet."""
+    return HiveCatalog(HiveClient(declared, root, key))
+
+
+@dataclass(frozen=True, slots=True)
+class HiveCatalog:
+    """See ``TableCatalog``."""
+
+    client: HiveClient
+
+    @property
+    def at_once(self) -> bool:
+        """A metastore changes one table at a time."""
+        return False
+
+    @property
+    def place(self) -> str:
+        """See ``TableCatalog``."""
+        return self.client.place
+
+    def find(self, tables: Collection[Key]) -> Mapping[Key, str]:
+        """See ``TableCatalog``: a request for each namespace."""
+        names = defaultdict[str, dict[str, str]](dict)
+        for namespace, name in tables:
+            names[namespace][name.lower()] = name
+        return {
+            (namespace, asked[name]): at
+            for namespace, asked in names.items()
+            for name, at in self._locations(namespace, list(asked)).items()
+        }
+
+    def locations(self, namespace: str) -> Mapping[str, str]:
+        """See ``TableCatalog``."""
+        return self._locations(namespace, list(self.names(namespace)))
+
+    def names(self, namespace: str) -> Collection[str]:
+        """See ``TableCatalog``; also of tables that are none of Iceberg's."""
+        try:
+            found = self.client.look(lambda hive: hive.get_all_tables(namespace.lower()))
+        except RefusedError:  # there is no such namespace
+            return ()
+        return [str(name) for name in found]
+
+    def drop(self, namespace: str, names: Sequence[str]) -> None:
+        """See ``TableCatalog``: one after the other."""
+        for name in names:
+            key = (namespace.lower(), name.lower())
+            try:
+                self.client.change(
+                    lambda hive, key=key: hive.drop_table(*key, deleteData=False)  # type: ignore[misc]
+                )
+            except RefusedError:
+                if self._locations(namespace, [name]):
+                    raise
+
+    def rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
+        """See ``TableCatalog``."""
+        return one_by_one.rename(self, namespace, renamings)
+
+    def rename_one(self, namespace: str, table: str, to: str) -> None:
+        """See ``RenamesOne``."""
+
+        def renamed(found: Any) -> None:
+            found.tableName = to.lower()
+
+        self._change((namespace, table), renamed)
+
+    def set_back(self, table: Key, location: str, snapshot: int) -> bool:
+        """See ``TableCatalog``: a new metadata file, and the place of it."""
+
+        def moved(found: Any) -> bool:
+            if found.parameters.get(LOCATION) != location:
+                return False
+            found.parameters[LOCATION] = metadata_file_of(location, snapshot)
+            found.parameters[PREVIOUS] = location
+            return True
+
+        try:
+            return self._change(table, moved)
+        except RefusedError:
+            return False
+
+    def finish_rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
+        """See ``TableCatalog``."""
+        return one_by_one.finish_rename(self, namespace, renamings)
+
+    def _locations(self, namespace: str, names: Sequence[str]) -> Mapping[str, str]:
+        """Where the metadata of tables is; those of others than Iceberg have none."""
+        found: list[Any] = []
+        for start in range(0, len(names), AT_ONCE):
+            asked = [name.lower() for name in names[start : start + AT_ONCE]]
+            try:
+                found += self.client.look(
+                    partial(_tables, namespace=namespace.lower(), names=asked)
+                )
+            except RefusedError:  # there is no such namespace
+                return {}
+        places = {str(one.tableName): (one.parameters or {}).get(LOCATION) for one in found}
+        return {name: str(at) for name, at in places.items() if at is not None}
+
+    def _change(self, table: Key, edit: Callable[[Any], bool | None]) -> bool:
+        """Change what the metastore has of a table; False where ``edit`` finds that it may not."""
+        key = (table[0].lower(), table[1].lower())
+
+        def ask(hive: Any) -> bool:
+            from hive_metastore.ttypes import EnvironmentContext, MetaException
+
+            with self._locked(hive, key):
+                found = hive.get_table(*key)
+                found.parameters = dict(found.parameters or {})
+                read = found.parameters.get(LOCATION, "")
+                if edit(found) is False:
+                    return False
+                how = {
+                    "DO_NOT_UPDATE_STATS": "true",
+                    "expected_parameter_key": LOCATION,
+                    "expected_parameter_value": read,
+                }
+                try:
+                    hive.alter_table_with_environment_context(*key, found, EnvironmentContext(how))
+                except MetaException as error:
+                    if "has been modified" in str(error.message):
+                        raise self._refused(str(error.message)) from None
+                    raise
+            return True
+
+        return self.client.change(ask)
+
+    @contextmanager
+    def _locked(self, hive: Any, table: Key) -> Iterator[None]:
+        """The lock that a commit of Iceberg's takes, too."""
+        from hive_metastore.ttypes import (
+            CheckLockRequest,
+            LockComponent,
+            LockLevel,
+            LockRequest,
+            LockState,
+            LockType,
+            UnlockRequest,
+        )
+
+        part = LockComponent(LockType.EXCLUSIVE, LockLevel.TABLE, *table)
+        asked = LockRequest([part], user=getpass.getuser(), hostname=socket.gethostname())
+        found, until = hive.lock(asked), time.monotonic() + LOCK_SECONDS
+        try:
+            while found.state == LockState.WAITING and time.monotonic() < until:
+                time.sleep(0.1)
+                found = hive.check_lock(CheckLockRequest(lockid=found.lockid))
+            if found.state != LockState.ACQUIRED:
+                raise self._refused("somebody else holds the lock of the table")
+            yield
+        finally:
+            hive.unlock(UnlockRequest(lockid=found.lockid))
+
+    def _refused(self, why: str) -> RefusedError:
+        return RefusedError(self.client.refused(why))
+
+
+def _tables(hive: Any, namespace: str, names: Sequence[str]) -> Sequence[Any]:
+    """
+    The tables of these names that are there.
+
+    That there is no such namespace is an answer of older metastores which the client cannot read:
+    then the namespace is asked for.
+    """
+    from thrift.Thrift import TApplicationException
+
+    try:
+        found: Sequence[Any] = hive.get_table_objects_by_name(namespace, names)
+    except TApplicationException as error:
+        if error.type == TApplicationException.MISSING_RESULT:
+            hive.get_database(namespace)
+        raise
+    return found

@@ -1,0 +1,150 @@
+"""
+A connection to a Hive metastore, and what fails there by name.
+
+The client is Hive's own, as pyiceberg ships it; without the rest of pyiceberg it is imported in a
+tenth of a second. A connection is opened for each look and each change: one that is kept could not
+be used by several threads, nor by a process that was forked.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from infold.core.catalogs import Catalog
+from infold.lake.iceberg.one_by_one import RefusedError
+from infold.messages import catalog_errors
+from infold.messages.errors import InfoldError
+from infold.system.secrets import hide_passwords, resolve_url
+
+ANSWER_SECONDS = 30
+"""How long an answer is waited for."""
+
+_SERVER = re.compile(r"thrift://[^\s/,@?#]+:[0-9]+/?\Z")
+_FORM = "it is no thrift://HOST:PORT, nor several of them with commas between them"
+
+_DENIED = re.compile(r"permission|not authorized|access ?control|privilege", re.IGNORECASE)
+"""A metastore has no status for that: its words, and those of what it asks, tell."""
+
+Made = TypeVar("Made")
+
+logging.getLogger("thrift").addHandler(logging.NullHandler())  # an error says what it logs, too
+
+
+def hive_servers(text: str, root: Path, key: str) -> Sequence[str]:
+    """The servers of a catalog's URI, which are tried in turn. Raises ``bad_url``."""
+    found = [one.strip() for one in resolve_url(text, root, key).split(",")]
+    if not all(_SERVER.match(one) and _port(one) for one in found):
+        raise catalog_errors.bad_url(key=key, why=_FORM)
+    return found
+
+
+def _port(server: str) -> int:
+    try:
+        return urlsplit(server).port or 0
+    except ValueError:
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class HiveClient:
+    """The metastore that a target's catalog is, as infold.yml names it by ``key``."""
+
+    declared: Catalog
+    root: Path
+    key: str
+
+    @property
+    def place(self) -> str:
+        """Where it is, as infold.yml has it."""
+        return hide_passwords(self.declared.uri)
+
+    def look(self, ask: Callable[[Any], Made]) -> Made:
+        """What an answer says; nothing is changed."""
+        with self._connected(changing=False) as hive:
+            return ask(hive)
+
+    def change(self, ask: Callable[[Any], Made]) -> Made:
+        """
+        Have something changed, once. Raises ``RefusedError`` where it is not what was expected.
+
+        An answer that does not come leaves open whether it was: ``catalog_errors.answer_lost``.
+        """
+        with self._connected(changing=True) as hive:
+            return ask(hive)
+
+    @contextmanager
+    def _connected(self, *, changing: bool) -> Iterator[Any]:
+        try:
+            from hive_metastore.ttypes import (
+                AlreadyExistsException,
+                InvalidOperationException,
+                NoSuchObjectException,
+                UnknownDBException,
+            )
+            from thrift.Thrift import TException
+            from thrift.transport.TTransport import TTransportException
+        except ImportError:
+            raise catalog_errors.thrift_missing(key=self.key) from None
+        transport, hive = self._open()
+        try:
+            yield hive
+        except (NoSuchObjectException, UnknownDBException) as error:
+            raise RefusedError(self._failed(error)) from None
+        except (AlreadyExistsException, InvalidOperationException) as error:
+            raise RefusedError(self._failed(error)) from None
+        except (TTransportException, OSError, EOFError) as error:
+            if changing:
+                why = _words(error)
+                raise catalog_errors.answer_lost(key=self.key, at=self.place, why=why) from None
+            raise self._unreachable(_words(error)) from None
+        except TException as error:
+            raise self._failed(error) from None
+        finally:
+            transport.close()
+
+    def _open(self) -> tuple[Any, Any]:
+        """A transport, and the client on it, of the first server that answers."""
+        from hive_metastore.ThriftHiveMetastore import Client
+        from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+        from thrift.transport.TSocket import TSocket
+        from thrift.transport.TTransport import TBufferedTransport, TTransportException
+
+        why = ""
+        for server in hive_servers(self.declared.uri, self.root, self.key):
+            where = urlsplit(server)
+            socket = TSocket(where.hostname, where.port)
+            socket.setTimeout(ANSWER_SECONDS * 1000)
+            transport = TBufferedTransport(socket)
+            try:
+                transport.open()
+            except (TTransportException, OSError) as error:
+                why = _words(error)
+            else:
+                return transport, Client(TBinaryProtocol(transport))
+        raise self._unreachable(why)
+
+    def _unreachable(self, why: str) -> InfoldError:
+        return catalog_errors.unreachable(key=self.key, at=self.place, why=why)
+
+    def _failed(self, error: Exception) -> InfoldError:
+        why = _words(error)
+        if _DENIED.search(why):
+            return catalog_errors.not_permitted(key=self.key, at=self.place, why=why)
+        return self.refused(why)
+
+    def refused(self, why: str) -> InfoldError:
+        """What to say of something that the metastore did not do."""
+        return catalog_errors.failed(key=self.key, at=self.place, why=why)
+
+
+def _words(error: BaseException) -> str:
+    """What an error says, in one line."""
+    said = getattr(error, "message", None) or str(error) or type(error).__name__
+    return " ".join(str(said).split())[:300]
