@@ -33,6 +33,7 @@ from infold.core.record import Receipt
 from infold.core.report import RunFailed
 from infold.ledger.remote_sessions import keep_sessions, kept_sessions
 from infold.messages.errors import InfoldError
+from infold.spark.connect import session as connect
 from infold.spark.connect.clients import RemoteSession, end
 from infold.spark.storages import storage_of
 from infold.spark.tables.port import Layout, Stamp
@@ -174,6 +175,15 @@ def test_clients_die_at_write_points(server: ConnectServer, tmp_path: Path) -> N
     points = len(scenario.first_points())
     for seed in range(DEATHS):
         scenario.die(3 + seed, 1 + (turn("points") + seed * points // DEATHS) % points)
+
+
+def test_a_server_that_is_gone_is_not_waited_for_at_the_end() -> None:
+    """Neither by infold nor by PySpark, which cleans up once more when the process ends."""
+    gone: Any = connect._new_session("sc://127.0.0.1:1")
+    began = time.monotonic()
+    connect._stop(gone)
+    gone.client._cleanup_ml_cache()
+    assert time.monotonic() - began < 10
 
 
 def infold(root: Path, *words: str) -> Result:
