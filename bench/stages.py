@@ -125,8 +125,12 @@ def one_task(size: Size) -> list[Line]:
     return lines
 
 
-def largest_single_tasks(root: Path, events: int) -> dict[str, Stage]:
-    """The stage of one task that read the most rows, of each thing that is done to a project."""
+def largest_single_tasks(root: Path, events: int, day: int = 5_000) -> dict[str, Stage]:
+    """
+    The stage of one task that read the most rows, of each thing that is done to a project.
+
+    ``day`` is how many events a day has.
+    """
     shutil.rmtree(root, ignore_errors=True)
     lay_out(root)
     for name, text in MODELS.items():
@@ -144,8 +148,8 @@ def largest_single_tasks(root: Path, events: int) -> dict[str, Stage]:
         if single:
             found[what] = max(single, key=lambda stage: (stage.counted, stage.read))
 
-    def day() -> None:
-        deliveries.deliver(5_000)
+    def another_day() -> None:
+        deliveries.deliver(day)
         runs.run(root)
 
     def old() -> None:
@@ -156,7 +160,7 @@ def largest_single_tasks(root: Path, events: int) -> dict[str, Stage]:
         api.restate(api.open_project(root), [name for name in MODELS if name != "capped"])
 
     during("first build", lambda: runs.run(root))
-    during("a day", day)
+    during("a day", another_day)
     during("an old event", old)
     during("restate", restate)
     during("verify", lambda: api.verify(api.open_project(root)))

@@ -29,7 +29,7 @@ def not_their_turn(items: Iterable[pytest.Item]) -> list[pytest.Item]:
         case
         for test, cases in groupby(marked, lambda item: item.nodeid.partition("[")[0])
         for number, case in enumerate(cases)
-        if (number + _turn(test)) % _one_in(case)
+        if (number + turn(test)) % _one_in(case)
     ]
 
 
@@ -38,8 +38,8 @@ def _one_in(case: pytest.Item) -> int:
     return mark.args[0] if mark and mark.args else 5
 
 
-def _turn(test: str) -> int:
-    """Which case of a test comes first."""
+def turn(test: str) -> int:
+    """Which case of a test comes first, by the code."""
     return int.from_bytes(sha256(_code() + test.encode()).digest()[:4], "big")
 
 

@@ -311,17 +311,18 @@ class MemoryLedger:
 
     def changes(self, table: str, since: int) -> Sequence[CellChange]:
         """Changes by versions newer than ``since``."""
-        found = [entry for entry in self._model(table).changes if entry[0] > since]
-        return tuple(
-            change for _, change in sorted(found, key=lambda entry: (entry[0], entry[1].cell))
-        )
+        found = self.changes_by_version(table, since)
+        return tuple(change for changes in found.values() for change in changes)
 
     def changes_by_version(self, table: str, since: int) -> Mapping[int, Sequence[CellChange]]:
         """The same changes, by version."""
         found = [entry for entry in self._model(table).changes if entry[0] > since]
         numbers = sorted({number for number, _ in found})
         return {
-            number: sorted((c for at, c in found if at == number), key=lambda change: change.cell)
+            number: sorted(
+                (replace(c, last=None) for at, c in found if at == number),
+                key=lambda change: change.cell,
+            )
             for number in numbers
         }
 

@@ -46,6 +46,10 @@ def rows_of(format_: int) -> Rows:
     return found
 
 
+DROPPED = {"changes": {"last"}}
+"""Columns that a later format has no more."""
+
+
 def make(place: Place, format_: int) -> Rows:
     """Make the ledger of a released format; its rows."""
     rows = rows_of(format_)
@@ -75,6 +79,17 @@ def make(place: Place, format_: int) -> Rows:
             }
             server.execute(statement(text), known)
     return rows
+
+
+def kept(rows: Rows) -> Rows:
+    """Rows of a released ledger without columns that are :data:`DROPPED`."""
+    return {
+        table: [
+            {name: value for name, value in row.items() if name not in DROPPED.get(table, ())}
+            for row in some
+        ]
+        for table, some in rows.items()
+    }
 
 
 def _inserts(rows: Mapping[str, list[dict[str, Any]]]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -126,7 +141,7 @@ def _plain(url: str) -> str:
 
 
 def stored_rows(place: Place, before: Rows) -> Rows:
-    """The rows in a ledger now, of the tables and columns that there were before."""
+    """The rows in a ledger now, of the tables and columns ``before`` that are kept."""
     found: Rows = {}
     with place.open().database.read() as query:
         for table, rows in before.items():

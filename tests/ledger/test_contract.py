@@ -253,10 +253,12 @@ class TestVersions:
         assert ledger.newest_versions()["events"].whole
 
     def test_changes_since_a_version_come_in_order(self, ledger: Ledger) -> None:
-        """Changes since a version come by version, then by cell, and are not netted."""
+        """Changes since a version come by version, then by cell, and are not netted; which instant
+        a cell reaches to is known of the cell as it is now.
+        """
         do(ledger, outcome(1, change(ONE, 3)))
         do(ledger, outcome(2, change(TWO, 2), change(ONE, 0, before=3)))
-        do(ledger, outcome(3, change(ONE, 1)))
+        do(ledger, outcome(3, change(ONE, 1, last=7)))
 
         assert list(ledger.changes("events", 1)) == [
             change(ONE, 0, before=3),

@@ -39,6 +39,12 @@ URL = "sqlite:///.infold/ledger.db"
 KEEP = 5
 
 
+def as_of_format(connection: sqlite3.Connection, number: int) -> None:
+    """Take what a released format changed back, and name an earlier one."""
+    connection.execute("ALTER TABLE changes ADD COLUMN last BIGINT")
+    connection.execute("UPDATE meta SET value = ? WHERE name = ?", (str(number), FORMAT_ROW))
+
+
 class TestOpening:
     """The first write creates a ledger, and only where there is no other file."""
 
@@ -153,7 +159,7 @@ class TestOpening:
             connection.execute("DROP TABLE quarantined")
             connection.execute("DROP TABLE left_out")
             connection.execute("DROP TABLE trace_entries")
-            connection.execute("UPDATE meta SET value = '1' WHERE name = ?", (FORMAT_ROW,))
+            as_of_format(connection, 1)
 
         assert SqlLedger(path).quarantined("sessions") == ()
         assert SqlLedger(path).left_out() == {}
@@ -180,7 +186,7 @@ class TestOpening:
         with sqlite3.connect(path) as connection:
             for column in ("carried", "campaign"):
                 connection.execute(f"ALTER TABLE quarantined DROP COLUMN {column}")
-            connection.execute("UPDATE meta SET value = '3' WHERE name = ?", (FORMAT_ROW,))
+            as_of_format(connection, 3)
 
         older = SqlLedger(path)
         assert older.quarantined("sessions") == (QuarantinedSession("ann", 1, 2, 3),)
@@ -205,7 +211,7 @@ class TestOpening:
             ):
                 connection.execute(f"DROP TABLE {table}")
             connection.execute("DELETE FROM meta WHERE name = ?", (ID_ROW,))
-            connection.execute("UPDATE meta SET value = '6' WHERE name = ?", (FORMAT_ROW,))
+            as_of_format(connection, 6)
 
         older = SqlLedger(path)
         assert older.traces() == {"daily": Trace("daily", "f")}
@@ -242,7 +248,7 @@ class TestOpening:
             connection.execute(text.replace(now, "held BOOLEAN NOT NULL, session_start"))
             connection.execute("INSERT INTO manual_entries SELECT * FROM newer")
             connection.execute("DROP TABLE newer")
-            connection.execute("UPDATE meta SET value = '4' WHERE name = ?", (FORMAT_ROW,))
+            as_of_format(connection, 4)
 
         older = SqlLedger(path)
         older.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=None)])

@@ -19,15 +19,16 @@ from tests.servers.standalone import STARTS_WITHIN, UNTIL_THE_END
 
 from infold.spark.jvm.jars import jar_paths, spark_home
 from infold.spark.jvm.java import find_java
+from infold.spark.tables.jar import Jar
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 STARTED = "Spark Connect server started at"
 
 
-def as_it_should_be() -> Mapping[str, str]:
-    """The settings that infold needs."""
+def as_it_should_be(*jars: Jar) -> Mapping[str, str]:
+    """The settings that infold needs; ``jars`` besides those of every target."""
     return {
-        "spark.jars": ",".join(map(str, jar_paths())),
+        "spark.jars": ",".join(map(str, jar_paths(jars))),
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.sql.catalogImplementation": "in-memory",
     }
@@ -40,6 +41,7 @@ class ConnectServer:
     folder: Path
     settings: Mapping[str, str] = field(default_factory=as_it_should_be)
     token: str = ""
+    master: str = "local[2]"
     port: int = field(default_factory=free_port)
     _process: subprocess.Popen[bytes] | None = None
 
@@ -72,7 +74,7 @@ class ConnectServer:
             environment["SPARK_CONNECT_AUTHENTICATE_TOKEN"] = self.token
         command = [
             str(spark_home() / "bin" / "spark-submit"),
-            *("--class", SERVER, "--master", "local[2]", "--driver-memory", "1g"),
+            *("--class", SERVER, "--master", self.master, "--driver-memory", "1g"),
             *("--driver-java-options", "-Xss8m -Duser.timezone=UTC"),
             *confs,
             "spark-internal",

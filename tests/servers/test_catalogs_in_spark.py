@@ -8,20 +8,19 @@ import re
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-import yaml
 from click.testing import CliRunner, Result
-from tests.arrivals.play import Play
-from tests.arrivals.programs import Op, Program, Round
 from tests.arrivals.shapes import SHAPES
-from tests.crash.scenario import SHAPE, TABLES, Scenario, kill, living
+from tests.crash.scenario import SHAPE, Scenario, kill
 from tests.docs.pages import DOCS
 from tests.docs.test_how_to import code
 from tests.servers.catalogs import PASSWORD, Shelf, jdbc_uri, new_database, opened
 from tests.servers.hive_metastore import HiveMetastore
+from tests.servers.moved import Moved, MovedScenario, retarget
 from tests.servers.postgresql import Postgresql
 from tests.servers.rest_catalog import RestServer
 
@@ -60,39 +59,13 @@ def shelves(
 def _any_project(root: Path, catalog: dict[str, str]) -> Project:
     """A project of the catalog that needs the most jars."""
     assert CliRunner().invoke(cli, ["init", str(root / "shop")]).exit_code == 0
-    find_in(root / "shop", catalog)
+    find_in(catalog, root / "shop")
     return api.open_project(root / "shop")
 
 
-def find_in(folder: Path, catalog: dict[str, str], **more: str) -> None:
+def find_in(catalog: dict[str, str], folder: Path) -> None:
     """Have the project's targets find their tables in a catalog."""
-    file = folder / "infold.yml"
-    project = yaml.safe_load(file.read_text())
-    for target in project["targets"].values():
-        target["catalog"] = {**catalog, **more}
-    file.write_text(yaml.safe_dump(project))
-
-
-@dataclass
-class InCatalog(Play):
-    """A play whose project finds its tables in a catalog."""
-
-    catalog: dict[str, str] = field(default_factory=dict)
-
-    def _begin(self) -> None:
-        super()._begin()
-        find_in(self.folder, self.catalog)
-
-
-@dataclass
-class KilledInCatalog(Scenario):
-    """A scenario whose project finds its tables in a catalog."""
-
-    catalog: dict[str, str] = field(default_factory=dict)
-
-    def _begin(self) -> None:
-        super()._begin()
-        find_in(self.folder, self.catalog)
+    retarget(folder, {"catalog": catalog})
 
 
 @pytest.mark.turns(3)
@@ -100,34 +73,21 @@ class KilledInCatalog(Scenario):
 def test_tables_equal_the_reference(shelves: dict[str, Shelf], tmp_path: Path, kind: str) -> None:
     """Events, sessions, cells, rows by key: late, twice, replaced, deleted."""
     declared = shelves[kind].declared | {"namespace": f"arrivals_{os.getpid()}"}
-    play = InCatalog(
-        SHAPES["fold"], tmp_path / kind, kind, tmp_path / "warehouse", USERS, catalog=declared
-    )
-    kinds = ("arrive", "burst", "again", "replace", "delete")
-    ops = tuple(Op(what, at) for at, what in enumerate(kinds))
-    play.play(Program(USERS, (Round(ops[:2], Op("all", 1)), Round(ops[2:], Op("all", 2)))))
-    assert api.verify(play.project).equal
+    where = tmp_path / kind, kind, tmp_path / "warehouse"
+    play = Moved(SHAPES["fold"], *where, USERS, move=partial(find_in, declared))
+    play.play_all("arrive", "burst", "again", "replace", "delete")
 
 
 def test_a_run_that_dies_at_a_write_point(shelves: dict[str, Shelf], tmp_path: Path) -> None:
     """By exception at some points, and once by SIGKILL: the next run makes all tables right."""
     declared = shelves["jdbc"].declared | {"namespace": f"killed_{os.getpid()}"}
-    scenario = KilledInCatalog(
-        SHAPE, tmp_path / "killed", "killed", tmp_path / "warehouse", 8, catalog=declared
-    )
-    scenario.deliver(1)
-    scenario.deliver(2)
-    with living() as life:
-        scenario.go(life)
-    scenario.check(set(TABLES), None)
-    commits = [at for at, (_, name) in enumerate(life.passed, 1) if name.startswith("table ")]
+    where = tmp_path / "killed", "killed", tmp_path / "warehouse"
+    scenario = MovedScenario(SHAPE, *where, 8, move=partial(find_in, declared))
+    passed = scenario.first_points()
+    commits = [at for at, (_, name) in enumerate(passed, 1) if name.startswith("table ")]
     assert len(commits) > POINTS
     for seed, at in enumerate(commits[1 : 2 * POINTS : 2], 3):
-        scenario.deliver(seed)
-        with living(at) as life:
-            scenario.go(life)
-        assert life.dead
-        scenario.settle()
+        scenario.die(seed, at)
     scenario.deliver(9)
     ended = kill(scenario, "table sessions: after commit")
     assert ended.returncode == -signal.SIGKILL, ended.stderr
@@ -238,9 +198,8 @@ def test_a_commit_whose_answer_is_lost(
     there. A commit that is not permitted ends the run by name.
     """
     declared = shelves["rest"].declared | {"namespace": f"lost_{os.getpid()}"}
-    scenario = KilledInCatalog(
-        SHAPE, tmp_path / "lost", "lost", tmp_path / "warehouse", 8, catalog=declared
-    )
+    where = tmp_path / "lost", "lost", tmp_path / "warehouse"
+    scenario = MovedScenario(SHAPE, *where, 8, move=partial(find_in, declared))
     scenario.deliver(1)
     scenario.settle()
     scenario.deliver(2)
@@ -291,9 +250,8 @@ def test_a_role_without_a_right(
     """
     role = shelves["jdbc"].declared["uri"].rpartition("/")[2]
     declared = shelves["jdbc"].declared | {"namespace": f"refused_{os.getpid()}"}
-    scenario = KilledInCatalog(
-        SHAPE, tmp_path / "refused", "refused", tmp_path / "warehouse", 8, catalog=declared
-    )
+    where = tmp_path / "refused", "refused", tmp_path / "warehouse"
+    scenario = MovedScenario(SHAPE, *where, 8, move=partial(find_in, declared))
 
     def run(statement: str, database: str) -> None:
         postgresql.run(statement, database=database)
@@ -315,10 +273,9 @@ def test_a_role_without_a_right(
     empty = new_database(postgresql)
     run("ALTER SCHEMA public OWNER TO CURRENT_USER", empty)
     run("REVOKE CREATE ON SCHEMA public FROM PUBLIC", empty)
-    scenario = KilledInCatalog(
-        *(SHAPE, tmp_path / "empty", "empty", tmp_path / "others", 8),
-        catalog={"type": "jdbc", "uri": jdbc_uri(postgresql, empty)},
-    )
+    where = tmp_path / "empty", "empty", tmp_path / "others"
+    declared = {"type": "jdbc", "uri": jdbc_uri(postgresql, empty)}
+    scenario = MovedScenario(SHAPE, *where, 8, move=partial(find_in, declared))
     scenario.deliver(1)
     assert slugs_of(scenario) == {"catalog-not-permitted"}
     run(f"GRANT CREATE ON SCHEMA public TO {empty}", empty)

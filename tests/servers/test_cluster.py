@@ -6,19 +6,17 @@ import re
 import signal
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from click.testing import CliRunner, Result
-from tests.arrivals.play import Play
-from tests.arrivals.programs import Op, Program, Round
 from tests.arrivals.shapes import SHAPES
 from tests.crash.scenario import SHAPE, TABLES, Scenario, kill
 from tests.docs.pages import DOCS
 from tests.docs.test_how_to import code
+from tests.servers.moved import Moved, MovedScenario, retarget
 from tests.servers.standalone import Cluster, running
 
 from infold import api
@@ -43,59 +41,26 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 def on(cluster: Cluster, folder: Path, **more: Any) -> None:
     """Have the project's target compute on the cluster."""
-    file = folder / "infold.yml"
-    project = yaml.safe_load(file.read_text())
-    for target in project["targets"].values():
-        given = cluster.target()
-        target |= {**given, **more, "spark": given["spark"] | more.get("spark", {})}
-    file.write_text(yaml.safe_dump(project))
-
-
-@dataclass
-class OnCluster(Play):
-    """A play whose project computes on a cluster."""
-
-    cluster: Cluster | None = None
-
-    def _begin(self) -> None:
-        super()._begin()
-        assert self.cluster is not None
-        on(self.cluster, self.folder)
-
-
-@dataclass
-class KilledOnCluster(Scenario):
-    """A scenario whose project computes on a cluster."""
-
-    cluster: Cluster | None = None
-
-    def _begin(self) -> None:
-        super()._begin()
-        assert self.cluster is not None
-        on(self.cluster, self.folder)
+    given = cluster.target()
+    retarget(folder, {**given, **more, "spark": given["spark"] | more.get("spark", {})})
 
 
 @pytest.mark.turns(2)
 @pytest.mark.parametrize("shape", ["fold", "rows"])
 def test_tables_equal_the_reference(cluster: Cluster, tmp_path: Path, shape: str) -> None:
     """Events, sessions, cells, rows by key, functions in Python: late, twice, replaced, deleted."""
-    play = OnCluster(
-        SHAPES[shape], tmp_path / shape, shape, tmp_path / "warehouse", USERS, cluster=cluster
-    )
-    kinds = ("arrive", "arrive", "burst", "again", "replace", "delete")
-    ops = tuple(Op(kind, at) for at, kind in enumerate(kinds))
-    play.play(Program(USERS, (Round(ops[:2], Op("all", 1)), Round(ops[2:], Op("all", 2)))))
-    assert api.verify(play.project).equal
+    move = partial(on, cluster)
+    play = Moved(SHAPES[shape], tmp_path / shape, shape, tmp_path / "warehouse", USERS, move=move)
+    play.play_all("arrive", "arrive", "burst", "again", "replace", "delete")
     assert len(cluster.executors()) == 2
 
 
 @pytest.fixture(scope="module")
-def scenario(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> KilledOnCluster:
+def scenario(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> MovedScenario:
     """A project that was run once and is right."""
     folder = tmp_path_factory.mktemp("lost")
-    found = KilledOnCluster(
-        SHAPE, folder / "lost", "lost", folder / "warehouse", 12, cluster=cluster
-    )
+    where = folder / "lost", "lost", folder / "warehouse"
+    found = MovedScenario(SHAPE, *where, 12, move=partial(on, cluster))
     found.deliver(1)
     found.deliver(2)
     found.settle()
@@ -112,7 +77,7 @@ def failures_of(scenario: Scenario) -> set[str]:
 
 
 def test_executors_and_workers_are_lost_in_the_middle(
-    cluster: Cluster, scenario: KilledOnCluster
+    cluster: Cluster, scenario: MovedScenario
 ) -> None:
     """Their tasks are done again elsewhere, or the step by the next run; nothing is there twice."""
     for seed, loss in ((3, cluster.kill_executor), (4, cluster.lose_worker)):
@@ -126,9 +91,7 @@ def test_executors_and_workers_are_lost_in_the_middle(
     cluster.add_worker("another")
 
 
-def test_a_driver_dies_while_its_executors_go_on(
-    cluster: Cluster, scenario: KilledOnCluster
-) -> None:
+def test_a_driver_dies_while_its_executors_go_on(cluster: Cluster, scenario: MovedScenario) -> None:
     """The next run, of another driver, finds out what was committed."""
     scenario.deliver(5)
     api.close()  # its executors would have all cores

@@ -9,28 +9,31 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from click.testing import CliRunner, Result
 from pyspark.sql.types import LongType
-from tests.arrivals.play import Play
-from tests.arrivals.programs import Op, Program, Round
 from tests.arrivals.shapes import SHAPES
-from tests.crash.scenario import SHAPE, TABLES, Scenario, kill
+from tests.crash.scenario import SHAPE, TABLES, Life, Scenario, kill
 from tests.docs.pages import DOCS
 from tests.docs.test_how_to import code
 from tests.servers.connect_server import ConnectServer, as_it_should_be, running
+from tests.servers.moved import Moved, MovedScenario, retarget
+from tests.turns import turn
 
 from infold import api
 from infold.api.spark_sessions import session
 from infold.cli import cli
 from infold.core.interval import Granularity
+from infold.core.plan import Step
+from infold.core.record import Receipt
 from infold.core.report import RunFailed
 from infold.ledger.remote_sessions import keep_sessions, kept_sessions
 from infold.messages.errors import InfoldError
+from infold.spark.connect import session as connect
 from infold.spark.connect.clients import RemoteSession, end
 from infold.spark.storages import storage_of
 from infold.spark.tables.port import Layout, Stamp
@@ -39,6 +42,8 @@ pytestmark = [pytest.mark.servers, pytest.mark.spark]
 
 PAGE = DOCS / "clusters.md"
 USERS = 10
+DEATHS = 3
+"""At how many write points a client dies."""
 
 
 @pytest.fixture(scope="module")
@@ -52,72 +57,41 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectServer]:
 
 def on(server: ConnectServer, folder: Path, **more: Any) -> None:
     """Have the project's targets compute on the server."""
-    file = folder / "infold.yml"
-    project = yaml.safe_load(file.read_text())
-    for target in project["targets"].values():
-        target |= {**server.target(), **more}
-    file.write_text(yaml.safe_dump(project))
-
-
-@dataclass
-class OnServer(Play):
-    """A play whose project computes on a server."""
-
-    server: ConnectServer | None = None
-
-    def _begin(self) -> None:
-        super()._begin()
-        assert self.server is not None
-        on(self.server, self.folder)
-
-
-@dataclass
-class KilledOnServer(Scenario):
-    """A scenario whose project computes on a server."""
-
-    server: ConnectServer | None = None
-
-    def _begin(self) -> None:
-        super()._begin()
-        assert self.server is not None
-        on(self.server, self.folder)
+    retarget(folder, {**server.target(), **more})
 
 
 @pytest.mark.turns(2)
 @pytest.mark.parametrize("shape", ["fold", "rows"])
 def test_tables_equal_the_reference(server: ConnectServer, tmp_path: Path, shape: str) -> None:
     """Events, sessions, cells, rows by key, functions in Python: late, twice, replaced, deleted."""
-    play = OnServer(
-        SHAPES[shape], tmp_path / shape, shape, tmp_path / "warehouse", USERS, server=server
-    )
-    kinds = ("arrive", "arrive", "burst", "again", "replace", "delete")
-    ops = tuple(Op(kind, at) for at, kind in enumerate(kinds))
-    play.play(Program(USERS, (Round(ops[:2], Op("all", 1)), Round(ops[2:], Op("all", 2)))))
-    assert api.verify(play.project).equal
+    move = partial(on, server)
+    play = Moved(SHAPES[shape], tmp_path / shape, shape, tmp_path / "warehouse", USERS, move=move)
+    play.play_all("arrive", "arrive", "burst", "again", "replace", "delete")
 
 
 @pytest.fixture(scope="module")
-def scenario(server: ConnectServer, tmp_path_factory: pytest.TempPathFactory) -> KilledOnServer:
+def scenario(server: ConnectServer, tmp_path_factory: pytest.TempPathFactory) -> MovedScenario:
     """A project that was run once and is right."""
     folder = tmp_path_factory.mktemp("lost")
-    found = KilledOnServer(SHAPE, folder / "lost", "lost", folder / "warehouse", 6, server=server)
+    where = folder / "lost", "lost", folder / "warehouse"
+    found = MovedScenario(SHAPE, *where, 6, move=partial(on, server))
     found.deliver(1)
     found.deliver(2)
     found.settle()
     return found
 
 
-def failures_of(scenario: Scenario) -> set[str]:
+def failures_of(scenario: Scenario, life: Life | None = None) -> set[str]:
     """A run; what its steps failed by."""
     try:
-        scenario.go()
+        scenario.go(life)
     except RunFailed as failed:
         return {one.error.slug for one in failed.result.failures}
     return set()
 
 
 def test_a_client_dies_and_what_it_asked_for_goes_no_further(
-    server: ConnectServer, scenario: KilledOnServer
+    server: ConnectServer, scenario: MovedScenario
 ) -> None:
     """The session of the dead run is in the ledger; the next run ends it, and is right."""
     scenario.deliver(5)
@@ -130,7 +104,7 @@ def test_a_client_dies_and_what_it_asked_for_goes_no_further(
 
 
 def test_what_a_dead_client_left_is_interrupted_and_waited_for(
-    server: ConnectServer, scenario: KilledOnServer
+    server: ConnectServer, scenario: MovedScenario
 ) -> None:
     """A write that goes on is ended before anything is looked at, and its session takes no more."""
     spark = session(scenario.project)
@@ -159,7 +133,7 @@ def test_what_a_dead_client_left_is_interrupted_and_waited_for(
 
 
 def test_a_server_dies_in_the_middle_and_is_started_again(
-    server: ConnectServer, scenario: KilledOnServer
+    server: ConnectServer, scenario: MovedScenario
 ) -> None:
     """The run says what was lost; the next one, at a server that knows nothing, is right."""
     scenario.deliver(7)
@@ -169,6 +143,47 @@ def test_a_server_dies_in_the_middle_and_is_started_again(
     meanwhile.join()
     assert slugs <= {"server-lost"}
     scenario.settle()
+
+
+@dataclass
+class Restarting(Life):
+    """A run that goes on, while its server is another one after the first step."""
+
+    server: ConnectServer | None = None
+
+    def done(self, step: Step, receipt: Receipt) -> None:
+        """A step has ended."""
+        super().done(step, receipt)
+        if self.server is not None:
+            self.server.restart()
+            self.server = None
+
+
+def test_a_server_is_started_again_between_two_steps(
+    server: ConnectServer, scenario: MovedScenario
+) -> None:
+    """What goes on says what was lost; the next run has the rest to do, and is right."""
+    scenario.deliver(8)
+    assert failures_of(scenario, Restarting(server=server)) == {"server-lost"}
+    scenario.settle()
+
+
+def test_clients_die_at_write_points(server: ConnectServer, tmp_path: Path) -> None:
+    """By exception at some points of a run, others for each state of the code."""
+    where = tmp_path / "dies", "dies", tmp_path / "warehouse"
+    scenario = MovedScenario(SHAPE, *where, 6, move=partial(on, server))
+    points = len(scenario.first_points())
+    for seed in range(DEATHS):
+        scenario.die(3 + seed, 1 + (turn("points") + seed * points // DEATHS) % points)
+
+
+def test_a_server_that_is_gone_is_not_waited_for_at_the_end() -> None:
+    """Neither by infold nor by PySpark, which cleans up once more when the process ends."""
+    gone: Any = connect._new_session("sc://127.0.0.1:1")
+    began = time.monotonic()
+    connect._stop(gone)
+    gone.client._cleanup_ml_cache()
+    assert time.monotonic() - began < 10
 
 
 def infold(root: Path, *words: str) -> Result:
@@ -245,7 +260,7 @@ _BAD = "".join(
 )
 
 
-def test_tables_are_kept_in_shape(server: ConnectServer, scenario: KilledOnServer) -> None:
+def test_tables_are_kept_in_shape(server: ConnectServer, scenario: MovedScenario) -> None:
     """Rows are put into few files, snapshots go, columns get names and types, each in a commit."""
     del server
     project, lake = scenario.project, api.lake(scenario.project)
@@ -310,7 +325,7 @@ def test_what_a_server_lacks_is_said(
 
 
 def test_a_session_that_cannot_be_ended_keeps_others_out(
-    server: ConnectServer, scenario: KilledOnServer
+    server: ConnectServer, scenario: MovedScenario
 ) -> None:
     """The ledger names a server that is not there: no run begins, whatever it computes on."""
     book = api.ledger(scenario.project)

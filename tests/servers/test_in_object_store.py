@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.arrivals.play import Play
-from tests.arrivals.programs import Op, Program, Round
 from tests.arrivals.shape import SourceSpec
 from tests.arrivals.shapes import SHAPES
-from tests.crash.scenario import SHAPE, TABLES, Scenario, kill, living
+from tests.crash.scenario import SHAPE, kill
 from tests.reference.world import Record
+from tests.servers.moved import Moved, MovedScenario
 from tests.servers.object_store import ObjectStore, move_to_store
 
 from infold import api
@@ -44,7 +43,7 @@ def store(
 
 
 @dataclass
-class InStore(Play):
+class InStore(Moved):
     """A play whose tables and files are in a bucket."""
 
     store: ObjectStore = field(default_factory=lambda: NO_STORE)
@@ -68,17 +67,15 @@ class InStore(Play):
 
 
 @dataclass
-class KilledInStore(InStore, Scenario):
+class KilledInStore(InStore, MovedScenario):
     """A scenario whose tables and files are in a bucket."""
 
 
 def test_tables_equal_the_reference(store: ObjectStore, tmp_path: Path) -> None:
     """Events, sessions, cells, rows by key: late, replaced, deleted; the store is busy."""
     play = InStore(SHAPES["fold"], tmp_path / "play", "play", Path("warehouse"), USERS, store=store)
-    kinds = ("arrive", "burst", "again", "replace", "delete")
-    ops = tuple(Op(what, at) for at, what in enumerate(kinds))
     with store.rule(".*", "", status=503, code="SlowDown", every=29) as busy:
-        play.play(Program(USERS, (Round(ops[:2], Op("all", 1)), Round(ops[2:], Op("all", 2)))))
+        play.play_all("arrive", "burst", "again", "replace", "delete")
     assert busy.met > 100
     with store.rule("GET", "", cut=True, every=13) as cut:
         assert api.verify(play.project).equal
@@ -90,18 +87,10 @@ def test_a_run_that_dies_at_a_write_point(store: ObjectStore, tmp_path: Path) ->
     scenario = KilledInStore(
         SHAPE, tmp_path / "killed", "killed", Path("warehouse"), 8, store=store
     )
-    scenario.deliver(1)
-    scenario.deliver(2)
-    with living() as life:
-        scenario.go(life)
-    scenario.check(set(TABLES), None)
-    commits = [at for at, (_, name) in enumerate(life.passed, 1) if name.startswith("table ")]
+    passed = scenario.first_points()
+    commits = [at for at, (_, name) in enumerate(passed, 1) if name.startswith("table ")]
     for seed, at in enumerate((commits[1], commits[4]), 3):
-        scenario.deliver(seed)
-        with living(at) as life:
-            scenario.go(life)
-        assert life.dead
-        scenario.settle()
+        scenario.die(seed, at)
     scenario.deliver(9)
     ended = kill(scenario, "table sessions: after commit")
     assert ended.returncode == -signal.SIGKILL, ended.stderr

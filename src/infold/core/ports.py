@@ -134,7 +134,11 @@ class Ledger(SwapRecords, RepairRecords, Protocol):
         """Versions of a table newer than ``since``, oldest first."""
 
     def changes(self, table: str, since: int) -> Sequence[CellChange]:
-        """Changes by versions newer than ``since``, in version order (not yet netted)."""
+        """
+        Changes by versions newer than ``since``, in version order (not yet netted).
+
+        Without ``last``, which is known of cells as they are now.
+        """
 
     def changes_by_version(self, table: str, since: int) -> Mapping[int, Sequence[CellChange]]:
         """The same changes, by version."""

@@ -213,7 +213,6 @@ def add_changes(query: Query, table: str, version: int, changes: Iterable[CellCh
                 "rows_after": change.rows_after,
                 "content_before": change.content_before,
                 "content_after": change.content_after,
-                "last": change.last,
             }
             for change in changes
         ],

@@ -1,7 +1,8 @@
 """
 Ledgers of formats before the first released one: files of SQLite, as nobody had one on a server.
 
-Once there is an upgrade after the first release, this has to make the tables as that had them.
+Tables that a later upgrade changes (``upgrades``) are in all of them, as the first release had
+them; a table that is made here is as the newest has it.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ SCHEMA: tuple[str, ...] = (
         "CREATE TABLE changes ( table_name TEXT NOT NULL, version BIGINT NOT NULL, cell_start "
         "BIGINT NOT NULL, cell_end BIGINT NOT NULL, added BIGINT NOT NULL, removed BIGINT NOT "
         "NULL, rows_before BIGINT NOT NULL, rows_after BIGINT NOT NULL, content_before BIGINT "
-        "NOT NULL, content_after BIGINT NOT NULL, last BIGINT, PRIMARY KEY (table_name, version, "
-        "cell_start, cell_end) ) WITHOUT ROWID"
+        "NOT NULL, content_after BIGINT NOT NULL, PRIMARY KEY (table_name, version, cell_start, "
+        "cell_end) ) WITHOUT ROWID"
     ),
     (
         "CREATE TABLE definitions ( digest TEXT NOT NULL, model TEXT NOT NULL, body TEXT NOT "
@@ -185,9 +185,9 @@ SQL: dict[str, str] = {
     ),
     "add_change": (
         "INSERT INTO changes (table_name, version, cell_start, cell_end, added, removed, "
-        "rows_before, rows_after, content_before, content_after, last) VALUES (:table_name, "
-        ":version, :cell_start, :cell_end, :added, :removed, :rows_before, :rows_after, "
-        ":content_before, :content_after, :last)"
+        "rows_before, rows_after, content_before, content_after) VALUES (:table_name, :version, "
+        ":cell_start, :cell_end, :added, :removed, :rows_before, :rows_after, :content_before, "
+        ":content_after)"
     ),
     "add_definition": (
         "INSERT INTO definitions (digest, model, body, kept_at) VALUES (:digest, :model, :body, "
@@ -328,9 +328,8 @@ SQL: dict[str, str] = {
     "changes": (
         "SELECT changes.version, changes.cell_start, changes.cell_end, changes.added, "
         "changes.removed, changes.rows_before, changes.rows_after, changes.content_before, "
-        "changes.content_after, changes.last FROM changes WHERE changes.table_name = :table_name "
-        "AND changes.version > :since ORDER BY changes.version, changes.cell_start, "
-        "changes.cell_end"
+        "changes.content_after FROM changes WHERE changes.table_name = :table_name AND "
+        "changes.version > :since ORDER BY changes.version, changes.cell_start, changes.cell_end"
     ),
     "close_run": (
         "UPDATE runs SET state=:new_state, finished_at=:new_finished_at, receipt=:new_receipt, "

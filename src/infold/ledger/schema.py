@@ -143,9 +143,9 @@ changes = Table(
     _big("rows_after"),
     _big("content_before"),
     _big("content_after"),
-    _big("last", null=True),
     **CLUSTERED,
 )
+"""``CellChange.last`` is kept with ``cells`` only: it is of the cell as it is now."""
 
 unchanged = Table(
     "unchanged",

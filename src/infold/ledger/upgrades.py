@@ -29,7 +29,13 @@ class Upgrade:
     texts: tuple[str, ...]
 
 
-UPGRADES: tuple[Upgrade, ...] = ()
+UPGRADES: tuple[Upgrade, ...] = (
+    Upgrade(
+        11,
+        "changes have no `last`: nobody asked for that of a cell as it was",
+        ("ALTER TABLE changes DROP COLUMN last",),
+    ),
+)
 
 
 def newest_format() -> int:

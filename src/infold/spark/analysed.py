@@ -25,12 +25,15 @@ def tables_read(rows: DataFrame, views: Collection[str]) -> tuple[tuple[str, ...
     """
     What a plan reads besides the given views, and which of these views it does not read.
 
-    A program that it would start counts as read.
+    A program that it would start counts as read, and so do rows that are not in the query's text.
     """
     nodes = tuple(_nodes(rows))
     seen = {_view_name(rest) for name, _, rest in nodes if name == "View"}
     missing = (view for view in reversed(tuple(views)) if view not in seen)  # outer ones first
-    return tuple(_others(nodes, views)), tuple(missing)
+    others = tuple(_others(nodes, views))
+    if is_remote(rows.sparkSession) and plans.has_rows_of_client(rows):
+        others += ("rows of createDataFrame",)
+    return others, tuple(missing)
 
 
 def _others(nodes: Sequence[tuple[str, int, str]], views: Collection[str]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 from uuid import uuid4
 
 from pyspark.errors import AnalysisException
@@ -44,6 +45,32 @@ def analysed_text(rows: DataFrame) -> str:
 
 def _explained(rows: DataFrame) -> str:
     return str(rows._explain_string(extended=True))  # type: ignore[operator]  # noqa: SLF001 (`explain` prints it)
+
+
+def has_rows_of_client(rows: DataFrame) -> bool:
+    """
+    Whether a plan has rows that the client sends with it: those of ``createDataFrame``.
+
+    In the server's plan they look like a list of values in the text of a query.
+    """
+    session: Any = rows.sparkSession
+    plan: Any = rows
+    return _has_local_rows(plan._plan.to_proto(session.client))  # noqa: SLF001 (the only plan here)
+
+
+def _has_local_rows(message: Any) -> bool:
+    if message.DESCRIPTOR.name in _LOCAL_ROWS:
+        return True
+    return any(
+        _has_local_rows(one)
+        for field, value in message.ListFields()
+        if field.message_type is not None
+        for one in ((value,) if hasattr(value, "ListFields") else value)
+        if hasattr(one, "ListFields")  # a map has its keys here
+    )
+
+
+_LOCAL_ROWS = ("LocalRelation", "CachedLocalRelation", "ChunkedCachedLocalRelation")
 
 
 def class_of(spark: SparkSession, name: str) -> str:

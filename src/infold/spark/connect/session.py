@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from infold.core.engines import Engine
@@ -93,13 +93,12 @@ def start(
             _refuse_jvm(session, engine)
     except BaseException:
         if session is not None:
-            with suppress(Exception):
-                session.stop()
+            _stop(session)
         if before is None and not _open:
             del os.environ[CONNECT_MODE]
         raise
+    atexit.register(_stop, session)  # before what PySpark has registered for it
     if not _open:
-        atexit.register(close)
         signals.end_with_process(_interrupt)
     _open[session] = clients.RemoteSession.of(engine, session), url
     return session
@@ -108,8 +107,7 @@ def start(
 def close() -> None:
     """End all sessions of this process; the servers go on."""
     while _open:
-        with suppress(Exception):
-            _open.popitem()[0].stop()
+        _stop(_open.popitem()[0])
     os.environ.pop(CONNECT_MODE, None)
 
 
@@ -124,8 +122,21 @@ def is_lost(session: SparkSession) -> bool:
         session.conf.get("spark.sql.session.timeZone")
     except Exception:  # noqa: BLE001 (whatever it is, this session is of no use)
         _open.pop(session, None)
+        _stop(session)
         return True
     return False
+
+
+def _stop(session: Any) -> None:
+    """
+    End a session, if its server answers at once.
+
+    A server that is gone would be asked again for a minute, by PySpark itself once more when the
+    process ends.
+    """
+    with suppress(Exception):
+        session.client.set_retry_policies([])
+        session.stop()
 
 
 def tune(session: SparkSession, size: Size, given: Mapping[str, str]) -> None:
