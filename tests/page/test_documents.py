@@ -80,6 +80,20 @@ def test_states_are_those_of_status(documents: Documents) -> None:
     assert found["plan"]["steps"] == []
 
 
+def test_new_files_make_their_readers_stale(tmp_path: Path) -> None:
+    """A file that nobody has read yet makes its table stale, and what reads it, at a cost."""
+    root = history(tmp_path / "shop")
+    row = '{"event_id": "1", "user_id": "u", "event_ts": "2024-03-03T10:00:00"}\n'
+    (root / "landing" / "late.json").write_text(row, encoding="utf-8")
+
+    found = the(Documents(root), "states")
+
+    assert [step["model"] for step in found["plan"]["steps"]] == ["clicks", "daily"]
+    assert found["plan"]["rows"] > 0
+    assert found["models"]["clicks"]["stale"] == "up to 1 day"
+    assert found["models"]["daily"]["stale"] == "up to 1 day"
+
+
 def test_a_model_says_why_its_rows_changed(documents: Documents) -> None:
     """The newest version comes first, with its reason, its file, and the cells that changed."""
     newest, first = the(documents, "model/clicks")["versions"]
@@ -153,12 +167,15 @@ def test_a_changed_definition_is_a_diff(tmp_path: Path) -> None:
     model = root / "models" / "daily.sql"
     text = model.read_text(encoding="utf-8")
     model.write_text(text.replace("count(*)", "count(user_id)"), encoding="utf-8")
+    (waiting,) = the(Documents(root), "changes")["waiting"]
     project = api.open_project(root)
     made = History(project, api.ledger(project), number=2)
     made.run(("daily", (change(0, 1, 1),), "definition"))
 
-    newest = the(Documents(root), "changes")["definitions"][0]
+    changes = the(Documents(root), "changes")
+    newest = changes["definitions"][0]
 
+    assert (waiting["lines"], changes["waiting"]) == (newest["lines"], [])
     assert (newest["model"], newest["first"], newest["applied"]) == ("daily", False, True)
     assert [line for line in newest["lines"] if line[0] in "+-"] == [
         "-SELECT cast(event_ts AS date) AS day, count(*) AS clicks FROM clicks GROUP BY 1",

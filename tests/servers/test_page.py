@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from threading import Thread
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, Page
+from tests.cli import sample
 from tests.page.history import EVIL, history
 from tests.servers.browser import chromium
 
 from infold.page.documents import Documents
 from infold.page.export import export
 from infold.page.server import PageServer
+from infold.page.shapes import plain
+from infold.render.session_history import session_history_shape
 
 pytestmark = pytest.mark.servers
 
@@ -170,6 +175,32 @@ def test_the_graph_and_the_table_name_every_model(opened: Opened) -> None:
 
     assert sorted(links) == ["#/model/clicks", "#/model/daily", "#/model/names"]
     assert table.count("up to date") == 2
+
+
+def test_a_session_is_drawn(browser: Browser, documents: Documents) -> None:
+    """Its events by arrival and what runs did to it are there, each in words and on a line."""
+    shape = plain(session_history_shape(sample.histories()))
+
+    def made(name: str) -> Mapping[str, Any] | None:
+        return shape if name == f"session/{EVIL}/" else documents(name)
+
+    with PageServer(made) as server:
+        Thread(target=lambda: server.serve_forever(0.01), daemon=True).start()
+        context = browser.new_context(viewport={"width": 360, "height": 800})
+        opened = Opened(context.new_page(), server.url)
+        opened.page.on("pageerror", lambda error: opened.wrong.append(str(error)))
+        opened.page.goto(f"{server.url}#/session/{quote(f'{EVIL}/', safe='')}")
+        opened.page.wait_for_selector("h1")
+        text = opened.page.inner_text("main")
+        drawn = opened.page.locator("svg rect").count()
+        context.close()
+        server.shutdown()
+
+    session = shape["sessions"][0]
+    assert session["session_id"] in text
+    assert all(run["verb"] in text for run in session["runs"])
+    assert drawn >= len(session["arrivals"])
+    assert opened.wrong == []
 
 
 def test_a_page_that_is_none_says_so(opened: Opened) -> None:

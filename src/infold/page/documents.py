@@ -17,7 +17,14 @@ from infold.core.model import Kind
 from infold.core.project import Project
 from infold.ledger import SqlLedger
 from infold.messages.errors import InfoldError
-from infold.page import aside, definition_changes, lateness, model_document, project_documents
+from infold.page import (
+    aside,
+    definition_changes,
+    lateness,
+    model_document,
+    project_documents,
+    session_documents,
+)
 from infold.page.run_document import run_document
 from infold.page.shapes import JsonObject
 from infold.system import failures
@@ -50,7 +57,7 @@ class Documents:
                 return project_documents.error_document(known)
 
     def names(self) -> Iterator[str]:
-        """All names with a document, as an export has them."""
+        """All names with a document, as an export has them: none of single sessions."""
         with self._lock:
             project, book = self._open()
             yield from _PLAIN
@@ -77,12 +84,16 @@ class Documents:
         kind, _, of = name.partition("/")
         if kind == "run":
             return run_document(project, book, of)
+        if kind == "session" and of:
+            return session_documents.session_document(project, of)
         if of not in project:
             return None
         if kind == "model":
             return model_document.model_document(project, book, of)
         if kind == "lateness" and project[of].model.kind is Kind.EVENTS:
             return lateness.lateness_document(project, book, api.lake(project), of)
+        if kind == "sessions" and project[of].model.kind is Kind.SESSIONS:
+            return session_documents.sessions_document(book, api.lake(project), of)
         return None
 
 

@@ -84,10 +84,11 @@ def states_document(project: Project, ledger: SqlLedger) -> JsonObject:
     entries = api.status(project)
     plan = api.plan(project)
     manual = {node.name: len(ledger.quarantined(node.name)) for node in _sessions(project)}
+    steps = {step.model: step for step in plan.steps}
     return {
         "made_at": iso(api.now()),
         "models": {
-            entry.model: _state_shape(project[entry.model], entry)
+            entry.model: _state_shape(project[entry.model], entry, steps.get(entry.model))
             | {"quarantined": manual.get(entry.model, 0)}
             for entry in entries
         },
@@ -103,7 +104,7 @@ def _sessions(project: Project) -> list[Node]:
     return [node for node in project if node.model.kind is Kind.SESSIONS]
 
 
-def _state_shape(node: Node, entry: ModelStatus) -> JsonObject:
+def _state_shape(node: Node, entry: ModelStatus, step: Step | None) -> JsonObject:
     granularity, hull = node.model.granularity, entry.covered.span
     ends = hull is not None and formatting.has_ends(entry.covered)
     gaps = Ranges((hull,)) - entry.covered if hull is not None and ends else Ranges()
@@ -116,7 +117,7 @@ def _state_shape(node: Node, entry: ModelStatus) -> JsonObject:
         "to": iso(hull.end) if hull is not None and ends else None,
         "last_event": instant(entry.last_event),
         "cells_without_rows": formatting.cells_in(gaps, granularity) if granularity else None,
-        "stale": _stale_text(node, entry),
+        "stale": _stale_text(node, entry, step),
         "pending": [
             f"{one.cause.value}: {formatting.ranges_text(one.ranges, granularity)}"
             for one in entry.pending
@@ -131,15 +132,21 @@ def _state_shape(node: Node, entry: ModelStatus) -> JsonObject:
     }
 
 
-def _stale_text(node: Node, entry: ModelStatus) -> str | None:
-    """What a run would build of a model, in words; None for nothing."""
-    if not entry.stale:
-        return None
+def _stale_text(node: Node, entry: ModelStatus, step: Step | None) -> str | None:
+    """
+    What a run would build of a model, in words; None for nothing.
+
+    A plan knows of more than the state: of files that nobody has read yet, and what follows.
+    """
+    stale = entry.stale or (step.stale_cells if step is not None else Ranges())
+    if not stale:
+        return None if step is None else "new files"
     granularity = node.model.granularity
-    number = formatting.cells_in(entry.stale, granularity) if granularity else None
+    number = formatting.cells_in(stale, granularity) if granularity else None
     if number is None or granularity is None:
-        return "some of it" if entry.partly else "all of it"
-    return formatting.count(number, granularity.value)
+        return "some of it" if entry.partly or not entry.stale else "all of it"
+    most = "" if entry.stale else "up to "
+    return most + formatting.count(number, granularity.value)
 
 
 def _planned_shape(project: Project, step: Step) -> JsonObject:

@@ -38,7 +38,7 @@ infold.head = (page) => {
   document.getElementById("project").textContent = infold.project.project;
   document.getElementById("target").textContent = infold.project.target;
   document.getElementById("made").textContent = `infold ${infold.project.infold}; as of ${infold.when(infold.project.made_at)} UTC. Nothing here writes.`;
-  const current = { model: "project", run: "runs" }[page] || page;
+  const current = { model: "project", session: "project", run: "runs" }[page] || page;
   for (const link of document.querySelectorAll("nav a")) {
     const own = link.getAttribute("href").slice(2) || "project";
     if (own === current) link.setAttribute("aria-current", "page");

@@ -26,6 +26,7 @@ infold.pages.model = async (main, name) => {
     ]),
     model.versions.length ? infold.section("Why its rows changed", infold.versionsTable(model)) : "",
     model.calendar && model.calendar.cells.length ? infold.calendarPart(model) : "",
+    model.materialization === "sessions" && model.versions.length ? infold.sessionsPart(name) : "",
     infold.readsPart(model),
     model.audits.length ? infold.section("Audits", infold.auditsTable(model.audits)) : "",
     infold.section(

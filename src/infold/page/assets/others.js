@@ -49,7 +49,7 @@ infold.pages.changes = async (main) => {
   const line = (text) => el("span", { class: text.startsWith("+") ? "plus" : text.startsWith("-") ? "minus" : "same" }, text || " ");
   const later = changes.definitions.filter((one) => !one.first), first = changes.definitions.filter((one) => one.first);
   const change = (one) =>
-    el("li", {}, infold.project.models.some((known) => known.model === one.model) ? infold.model(one.model) : one.model, ` ${infold.when(one.kept_at)} `, one.applied ? infold.pill("applied", "good") : "", one.in_files ? [" ", infold.pill("in the files")] : "", one.keys.length ? el("div", { class: "note" }, `Also changed: ${one.keys.join(", ").replaceAll("_", " ")}`) : "", one.lines.length ? el("pre", {}, one.lines.map(line)) : el("div", { class: "note" }, "The query is the same."));
+    el("li", {}, infold.project.models.some((known) => known.model === one.model) ? infold.model(one.model) : one.model, one.kept_at ? ` ${infold.when(one.kept_at)} ` : "", one.applied ? infold.pill("applied", "good") : "", one.in_files ? [" ", infold.pill("in the files")] : "", one.keys.length ? el("div", { class: "note" }, `Also changed: ${one.keys.join(", ").replaceAll("_", " ")}`) : "", one.lines.length ? el("pre", {}, one.lines.map(line)) : el("div", { class: "note" }, "The query is the same."));
   main.replaceChildren(
     el("h1", {}, "Environments and changed definitions"),
     infold.section(
@@ -59,6 +59,9 @@ infold.pages.changes = async (main) => {
         : el("p", {}, "None: all tables are production's."),
       changes.swaps.length ? [el("h3", {}, "Tables that were exchanged"), infold.table([["When", "when", (one) => infold.when(one.made_at)], ["How", "", (one) => one.kind], ["Environment", "", (one) => one.environment], ["Models", "long", (one) => one.models.join(", ")]], changes.swaps)] : ""
     ),
+    changes.waiting.length || changes.unapplied.length
+      ? infold.section("Changed in the files, not applied yet", el("ul", { class: "list" }, changes.waiting.map(change)), changes.unapplied.length ? el("p", {}, `infold apply applies ${changes.unapplied.join(", ")}.`) : "")
+      : "",
     infold.section("Changed definitions", later.length ? el("ul", { class: "list" }, later.map(change)) : el("p", {}, "No definition has changed since its table was first built.")),
     infold.section("First definitions", first.length ? el("details", {}, el("summary", {}, infold.count(first.length, "model")), el("ul", { class: "list" }, first.map(change))) : el("p", {}, "Nothing was built yet."))
   );

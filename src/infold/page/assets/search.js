@@ -33,6 +33,8 @@ infold.openSearch = () => {
   let at = 0;
   const show = () => {
     const hits = infold.hits(field.value, infold.searchable());
+    const id = field.value.trim();
+    if (id && infold.isServed() && infold.project.models.some((one) => one.materialization === "sessions")) hits.push([id, "look up a session", infold.href("session", id)]);
     at = Math.max(0, Math.min(at, hits.length - 1));
     list.replaceChildren(...hits.map(([name, kind, href], row) => infold.el("li", {}, infold.el("a", { href, class: row === at ? "on" : null, onclick: () => dialog.close() }, infold.el("span", {}, name), infold.el("span", { class: "faint" }, kind)))));
     if (!hits.length) list.replaceChildren(infold.el("li", { class: "faint" }, "Nothing has this name."));
