@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +46,16 @@ def test_every_document_is_there_and_plain(documents: Documents) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "nothing", "model/nothing", "lateness/daily", "run/nothing", "model/../project"]
+    "name",
+    [
+        "",
+        "nothing",
+        "model/nothing",
+        "explained/nothing",
+        "lateness/daily",
+        "run/nothing",
+        "model/../project",
+    ],
 )
 def test_other_names_have_none(documents: Documents, name: str) -> None:
     """A name of nothing has no document, and no file is looked for."""
@@ -108,6 +119,14 @@ def test_a_model_says_why_its_rows_changed(documents: Documents) -> None:
     assert (first["cells"], first["files"]) == (5, ["landing/first.json"])
 
 
+def test_an_explanation_is_that_of_the_command(documents: Documents) -> None:
+    """What a cell reads, in words, and why nothing is built, come in a document of their own."""
+    found = the(documents, "explained/daily")
+
+    assert found["reads"][0]["mapping"] == "the same cell of event_ts"
+    assert (found["step"], found["why_left"]) == (None, "up to date")
+
+
 def test_a_calendar_has_the_cells_with_their_rows(documents: Documents) -> None:
     """Each cell with rows is on the calendar, and each change of one is known by its version."""
     found = the(documents, "model/clicks")
@@ -144,6 +163,22 @@ def test_lateness_by_runs_leaves_the_first_out(documents: Documents) -> None:
     assert (found["how"], found["rows"]) == ("runs", 7)
     assert [one["rows"] for one in found["lookbacks"]] == [7, 7, 7, 7]  # of 2024, received today
     assert found["arrivals"][0]["late"] == 3
+
+
+def test_documents_are_made_in_several_threads(documents: Documents) -> None:
+    """A browser asks for several at once: each is what it is alone."""
+    names = ["states", "project", "model/clicks", "explained/daily", "aside", "changes"] * 3
+    with ThreadPoolExecutor(6) as pool:
+        found = list(pool.map(documents, names))
+
+    for name, one in zip(names, found, strict=True):
+        assert without_time(one) == without_time(documents(name))
+
+
+def without_time(document: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A document but for when it was made."""
+    assert document is not None
+    return {key: value for key, value in document.items() if key != "made_at"}
 
 
 def test_a_mistake_is_a_document_too(tmp_path: Path) -> None:

@@ -150,7 +150,10 @@ def test_pictures_are_tables_too(opened: Opened) -> None:
     calendar = page.locator('section[aria-label="Coverage calendar"]')
     calendar.get_by_text("Show as a table").click()
 
-    assert calendar.locator("figure tbody tr").count() == 6
+    rows = calendar.locator("figure tbody tr")
+    rows.first.wait_for()  # it is made as it is opened
+
+    assert rows.count() == 6
 
 
 def test_search_goes_to_what_is_found(opened: Opened) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import RLock
+from threading import Lock
 
 from infold import api
 from infold.core.model import Kind
@@ -42,40 +42,41 @@ class Documents:
     def __init__(self, root: Path, target: str | None = None) -> None:
         """Nothing is read before a document is asked for."""
         self._root, self._target = root, target
-        self._lock = RLock()
+        self._lock = Lock()
         self._opened: tuple[float, Project, SqlLedger] | None = None
 
     def __call__(self, name: str) -> JsonObject | None:
-        """The document of a name; None where there is none. One is made at a time."""
-        with self._lock:
-            try:
-                return self._made(name)
-            except InfoldError as error:
-                return project_documents.error_document(error)
-            except Exception as error:  # noqa: BLE001 (the page shows it, as a command would)
-                known = failures.as_user_error(error, self._root)
-                return project_documents.error_document(known)
+        """The document of a name, in any thread; None where there is none."""
+        try:
+            return self._made(name)
+        except InfoldError as error:
+            return project_documents.error_document(error)
+        except Exception as error:  # noqa: BLE001 (the page shows it, as a command would)
+            known = failures.as_user_error(error, self._root)
+            return project_documents.error_document(known)
 
     def names(self) -> Iterator[str]:
         """All names with a document, as an export has them: none of single sessions."""
-        with self._lock:
-            project, book = self._open()
-            yield from _PLAIN
-            for node in project:
-                yield f"model/{node.name}"
-                if node.model.kind is Kind.EVENTS:
-                    yield f"lateness/{node.name}"
-            for run in project_documents.runs_document(book)["runs"][:RUNS]:
-                yield f"run/{run['run']}"
+        project, book = self._open()
+        yield from _PLAIN
+        for node in project:
+            yield f"model/{node.name}"
+            yield f"explained/{node.name}"
+            if node.model.kind is Kind.EVENTS:
+                yield f"lateness/{node.name}"
+        for run in project_documents.runs_document(book)["runs"][:RUNS]:
+            yield f"run/{run['run']}"
 
     def _open(self) -> tuple[Project, SqlLedger]:
-        now = time.monotonic()
-        if self._opened is None or now - self._opened[0] > SAME_FOR:
-            project = api.open_project(self._root, self._target)
-            same = self._opened is not None and self._opened[1].target == project.target
-            book = self._opened[2] if self._opened is not None and same else api.ledger(project)
-            self._opened = (now, project, book)
-        return self._opened[1:]
+        """The project as its files are, one thread at a time; then all work on the same value."""
+        with self._lock:
+            now = time.monotonic()
+            if self._opened is None or now - self._opened[0] > SAME_FOR:
+                project = api.open_project(self._root, self._target)
+                same = self._opened is not None and self._opened[1].target == project.target
+                book = self._opened[2] if self._opened is not None and same else api.ledger(project)
+                self._opened = (now, project, book)
+            return self._opened[1:]
 
     def _made(self, name: str) -> JsonObject | None:
         project, book = self._open()
@@ -90,6 +91,8 @@ class Documents:
             return None
         if kind == "model":
             return model_document.model_document(project, book, of)
+        if kind == "explained":
+            return model_document.explained_document(project, of)
         if kind == "lateness" and project[of].model.kind is Kind.EVENTS:
             return lateness.lateness_document(project, book, api.lake(project), of)
         if kind == "sessions" and project[of].model.kind is Kind.SESSIONS:

@@ -16,7 +16,6 @@ from infold.core.project import Node, Project
 from infold.core.trace import CellChange, CellState
 from infold.ledger import SqlLedger
 from infold.ledger.glimpses import steps_by_id
-from infold.messages.errors import InfoldError
 from infold.page.shapes import (
     JsonObject,
     files_of_step,
@@ -46,7 +45,6 @@ def model_document(project: Project, ledger: SqlLedger, name: str) -> JsonObject
         **_definition(node),
         "readers": [other.name for other in project if name in other.reads],
         "inputs": [_input_shape(project, node, entry.name) for entry in node.inputs],
-        "explained": _explained(project, name),
         "calendar": _calendar(node, ledger.cells(name)) if stored else None,
         **(_history(ledger, node) if stored else {"versions": [], "changes": []}),
         "audits": _audits(node, ledger),
@@ -88,12 +86,13 @@ def _input_shape(project: Project, node: Node, name: str) -> JsonObject:
     }
 
 
-def _explained(project: Project, name: str) -> JsonObject:
-    """What `infold explain` says, without what this document has already."""
-    try:
-        found = api.explain(project, name)
-    except InfoldError as error:
-        return {"error": error.record | {"text": str(error)}}
+def explained_document(project: Project, name: str) -> JsonObject:
+    """
+    What `infold explain` says, without what the model's document has already.
+
+    It observes the whole project, so it comes after the page has been drawn.
+    """
+    found = api.explain(project, name)
     shape = json_shapes.explanation(found)
     wanted = ("fingerprint", "applied", "layout", "version", "rows", "cells", "why_left", "trace")
     step = found.step

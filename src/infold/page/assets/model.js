@@ -2,24 +2,40 @@
 /* One model: why its rows changed, its calendar, what it reads, and its definition. */
 
 infold.pages.model = async (main, name) => {
-  const { el } = infold;
   const model = await infold.load(`model/${name}`);
   if (model.error) return main.replaceChildren(infold.error(model.error));
+  // The explanation looks at the whole project; the page is there before it.
+  main.replaceChildren(...infold.modelParts(name, { ...model, explained: { waits: true } }));
+  const found = await infold.load(`explained/${name}`).catch((error) => ({ error: { text: error.message } }));
+  main.replaceChildren(...infold.modelParts(name, { ...model, explained: found }));
+};
+
+infold.modelState = (model) => {
+  if (model.materialization === "view") return infold.pill("view");
+  if (model.explained.waits) return infold.pill("…");
+  if (model.explained.error) return infold.pill("refused", "bad");
+  return model.explained.step ? infold.pill("stale", "warn") : infold.pill("up to date", "good");
+};
+
+/* How many cells with rows are on the calendar. */
+infold.cellsOf = (model) => (model.calendar ? infold.number(model.calendar.cells.reduce((sum, [, , cells]) => sum + cells, 0)) : null);
+
+infold.modelParts = (name, model) => {
+  const { el } = infold;
   const known = infold.project.models.find((one) => one.model === name) || {};
-  const explained = model.explained;
-  const step = explained.step;
-  const state = step ? infold.pill("stale", "warn") : model.materialization === "view" ? infold.pill("view") : explained.error ? infold.pill("refused", "bad") : infold.pill("up to date", "good");
+  const { explained } = model;
+  const { step } = explained;
   const kind = model.materialization.replaceAll("_", " ") + (model.incremental ? ", incremental" : "");
-  main.replaceChildren(
-    el("h1", {}, name, " ", state),
+  return [
+    el("h1", {}, name, " ", infold.modelState(model)),
     model.description ? el("p", {}, model.description) : "",
     el("p", { class: "faint" }, kind, model.granularity ? `, one ${model.granularity} a cell` : "", model.tags.map((tag) => [" ", infold.pill(tag)])),
     explained.error ? infold.notice("bad", explained.error.text) : "",
     step ? infold.stalePart(step) : "",
     infold.facts([
       ["Rows", infold.number(known.rows)],
-      ["Cells with rows", model.granularity ? infold.number(explained.cells) : null],
-      ["Version", explained.version],
+      ["Cells with rows", infold.cellsOf(model)],
+      ["Version", known.version],
       ["Last built", known.run ? infold.run(known.run, infold.when(known.built_at)) : null],
       ["Took", infold.duration(known.seconds)],
       ["Layout", explained.layout],
@@ -37,7 +53,7 @@ infold.pages.model = async (main, name) => {
       el("p", {}, model.columns.length ? el("code", {}, model.columns.join(", ")) : "known once it is built"),
       (explained.notes || []).length ? el("div", {}, el("h3", {}, "How it is kept"), el("ul", { class: "list" }, explained.notes.map(([label, text]) => el("li", {}, label ? el("b", {}, `${label}: `) : "", text)))) : ""
     )
-  );
+  ];
 };
 
 infold.stalePart = (step) =>

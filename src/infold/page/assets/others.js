@@ -15,7 +15,7 @@ infold.pages.aside = async (main) => {
       "Rows that could not be used",
       aside.reasons.length
         ? infold.table([["Model", "", (one) => one.model], ["Why", "long", (one) => [one.reason, samples(one.samples)]], ["Rows", "number", (one) => infold.number(one.rows)]], aside.reasons)
-        : el("p", {}, "None: every row of every file could be used."),
+        : el("p", {}, "No row is set aside."),
       aside.counted ? el("p", { class: "note" }, `Of the first ${infold.number(aside.counted)}.`) : "",
       aside.files.length
         ? [el("h3", {}, "Files with most of them"), infold.table([["File", "long", (one) => one.path], ["Model", "", (one) => infold.model(one.model)], ["Set aside", "number", (one) => infold.number(one.set_aside)], ["Used", "number", (one) => infold.number(one.rows)], ["Ingested", "when", (one) => infold.when(one.received_at)]], aside.files)]
