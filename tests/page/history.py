@@ -93,7 +93,12 @@ class History:
     book: SqlLedger
     number: int = 0
 
-    def run(self, *steps: tuple[str, tuple[CellChange, ...], str], file: str = "") -> str:
+    def run(
+        self,
+        *steps: tuple[str, tuple[CellChange, ...], str],
+        file: str = "",
+        whole: bool = False,
+    ) -> str:
         """A run with steps: a model, what changed, and the detail of its reason; its id."""
         self.number += 1
         run = f"run-{self.number}"
@@ -106,7 +111,8 @@ class History:
         self.book.keep_definitions(made, digests, {})
         total = Receipt()
         for seq, (model, changes, why) in enumerate(steps):
-            total += self._step(run, seq, model, changes, why, digests[model], file)
+            detail = (why, digests[model], file, whole)
+            total += self._step(run, seq, model, changes, detail)
         self.book.finish_run(run, "done", total)
         self.book.release()
         return run
@@ -117,10 +123,9 @@ class History:
         seq: int,
         model: str,
         changes: tuple[CellChange, ...],
-        why: str,
-        digest: str,
-        file: str,
+        how: tuple[str, str, str, bool],
     ) -> Receipt:
+        why, digest, file, whole = how
         node, version = self.project[model], self.number
         inputs = {entry.name: version for entry in node.inputs if entry.name in self.project}
         detail = {
@@ -135,7 +140,7 @@ class History:
         receipt = Receipt(arrived=added, read=added, written=added, commits=1, seconds=0.5)
         files = self._files(file, changes) if node.source and file else None
         trace = Trace(model, node.fingerprint, inputs, definition=digest)
-        made = Outcome(model, version, trace, changes, files=files, receipt=receipt)
+        made = Outcome(model, version, trace, changes, whole, files=files, receipt=receipt)
         self.book.finish_step(step, made)
         return receipt
 

@@ -146,6 +146,20 @@ def test_bounds_are_in_seconds(documents: Documents) -> None:
     assert (entry["name"], entry["bounds"], entry["lookup"]) == ("clicks", [[0, 0]], False)
 
 
+def test_rows_of_a_rebuilt_table_are_counted_by_its_versions(tmp_path: Path) -> None:
+    """A version that replaced all content names no cell that became empty: its rows tell."""
+    root = history(tmp_path / "shop")
+    project = api.open_project(root)
+    made = History(project, api.ledger(project), number=2)
+    made.run(("daily", (change(0, 0, 1),), "definition"), whole=True)
+
+    newest = the(Documents(root), "model/daily")["versions"][0]
+    step = the(Documents(root), "run/run-3")["steps"][0]
+
+    assert (newest["rows"], newest["net"]) == (1, -5)
+    assert step["changed"]["net"] == -5
+
+
 def test_a_run_has_its_steps_with_what_they_changed(documents: Documents) -> None:
     """A run's steps have their cells, their files, and the rows that came."""
     clicks, daily = the(documents, "run/run-2")["steps"]

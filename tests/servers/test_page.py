@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Thread
 from typing import Any
+from urllib.error import URLError
 from urllib.parse import quote
+from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import Browser, Page
@@ -225,3 +232,19 @@ def test_it_has_landmarks_and_a_way_past_the_head(opened: Opened) -> None:
     assert page.get_by_role("navigation", name="Pages").count() == 1
     sections = page.locator("main section").count()
     assert page.get_by_role("region").count() == sections
+
+
+def test_the_command_serves_until_it_is_stopped(tmp_path: Path) -> None:
+    """`infold ui` prints the address first; Ctrl-C ends it, and then nobody answers there."""
+    words = [sys.executable, "-m", "infold", "-C", str(history(tmp_path / "shop")), "ui"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[-1]
+        with urlopen(f"{url}data/project", timeout=20) as answer:
+            found = json.load(answer)
+        process.send_signal(signal.SIGINT)
+        code = process.wait(timeout=20)
+
+    assert (found["project"], code) == ("shop", 130)
+    with pytest.raises(URLError):
+        urlopen(url, timeout=5)

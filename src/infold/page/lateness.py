@@ -20,7 +20,7 @@ from infold.core.quoting import quoted
 from infold.core.trace import CellState
 from infold.ledger import SqlLedger
 from infold.ledger.glimpses import steps_by_id
-from infold.page.shapes import JsonObject, files_of_step, seconds_of, version_shape
+from infold.page.shapes import JsonObject, files_of_step, rows_before, seconds_of, version_shape
 from infold.render.formatting import iso
 
 if TYPE_CHECKING:
@@ -268,7 +268,8 @@ def _heat(rows: pa.Table) -> JsonObject:
 
 def _arrivals(ledger: SqlLedger, node: Node) -> list[JsonObject]:
     """What each of the newest runs brought, by which files, and for which times."""
-    versions = ledger.versions(node.name)[-ARRIVALS:][::-1]
+    every = ledger.versions(node.name)
+    versions, before = every[-ARRIVALS:][::-1], rows_before(every)
     if not versions:
         return []
     steps = steps_by_id(ledger.database, (one.step for one in versions))
@@ -277,12 +278,13 @@ def _arrivals(ledger: SqlLedger, node: Node) -> list[JsonObject]:
     for one in versions:
         step, made = steps.get(one.step), changes.get(one.number, ())
         added = [change for change in made if change.added]
+        late = [change for change in added if change.rows_before]
         came = files_of_step(files, step)
         found.append(
-            version_shape(one, step, made)
+            version_shape(one, before[one.number], step, made)
             | {
-                "late": sum(change.added for change in added if change.rows_before),
-                "late_cells": sum(1 for change in added if change.rows_before),
+                "late": None if one.whole else sum(change.added for change in late),
+                "late_cells": None if one.whole else len(late),
                 "oldest": seconds_of(min(added, key=lambda c: c.cell).cell.start)
                 if added
                 else None,

@@ -20,6 +20,7 @@ from infold.page.shapes import (
     JsonObject,
     files_of_step,
     instant,
+    rows_before,
     seconds_of,
     spans,
     version_shape,
@@ -134,7 +135,8 @@ def _calendar(node: Node, cells: Sequence[CellState]) -> JsonObject | None:
 
 def _history(ledger: SqlLedger, node: Node) -> JsonObject:
     """The newest versions, and the changes of cells by them: `[version, start, …]`."""
-    versions = list(ledger.versions(node.name))[-VERSIONS:][::-1]
+    every = ledger.versions(node.name)
+    versions, before = every[-VERSIONS:][::-1], rows_before(every)
     if not versions:
         return {"versions": [], "changes": []}
     steps = steps_by_id(ledger.database, (one.step for one in versions))
@@ -145,7 +147,7 @@ def _history(ledger: SqlLedger, node: Node) -> JsonObject:
         step = steps.get(one.step)
         came = files_of_step(files, step)
         shapes.append(
-            version_shape(one, step, by_version.get(one.number, ()))
+            version_shape(one, before[one.number], step, by_version.get(one.number, ()))
             | {"files": [file.path for file in came[:NAMED]], "more_files": len(came[NAMED:])}
         )
     return {"versions": shapes, "changes": _changes(by_version)}

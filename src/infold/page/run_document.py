@@ -68,11 +68,13 @@ def _changed(ledger: SqlLedger, step: StepRecord) -> JsonObject | None:
     number = step.outcome.version if step.outcome else None
     if number is None:
         return None
-    versions = [one for one in ledger.versions(step.model, number - 1) if one.number == number]
-    if not versions or versions[0].step != step.id:
+    versions = {one.number: one for one in ledger.versions(step.model, number - 2)}
+    made, earlier = versions.get(number), versions.get(number - 1)
+    if made is None or made.step != step.id:
         return None  # nothing was committed, or it was another table's
+    before = earlier.rows if earlier is not None else 0
     changes = ledger.changes_by_version(step.model, number - 1).get(number, ())
-    return version_shape(versions[0], step, changes) | {
+    return version_shape(made, before, step, changes) | {
         "spans": [seconds_of_range(one.cell) for one in changes if one.changes_rows][-SPANS:],
         "kept": bool(changes),
     }

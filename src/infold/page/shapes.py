@@ -80,10 +80,23 @@ def length(start: int, end: int | None) -> float | None:
     return None if end is None else round((end - start) / 1e6, 3)
 
 
+def rows_before(versions: Iterable[Version]) -> Mapping[int, int]:
+    """The rows that a table had before each of its versions, by number."""
+    found, rows = {}, 0
+    for one in versions:
+        found[one.number], rows = rows, one.rows
+    return found
+
+
 def version_shape(
-    version: Version, step: StepRecord | None, changes: Sequence[CellChange]
+    version: Version, before: int, step: StepRecord | None, changes: Sequence[CellChange]
 ) -> JsonObject:
-    """A version of a table: when, by what, why, and what it did to the rows."""
+    """
+    A version of a table: when, by what, why, and what it did to the rows it had ``before``.
+
+    The changes are not enough to tell how many more there are now: they may be pruned, and of a
+    version that replaced all content they do not have the cells that became empty.
+    """
     changed = [change for change in changes if change.changes_rows]
     widest = sorted(changed, key=lambda one: (-abs(one.rows_after - one.rows_before), one.cell))
     return {
@@ -97,7 +110,7 @@ def version_shape(
         "cells": len(changed),
         "added": sum(one.added for one in changes),
         "removed": sum(one.removed for one in changes),
-        "net": sum(one.rows_after - one.rows_before for one in changes),
+        "net": version.rows - before,
         "top": [
             [*seconds_of_range(one.cell), one.rows_before, one.rows_after] for one in widest[:TOP]
         ],

@@ -79,7 +79,7 @@ infold.how = (late) => {
 infold.arrivalsPart = (late) =>
   infold.section(
     "What each run brought",
-    infold.el("p", { class: "note" }, "Late here: rows for cells that had rows already."),
+    infold.el("p", { class: "note" }, "Late here: rows for cells that had rows already. Not counted where the table was built whole."),
     late.arrivals.length
       ? infold.table(
           [
