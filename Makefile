@@ -18,6 +18,7 @@ TURNS ?= --turns
 
 # Compile once: tests start the command many times, and each start would compile all of it.
 export PYTHONDONTWRITEBYTECODE :=
+export CHROMIUM
 
 # The first Python that is new enough; PYTHON=… names another one.
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
@@ -62,7 +63,7 @@ test-spark: warm-up ## the tests that start Spark
 
 # With servers of their own, as somebody else than root where that is needed.
 .PHONY: test-servers
-test-servers: need-postgresql warm-up ## the tests that start servers: PostgreSQL, a Spark cluster, catalogs
+test-servers: need-postgresql need-chromium warm-up ## the tests that start servers: PostgreSQL, a Spark cluster, catalogs, the page in a browser
 	@$(BIN)/python -m pytest -m servers tests/ledger tests/servers $(TURNS) --numprocesses $(JVMS) \
 	  --dist loadfile --no-loadscope-reorder
 
@@ -148,6 +149,19 @@ need-postgresql:
 	else \
 	  echo "PostgreSQL's programs are needed and initdb was not found:" \
 	    "apt-get install postgresql, brew install postgresql@15." >&2; exit 2; fi
+
+# What opens the page as a person would.
+.PHONY: need-chromium
+need-chromium:
+	@if [ -n "$(CHROMIUM)" ] || command -v chromium >/dev/null; then \
+	  :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "Installing Chromium (apt-get install chromium)"; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+	    apt-get install --yes --quiet=2 --no-install-recommends chromium; \
+	else \
+	  echo "Chromium is needed and was not found: apt-get install chromium," \
+	    "or name one (make CHROMIUM=/path/to/chromium)." >&2; exit 2; fi
 
 $(BIN)/python: | need-python
 	@$(PYTHON) -m venv $(VENV)

@@ -88,4 +88,5 @@ Go on by hand
   mv withdrawn/* landing/            # what was withdrawn comes back
   infold plan                        # what that would do
   infold run
-  infold verify"""
+  infold verify
+  infold ui --open                   # all of it in a browser"""

@@ -32,6 +32,7 @@ COMMANDS = {
     "diff": "Compare an environment with production.",
     "history": "Show past runs and their steps.",
     "explain": "Explain a model, or one cell of it.",
+    "ui": "Show the project in a browser.",
     "quarantine": "Put sessions into quarantine by hand, release them, list them.",
     "forget": "Forget models and drop their tables; the next run builds them again.",
     "teardown": "Drop all tables of a target, and its ledger.",

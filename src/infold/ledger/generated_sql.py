@@ -342,6 +342,10 @@ SQL: dict[str, str] = {
     "definition": (
         "SELECT definitions.body FROM definitions WHERE definitions.digest = :digest"
     ),
+    "definition_history": (
+        "SELECT definitions.model, definitions.digest, definitions.kept_at FROM definitions "
+        "ORDER BY definitions.kept_at, definitions.model, definitions.digest"
+    ),
     "definition_kept_at": (
         "SELECT definitions.kept_at FROM definitions WHERE definitions.digest = :digest"
     ),

@@ -94,7 +94,7 @@ class SqlLedgerReader:
     def unfinished(self) -> Sequence[StepRecord]:
         """Steps of earlier runs that are neither done nor closed, oldest first."""
         with self._database.read() as query:
-            return tuple(_step_of(row) for row in query.all("unfinished", run=self._run))
+            return tuple(step_of(row) for row in query.all("unfinished", run=self._run))
 
     def runs(
         self,
@@ -118,7 +118,7 @@ class SqlLedgerReader:
                 rows = query.all("runs_of_model", model=model, limit=limit)
             else:
                 rows = query.all("runs", limit=limit)
-            return tuple(_run_of(row, query.all("steps_of_run", run=row[0])) for row in rows)
+            return tuple(run_of(row, query.all("steps_of_run", run=row[0])) for row in rows)
 
     def files(self, model: str, ids: Iterable[int] | None = None) -> Sequence[IngestedFile]:
         """The files with rows in a model's table now, or those with these ids, by id."""
@@ -352,7 +352,8 @@ def _version_of(row: Sequence[Any]) -> Version:
     return Version(table, number, snapshot, step, run, committed_at, rows, bool(whole))
 
 
-def _run_of(row: Sequence[Any], steps: Iterable[Sequence[Any]]) -> RunRecord:
+def run_of(row: Sequence[Any], steps: Iterable[Sequence[Any]]) -> RunRecord:
+    """A row of ``runs`` with those of its steps, as a value."""
     id_, _, command, state, as_of, started_at, finished_at, _, receipt, error = row
     return RunRecord(
         id=id_,
@@ -363,11 +364,12 @@ def _run_of(row: Sequence[Any], steps: Iterable[Sequence[Any]]) -> RunRecord:
         finished_at=finished_at,
         receipt=codec.load_receipt(receipt),
         error=error,
-        steps=tuple(_step_of(step) for step in steps),
+        steps=tuple(step_of(step) for step in steps),
     )
 
 
-def _step_of(row: Sequence[Any]) -> StepRecord:
+def step_of(row: Sequence[Any]) -> StepRecord:
+    """A row of ``steps`` as a value."""
     id_, run, seq, model, action, state, detail, outcome, started_at, finished_at, error = row
     return StepRecord(
         id=id_,

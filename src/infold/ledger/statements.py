@@ -287,6 +287,9 @@ def _definitions() -> dict[str, ClauseElement]:
         "definition_kept_at": select(s.definitions.c.kept_at).where(
             s.definitions.c.digest == bindparam("digest")
         ),
+        "definition_history": select(
+            s.definitions.c.model, s.definitions.c.digest, s.definitions.c.kept_at
+        ).order_by(s.definitions.c.kept_at, s.definitions.c.model, s.definitions.c.digest),
         "add_definition": insert(s.definitions),
         "applied": select(applied.model, applied.digest, applied.applied_at)
         .where(applied.environment == bindparam("environment"))

@@ -178,6 +178,13 @@ folder_in_use = Message(
     "folder-in-use", "{folder} is not empty", todo="Name a folder that does not exist yet."
 )
 
+port_unavailable = Message(
+    "port-unavailable",
+    "port {port} of this machine cannot be listened at",
+    {"why": "{why}"},
+    "Leave --port out: then one that is free is chosen.",
+)
+
 bad_filter = Message(
     "bad-filter",
     "--where cannot be understood",

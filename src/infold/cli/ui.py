@@ -1,0 +1,67 @@
+"""``infold ui``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from infold.page.documents import Documents
+
+
+@click.command("ui")
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    metavar="N",
+    help="The port of this machine; one that is free by default.",
+)
+@click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
+@click.option(
+    "--export",
+    "folder",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write the page into a folder instead: files that open from disk.",
+)
+def command(port: int | None, opens: bool, folder: Path | None) -> int | None:
+    """
+    Show the project in a browser: what is stale, which rows were late, why a count changed.
+
+    The page only looks, and is for this machine alone: its address has a token. It ends with
+    Ctrl-C.
+    """
+    from infold import api
+    from infold.page.documents import Documents
+    from infold.page.server import PageServer
+    from infold.system import signals
+
+    root, target = click.get_current_context().obj
+    api.open_project(root, target)  # its mistakes are the command's
+    documents = Documents(root, target)
+    if folder is not None:
+        if port is not None or opens:
+            raise click.UsageError("--export writes files; leave --port and --open out.")
+        _export(documents, folder)
+        return None
+    with PageServer(documents, port or 0) as server:
+        click.echo(f"The page is at {server.url}\nIt ends with Ctrl-C.")
+        if opens:
+            import webbrowser
+
+            webbrowser.open(server.url)
+        try:
+            server.serve_forever(poll_interval=0.2)
+        except signals.Stopped:
+            return signals.exit_code()
+    return None
+
+
+def _export(documents: Documents, folder: Path) -> None:
+    from infold.page.export import export
+    from infold.render.formatting import count
+
+    number = export(documents, folder)
+    click.echo(f"{count(number, 'document')} written. Open {folder / 'index.html'}")

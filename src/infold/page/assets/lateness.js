@@ -1,0 +1,97 @@
+"use strict";
+/* How late rows are, which files brought them, and what a lookback would have missed. */
+
+infold.pages.lateness = async (main, chosen) => {
+  const { el } = infold;
+  const names = infold.project.models.filter((one) => one.materialization === "events").map((one) => one.model);
+  if (!names.length) return main.replaceChildren(el("h1", {}, "Lateness"), el("p", {}, "No model of this project ingests files."));
+  const name = chosen || names[0];
+  const choice = el("select", { "aria-label": "Table of events" }, names.map((one) => el("option", { value: one, selected: one === name }, one)));
+  choice.addEventListener("change", () => (location.hash = infold.href("lateness", choice.value)));
+  const body = el("div", {}, el("p", { class: "faint" }, "Reading the times of the rows…"));
+  main.replaceChildren(el("h1", {}, `Lateness of ${name}`), names.length > 1 ? el("p", {}, el("label", {}, "Table: ", choice)) : "", body);
+  const late = await infold.load(`lateness/${name}`);
+  if (late.error) return body.replaceChildren(infold.error(late.error));
+  body.replaceChildren(...infold.latenessParts(late));
+};
+
+infold.latenessParts = (late) => {
+  const { el } = infold;
+  const parts = [];
+  if (late.heat) {
+    const [day, , week, month] = late.lookbacks;
+    parts.push(
+      el("p", {}, infold.how(late)),
+      infold.section(
+        "What a lookback would have missed",
+        el("p", {}, `${infold.percent(day.rows, late.rows)} of ${infold.count(late.rows, "row")} came more than a day after they happened, ${infold.percent(week.rows, late.rows)} more than a week, ${infold.percent(month.rows, late.rows)} more than 30 days. The latest came ${infold.count(late.longest_days, "day")} after.`),
+        el("p", { class: "note" }, "A job that runs each day and processes the last N days again never sees a row that comes later than that. infold has all of them; it builds the days that they belong to."),
+        infold.table(
+          [
+            ["Lookback", "", (one) => infold.count(one.days, "day")],
+            ["Rows missed", "number", (one) => infold.number(one.rows)],
+            ["Share", "number", (one) => infold.percent(one.rows, late.rows) || "0 %"],
+            ["", "", (one) => infold.share(one.rows, late.rows, 14)],
+            ["Days left wrong", "number", (one) => infold.number(one.event_days)],
+          ],
+          late.lookbacks
+        )
+      ),
+      infold.section(
+        "Age of rows when they were received",
+        infold.table(
+          [
+            ["Age", "", (one) => one.age],
+            ["Rows", "number", (one) => infold.number(one.rows)],
+            ["Share", "number", (one) => infold.percent(one.rows, late.rows) || "0 %"],
+            ["", "", (one) => infold.share(one.rows, late.rows, 14)],
+          ],
+          late.ages
+        )
+      ),
+      infold.section(
+        `When rows happened, and when they were received, by ${late.heat.unit}`,
+        el("p", { class: "note" }, "On the diagonal: received when they happened. Below it: late."),
+        infold.figure(
+          infold.heat(late.heat),
+          [["Happened", "when", ([event]) => infold.cell(event, late.heat.unit)], ["Received", "when", ([, received]) => infold.cell(received, late.heat.unit)], ["Rows", "number", ([, , rows]) => infold.number(rows)]],
+          late.heat.cells
+        ),
+        late.heat.left_out ? el("p", { class: "note" }, `${infold.count(late.heat.left_out, "row")} from before ${late.heat.since} are not drawn.`) : ""
+      ),
+      late.worst.length
+        ? infold.section("Days with most late rows", el("p", { class: "note" }, "Rows that came more than a day later."), infold.table([["Day", "when", ([at]) => infold.cell(at, "day")], ["Late rows", "number", ([, rows]) => infold.number(rows)]], late.worst))
+        : ""
+    );
+  } else {
+    parts.push(infold.notice("", late.column ? "The table has no rows with both times yet." : `The source ${late.source} does not say when a row was received (received_column), and no run after the first has brought rows: the lateness is not known yet.`));
+  }
+  parts.push(infold.arrivalsPart(late));
+  return parts;
+};
+
+infold.how = (late) => {
+  const since = late.since ? ` Rows from before ${infold.when(late.since)} are left out.` : "";
+  if (late.how === "received") return `By the column ${late.column} of each row that is in the table.${since}`;
+  return `By the runs in which rows arrived, as ${late.source} has no column that says when a row was received. Rows of the first run are left out.`;
+};
+
+infold.arrivalsPart = (late) =>
+  infold.section(
+    "What each run brought",
+    infold.el("p", { class: "note" }, "Late here: rows for cells that had rows already. Not counted where the table was built whole."),
+    late.arrivals.length
+      ? infold.table(
+          [
+            ["When", "when", (one) => infold.run(one.run, infold.clock(one.at))],
+            ["Files", "long", (one) => infold.files(one) || infold.reasons(one.reasons)],
+            ["Added", "number", (one) => infold.number(one.added)],
+            ["Late", "number", (one) => infold.number(one.late)],
+            ["In cells", "number", (one) => infold.number(one.late_cells)],
+            ["Oldest", "when", (one) => (one.oldest === null ? "" : infold.cell(one.oldest, "day"))],
+            ["Removed", "number", (one) => infold.number(one.removed)],
+          ],
+          late.arrivals
+        )
+      : infold.el("p", {}, "Nothing yet.")
+  );

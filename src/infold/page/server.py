@@ -1,0 +1,145 @@
+"""
+Hands out the page on this machine alone, to who has its address.
+
+The address has a random token, which no other page can guess. Nothing is answered that does not
+have it, nor what comes by another host name (a name of somebody else's may point to this machine)
+or from another site. Only GET and HEAD are answered, so nothing can be asked for but to look. What
+a browser may do with the answers is in their headers: run the scripts of this page, and talk to
+nobody else.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from hmac import compare_digest
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from infold.messages import command_errors
+from infold.page.assets_list import INDEX, assets, type_of
+
+LOOPBACK = "127.0.0.1"
+"""Where it listens: nobody else's machine reaches it."""
+
+DATA = "data/"
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+Documents = Callable[[str], "Mapping[str, Any] | None"]
+"""The documents by their names; None for what is none."""
+
+
+class PageServer(ThreadingHTTPServer):
+    """The page of some documents, at ``url``."""
+
+    daemon_threads = True
+    allow_reuse_address = False
+
+    def __init__(self, documents: Documents, port: int = 0) -> None:
+        """Raises ``command_errors.port_unavailable``; port 0 is one that is free."""
+        self.documents = documents
+        self.token = secrets.token_urlsafe(24)
+        try:
+            super().__init__((LOOPBACK, port), _Handler)
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise command_errors.port_unavailable(port=port, why=why) from error
+        self.hosts = frozenset(f"{name}:{self.server_port}" for name in (LOOPBACK, "localhost"))
+
+    @property
+    def url(self) -> str:
+        """The address, with the token."""
+        return f"http://{LOOPBACK}:{self.server_port}/{self.token}/"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that goes away in the middle of an answer is no error."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers one connection."""
+
+    server: PageServer
+    server_version = "infold"
+    sys_version = ""
+    protocol_version = "HTTP/1.1"
+    timeout = 60
+
+    def do_GET(self) -> None:
+        """An asset or a document."""
+        status = self._refused()
+        if status is not None:
+            self._answer(status)
+            return
+        path = urlsplit(self.path).path.removeprefix(f"/{self.server.token}/")
+        if path.startswith(DATA):
+            found = self.server.documents(unquote(path.removeprefix(DATA)))
+            if found is None:
+                self._answer(HTTPStatus.NOT_FOUND)
+            else:
+                body = json.dumps(found, ensure_ascii=False, separators=(",", ":"), default=str)
+                self._answer(HTTPStatus.OK, body.encode(), "application/json")
+            return
+        name = path or INDEX
+        if name in assets():
+            self._answer(HTTPStatus.OK, assets()[name], type_of(name))
+        else:
+            self._answer(HTTPStatus.NOT_FOUND)
+
+    def do_HEAD(self) -> None:
+        """The same without its body."""
+        self.do_GET()
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What is no request, or asks for anything but to look, gets its status and no more."""
+        del message, explain
+        if not hasattr(self, "headers"):
+            self.command, self.request_version = "GET", self.protocol_version
+        self._answer(HTTPStatus(code))
+
+    def _refused(self) -> HTTPStatus | None:
+        """Why a request gets nothing: a foreign host or site, or no token."""
+        hosts = self.headers.get_all("Host", [])
+        if len(hosts) != 1 or hosts[0].lower() not in self.server.hosts:
+            return HTTPStatus.MISDIRECTED_REQUEST
+        origins = self.headers.get_all("Origin", [])
+        if any(origin.lower() != f"http://{hosts[0].lower()}" for origin in origins):
+            return HTTPStatus.FORBIDDEN
+        if self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
+            return HTTPStatus.FORBIDDEN
+        token = self.path.removeprefix("/").partition("/")
+        if not token[1] or not compare_digest(token[0].encode(), self.server.token.encode()):
+            return HTTPStatus.FORBIDDEN
+        return None
+
+    def _answer(self, status: HTTPStatus, body: bytes = b"", kind: str = "text/plain") -> None:
+        body = body or f"{status.value} {status.phrase}\n".encode()
+        if status is not HTTPStatus.OK:
+            self.close_connection = True  # a body that was sent is not read
+        self.send_response(status)
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (the name it has there)
+        """Nothing is printed: the address would be, with its token."""

@@ -1,0 +1,181 @@
+"""Who gets the page: nobody without its address, and nobody who comes from elsewhere."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+from collections.abc import Iterator, Mapping
+from threading import Thread
+
+import pytest
+from tests.page.history import EVIL
+
+from infold.messages.errors import InfoldError
+from infold.page.server import PageServer
+
+SECRET = {"project": {"name": EVIL}, "model/a": {"model": "a"}}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PageServer]:
+    """The page of two documents."""
+    with PageServer(SECRET.get) as served:
+        Thread(target=lambda: served.serve_forever(0.01), daemon=True).start()
+        yield served
+        served.shutdown()
+
+
+def ask(
+    server: PageServer,
+    path: str,
+    headers: Mapping[str, str] | None = None,
+    method: str = "GET",
+) -> tuple[int, bytes, Mapping[str, str]]:
+    """Status, body and headers of an answer; ``~`` is the token. No header is added but Host."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+    connection.putrequest(method, path.replace("~", server.token), skip_host=True)
+    given = {"Host": f"127.0.0.1:{server.server_port}"} | dict(headers or {})
+    for name, value in given.items():
+        if value:
+            connection.putheader(name, value.replace("PORT", str(server.server_port)))
+    connection.endheaders()
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer.status, body, {name.lower(): value for name, value in answer.getheaders()}
+
+
+@pytest.mark.parametrize(
+    ("path", "has"),
+    [
+        ("/~/", b"<!DOCTYPE html>"),
+        ("/~/index.html", b"<!DOCTYPE html>"),
+        ("/~/base.js", b'"use strict"'),
+        ("/~/page.css?v=1", b":root"),
+        ("/~/data/project", json.dumps(EVIL).encode()),
+        ("/~/data/model/a", b'"model":"a"'),
+        ("/~/data/model%2Fa", b'"model":"a"'),
+    ],
+)
+def test_who_has_the_address_gets_the_page(server: PageServer, path: str, has: bytes) -> None:
+    """Assets and documents are answered, each with a policy that allows the page's own scripts."""
+    status, body, headers = ask(server, path)
+
+    assert (status, has in body) == (200, True)
+    assert "script-src 'self'" in headers["content-security-policy"]
+    assert "unsafe" not in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert "access-control-allow-origin" not in headers
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example:PORT"},
+        {"Host": "127.0.0.1"},
+        {"Host": "127.0.0.1:1"},
+        {"Host": ""},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "https://127.0.0.1:PORT"},
+        {"Host": "localhost:PORT", "Origin": "http://127.0.0.1:PORT"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+    ids=str,
+)
+def test_who_comes_from_elsewhere_gets_nothing(
+    server: PageServer, headers: Mapping[str, str]
+) -> None:
+    """A foreign host name or site gets no byte of a document, although it has the token."""
+    status, body, _ = ask(server, "/~/data/project", headers)
+
+    assert status in (400, 403, 421)
+    assert EVIL.encode() not in body
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/index.html",
+        "/data/project",
+        "/~",
+        "/~x/data/project",
+        "/X/data/project",
+        "//data/project",
+        "/?/~/data/project",
+        "/%C3%A9/",
+    ],
+)
+def test_without_the_token_there_is_nothing(server: PageServer, path: str) -> None:
+    """Without the whole token nothing is answered, not even whether a thing exists."""
+    status, body, _ = ask(server, path)
+
+    assert (status, body) == (403, b"403 Forbidden\n")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/~/../server.py",
+        "/~/..%2fserver.py",
+        "/~/%2e%2e/server.py",
+        "/~//etc/passwd",
+        "/~/assets/base.js",
+        "/~/base.js/",
+        "/~/data/../base.js",
+        "/~/data/..%2f..%2f..%2fetc%2fpasswd",
+        "/~/data/",
+        "/~/nothing.js",
+        "/~/__init__.py",
+    ],
+)
+def test_paths_do_not_leave_the_page(server: PageServer, path: str) -> None:
+    """Only names of assets and documents are known; nothing is made a path of."""
+    assert ask(server, path)[:2] == (404, b"404 Not Found\n")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "RUN"])
+def test_it_only_answers_looks(server: PageServer, method: str) -> None:
+    """Nothing can be asked for but to look."""
+    status, body, _ = ask(server, "/~/data/project", method=method)
+
+    assert (status, EVIL.encode() in body) == (501, False)
+
+
+def test_a_head_has_no_body(server: PageServer) -> None:
+    """HEAD is answered as GET, without the body."""
+    status, body, headers = ask(server, "/~/data/project", method="HEAD")
+
+    assert (status, body) == (200, b"")
+    assert int(headers["content-length"]) > 0
+
+
+def test_what_is_no_request_gets_an_answer(server: PageServer) -> None:
+    """Bytes that are no request end in an answer without a traceback, and the server goes on."""
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as raw:
+        raw.sendall(b"\x16\x03\x01 no request\r\n\r\n")
+        answer = raw.recv(1000)
+
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert ask(server, "/~/")[0] == 200
+
+
+def test_it_listens_at_the_loopback_alone(server: PageServer) -> None:
+    """No other machine reaches it, and each has a token of its own."""
+    assert server.server_address[0] == "127.0.0.1"
+    with PageServer(SECRET.get) as other:
+        assert len(other.token) >= 32
+        assert other.token != server.token
+
+
+def test_a_port_that_is_taken_is_said(server: PageServer) -> None:
+    """A port of another program ends in a message with what to do."""
+    with pytest.raises(InfoldError) as found:
+        PageServer(SECRET.get, server.server_port)
+
+    assert found.value.slug == "port-unavailable"

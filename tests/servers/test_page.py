@@ -1,0 +1,250 @@
+"""The page in a real browser, served and as files: every page opens, and HTML in names is text."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from urllib.error import URLError
+from urllib.parse import quote
+from urllib.request import urlopen
+
+import pytest
+from playwright.sync_api import Browser, Page
+from tests.cli import sample
+from tests.page.history import EVIL, history
+from tests.servers.browser import chromium
+
+from infold.page.documents import Documents
+from infold.page.export import export
+from infold.page.server import PageServer
+from infold.page.shapes import plain
+from infold.render.session_history import session_history_shape
+
+pytestmark = pytest.mark.servers
+
+PAGES = {
+    "project": "shop",
+    "model/clicks": "clicks",
+    "model/daily": "daily",
+    "model/names": "names",
+    "runs": "Runs",
+    "run/run-2": "Run of ",
+    "lateness": "Lateness of clicks",
+    "lateness/clicks": "Lateness of clicks",
+    "aside": "Rows set aside",
+    "changes": "Environments",
+}
+"""Each page with how its title begins."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One browser for all of them."""
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory: pytest.TempPathFactory) -> Documents:
+    """A project of two runs, with HTML in the names of a column and of a file."""
+    return Documents(history(tmp_path_factory.mktemp("page") / "shop"))
+
+
+@pytest.fixture(scope="module", params=["served", "files"])
+def address(
+    request: pytest.FixtureRequest, documents: Documents, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """The page as `infold ui` serves it, and as `infold ui --export` writes it."""
+    if request.param == "files":
+        folder = tmp_path_factory.mktemp("site") / "site"
+        export(documents, folder)
+        yield (folder / "index.html").as_uri()
+        return
+    with PageServer(documents) as server:
+        Thread(target=lambda: server.serve_forever(0.01), daemon=True).start()
+        yield server.url
+        server.shutdown()
+
+
+@dataclass
+class Opened:
+    """A page with what went wrong in it, and what it asked for elsewhere."""
+
+    page: Page
+    address: str
+    wrong: list[str] = field(default_factory=list)
+
+    def open(self, name: str) -> Page:
+        """Go to one of the pages, by a fresh load; it is there once its scripts say so."""
+        self.page.goto("about:blank")
+        self.page.goto(f"{self.address}#/{'' if name == 'project' else name}")
+        self.page.wait_for_selector(f'body[data-shown="{name}"]', timeout=8_000)
+        return self.page
+
+
+@pytest.fixture
+def opened(browser: Browser, address: str) -> Iterator[Opened]:
+    """A narrow window, in which nothing may go wrong."""
+    context = browser.new_context(viewport={"width": 360, "height": 800})
+    page = context.new_page()
+    found = Opened(page, address)
+    page.on("console", lambda said: found.wrong.append(f"{said.type}: {said.text}"))
+    page.on("pageerror", lambda error: found.wrong.append(str(error)))
+    page.on("request", lambda asked: _note_elsewhere(found, asked.url))
+    yield found
+    context.close()
+    assert found.wrong == []
+
+
+def _note_elsewhere(found: Opened, url: str) -> None:
+    own = found.address.rpartition("/")[0]
+    if not url.startswith((own, "about:")):
+        found.wrong.append(f"asked for {url}")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_opens(opened: Opened, name: str) -> None:
+    """A page has its title, no error, no request elsewhere, and fits into 360 pixels."""
+    page = opened.open(name)
+
+    assert page.inner_text("h1").startswith(PAGES[name])
+    assert page.locator("main section").count() > 0
+    assert page.get_by_text("This cannot be shown").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+@pytest.mark.parametrize("name", ["project", "model/clicks", "run/run-2", "lateness"])
+def test_html_in_names_is_text(opened: Opened, name: str) -> None:
+    """A column, a file and a reason with HTML are shown as they are, and make no element."""
+    page = opened.open(name)
+
+    assert page.locator("img").count() == 0
+    assert name == "project" or EVIL in page.inner_text("main")
+
+
+def test_a_model_says_why_its_rows_changed(opened: Opened) -> None:
+    """The newest change comes first: how many rows, why, by which file, in which cells."""
+    page = opened.open("model/clicks")
+    first = page.locator('section[aria-label="Why its rows changed"] tbody tr').first.inner_text()
+
+    assert "+7" in first
+    assert f"landing/{EVIL}.json" in first
+    assert "2024-03-02: 10 → 13" in first
+
+
+def test_a_square_of_the_calendar_says_what_changed_it(opened: Opened) -> None:
+    """Picking a cell shows its rows before and after; a date does the same by keyboard."""
+    page = opened.open("model/clicks")
+    calendar = page.locator('section[aria-label="Coverage calendar"]')
+    page.locator("svg .cell.h4, svg .cell.h3").first.click()
+    page.get_by_label("Look up a day").fill("2024-03-02")
+    page.get_by_label("Look up a day").dispatch_event("change")
+
+    assert calendar.locator("circle.late").count() == 1
+    assert "10 → 13 rows (3 added, 0 removed)" in calendar.inner_text()
+
+
+def test_pictures_are_tables_too(opened: Opened) -> None:
+    """Whoever cannot see a picture opens the same as a table."""
+    page = opened.open("model/clicks")
+    calendar = page.locator('section[aria-label="Coverage calendar"]')
+    calendar.get_by_text("Show as a table").click()
+
+    rows = calendar.locator("figure tbody tr")
+    rows.first.wait_for()  # it is made as it is opened
+
+    assert rows.count() == 6
+
+
+def test_search_goes_to_what_is_found(opened: Opened) -> None:
+    """Ctrl-K, a part of a name and Enter open its page; HTML in a hit is text."""
+    page = opened.open("project")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("onerror")
+    assert EVIL in page.inner_text("#hits")
+    page.get_by_role("searchbox").fill("dail")
+    page.keyboard.press("Enter")
+    page.wait_for_selector('body[data-shown="model/daily"]')
+
+    assert page.inner_text("h1").startswith("daily")
+    assert not page.locator("dialog").is_visible()
+
+
+def test_the_graph_and_the_table_name_every_model(opened: Opened) -> None:
+    """The graph has a link to each model, and so has the table below it, with its state."""
+    page = opened.open("project")
+    links = page.locator("svg a").evaluate_all("all => all.map(one => one.getAttribute('href'))")
+    table = page.locator('section[aria-label="Models"] table').inner_text()
+
+    assert sorted(links) == ["#/model/clicks", "#/model/daily", "#/model/names"]
+    assert table.count("up to date") == 2
+
+
+def test_a_session_is_drawn(browser: Browser, documents: Documents) -> None:
+    """Its events by arrival and what runs did to it are there, each in words and on a line."""
+    shape = plain(session_history_shape(sample.histories()))
+
+    def made(name: str) -> Mapping[str, Any] | None:
+        return shape if name == f"session/{EVIL}/" else documents(name)
+
+    with PageServer(made) as server:
+        Thread(target=lambda: server.serve_forever(0.01), daemon=True).start()
+        context = browser.new_context(viewport={"width": 360, "height": 800})
+        opened = Opened(context.new_page(), server.url)
+        opened.page.on("pageerror", lambda error: opened.wrong.append(str(error)))
+        opened.page.goto(f"{server.url}#/session/{quote(f'{EVIL}/', safe='')}")
+        opened.page.wait_for_selector("h1")
+        text = opened.page.inner_text("main")
+        drawn = opened.page.locator("svg rect").count()
+        context.close()
+        server.shutdown()
+
+    session = shape["sessions"][0]
+    assert session["session_id"] in text
+    assert all(run["verb"] in text for run in session["runs"])
+    assert drawn >= len(session["arrivals"])
+    assert opened.wrong == []
+
+
+def test_a_page_that_is_none_says_so(opened: Opened) -> None:
+    """An address of nothing has a message, whatever is in it."""
+    page = opened.open("model/nothing")
+    assert "no model/nothing" in page.inner_text("main")
+    page = opened.open("toString")
+    assert "There is no such page." in page.inner_text("main")
+    opened.wrong = [one for one in opened.wrong if "404" not in one]  # the browser notes it
+
+
+def test_it_has_landmarks_and_a_way_past_the_head(opened: Opened) -> None:
+    """A screen reader finds the navigation, the main part, and names of all sections."""
+    page = opened.open("model/clicks")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+
+    assert page.evaluate("document.activeElement.id") == "main"
+    assert page.get_by_role("navigation", name="Pages").count() == 1
+    sections = page.locator("main section").count()
+    assert page.get_by_role("region").count() == sections
+
+
+def test_the_command_serves_until_it_is_stopped(tmp_path: Path) -> None:
+    """`infold ui` prints the address first; Ctrl-C ends it, and then nobody answers there."""
+    words = [sys.executable, "-m", "infold", "-C", str(history(tmp_path / "shop")), "ui"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[-1]
+        with urlopen(f"{url}data/project", timeout=20) as answer:
+            found = json.load(answer)
+        process.send_signal(signal.SIGINT)
+        code = process.wait(timeout=20)
+
+    assert (found["project"], code) == ("shop", 130)
+    with pytest.raises(URLError):
+        urlopen(url, timeout=5)
