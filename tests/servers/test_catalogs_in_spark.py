@@ -220,9 +220,8 @@ def test_a_commit_whose_answer_a_metastore_loses(
     Deaths at the write points beside a commit are mended as with other catalogs.
     """
     declared = shelves["hive"].declared | {"namespace": f"lost_{os.getpid()}"}
-    scenario = KilledInCatalog(
-        SHAPE, tmp_path / "hive", "hive", tmp_path / "warehouse", 8, catalog=declared
-    )
+    where = tmp_path / "hive", "hive", tmp_path / "warehouse"
+    scenario = MovedScenario(SHAPE, *where, 8, move=partial(find_in, declared))
     scenario.deliver(1)
     scenario.settle()
     scenario.deliver(2)
