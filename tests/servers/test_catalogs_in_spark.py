@@ -15,7 +15,7 @@ from urllib.parse import quote
 import pytest
 from click.testing import CliRunner, Result
 from tests.arrivals.shapes import SHAPES
-from tests.crash.scenario import SHAPE, Scenario, kill
+from tests.crash.scenario import SHAPE, Scenario, kill, living
 from tests.docs.pages import DOCS
 from tests.docs.test_how_to import code
 from tests.servers.catalogs import PASSWORD, Shelf, jdbc_uri, new_database, opened
@@ -233,11 +233,7 @@ def test_a_commit_whose_answer_a_metastore_loses(
     with living() as life:
         scenario.go(life)
     commits = [at for at, (_, name) in enumerate(life.passed, 1) if name.startswith("table ")]
-    scenario.deliver(4)
-    with living(commits[1]) as life:
-        scenario.go(life)
-    assert life.dead
-    scenario.settle()
+    scenario.die(4, commits[1])
 
 
 def test_a_role_without_a_right(
