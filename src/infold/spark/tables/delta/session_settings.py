@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from infold.core.storages import STORAGE_SETTINGS, Storage, extensions
 from infold.messages import delta_errors
@@ -27,6 +28,31 @@ OWN = {
     "spark.databricks.delta.snapshotPartitions": "2",
 }
 """What every session is given that writes tables."""
+
+USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_FILES = {
+    # Times and dates of all years, as they are: what Iceberg writes, too.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.compression.codec": "zstd",
+}
+
+
+@contextmanager
+def writing(session: SparkSession, more: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Settings for a commit in the block, and ``more`` of them; those of before come back."""
+    settings = {**OWN, **_FILES, **(more or {})}
+    before: dict[str, Any] = {key: session.conf.get(key, None) for key in settings}
+    for key, value in settings.items():
+        session.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            if value is None:
+                session.conf.unset(key)
+            else:
+                session.conf.set(key, value)
 
 
 def session_settings(empty: Path) -> Mapping[str, str]:

@@ -1,8 +1,11 @@
-"""The types of a table's columns: those of every storage, whatever Delta could store."""
+"""The columns of a table: the types are those of every storage, whatever Delta could store."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pyspark.sql import DataFrame
+from pyspark.sql import types as T
 
 from infold.spark.content import column
 from infold.spark.stored_types import as_stored
@@ -20,3 +23,16 @@ def in_types_of_tables(rows: DataFrame) -> DataFrame:
             for field in rows.schema
         )
     )
+
+
+def names_in(type_: T.DataType) -> Iterator[str]:
+    """The names of all fields of a type, whatever they are inside of."""
+    if isinstance(type_, T.StructType):
+        for field in type_:
+            yield field.name
+            yield from names_in(field.dataType)
+    elif isinstance(type_, T.ArrayType):
+        yield from names_in(type_.elementType)
+    elif isinstance(type_, T.MapType):
+        yield from names_in(type_.keyType)
+        yield from names_in(type_.valueType)

@@ -12,7 +12,7 @@ looks for the step before it repeats one, and to skip a write silently is the wo
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,15 +34,14 @@ from infold.spark.content import range_predicate
 from infold.spark.retyped_columns import retyped
 from infold.spark.tables.commit import commit_point, stamped, writing_tasks
 from infold.spark.tables.delta.caches import forget_changed
-from infold.spark.tables.delta.session_settings import OWN
-from infold.spark.tables.delta.stored import in_types_of_tables
+from infold.spark.tables.delta.session_settings import USER_METADATA, writing
+from infold.spark.tables.delta.stored import in_types_of_tables, names_in
 from infold.spark.tables.port import Layout, PartitionFiles, Stamp
 from infold.spark.tables.states import with_columns, with_struct
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _FOR_EVER = "interval 5200 weeks"
 _PROPERTIES = {
     "delta.enableDeletionVectors": "true",
@@ -92,7 +91,7 @@ class DeltaTables:
 
     def create(self, table: str, rows: DataFrame, layout: Layout, stamp: Stamp) -> int:
         """Replace schema, layout and content by ``rows``, or make the table."""
-        bad = [name for name in rows.columns if not _BAD.isdisjoint(name)]
+        bad = [name for name in names_in(rows.schema) if not _BAD.isdisjoint(name)]
         if bad:
             raise delta_errors.column_names(model=table, names=bad)
         self._log(table)
@@ -138,7 +137,7 @@ class DeltaTables:
         merge = merge.whenMatched().delete()
         values = {quoted(name): f"s.{key}" for name, key in new}
         merge = merge.whenNotMatched(f"s.{keys[0][1]} IS NULL").insertExpr(values)
-        with commit_point(table), self._with_settings({_USER_METADATA: _user_metadata(stamp)}):
+        with commit_point(table), writing(self.spark, {USER_METADATA: _user_metadata(stamp)}):
             merge.execute()
         return self._head(table, stamp)
 
@@ -200,7 +199,7 @@ class DeltaTables:
         tasks = max(1, sum(one.bytes for one in files) // _FILE_BYTES)
         writer = rows.coalesce(tasks).write.format("delta").mode("overwrite")
         writer = writer.option("dataChange", "false").option("replaceWhere", where)
-        with self._with_settings(OWN):
+        with writing(self.spark):
             writer.save(str(self._folder(table)))
 
     def expire(self, table: str, *, before: float, keep: int) -> None:
@@ -235,7 +234,7 @@ class DeltaTables:
         for key, value in {**_PROPERTIES, **options}.items():
             writer = writer.option(key, value)
         writer = writer.option("userMetadata", _user_metadata(stamp))
-        with commit_point(table), self._with_settings(OWN):
+        with commit_point(table), writing(self.spark):
             writer.save(str(self._folder(table)))
         return self._head(table, stamp)
 
@@ -247,9 +246,6 @@ class DeltaTables:
         about = layout_metadata(layout.column, layout.partition, layout.type)
         start = F.expr(_START[layout.partition].format(quoted(layout.column)))
         return stored.select("*", start.alias(PARTITION, metadata=dict(about)))
-
-    def _with_settings(self, settings: Mapping[str, str]) -> _settings:
-        return _settings(self.spark, settings)
 
     def _folder(self, table: str) -> Path:
         return self.lake.folder(table_name(table))
@@ -285,18 +281,3 @@ def _partitions(layout: Layout, touched: Ranges) -> str:
 
 def _user_metadata(stamp: Stamp) -> str:
     return json.dumps(dict(stamped(stamp)))
-
-
-class _settings:  # noqa: N801 - reads as a statement
-    """Settings of the session for the statements in the block."""
-
-    def __init__(self, spark: SparkSession, settings: Mapping[str, str]) -> None:
-        self._spark = spark
-        self._settings = {**OWN, **settings}
-
-    def __enter__(self) -> None:
-        for key, value in self._settings.items():
-            self._spark.conf.set(key, value)
-
-    def __exit__(self, *_: object) -> None:
-        self._spark.conf.unset(_USER_METADATA)
