@@ -7,7 +7,7 @@ from tests.lake.delta.made import Made
 
 from infold.core import write_points
 from infold.core.swap import Renaming
-from infold.lake.delta.files import forget_before
+from infold.lake.delta.expiry import files_of, forget_before
 from infold.messages.errors import InfoldError
 
 
@@ -151,6 +151,13 @@ class TestSetBack:
             made.lake.set_back("daily", second)
 
 
+def forget(made: Made, table: str, version: int) -> None:
+    """Let a table begin at a version."""
+    log = made.lake.log(table)
+    assert log is not None
+    forget_before(log, version)
+
+
 class TestExpiry:
     """Old versions go with the files that only they have; the others stay as they were."""
 
@@ -158,7 +165,7 @@ class TestExpiry:
         """The versions kept can be read, and the table goes on."""
         snapshots = [made.write("daily", {"n": [n]}, f"s-{n}", mode="overwrite") for n in range(6)]
 
-        forget_before(made.lake.folder("daily"), 4, 5)
+        forget(made, "daily", 4)
 
         lake = made.lake
         assert lake.history("daily").main == (snapshots[5], snapshots[4])
@@ -176,6 +183,33 @@ class TestExpiry:
         made.write("daily", {"n": [2]}, "s-2", mode="overwrite")
         made.lake.set_back("daily", first)
 
-        forget_before(made.lake.folder("daily"), 2, 2)
+        forget(made, "daily", 2)
 
         assert made.numbers("daily") == [1]
+
+    def test_deletion_vectors_are_files_of_their_own(self) -> None:
+        """The name of such a file is found by its number, as the protocol writes it."""
+        marks = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^"}
+        inline = {
+            "storageType": "i",
+            "pathOrInlineDv": "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L",
+        }
+
+        assert [*files_of({"path": "a%20b/x.parquet", "deletionVector": marks})] == [
+            "a b/x.parquet",
+            "ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin",
+        ]
+        assert [*files_of({"path": "x.parquet", "deletionVector": inline})] == ["x.parquet"]
+        assert [*files_of({"path": "x.parquet"})] == ["x.parquet"]
+
+    def test_what_nobody_committed_yet_is_left(self, made: Made) -> None:
+        """A file of a writer that goes on is younger than the version, and stays."""
+        for n in range(3):
+            made.write("daily", {"n": [n]}, f"s-{n}", mode="overwrite")
+        (made.lake.folder("daily") / "part-new.parquet").write_bytes(b"x")
+
+        forget(made, "daily", 2)
+
+        names = {path.name for path in made.lake.folder("daily").glob("*.parquet")}
+        assert "part-new.parquet" in names
+        assert len(names) == 2

@@ -8,7 +8,6 @@ from urllib.parse import unquote
 
 from infold.core import write_points
 from infold.lake.delta.commit import SET_BACK
-from infold.lake.delta.log import entries_before
 from infold.lake.delta.rows import open_table
 from infold.lake.dictionaries import distinct_values
 from infold.messages.delta_errors import UNREADABLE
@@ -77,19 +76,3 @@ def restore(folder: Path, table: str, *, expected: int, version: int) -> bool:
         return False
     write_points.point(f"set back {table}: after")
     return True
-
-
-def forget_before(folder: Path, version: int, newest: int) -> None:
-    """
-    Delete what only versions before one need: data first, then what the log says of them.
-
-    The log is shortened as Delta's protocol has it: behind a checkpoint. A version whose data went
-    with a death in between is one that cannot be read any more, and nobody asks for it.
-    """
-    open_table(folder, version).create_checkpoint()
-    kept = list(range(version, newest + 1))
-    open_table(folder).vacuum(
-        0, dry_run=False, enforce_retention_duration=False, keep_versions=kept
-    )
-    for entry in entries_before(folder, version):
-        entry.unlink(missing_ok=True)

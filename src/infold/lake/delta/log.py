@@ -124,20 +124,20 @@ def read_log(folder: Path) -> Log | None:
     return Log(folder, tuple(commits), commits[-1])
 
 
-def entries_before(folder: Path, version: int) -> Iterator[Path]:
+def entries_before(folder: Path, version: int) -> Sequence[Path]:
     """The files of the log that say what only versions before one need."""
-    for path in (folder / LOG).iterdir():
-        match = _FILE.fullmatch(path.name)
-        if match and int(match[1]) < version:
-            yield path
+    return [path for number, path in _entries(folder) if number < version]
 
 
-def entries_after(folder: Path, version: int) -> Iterator[Path]:
+def entries_after(folder: Path, version: int) -> Sequence[Path]:
     """The files of the log of versions after one."""
+    return [path for number, path in _entries(folder) if number > version]
+
+
+def _entries(folder: Path) -> Iterator[tuple[int, Path]]:
     for path in (folder / LOG).iterdir():
-        match = _FILE.fullmatch(path.name)
-        if match and int(match[1]) > version:
-            yield path
+        if match := _FILE.fullmatch(path.name):
+            yield int(match[1]), path
 
 
 def _schema(metadata: Mapping[str, Any]) -> Schema:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from infold.lake.delta import folders
+from infold.lake.delta.commit import LOG
+from infold.lake.delta.expiry import delete
 from infold.lake.delta.log import entries_after, read_log
 
 
@@ -23,5 +25,5 @@ def put_back(parent: Path, kept: Mapping[str, int]) -> None:
             shutil.rmtree(parent / name)
             continue
         for entry in entries_after(parent / name, kept[name]):
-            entry.unlink()
-        (parent / name / "_delta_log" / "_last_checkpoint").unlink(missing_ok=True)
+            delete(entry)
+        delete(parent / name / LOG / "_last_checkpoint")

@@ -204,7 +204,7 @@ class DeltaTables:
 
     def expire(self, table: str, *, before: float, keep: int) -> None:
         """See ``port.MaintainedTables``; no engine is needed for it."""
-        from infold.lake.delta.files import forget_before
+        from infold.lake.delta.expiry import forget_before
 
         log = self._log(table)
         if log is None:
@@ -213,7 +213,7 @@ class DeltaTables:
         kept = [one for n, one in enumerate(main) if n < keep or one.at >= before * 1000]
         oldest = min(one.version for one in kept)
         if oldest > log.commits[0]:
-            forget_before(log.folder, oldest, log.newest)
+            forget_before(log, oldest)
             forget_changed(self.spark, log.folder, None)
 
     # -- writing
