@@ -313,6 +313,9 @@ KEYS = [
         "not-with-delta infold.yml:20 `'s3://b/x'`",
         "not-with-delta infold.yml:20 `{type: rest, uri: 'https://c.example.com'}`",
     ]),
+    (YML, "{warehouse: warehouse}", "{warehouse: w}\n  new: {storage: delta, warehouse: ./w}", [
+        "not-with-delta infold.yml:21 `new`",
+    ]),
     (YML, "{warehouse: warehouse}", "{spark: {remote: 'sc://x'}, protected: maybe}", [
         "wrong-type infold.yml:20 `maybe`",
         "needless-key infold.yml:20 `remote`",

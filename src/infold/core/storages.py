@@ -33,6 +33,8 @@ class StorageSettings:
     """Beginnings of settings that stay as the storage has them."""
     own: tuple[str, ...] = ()
     """Beginnings of those among them that infold sets itself, for a commit."""
+    by_folders: bool = False
+    """Whether tables are found by their folders, and not by a catalog."""
 
 
 STORAGE_SETTINGS: Mapping[Storage, StorageSettings] = {
@@ -49,6 +51,7 @@ STORAGE_SETTINGS: Mapping[Storage, StorageSettings] = {
             "spark.databricks.delta.skipRecordingEmptyCommits",
             "spark.databricks.delta.snapshotPartitions",
         ),
+        by_folders=True,
     ),
 }
 

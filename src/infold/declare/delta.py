@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from infold.core.catalogs import CatalogType
 from infold.core.storages import Storage
 from infold.core.target import Publish, Target
 from infold.declare.keys import Keys
 from infold.messages import delta_errors
+from infold.messages.errors import InfoldError, Spot
 
 
 def refuse_beside_delta(target: Target, keys: Keys) -> None:
@@ -17,6 +19,23 @@ def refuse_beside_delta(target: Target, keys: Keys) -> None:
         return
     for key, what, todo in _ruled_out(target):
         keys.errors.append(delta_errors.not_with_delta(keys.at(key), what=what, todo=todo))
+
+
+def same_folders(
+    root: Path, targets: Mapping[str, Target], places: Mapping[str, Spot]
+) -> Iterator[InfoldError]:
+    """An error for each target with the warehouse of one before it, in another storage."""
+    seen: dict[Path, str] = {}
+    for name, target in targets.items():
+        if target.in_store:
+            continue
+        other = seen.setdefault((root / target.warehouse).resolve(), name)
+        if targets[other].storage is not target.storage:
+            iceberg = other if target.storage is Storage.DELTA else name
+            what = f"the warehouse of target {iceberg}, which is in another storage,"
+            yield delta_errors.not_with_delta(
+                places[name], what=what, todo="Name another folder: both would use the same ones."
+            )
 
 
 def _ruled_out(target: Target) -> Iterator[tuple[str, str, str]]:

@@ -204,3 +204,29 @@ class TestDamage:
         with pytest.raises(InfoldError) as raised:
             made.lake.rows("daily")
         assert raised.value.slug == "delta-unreadable"
+
+    def test_lost_deletion_vectors(self, made: Made) -> None:
+        """A file that says which rows are deleted is needed like one with rows."""
+        made.write("daily", {"n": [1, 2]}, "s-1")
+        (file,) = made.lake.folder("daily").glob("*.parquet")
+        features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+        old = {"path": file.name, "partitionValues": {}, "dataChange": True}
+        marks = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^"}
+        size = {"size": file.stat().st_size, "modificationTime": 1}
+        made.commit(
+            "daily",
+            NOW,
+            {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}},
+            {"remove": {**old, "deletionTimestamp": 1}},
+            {
+                "add": {
+                    **old,
+                    **size,
+                    "deletionVector": {**marks, "offset": 1, "sizeInBytes": 40, "cardinality": 1},
+                }
+            },
+        )
+
+        (lost,) = made.lake.lost_files("daily")
+
+        assert lost.endswith("deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin")
