@@ -9,7 +9,7 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from tests.servers.object_store import ObjectStore
     from tests.servers.postgresql import Postgresql
     from tests.servers.rest_catalog import RestServer
+
+    from infold.spark.tables.catalog import SparkCatalog
 
 SLOW = re.compile(r"^pytestmark = pytest\.mark\.(spark|deep|servers)$", re.MULTILINE)
 
@@ -160,6 +162,38 @@ def _both_compilers(request: pytest.FixtureRequest) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spark_session, "java_options", java_options)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _every_storage(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Spark of this process has what every storage needs: the JVM is one for all tests."""
+    if not any(item.get_closest_marker("spark") for item in request.session.items):
+        yield
+        return
+    from infold.core.storages import Storage, extensions
+    from infold.spark.jvm import spark_session
+    from infold.spark.tables.delta.adapters import JARS
+    from infold.spark.tables.delta.session_settings import DELTA_CATALOG
+
+    first = spark_session._first_session
+
+    def first_session(
+        settings: dict[str, str],
+        size: Any,
+        log: Any,
+        inherit: Any,
+        parents: Any,
+        catalog: SparkCatalog,
+        *words: Any,
+        **options: Any,
+    ) -> Any:
+        both = {**settings, **DELTA_CATALOG, "spark.sql.extensions": extensions(*Storage)}
+        with_delta = replace(catalog, jars=tuple(dict.fromkeys((*catalog.jars, *JARS))))
+        return first(both, size, log, inherit, parents, with_delta, *words, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spark_session, "_first_session", first_session)
         yield
 
 

@@ -17,6 +17,7 @@ from tests.reference.world import Row, Rules
 
 from infold.core import interval
 from infold.core.interval import Granularity, Interval
+from infold.core.storages import DEFAULT_STORAGE, Storage
 
 Rows = list[Row]
 
@@ -90,6 +91,8 @@ class Shape:
     windows: bool = False
     """Whether all its cells line up with days, so that a window of days can be asked for."""
     versions: Mapping[str, int] = field(default_factory=dict)
+    storage: Storage = DEFAULT_STORAGE
+    """How its tables are stored."""
 
     def source(self, name: str) -> SourceSpec:
         """The source of that name."""
@@ -173,7 +176,7 @@ def project_file(name: str, warehouse: str, shape: Shape) -> str:
         lines += [f"    {line}" for line in source.yaml.strip().splitlines()]
         lines.append("    columns:")
         lines += [f'      {column}: "{type_}"' for column, type_ in source.columns.items()]
-    lines += ["targets:", "  dev:", "    storage: iceberg", f"    warehouse: {warehouse}"]
+    lines += ["targets:", "  dev:", f"    storage: {shape.storage}", f"    warehouse: {warehouse}"]
     lines.append('    ledger: "sqlite:///.infold/ledger.db"')
     return "\n".join(lines) + "\n"
 

@@ -308,8 +308,19 @@ KEYS = [
         "duplicate-key infold.yml:20 `ledger` (infold.yml:20)",
         "password-written-out infold.yml:20 `` (postgresql+psycopg://USER:${env:LEDGER_PASSWORD}@HOST/DATABASE)",
     ]),
-    (YML, "{warehouse: warehouse}", "{storage: delta}", [
-        "not-supported-yet infold.yml:20 `delta` (iceberg)",
+    (YML, "{warehouse: warehouse}", "{storage: hudi}", [
+        "bad-value infold.yml:20 `hudi` (iceberg, delta)",
+    ]),
+    (YML, "{warehouse: warehouse}", "{storage: delta, publish: together, engine: {submitted: true, shared_disk: true}}", [
+        "not-with-delta infold.yml:20 `together`",
+        "not-with-delta infold.yml:20 `{submitted: true, shared_disk: true}`",
+    ]),
+    (YML, "{warehouse: warehouse}", "{storage: delta, warehouse: 's3://b/x', catalog: {type: rest, uri: 'https://c.example.com'}}", [
+        "not-with-delta infold.yml:20 `'s3://b/x'`",
+        "not-with-delta infold.yml:20 `{type: rest, uri: 'https://c.example.com'}`",
+    ]),
+    (YML, "{warehouse: warehouse}", "{warehouse: w}\n  new: {storage: delta, warehouse: ./w}", [
+        "not-with-delta infold.yml:21 `new`",
     ]),
     (YML, "{warehouse: warehouse}", "{spark: {remote: 'sc://x'}, protected: maybe}", [
         "wrong-type infold.yml:20 `maybe`",

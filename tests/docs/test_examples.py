@@ -132,6 +132,13 @@ def test_every_page_with_examples_has_a_test() -> None:
     assert all((Path(__file__).parent / test).exists() for test in ELSEWHERE.values())
 
 
+def test_a_target_in_delta_lake() -> None:
+    """`check` accepts the declared target, whose tables are Delta's."""
+    (target,) = blocks("docs/delta.md", "yaml")
+    accepted({}, PROJECT + target)
+    assert "storage: delta" in target
+
+
 @pytest.mark.parametrize(
     ("page", "number"),
     [

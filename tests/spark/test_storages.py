@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from infold import api
-from infold.core.fixed_settings import FIXED
+from infold.core.fixed_settings import changed_settings
 from infold.core.project import Project
-from infold.core.storages import PLANNED_STORAGES, STORAGE_SETTINGS, Storage
+from infold.core.storages import STORAGE_SETTINGS, Storage, extensions
 from infold.core.target import Target
 from infold.spark import storages
 from infold.spark.engine import SparkEngine
@@ -23,9 +23,11 @@ from infold.spark.engine import SparkEngine
 def test_every_storage_has_adapters_and_settings() -> None:
     """A storage that infold.yml may name is one that can be opened."""
     assert set(storages.STORAGES) == set(STORAGE_SETTINGS) == set(Storage)
-    assert not {storage.value for storage in Storage} & set(PLANNED_STORAGES)
+    both = {"spark.sql.extensions": extensions(*Storage)}
     for settings in STORAGE_SETTINGS.values():
-        assert settings.extension in FIXED["spark.sql.extensions"]
+        assert settings.extension in both["spark.sql.extensions"]
+    assert not [*changed_settings(both)]
+    assert [*changed_settings({"spark.sql.extensions": STORAGE_SETTINGS[Storage.DELTA].extension})]
 
 
 def test_the_target_chooses_the_adapters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,11 +59,14 @@ def test_choosing_imports_no_engine() -> None:
     """Opening a target's tables starts at once: ``plan`` and ``status`` have 0.2 seconds."""
     code = (
         "import sys; from pathlib import Path; from infold.core.target import Target\n"
+        "from infold.core.storages import Storage\n"
         "from infold.core.project import Project\n"
         "from infold.spark.storages import storage_of\n"
-        "project = Project('shop', Path('.'), None, {}, (), Target('dev'))\n"
-        "storage_of(project).lake(project)\n"
-        "sys.exit(bool({'pyspark', 'pyiceberg', 'pyarrow'} & set(sys.modules)))"
+        "for storage in Storage:\n"
+        "    target = Target('dev', storage=storage)\n"
+        "    project = Project('shop', Path('.'), None, {}, (), target)\n"
+        "    storage_of(project).lake(project).metadata('nothing')\n"
+        "sys.exit(bool({'pyspark', 'pyiceberg', 'pyarrow', 'deltalake'} & set(sys.modules)))"
     )
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

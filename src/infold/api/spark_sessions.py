@@ -16,6 +16,7 @@ from infold.core.interval import SECOND, show_duration
 from infold.core.object_store import Stores
 from infold.core.plan import Action, Plan
 from infold.core.project import Project
+from infold.core.storages import Storage
 from infold.messages import engine_faults, store_errors
 from infold.running.observe import Observer
 from infold.system.engine_socket import socket_file
@@ -33,7 +34,7 @@ MEDIUM_HISTORY = 1_000_000
 LARGE_ROWS = 2_000_000
 LARGE_BYTES = 100 * 1024 * 1024
 
-_Key = tuple[str, Catalog, Stores, tuple[str, ...], str, int]
+_Key = tuple[str, Storage, Catalog, Stores, tuple[str, ...], str, int]
 _sessions: dict[_Key, Any] = {}
 
 
@@ -118,7 +119,8 @@ def numbered_session(project: Project, size: Size, number: int) -> Any:
 def _key(project: Project, number: int) -> _Key:
     """What tells sessions apart; an address has no secrets in it."""
     target, place = project.target, project.warehouse_location
-    return place, target.catalog, target.stores, project.buckets, target.engine.remote, number
+    tables = place, target.storage, target.catalog
+    return *tables, target.stores, project.buckets, target.engine.remote, number
 
 
 def _remote_session(project: Project, size: Size, number: int) -> Any:

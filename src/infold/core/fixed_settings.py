@@ -7,14 +7,14 @@ would mix both in one table. So the settings that change rows are fixed here. A 
 environment or a session that sets another value is refused by the setting's name. Settings that
 change only speed or memory are free.
 
-The names are those of Spark's SQLConf (4.1) and Iceberg's SparkSQLProperties.
+The names are those of Spark's SQLConf (4.1), Iceberg's SparkSQLProperties and Delta's DeltaSQLConf.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from infold.core.storages import STORAGE_SETTINGS
+from infold.core.storages import STORAGE_SETTINGS, Storage, extensions
 
 FIXED: Mapping[str, str] = {
     # what times and types mean
@@ -70,9 +70,12 @@ FIXED: Mapping[str, str] = {
     # what names mean, and that there is no Hive behind them
     "spark.sql.defaultCatalog": "infold",
     "spark.sql.catalogImplementation": "in-memory",
-    "spark.sql.extensions": ",".join(one.extension for one in STORAGE_SETTINGS.values()),
+    "spark.sql.extensions": extensions(),
 }
 """Setting -> the only value it may have."""
+
+_RIGHT_TOO = {"spark.sql.extensions": extensions(*Storage)}
+"""Setting -> another value that leaves every meaning as it is: a JVM for tables of all storages."""
 
 REFUSED = (
     "spark.sql.legacy.",
@@ -99,7 +102,8 @@ def changed_settings(settings: Mapping[str, str]) -> Iterator[tuple[str, str, st
         # Spark compares names by case; a name that differs in case alone means the same setting.
         name = known.get(key.lower())
         if name is not None:
-            if name != key or value.strip().lower() != FIXED[name].lower():
+            right = (FIXED[name].lower(), _RIGHT_TOO.get(name, "").lower() or FIXED[name].lower())
+            if name != key or value.strip().lower() not in right:
                 yield key, value, FIXED[name]
         elif key.startswith(REFUSED) and not key.startswith(_OWN):
             yield key, value, "as Spark has it"

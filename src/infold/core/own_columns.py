@@ -9,6 +9,9 @@ FILE = "_source_file"
 KEY = "_key"
 """Of cumulative aggregates: the hash of the row's keys."""
 
+PARTITION = "_partition"
+"""The start of a row's partition, in a table that has a column for it."""
+
 STATE_COLUMN = "_state_"
 """
 Before the name of a part of a row's state, where a table has a column for each; see

@@ -16,13 +16,11 @@ class Storage(StrEnum):
     """How the tables of a target are stored: the values of ``storage`` in infold.yml."""
 
     ICEBERG = "iceberg"
+    DELTA = "delta"
 
 
 DEFAULT_STORAGE = Storage.ICEBERG
 """That of a target that names none."""
-
-PLANNED_STORAGES = ("delta",)
-"""Storages that infold knows by name and does not have yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +33,8 @@ class StorageSettings:
     """Beginnings of settings that stay as the storage has them."""
     own: tuple[str, ...] = ()
     """Beginnings of those among them that infold sets itself, for a commit."""
+    by_folders: bool = False
+    """Whether tables are found by their folders, and not by a catalog."""
 
 
 STORAGE_SETTINGS: Mapping[Storage, StorageSettings] = {
@@ -43,4 +43,24 @@ STORAGE_SETTINGS: Mapping[Storage, StorageSettings] = {
         refused=("spark.sql.iceberg.",),
         own=("spark.sql.iceberg.snapshot-property.",),
     ),
+    Storage.DELTA: StorageSettings(
+        extension="io.delta.sql.DeltaSparkSessionExtension",
+        refused=("spark.databricks.delta.",),
+        own=(
+            "spark.databricks.delta.commitInfo.userMetadata",
+            "spark.databricks.delta.skipRecordingEmptyCommits",
+            "spark.databricks.delta.snapshotPartitions",
+        ),
+        by_folders=True,
+    ),
 }
+
+
+def extensions(*more: Storage) -> str:
+    """
+    The extensions of a Spark session: Iceberg's, as its tables may be sources, and of ``more``.
+
+    They are those of the JVM, so a session may have more than its own storage needs.
+    """
+    named = dict.fromkeys((DEFAULT_STORAGE, *more))
+    return ",".join(STORAGE_SETTINGS[storage].extension for storage in named)

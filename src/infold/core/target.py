@@ -10,7 +10,7 @@ from infold.core.engines import Engine
 from infold.core.interval import DAY
 from infold.core.model import OnLoss
 from infold.core.object_store import Stores, is_url
-from infold.core.storages import DEFAULT_STORAGE, Storage
+from infold.core.storages import DEFAULT_STORAGE, STORAGE_SETTINGS, Storage
 
 LONGEST_SCHEMA = 63
 """How long a name can be in PostgreSQL."""
@@ -64,6 +64,16 @@ class Target:
     def in_store(self) -> bool:
         """Whether the warehouse is in an object store."""
         return is_url(self.warehouse)
+
+    @property
+    def by_folders(self) -> bool:
+        """Whether its tables are found by their folders, and not by a catalog."""
+        return STORAGE_SETTINGS[self.storage].by_folders
+
+    @property
+    def at_once(self) -> bool:
+        """Whether several of its tables can get other names at one instant."""
+        return self.catalog.at_once and not self.by_folders
 
     @property
     def on_destructive_change(self) -> OnLoss:

@@ -7,9 +7,10 @@ from dataclasses import replace
 from infold.core import fixed_settings
 from infold.core.engines import Engine
 from infold.core.object_store import is_url
-from infold.core.storages import PLANNED_STORAGES, Storage
+from infold.core.storages import Storage
 from infold.core.target import LONGEST_SCHEMA, Apply, Publish, Target
 from infold.declare.catalogs import read_catalog, refuse_not_together
+from infold.declare.delta import refuse_beside_delta
 from infold.declare.engines import read_engine
 from infold.declare.keys import NAME, Keys
 from infold.declare.storage_options import check_warehouse, read_stores
@@ -60,7 +61,7 @@ def read_target(name: str, keys: Keys) -> Target:
         warehouse=warehouse.rstrip("/") if is_url(warehouse) else warehouse,
         ledger=_ledger(keys) or plain.ledger,
         ledger_schema=_schema(keys),
-        storage=Storage(keys.choice("storage", tuple(Storage), PLANNED_STORAGES) or plain.storage),
+        storage=Storage(keys.choice("storage", tuple(Storage)) or plain.storage),
         catalog=catalog,
         stores=read_stores(keys),
         protected=keys.flag("protected", default=False),
@@ -73,6 +74,7 @@ def read_target(name: str, keys: Keys) -> Target:
         environment_from_branch=keys.flag("environment_from_branch", default=False),
     )
     refuse_not_together(found, keys)
+    refuse_beside_delta(found, keys)
     return found
 
 

@@ -70,7 +70,7 @@ def promotion(
         tuple(model for model in before if model not in after),
         tuple(readers_that_follow(found.production.project, ledger, tables, kept.reads)),
         takes_files=found.declared.target.apply is Apply.AUTO,
-        at_once=found.declared.target.catalog.at_once,
+        at_once=found.declared.target.at_once,
         rewritten=tuple(
             (model, trace.earlier_ranges.parts[-1].end)
             for model, trace in found.production.stretched.items()

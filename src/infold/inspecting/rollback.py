@@ -50,7 +50,7 @@ def rollback(project: Project, ledger: Ledger, lake: Lake) -> Exchange:
         (),
         tuple(readers_that_follow(project, ledger, tables, ColumnsRead(project))),
         takes_files=project.target.apply is Apply.AUTO,
-        at_once=project.target.catalog.at_once,
+        at_once=project.target.at_once,
     )
 
 

@@ -86,7 +86,7 @@ def _notes(found: Exchange) -> Sequence[str]:
     notes = []
     if found.tables and not found.at_once:
         notes.append(
-            "The catalog renames one table at a time. For a moment readers find no table under a "
+            "Tables get their names one at a time. For a moment readers find no table under a "
             "name, and some tables by the new definitions and others by the old ones. If this "
             "command dies in between, the next one does the rest."
         )

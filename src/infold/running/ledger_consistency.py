@@ -117,7 +117,12 @@ def _refuse_lost_catalog(
 
 
 def _catalog_of(project: Project) -> str:
-    """What a project's catalog is called: its file, or its URL as infold.yml has it."""
+    """
+    What a project's catalog is called: its file, its URL as infold.yml has it, or the folder that
+    is in its place.
+    """
+    if project.target.by_folders:
+        return str(project.warehouse / project.namespace)
     declared = project.target.catalog
     if declared.type is CatalogType.SQLITE:
         return str(project.catalog_db)

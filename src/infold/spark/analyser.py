@@ -35,6 +35,7 @@ from infold.spark.audits.predicates import refuse_wrong
 from infold.spark.content import column, user_columns
 from infold.spark.reading import source_rows
 from infold.spark.step_context import Work
+from infold.spark.stored_types import as_stored
 from infold.spark.versions import versions_of
 from infold.system import failures
 
@@ -203,20 +204,6 @@ _OF = "_infold_of"
 
 
 # -- types
-
-
-def as_stored(type_: T.DataType) -> T.DataType:
-    """The type of a table's column into which values of a type are written."""
-    if isinstance(type_, T.ByteType | T.ShortType):
-        return T.IntegerType()
-    if isinstance(type_, T.ArrayType):
-        return T.ArrayType(as_stored(type_.elementType), type_.containsNull)
-    if isinstance(type_, T.MapType):
-        return T.MapType(as_stored(type_.keyType), as_stored(type_.valueType))
-    if isinstance(type_, T.StructType):
-        inner = (T.StructField(one.name, as_stored(one.dataType)) for one in type_.fields)
-        return T.StructType(list(inner))
-    return type_
 
 
 def _columns_not_storable(node: Node, schema: T.StructType) -> Iterator[InfoldError]:

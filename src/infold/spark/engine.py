@@ -19,7 +19,7 @@ from infold.core.type_changes import Type
 from infold.inspecting.as_built import Stretches
 from infold.messages import errors, run_errors
 from infold.spark import evolved_columns, rebucketed
-from infold.spark.analyser import DefinitionAnalyser, as_stored
+from infold.spark.analyser import DefinitionAnalyser
 from infold.spark.audits.tables import with_audits
 from infold.spark.cumulative import fold, fold_versions
 from infold.spark.damaged_tables import damaged_table
@@ -34,6 +34,7 @@ from infold.spark.sessions import derived as derived_sessions
 from infold.spark.sessions import in_force as sessions_in_force
 from infold.spark.step_context import Work
 from infold.spark.storages import storage_of
+from infold.spark.stored_types import as_stored
 from infold.spark.tables.port import MaintainedTables
 from infold.spark.time_range import derived, recompute
 from infold.spark.unchanged_columns import with_unchanged_columns

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from infold.core.ports import Lake
 from infold.core.project import Project
 from infold.core.snapshot_reader import SnapshotReader
-from infold.core.storages import Storage
+from infold.core.storages import DEFAULT_STORAGE, Storage
 from infold.spark.tables.catalog import SparkCatalog
+from infold.spark.tables.delta import adapters as delta
 from infold.spark.tables.iceberg import adapters as iceberg
 from infold.spark.tables.jar import Jar
 
@@ -70,7 +71,7 @@ class StorageAdapters(Protocol):
         """Let there be exactly the tables that there were, each as it was. For scratch tables."""
 
 
-STORAGES: Mapping[Storage, StorageAdapters] = {Storage.ICEBERG: iceberg}
+STORAGES: Mapping[Storage, StorageAdapters] = {Storage.ICEBERG: iceberg, Storage.DELTA: delta}
 
 
 def storage_of(project: Project) -> StorageAdapters:
@@ -78,6 +79,10 @@ def storage_of(project: Project) -> StorageAdapters:
     return STORAGES[project.target.storage]
 
 
-def all_jars() -> tuple[Jar, ...]:
-    """The jars of all storages: a process has one JVM, for projects of any storage."""
-    return tuple(jar for adapters in STORAGES.values() for jar in adapters.jars())
+def common_jars() -> tuple[Jar, ...]:
+    """
+    The jars of every JVM: Iceberg's, as its tables may be sources of any project.
+
+    Other storages bring theirs with their catalogs.
+    """
+    return STORAGES[DEFAULT_STORAGE].jars()

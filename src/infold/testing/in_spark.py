@@ -12,8 +12,8 @@ from infold.core.type_changes import Type
 from infold.core.unit_tests import Failure, TestResult, UnitTest, Untested
 from infold.messages import unit_test_errors
 from infold.messages.errors import InfoldError, InfoldErrors, by_place
-from infold.spark.analyser import as_stored
 from infold.spark.reading import source_rows
+from infold.spark.stored_types import as_stored
 from infold.testing.coverage import untested
 from infold.testing.given_views import view_times
 from infold.testing.needed import needed_models

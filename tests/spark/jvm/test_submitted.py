@@ -13,7 +13,7 @@ from infold.core.fixed_settings import FIXED
 from infold.messages.errors import InfoldError
 from infold.spark.jvm import cluster, submitted
 from infold.spark.jvm.session_settings import REDACTED, common_settings
-from infold.spark.storages import all_jars
+from infold.spark.storages import common_jars
 
 OPTIONS = "spark.executor.extraJavaOptions"
 SUBMITTED, HERE = Engine(submitted=True, shared_disk=True), Engine()
@@ -103,7 +103,7 @@ def test_the_version_is_that_of_the_jars() -> None:
     """Which have it in their names; a patch of it is the same Spark."""
     submitted.refuse_version("4.1.9")
 
-    names = [jar.artifact for jar in all_jars() if "spark-runtime" in jar.artifact]
+    names = [jar.artifact for jar in common_jars() if "spark-runtime" in jar.artifact]
     assert [f"-{submitted.SPARK}_" in name for name in names] == [True]
 
 

@@ -7,14 +7,14 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyiceberg.expressions import AlwaysFalse, BooleanExpression, Or
-from pyiceberg.expressions.visitors import bind
-from pyiceberg.io.pyarrow import expression_to_pyarrow
 
+from infold.lake.arrow_filter import RowFilter
 from infold.lake.iceberg.filter import predicate
 from infold.lake.iceberg.scan import scan_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyiceberg.schema import Schema
     from pyiceberg.table import StaticTable
 
 
@@ -31,19 +31,25 @@ def matching_rows(
     Raises ValueError if a test needs Spark to be evaluated. Technical columns are left out, except
     those ``beside``.
     """
-    import pyarrow as pa
-
     schema = stored.schema()
     truths = {name: predicate(text, schema) for name, text in tests.items()}
     nothing: BooleanExpression = AlwaysFalse()
     names = [field.name for field in schema.fields]
     wanted = [name for name in names if not name.startswith("_") or name in beside]
     found = scan_rows(stored, reduce(Or, truths.values(), nothing), wanted, limit=limit)
+    return named_truths(found, truths, schema, by)
+
+
+def named_truths(
+    found: pa.Table, truths: Mapping[str, BooleanExpression], schema: Schema, by: str
+) -> pa.Table:
+    """Rows with the names of the expressions that are true of each, in the column ``by``."""
+    import pyarrow as pa
+
     found = found.append_column(_ROW, pa.array(range(found.num_rows), pa.int64()))
     true: list[list[str]] = [[] for _ in range(found.num_rows)]
     for name, truth in truths.items():
-        bound = bind(schema, truth, case_sensitive=True)
-        for row in found.filter(expression_to_pyarrow(bound, schema))[_ROW].to_pylist():
+        for row in RowFilter(truth, schema)(found)[_ROW].to_pylist():
             true[row].append(name)
     return found.drop_columns(_ROW).append_column(by, pa.array(true, pa.list_(pa.string())))
 

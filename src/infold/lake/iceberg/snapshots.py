@@ -63,7 +63,7 @@ class IcebergSnapshotReader:
         every = [name for name in known.values() if not name.startswith("_")]
         wanted = [name for name in (every if columns is None else columns) if name.lower() in known]
         own = [known[name.lower()] for name in wanted]
-        rows = _combined_predicate(schema, any_of, near, where)
+        rows = equal_to(schema, any_of, near, where)
         try:
             found = scan_rows(stored, rows, own, snapshot=snapshot)
         except FileNotFoundError:  # expired by a run since the metadata was read
@@ -85,9 +85,10 @@ def _schema(stored: StaticTable, snapshot: int | None) -> Schema:
     return stored.schemas()[entry.schema_id]
 
 
-def _combined_predicate(
+def equal_to(
     schema: Schema, any_of: Sequence[Mapping[str, Any]], near: TimeSpan | None, where: str | None
 ) -> BooleanExpression:
+    """What ``rows_equal_to`` asks of a row of a table with these columns."""
     from pyiceberg.expressions import AlwaysFalse, AlwaysTrue, And, Or
 
     from infold.lake.iceberg.filter import predicate

@@ -24,14 +24,14 @@ from pathlib import Path
 from infold.messages.errors import InfoldError
 from infold.messages.faults import jars_unresolved
 from infold.spark.jvm.java import find_java
-from infold.spark.storages import all_jars
+from infold.spark.storages import common_jars
 from infold.spark.tables.jar import Jar
 
 FETCH_SECONDS = 600
 
 
-JARS = all_jars()
-"""What the storages need."""
+JARS = common_jars()
+"""What every JVM has."""
 
 _EXCLUDED = (
     # What sqlite-jdbc would bring along. Spark has a newer slf4j, which must stay the only one.
@@ -41,6 +41,8 @@ _EXCLUDED = (
     "software.amazon.awssdk:netty-nio-client",
     "software.amazon.s3.analyticsaccelerator:analyticsaccelerator-s3",
     "org.wildfly.openssl:wildfly-openssl",
+    # What Delta Lake would bring along for catalogs of Unity.
+    "io.unitycatalog:*",
     # Spark has these.
     "org.apache.httpcomponents:*",
     "commons-codec:commons-codec",

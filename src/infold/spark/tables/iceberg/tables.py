@@ -9,10 +9,8 @@ ids are in snapshot properties, set by write options, or for MERGE by a setting 
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +18,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
-from infold.core import write_points
 from infold.core.interval import HOUR, MAX, MIN, Granularity, Ranges, parse_instant_text
 from infold.core.model import table_name
 from infold.core.ports import Lake
@@ -29,8 +26,9 @@ from infold.spark.content import column as column_of
 from infold.spark.content import range_predicate
 from infold.spark.remote import is_remote
 from infold.spark.retyped_columns import retyped
-from infold.spark.tables.iceberg.states import with_columns, with_struct
+from infold.spark.tables.commit import commit_point, stamped, writing_tasks
 from infold.spark.tables.port import Layout, PartitionFiles, Stamp
+from infold.spark.tables.states import with_columns, with_struct
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,9 +46,6 @@ _PROPERTIES = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "10",
 }
-
-ROWS_OF_A_FILE = 500_000
-"""How many rows of replaced partitions each writing task gets."""
 
 
 @dataclass(frozen=True)
@@ -89,22 +84,22 @@ class IcebergTables:
         writer = with_columns(rows).writeTo(self.identifier(table)).using("iceberg")
         for key, value in {**_PROPERTIES, **_layout_properties(layout)}.items():
             writer = writer.tableProperty(key, value)
-        for key, value in _stamped(stamp).items():
+        for key, value in stamped(stamp).items():
             writer = writer.option(_PROPERTY + key, value)
         if layout.column is not None and layout.partition is not None:
             writer = writer.partitionedBy(_transform(layout.column, layout.partition))
         if not self.exists(table) and (folder := self.lake.folder_for_new(table_name(table))):
             writer = writer.tableProperty("location", folder)
-        with _write_point(table):
+        with commit_point(table):
             writer.createOrReplace()
         return self._head(table)
 
     def append(self, table: str, rows: DataFrame, stamp: Stamp) -> int:
         """Add rows; columns are matched by name."""
         writer = with_columns(rows).writeTo(self.identifier(table))
-        for key, value in _stamped(stamp).items():
+        for key, value in stamped(stamp).items():
             writer = writer.option(_PROPERTY + key, value)
-        with _write_point(table):
+        with commit_point(table):
             writer.append()
         return self._head(table)
 
@@ -133,7 +128,7 @@ class IcebergTables:
         matches = " AND ".join(f"t.{quoted(name)} = s.{key}" for name, key in keys)
         names = ", ".join(quoted(name) for name, _ in new)
         values = ", ".join(f"s.{key}" for _, key in new)
-        with _write_point(table), _session_stamp(self.spark, stamp):
+        with commit_point(table), _session_stamp(self.spark, stamp):
             self.spark.sql(
                 f"MERGE INTO {self.identifier(table)} t USING {view} s"
                 f" ON {matches} AND {condition}"
@@ -176,10 +171,10 @@ class IcebergTables:
             schema = schema.updateColumn(".".join(path), wider.asPrimitiveType())
         schema.commit()
         append = transaction.newFastAppend()
-        for key, value in _stamped(stamp).items():
+        for key, value in stamped(stamp).items():
             append.set(key, value)
         append.commit()
-        with _write_point(table):
+        with commit_point(table):
             transaction.commitTransaction()
         self.spark.catalog.refreshTable(self.identifier(table))
         return self._head(table)
@@ -201,14 +196,14 @@ class IcebergTables:
         type_ = dict(stored.dtypes)[column]
         carried = stored.where(range_predicate(column, type_, touched - ranges, exact=True))
         result = with_columns(carried.unionByName(rows))
-        writer = result.coalesce(_files(touched, about)).writeTo(self.identifier(table))
-        for key, value in _stamped(stamp).items():
+        writer = result.coalesce(writing_tasks(touched, about)).writeTo(self.identifier(table))
+        for key, value in stamped(stamp).items():
             writer = writer.option(_PROPERTY + key, value)
         whole = any(part.start <= MIN and part.end >= MAX for part in touched)
         condition = (
             F.lit(True) if whole else F.expr(range_predicate(column, type_, touched, exact=True))
         )
-        with _write_point(table):
+        with commit_point(table):
             writer.overwrite(condition)
         return self._head(table)
 
@@ -276,11 +271,6 @@ class IcebergTables:
         return None if head is None else head.snapshot
 
 
-def _files(touched: Ranges, about: int) -> int:
-    """By how many tasks about so many rows are written, each of which makes files of its own."""
-    return (1 if len(touched) < 4 else 2) + about // ROWS_OF_A_FILE
-
-
 def partition_filter(layout: Layout, value: Any) -> str:
     """
     The rows of one partition, as a predicate on the column that it is made from.
@@ -322,32 +312,12 @@ def _transform(name: str, partition: Granularity) -> Column:
     return functions[partition](quoted(name))
 
 
-def _stamped(stamp: Stamp) -> dict[str, str]:
-    return {
-        "infold.run": stamp.run,
-        "infold.step": stamp.step,
-        "infold.version": str(stamp.version),
-        "infold.inputs": json.dumps(dict(stamp.inputs), sort_keys=True),
-    }
-
-
-@contextmanager
-def _write_point(table: str) -> Iterator[None]:
-    """
-    The commit inside is a numbered write point, before and after (see
-    ``infold.core.write_points``).
-    """
-    write_points.point(f"table {table}: before commit")
-    yield
-    write_points.point(f"table {table}: after commit")
-
-
 class _session_stamp:  # noqa: N801 - reads as a statement
     """Sets the stamp for the statements in the block, which have no write options."""
 
     def __init__(self, spark: SparkSession, stamp: Stamp) -> None:
         self._spark = spark
-        self._settings = {_SESSION_PROPERTY + key: value for key, value in _stamped(stamp).items()}
+        self._settings = {_SESSION_PROPERTY + key: value for key, value in stamped(stamp).items()}
 
     def __enter__(self) -> None:
         for key, value in self._settings.items():

@@ -1,8 +1,9 @@
 """
-States as columns of an Iceberg table: ``_state`` has a field for each part, the table a column.
+States as columns of a table: ``_state`` has a field for each part, the table a column.
 
 Iceberg's reader takes whole columns at a time, but row by row wherever a struct is among them. So a
-scan that needs one number of each state would read everything else slowly as well.
+scan that needs one number of each state would read everything else slowly as well. Delta does not,
+and has the same columns, so that a table looks the same in both.
 """
 
 from __future__ import annotations

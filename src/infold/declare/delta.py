@@ -1,0 +1,55 @@
+"""What a target with tables in Delta Lake cannot have beside them, yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from infold.core.catalogs import CatalogType
+from infold.core.storages import Storage
+from infold.core.target import Publish, Target
+from infold.declare.keys import Keys
+from infold.messages import delta_errors
+from infold.messages.errors import InfoldError, Spot
+
+
+def refuse_beside_delta(target: Target, keys: Keys) -> None:
+    """Note every key of a target that its tables in Delta Lake rule out."""
+    if target.storage is not Storage.DELTA:
+        return
+    for key, what, todo in _ruled_out(target):
+        keys.errors.append(delta_errors.not_with_delta(keys.at(key), what=what, todo=todo))
+
+
+def same_folders(
+    root: Path, targets: Mapping[str, Target], places: Mapping[str, Spot]
+) -> Iterator[InfoldError]:
+    """An error for each target with the warehouse of one before it, in another storage."""
+    seen: dict[Path, str] = {}
+    for name, target in targets.items():
+        if target.in_store:
+            continue
+        other = seen.setdefault((root / target.warehouse).resolve(), name)
+        if targets[other].storage is not target.storage:
+            iceberg = other if target.storage is Storage.DELTA else name
+            what = f"the warehouse of target {iceberg}, which is in another storage,"
+            yield delta_errors.not_with_delta(
+                places[name], what=what, todo="Name another folder: both would use the same ones."
+            )
+
+
+def _ruled_out(target: Target) -> Iterator[tuple[str, str, str]]:
+    """The keys, with what each asks for, and what to do."""
+    if target.in_store:
+        yield "warehouse", "a warehouse in an object store", "Name a folder."
+    if target.catalog.type is not CatalogType.SQLITE:
+        what = f"a catalog of type {target.catalog.type.value}"
+        todo = "Leave the catalog out: the tables are found by their folders in the warehouse."
+        yield "catalog", what, todo
+    if target.publish is Publish.TOGETHER:
+        todo = "Leave it out: readers see each table once its step is done."
+        yield "publish", "`publish: together`", todo
+    if target.engine.remote or target.engine.submitted:
+        what = "Spark Connect" if target.engine.remote else "spark-submit"
+        todo = "Let infold start Spark, on this machine or with executors of a cluster."
+        yield "engine", f"a Spark that is reached by {what}", todo

@@ -1,0 +1,1 @@
+"""Delta Lake: tables as folders of the warehouse, read by their logs and by deltalake."""

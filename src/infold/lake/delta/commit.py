@@ -1,0 +1,128 @@
+"""
+One commit of a Delta table: a file of its log, with an action in each line.
+
+The names of actions and fields are those of Delta's protocol. A file of the log is never written
+twice, so what one says is kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from infold.messages import run_errors
+
+LOG = "_delta_log"
+STEP = "infold.step"
+RUN = "infold.run"
+SET_BACK = "infold.set_back"
+"""In a commit that set the table back: the version whose rows it has again."""
+
+Action = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """
+    What a commit did.
+
+    ``own`` is what infold wrote into it. ``changes`` says whether it changed rows, columns or what
+    the table asks of its readers; ``rewrites``, whether it put rows into other files only.
+    ``may_add_files`` says whether some partition has more files by it, of data or of deletes.
+    """
+
+    version: int
+    at: int
+    """When, in milliseconds since 1970."""
+    own: Mapping[str, str]
+    changes: bool
+    rewrites: bool
+    may_add_files: bool
+    metadata: Action | None = None
+    """The table's name, columns and properties, if the commit sets them."""
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether infold made it."""
+        return STEP in self.own or RUN in self.own or SET_BACK in self.own
+
+    @property
+    def is_version(self) -> bool:
+        """Whether it counts: removing old files writes commits too, which say nothing of rows."""
+        return self.is_ours or self.changes or self.rewrites
+
+
+def read_commit(file: Path) -> Commit:
+    """The commit in a file of the log. Raises ``metadata_missing`` where it cannot be read."""
+    try:
+        found = file.stat()
+        return _read(file, found.st_mtime_ns, found.st_size)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise run_errors.metadata_missing(path=str(file), why=why) from error
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        why = f"it is damaged: {error}"
+        raise run_errors.metadata_missing(path=str(file), why=why) from error
+
+
+@lru_cache(maxsize=4096)
+def _read(file: Path, modified: int, size: int) -> Commit:
+    del modified, size  # they only tell one file of this name from another
+    lines = file.read_text(encoding="utf-8").splitlines()
+    actions = [json.loads(line) for line in lines if line]
+    return _commit(int(file.name.partition(".")[0]), actions)
+
+
+def _commit(version: int, actions: Iterable[Action]) -> Commit:
+    info: Action = {}
+    metadata = None
+    data = rewritten = protocol = False
+    files: Counter[str] = Counter()
+    deletes: Counter[str] = Counter()
+    known = True
+    for action in actions:
+        ((kind, values),) = action.items()
+        if kind == "commitInfo":
+            info = values
+        elif kind == "metaData":
+            metadata = values
+        elif kind == "protocol":
+            protocol = True
+        elif kind in ("add", "remove"):
+            data = data or bool(values.get("dataChange"))
+            rewritten = True
+            one = 1 if kind == "add" else -1
+            known = known and values.get("partitionValues") is not None
+            part = json.dumps(values.get("partitionValues"), sort_keys=True)
+            files[part] += one
+            deletes[part] += one if values.get("deletionVector") else 0
+    more = any(count > 0 for count in (*files.values(), *deletes.values()))
+    return Commit(
+        version=version,
+        at=int(info.get("timestamp", 0)),
+        own=_own(info),
+        changes=data or metadata is not None or protocol,
+        rewrites=rewritten and not data,
+        may_add_files=more or not known,
+        metadata=metadata,
+    )
+
+
+def _own(info: Action) -> Mapping[str, str]:
+    """What infold wrote into a commit, of everything that its writer did."""
+    found = {key: str(value) for key, value in info.items() if key.startswith("infold.")}
+    try:
+        said = json.loads(info.get("userMetadata") or "{}")
+    except ValueError:  # of somebody else, who may write what he likes
+        return found
+    if not isinstance(said, dict):
+        return found
+    return {
+        **found,
+        **{key: str(value) for key, value in said.items() if key.startswith("infold.")},
+    }

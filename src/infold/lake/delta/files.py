@@ -1,0 +1,78 @@
+"""The files of a Delta table at a version: which it needs, what is gone, going back, tidying up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from infold.core import write_points
+from infold.lake.delta.commit import SET_BACK
+from infold.lake.delta.rows import open_table
+from infold.lake.dictionaries import distinct_values
+from infold.messages.delta_errors import UNREADABLE
+from infold.messages.errors import InfoldError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from deltalake import DeltaTable
+
+
+def data_files(stored: DeltaTable) -> tuple[Path, ...]:
+    """The files with the rows of a table."""
+    return tuple(Path(unquote(uri.removeprefix("file://"))) for uri in stored.file_uris())
+
+
+def missing_files(folder: Path, version: int | None = None) -> tuple[str, ...]:
+    """The files that a version needs and that are not there."""
+    try:
+        stored = open_table(folder, version)
+        found = data_files(stored)
+    except InfoldError as error:
+        if error.slug != UNREADABLE:
+            raise
+        return (str(folder),)
+    gone = tuple(str(path) for path in found if not path.is_file())
+    if gone:
+        return gone
+    return _missing_deletes(stored, folder)
+
+
+def _missing_deletes(stored: DeltaTable, folder: Path) -> tuple[str, ...]:
+    """A file of deletion vectors that is not there: they are read, as nothing names them."""
+    from deltalake.exceptions import DeltaError
+
+    try:
+        for _ in stored.deletion_vectors():
+            pass
+    except (DeltaError, OSError, RuntimeError, ValueError) as error:
+        named = [word.strip("'\"`:,;()") for word in str(error).split() if ".bin" in word]
+        return (next(iter(named), str(folder)),)
+    return ()
+
+
+def string_values(folder: Path, version: int, column: str, limit: int) -> pa.Array | None:
+    """See ``ports.Lake.string_values``."""
+    stored = open_table(folder, version)
+    own = {field.name.lower(): field for field in stored.schema().fields}.get(column.lower())
+    if own is None or str(getattr(own.type, "type", "")) != "string":
+        return None
+    return distinct_values(data_files(stored), own.name, limit)
+
+
+def restore(folder: Path, table: str, *, expected: int, version: int) -> bool:
+    """Let a table have the rows of a version again; False where somebody committed meanwhile."""
+    from deltalake import CommitProperties
+    from deltalake.exceptions import DeltaError
+
+    said = CommitProperties(custom_metadata={SET_BACK: str(version)})
+    stored = open_table(folder)
+    if stored.version() != expected:
+        return False
+    write_points.point(f"set back {table}: before")
+    try:
+        stored.restore(version, commit_properties=said)
+    except DeltaError:
+        return False
+    write_points.point(f"set back {table}: after")
+    return True

@@ -1,0 +1,157 @@
+"""
+The log of a Delta table: its versions, and what infold takes a version for.
+
+A table of Delta counts its versions from 0, and so does the next one in the same folder. What
+infold keeps in its ledger is to mean one state of one table for good. So a *snapshot* is a number
+made of the table's own id and the version.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from infold.lake.delta.commit import LOG, SET_BACK, STEP, Commit, read_commit
+
+_FILE = re.compile(r"(\d{20})\.(json|crc|checkpoint\b.*parquet)")
+_BITS = 32
+"""Of a snapshot's number, for the version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What a table is made of at a version: its id, columns and partitioning."""
+
+    table_id: str
+    fields: Sequence[Mapping[str, Any]]
+    partitioned_by: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The log of the table in a folder, as it was when it was looked at."""
+
+    folder: Path
+    commits: tuple[int, ...]
+    """The versions with a file of their own, ascending."""
+    newest: int
+
+    @property
+    def location(self) -> str:
+        """Where the newest version is, and of which table: no other version has the same."""
+        return f"{self.file(self.newest)}#{self.schema().table_id}"
+
+    def file(self, version: int) -> Path:
+        """The file of a commit."""
+        return self.folder / LOG / f"{version:020}.json"
+
+    def commit(self, version: int) -> Commit:
+        """What a version did."""
+        return read_commit(self.file(version))
+
+    def main(self) -> Iterator[Commit]:
+        """
+        The versions that the present rows come from, newest first, as far back as they are kept.
+
+        Those between a version and the one to which it set the table back are none of them.
+        """
+        version, kept = self.newest, {*self.commits}
+        while version in kept:
+            commit = self.commit(version)
+            if commit.is_version:
+                yield commit
+            version = int(commit.own.get(SET_BACK, version - 1))
+
+    def steps(self) -> Mapping[str, int]:
+        """The steps of infold among these, with their versions, newest last."""
+        found = [(commit.own[STEP], commit.version) for commit in self.main() if STEP in commit.own]
+        return dict(reversed(found))
+
+    def foreign(self) -> int | None:
+        """The newest version after the last of infold's that changed something."""
+        for commit in self.main():
+            if commit.is_ours:
+                return None
+            if commit.changes:
+                return commit.version
+        return None
+
+    def schema(self, version: int | None = None) -> Schema:
+        """
+        The columns at a version, by the newest commit that set them, or by a summary of a version.
+
+        Where the log does not go back so far, its checkpoint says it.
+        """
+        at = self.newest if version is None else version
+        kept = {*self.commits}
+        for one in range(at, -1, -1):
+            if one not in kept:
+                break
+            if (found := self.commit(one).metadata) is not None:
+                return _schema(found)
+            if (summed := _summary(self.folder / LOG / f"{one:020}.crc")) is not None:
+                return _schema(summed)
+        from infold.lake.delta.rows import metadata_of
+
+        return _schema(metadata_of(self.folder, at))
+
+    def snapshot(self, version: int) -> int:
+        """The number of a version for infold."""
+        mark = blake2b(self.schema().table_id.encode(), digest_size=4).digest()
+        return (int.from_bytes(mark) & 0x7FFF_FFFF) << _BITS | version
+
+    def version(self, snapshot: int) -> int | None:
+        """The version with a number; None where that is of another table, or no version is."""
+        found = snapshot & ((1 << _BITS) - 1)
+        return found if found <= self.newest and self.snapshot(found) == snapshot else None
+
+
+def read_log(folder: Path) -> Log | None:
+    """The log of the table in a folder; None where no table is."""
+    try:
+        names = [path.name for path in (folder / LOG).iterdir()]
+    except OSError:
+        return None
+    found = [match for name in names if (match := _FILE.fullmatch(name))]
+    commits = sorted(int(match[1]) for match in found if match[2] == "json")
+    if not commits:
+        return None
+    return Log(folder, tuple(commits), commits[-1])
+
+
+def entries_before(folder: Path, version: int) -> Sequence[Path]:
+    """The files of the log that say what only versions before one need."""
+    return [path for number, path in _entries(folder) if number < version]
+
+
+def entries_after(folder: Path, version: int) -> Sequence[Path]:
+    """The files of the log of versions after one."""
+    return [path for number, path in _entries(folder) if number > version]
+
+
+def _entries(folder: Path) -> Iterator[tuple[int, Path]]:
+    for path in (folder / LOG).iterdir():
+        if match := _FILE.fullmatch(path.name):
+            yield int(match[1]), path
+
+
+def _schema(metadata: Mapping[str, Any]) -> Schema:
+    return Schema(
+        table_id=str(metadata["id"]),
+        fields=json.loads(metadata["schemaString"])["fields"],
+        partitioned_by=tuple(metadata.get("partitionColumns") or ()),
+    )
+
+
+def _summary(file: Path) -> Mapping[str, Any] | None:
+    """The metadata in the checksum file of a version, which not every writer writes."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8")).get("metadata")
+    except (OSError, ValueError, AttributeError):
+        return None
+    return found if isinstance(found, dict) else None

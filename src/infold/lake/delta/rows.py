@@ -1,0 +1,142 @@
+"""
+Rows of a Delta table at a version, read by deltalake into Arrow, without a JVM.
+
+Deletion vectors are heeded by deltalake's own scan, and by none of its other ways to read. Rows are
+chosen by the predicates of ``lake.iceberg.filter``, so ``--where`` means the same in every storage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from infold.messages import delta_errors
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from deltalake import DeltaTable
+    from pyiceberg.schema import Schema
+
+    from infold.lake.arrow_filter import RowFilter
+
+
+def need_reader(at: Path) -> None:
+    """Raise ``delta_errors.extra_missing`` where what reads tables is not installed."""
+    try:
+        import deltalake  # noqa: F401 (only whether it is there)
+    except ImportError:
+        raise delta_errors.extra_missing(at=str(at)) from None
+
+
+def open_table(folder: Path, version: int | None = None) -> DeltaTable:
+    """A table at a version. Raises ``delta_errors.extra_missing`` and ``unreadable``."""
+    need_reader(folder)
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError
+
+    try:
+        return DeltaTable(folder.absolute().as_uri(), version=version)
+    except (DeltaError, OSError, ValueError) as error:
+        raise _unreadable(folder, error) from error
+    except BaseException as error:
+        if type(error).__name__ != _PANIC:
+            raise
+        raise _unreadable(folder, error) from error
+
+
+_PANIC = "PanicException"
+"""What Rust raises for a path that its library does not take; it is no ``Exception``."""
+
+
+def metadata_of(folder: Path, version: int) -> Mapping[str, Any]:
+    """The metadata at a version, by its checkpoint, as the protocol names what is in it."""
+    stored = open_table(folder, version)
+    found = stored.metadata()
+    return {
+        "id": found.id,
+        "schemaString": stored.schema().to_json(),
+        "partitionColumns": found.partition_columns,
+    }
+
+
+def columns_of(folder: Path, version: int | None = None) -> Schema:
+    """The columns of a table as the predicates of ``lake.iceberg.filter`` take them."""
+    import pyarrow as pa
+    from pyiceberg.io.pyarrow import (
+        _ConvertToIcebergWithoutIDs,
+        visit_pyarrow,
+    )
+    from pyiceberg.schema import Schema, assign_fresh_schema_ids
+
+    found = pa.schema(open_table(folder, version).schema().to_arrow())
+    numberless = visit_pyarrow(_plain_schema(found), _ConvertToIcebergWithoutIDs())
+    assert isinstance(numberless, Schema), "a schema is visited"
+    return assign_fresh_schema_ids(numberless)
+
+
+def read_rows(
+    folder: Path,
+    columns: Sequence[str],
+    *,
+    version: int | None = None,
+    rows: RowFilter | None = None,
+    limit: int | None = None,
+) -> pa.Table:
+    """Columns of the rows that a filter leaves, at most ``limit`` of them."""
+    import pyarrow as pa
+
+    stored = open_table(folder, version)
+    needed = rows.needed if rows is not None else ()
+    schema = pa.schema(stored.schema().to_arrow())
+    read = list(dict.fromkeys((*columns, *(name for name in needed if name not in columns))))
+    plain = _plain_schema(pa.schema([schema.field(name) for name in (read or schema.names[:1])]))
+    found, count = [], 0
+    try:
+        for batch in pa.RecordBatchReader.from_stream(stored.scan(columns=plain.names)):
+            part = pa.Table.from_batches([batch]).select(plain.names).cast(plain)
+            if rows is not None:
+                part = rows(part)
+            found.append(part.select(list(columns)))
+            count += part.num_rows
+            if limit is not None and count >= limit:
+                break
+    except (OSError, RuntimeError, ValueError) as error:
+        raise _unreadable(folder, error) from error
+    empty = pa.schema([plain.field(name) for name in columns]).empty_table()
+    whole = pa.concat_tables([empty, *found])
+    return whole if limit is None else whole.slice(0, limit)
+
+
+def _plain_schema(schema: pa.Schema) -> pa.Schema:
+    """The same columns without views and dictionaries, which are only ways to hold values."""
+    import pyarrow as pa
+
+    return pa.schema([field.with_type(_plain(field.type)) for field in schema])
+
+
+def _plain(type_: pa.DataType) -> pa.DataType:
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_string_view(type_) or types.is_large_string(type_):
+        return pa.string()
+    if types.is_binary_view(type_) or types.is_large_binary(type_):
+        return pa.binary()
+    if types.is_dictionary(type_):
+        return _plain(type_.value_type)
+    if types.is_list(type_) or types.is_large_list(type_):
+        return pa.list_(type_.value_field.with_type(_plain(type_.value_type)))
+    if types.is_map(type_):
+        return pa.map_(
+            type_.key_field.with_type(_plain(type_.key_type)),
+            type_.item_field.with_type(_plain(type_.item_type)),
+        )
+    if types.is_struct(type_):
+        return pa.struct([one.with_type(_plain(one.type)) for one in type_])
+    return type_
+
+
+def _unreadable(folder: Path, error: BaseException) -> Exception:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return delta_errors.unreadable(at=str(folder), why=next(iter(lines), type(error).__name__))

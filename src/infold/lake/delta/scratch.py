@@ -1,0 +1,29 @@
+"""Scratch tables, whose later versions can be taken away as if they had never been."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from infold.lake.delta import folders
+from infold.lake.delta.commit import LOG
+from infold.lake.delta.expiry import delete
+from infold.lake.delta.log import entries_after, read_log
+
+
+def versions(parent: Path) -> dict[str, int]:
+    """The newest version of each table in a folder."""
+    logs = {name: read_log(parent / name) for name in folders.names(parent)}
+    return {name: log.newest for name, log in logs.items() if log is not None}
+
+
+def put_back(parent: Path, kept: Mapping[str, int]) -> None:
+    """Let there be exactly these tables, each at its version; their logs have never been cut."""
+    for name in versions(parent):
+        if name not in kept:
+            shutil.rmtree(parent / name)
+            continue
+        for entry in entries_after(parent / name, kept[name]):
+            delete(entry)
+        delete(parent / name / LOG / "_last_checkpoint")

@@ -1,0 +1,62 @@
+"""``ports.SnapshotReader`` over Delta: a few rows of one kept version, by the values of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from infold.core.snapshot_reader import TimeSpan
+from infold.lake.arrow_filter import RowFilter
+from infold.lake.delta.rows import columns_of, read_rows
+from infold.lake.delta.tables import DeltaLake
+from infold.lake.iceberg.snapshots import equal_to
+from infold.messages.delta_errors import UNREADABLE
+from infold.messages.errors import InfoldError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaSnapshotReader:
+    """The versions that tables still have."""
+
+    lake: DeltaLake
+
+    def kept_snapshots(self, table: str) -> frozenset[int]:
+        """The snapshots that a table still has."""
+        return frozenset(self.lake.history(table).main)
+
+    def rows_equal_to(
+        self,
+        table: str,
+        any_of: Sequence[Mapping[str, Any]],
+        *,
+        columns: Sequence[str] | None = None,
+        near: TimeSpan | None = None,
+        where: str | None = None,
+        snapshot: int | None = None,
+    ) -> pa.Table | None:
+        """See ``ports.SnapshotReader``."""
+        log = self.lake.log(table)
+        if log is None or (snapshot is not None and snapshot not in self.kept_snapshots(table)):
+            return None
+        version = log.newest if snapshot is None else log.version(snapshot)
+        schema = columns_of(log.folder, version)
+        known = {entry.name.lower(): entry.name for entry in schema.fields}
+        needed = {name for match in any_of for name in match}
+        needed |= {near.first, near.last} if near else set()
+        if not {name.lower() for name in needed} <= known.keys():
+            return None
+        every = [name for name in known.values() if not name.startswith("_")]
+        wanted = [name for name in (every if columns is None else columns) if name.lower() in known]
+        own = [known[name.lower()] for name in wanted]
+        rows = RowFilter(equal_to(schema, any_of, near, where), schema)
+        try:
+            found = read_rows(log.folder, own, version=version, rows=rows)
+        except InfoldError as error:  # expired by a run since its log was read
+            if error.slug != UNREADABLE:
+                raise
+            return None
+        return found.rename_columns(wanted)

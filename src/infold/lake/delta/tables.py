@@ -1,0 +1,322 @@
+"""
+Delta tables behind ``ports.Lake``: each is a folder of the warehouse, found by its name.
+
+The log of a table is read by infold itself, its rows by deltalake (:mod:`infold.lake.delta.rows`).
+There is no catalog: what has a log in the folder of a name is the table of that name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from hashlib import blake2b
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from infold.core.interval import instants_of
+from infold.core.stored_table import History, StoredLayout, TableMetadata
+from infold.core.swap import Renaming
+from infold.core.type_changes import Type
+from infold.lake.delta import folders
+from infold.lake.delta.commit import LOG
+from infold.lake.delta.layout import first_state_part, layout_of, user_columns
+from infold.lake.delta.log import Log, read_log
+from infold.messages import catalog_errors, command_errors, run_errors
+from infold.messages.errors import InfoldError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_UNNAMED = (".crc", "_last_checkpoint")
+"""Files of a log that every commit writes, or a reader: none of them is needed to read a table."""
+
+
+class DeltaLake:
+    """The tables below ``warehouse``; a name with a dot is ``namespace.table``."""
+
+    def __init__(self, warehouse: Path, namespace: str) -> None:
+        self.warehouse = warehouse
+        self.namespace = namespace
+
+    def folder(self, table: str) -> Path:
+        """The folder of a table, whether or not it is there."""
+        namespace, _, name = table.rpartition(".")
+        return self.warehouse / (namespace or self.namespace) / name
+
+    def log(self, table: str) -> Log | None:
+        """The log of a table as it is now."""
+        return read_log(self.folder(table))
+
+    # -- names
+
+    def stored_name(self, table: str) -> str:
+        """See ``ports.Lake``."""
+        return table
+
+    def location(self, table: str) -> str | None:
+        """See ``ports.Lake``: the newest file of its log, with the id of the table."""
+        log = self.log(table)
+        return None if log is None else log.location
+
+    def moved_tables(self, known: Mapping[str, str]) -> Mapping[str, str | None]:
+        """See ``ports.Lake``."""
+        now = {table: self._location_or_file(table) for table in known}
+        return {table: location for table, location in now.items() if location != known[table]}
+
+    def _location_or_file(self, table: str) -> str | None:
+        """Where a table is, as far as its log can be read; who looks closer finds out why not."""
+        log = self.log(table)
+        if log is None:
+            return None
+        try:
+            return log.location
+        except InfoldError:
+            return str(log.file(log.newest))
+
+    def hold_back(self, tables: Iterable[str]) -> None:
+        """See ``ports.Lake``; it cannot be done."""
+        del tables
+        self._refuse_together()
+
+    def publish(self, *, hold_back: bool, tables: Collection[str] | None = None) -> Sequence[str]:
+        """See ``ports.Lake``; nothing is ever held back."""
+        del tables
+        if hold_back:
+            self._refuse_together()
+        return ()
+
+    def _refuse_together(self) -> NoReturn:
+        raise catalog_errors.not_together(catalog=str(self.warehouse))
+
+    def drop(self, table: str) -> bool:
+        """See ``ports.Lake``."""
+        return folders.drop(self.folder(table))
+
+    def delete_folder(self, location: str) -> None:
+        """See ``ports.Lake``: a table lies nowhere but in the folder of its name."""
+
+    def rename(self, renamings: Sequence[Renaming]) -> bool:
+        """See ``ports.Lake``: one after the other, once all are found where they are expected."""
+        found = {name: self.location(name) for one in renamings for name in (one.table, one.to)}
+        if any(found[one.table] != one.location for one in renamings):
+            return False
+        leaving = {one.table for one in renamings}
+        if any(one.to not in leaving and self.folder(one.to).exists() for one in renamings):
+            return False
+        folders.rename([(self.folder(one.table), self.folder(one.to)) for one in renamings])
+        return True
+
+    def was_renamed(self, renamings: Sequence[Renaming]) -> bool:
+        """See ``ports.Lake``: a table is known by its id, also after a commit to it."""
+        if not any(self._is_at(one.to, one) for one in renamings):
+            return False
+        left = [one for one in renamings if self._is_at(one.table, one)]
+        folders.rename([(self.folder(one.table), self.folder(one.to)) for one in left])
+        return True
+
+    def _is_at(self, name: str, one: Renaming) -> bool:
+        """Whether the table that is renamed has a name now."""
+        location = self.location(name)
+        return location is not None and location.split("#")[-1] == one.location.split("#")[-1]
+
+    def folder_for_new(self, table: str) -> str | None:
+        """See ``ports.Lake``."""
+        del table
+        return None
+
+    def is_free(self, table: str) -> bool:
+        """See ``ports.Lake``: whatever case its letters have, as some file systems ignore that."""
+        folder = self.folder(table)
+        return folder.name.lower() not in {name.lower() for name in folders.names(folder.parent)}
+
+    def made_tables(self) -> Sequence[str]:
+        """See ``ports.Lake``."""
+        names = sorted(folders.names(self.warehouse / self.namespace))
+        return [name for name in names if self._has_steps(name)]
+
+    def _has_steps(self, table: str) -> bool:
+        try:
+            head = self.metadata(table)
+        except InfoldError:
+            return False
+        return head is not None and bool(head.steps)
+
+    # -- what a table is
+
+    def size(self, table: str) -> int:
+        """See ``ports.Lake``."""
+        return sum(file.stat().st_size for file in folders.files(self.folder(table)))
+
+    def metadata(self, table: str) -> TableMetadata | None:
+        """See ``ports.Lake``."""
+        log = self.log(table)
+        if log is None:
+            return None
+        newest = next((commit.version for commit in log.main()), None)
+        return TableMetadata(
+            table=table,
+            location=log.location,
+            snapshot=None if newest is None else log.snapshot(newest),
+            steps={step: log.snapshot(version) for step, version in log.steps().items()},
+            foreign=log.foreign(),
+            state=first_state_part(log.schema().fields),
+        )
+
+    def layout(self, table: str) -> StoredLayout | None:
+        """See ``ports.Lake``."""
+        log = self.log(table)
+        return None if log is None else layout_of(log.schema().fields)
+
+    def columns(self, table: str, snapshot: int | None = None) -> Mapping[str, Type]:
+        """See ``ports.Lake``."""
+        log = self.log(table)
+        if log is None:
+            return {}
+        version = log.newest if snapshot is None else log.version(snapshot)
+        if version is None or version < log.commits[0]:
+            return {}
+        return user_columns(log.schema(version).fields)
+
+    def history(self, table: str) -> History:
+        """See ``ports.Lake``."""
+        log = self.log(table)
+        if log is None:
+            return History()
+        main = list(log.main())
+        grew = [one.may_add_files for one in takewhile(lambda one: not one.rewrites, main)]
+        return History(
+            snapshots=len(main),
+            oldest_at=min((one.at for one in main), default=0) * 1000,
+            since_rewrite=len(grew),
+            steady=grew.index(True) if True in grew else len(grew),
+            main=tuple(log.snapshot(one.version) for one in main),
+        )
+
+    # -- its files
+
+    def file_list_id(self, table: str) -> str:
+        """See ``ports.Lake``."""
+        log = self.log(table)
+        if log is None:
+            return ""
+        names = (path.relative_to(log.folder).as_posix() for path in folders.files(log.folder))
+        digest = blake2b(digest_size=16)
+        for name in sorted(name for name in names if not name.endswith(_UNNAMED)):
+            digest.update(name.encode(errors="surrogateescape") + b"\0")
+        return digest.hexdigest()
+
+    def lost_files(self, table: str) -> Sequence[str]:
+        """See ``ports.Lake``."""
+        from infold.lake.delta.files import missing_files
+
+        log = self.log(table)
+        return () if log is None else missing_files(log.folder)
+
+    def has_file(self, table: str, path: str) -> bool:
+        """See ``ports.Lake``."""
+        return Path(path.removeprefix("file:")).is_relative_to(self.folder(table))
+
+    # -- its rows
+
+    def rows(
+        self,
+        table: str,
+        *,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        limit: int | None = None,
+    ) -> pa.Table:
+        """See ``ports.Lake``; ``where`` is what it is for every storage."""
+        from infold.lake.delta.rows import columns_of, read_rows
+
+        folder = self._built(table)
+        schema = columns_of(folder)
+        known = [field.name for field in schema.fields if not field.name.startswith("_")]
+        wanted = list(columns) if columns is not None else known
+        unknown = [name for name in wanted if name not in known]
+        if unknown:
+            raise command_errors.unknown_columns(names=unknown, known=known)
+        if where is None:
+            return read_rows(folder, wanted, limit=limit)
+        from infold.lake.arrow_filter import RowFilter
+        from infold.lake.iceberg.filter import predicate
+
+        try:
+            truth = predicate(where, schema)
+        except ValueError as error:
+            raise command_errors.bad_filter(where=where, why=str(error)) from error
+        return read_rows(folder, wanted, rows=RowFilter(truth, schema), limit=limit)
+
+    def rows_matching(
+        self,
+        table: str,
+        tests: Mapping[str, str],
+        *,
+        by: str,
+        beside: Sequence[str] = (),
+        limit: int | None = None,
+    ) -> pa.Table:
+        """See ``ports.Lake``."""
+        from infold.lake.delta.matching import matching_rows
+
+        return matching_rows(self._built(table), tests, by, beside, limit)
+
+    def _built(self, table: str) -> Path:
+        """The folder of a table. Raises ``not_built``."""
+        log = self.log(table)
+        if log is None:
+            raise command_errors.not_built(name=table)
+        return log.folder
+
+    def column_times(self, table: str, column: str, snapshot: int) -> Sequence[int]:
+        """See ``ports.Lake``."""
+        from infold.lake.delta.rows import read_rows
+
+        log = self.log(table)
+        version = None if log is None else log.version(snapshot)
+        if log is None or version is None:
+            return ()
+        found = read_rows(log.folder, [column], version=version)
+        return instants_of(found.drop_null(), column)
+
+    def string_values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
+        """See ``ports.Lake``."""
+        from infold.lake.delta.files import string_values
+
+        log = self.log(table)
+        version = None if log is None else log.version(snapshot)
+        if log is None or version is None:
+            return None
+        return string_values(log.folder, version, column, limit)
+
+    # -- as it was
+
+    def can_set_back(self, table: str, snapshot: int) -> bool:
+        """See ``ports.Lake``."""
+        from infold.lake.delta.files import missing_files
+
+        log = self.log(table)
+        version = None if log is None else log.version(snapshot)
+        if log is None or version is None or version not in {one.version for one in log.main()}:
+            return False
+        now, then = log.schema(), log.schema(version)
+        same = (now.fields, now.partitioned_by) == (then.fields, then.partitioned_by)
+        return same and not missing_files(log.folder, version)
+
+    def set_back(self, table: str, snapshot: int) -> None:
+        """See ``ports.Lake``: by a commit, which says of itself what it is."""
+        from infold.lake.delta.files import restore
+
+        log = self.log(table)
+        if log is None:
+            return
+        version = log.version(snapshot)
+        if version is None or not self.can_set_back(table, snapshot):
+            raise ValueError(f"{table} has no snapshot {snapshot} to be set back to")
+        if not restore(log.folder, table, expected=log.newest, version=version):
+            raise run_errors.foreign_write(table, None)
+
+
+def is_table(folder: Path) -> bool:
+    """Whether a table lies in a folder."""
+    return (folder / LOG).is_dir()

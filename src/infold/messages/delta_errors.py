@@ -1,0 +1,46 @@
+"""Errors about tables in Delta Lake."""
+
+from __future__ import annotations
+
+from infold.messages.errors import ExitCode
+from infold.messages.message import Finding, Message
+
+UNREADABLE = "delta-unreadable"
+
+not_with_delta = Finding(
+    "not-with-delta",
+    "`storage: delta` does not go with {what} yet",
+    todo="{todo}",
+)
+
+extra_missing = Message(
+    "delta-reader-missing",
+    "tables in Delta Lake are read by deltalake, which is not installed",
+    {"table": "{at}"},
+    "Install it: pip install 'infold[delta]'",
+)
+
+spark_without_delta = Message(
+    "no-delta",
+    "the Spark session of this process cannot open tables of Delta Lake",
+    {"why": "{why}"},
+    "Let infold start Spark: it brings what is needed. A Spark that others start has to have the "
+    "jars of docs/delta.md on its class path, and their extension in `spark.sql.extensions`.",
+)
+
+# A table of infold's own, or one that somebody else made where it is to be.
+unreadable = Message(
+    UNREADABLE,
+    "this table of Delta Lake cannot be read",
+    {"table": "{at}", "why": "{why}"},
+    "Was it written by a newer program, with a feature that infold's reader lacks? Or were files "
+    "in its folder deleted? `infold repair` says what can be done.",
+    exit_code=ExitCode.FAILED,
+)
+
+column_names = Message(
+    "delta-column-names",
+    "{model} has columns with names that a table of Delta Lake cannot have",
+    {"columns": "{names}", "without": "spaces , ; {{ }} ( ) = tabs and line breaks"},
+    "Give them other names in the model's query (`AS`). Nothing was written.",
+)

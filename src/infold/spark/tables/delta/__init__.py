@@ -1,0 +1,1 @@
+"""Delta Lake as a storage: its tables, jars and settings, for Spark."""

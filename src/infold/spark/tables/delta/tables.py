@@ -1,0 +1,283 @@
+"""
+Delta Lake behind the port ``Tables``: deletion vectors, partitions of calendar time.
+
+A table is a folder, read and written by its path. Partitions are coarser than the cells, as in
+Iceberg, and are a column of infold's own (``PARTITION``), which is left out of every frame. The
+stamp of a commit is its ``userMetadata``.
+
+Delta can skip a write that it has seen (``txnAppId``, ``txnVersion``). infold does not use that: it
+looks for the step before it repeats one, and to skip a write silently is the worst of errors.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
+
+from infold.core.interval import MAX, MIN, Granularity, Ranges
+from infold.core.model import table_name
+from infold.core.own_columns import PARTITION
+from infold.core.quoting import quoted
+from infold.lake.delta.layout import layout_metadata
+from infold.lake.delta.log import Log
+from infold.lake.delta.tables import DeltaLake
+from infold.messages import delta_errors
+from infold.spark.content import column as column_of
+from infold.spark.content import range_predicate
+from infold.spark.retyped_columns import retyped
+from infold.spark.tables.commit import commit_point, stamped, writing_tasks
+from infold.spark.tables.delta.caches import forget_changed
+from infold.spark.tables.delta.session_settings import USER_METADATA, writing
+from infold.spark.tables.delta.stored import in_types_of_tables, names_in
+from infold.spark.tables.port import Layout, PartitionFiles, Stamp
+from infold.spark.tables.states import with_columns, with_struct
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_FOR_EVER = "interval 5200 weeks"
+_PROPERTIES = {
+    "delta.enableDeletionVectors": "true",
+    # infold itself deletes what no version needs that it keeps.
+    "delta.logRetentionDuration": _FOR_EVER,
+    "delta.deletedFileRetentionDuration": _FOR_EVER,
+}
+_FILE_BYTES = 128 * 1024 * 1024
+_BAD = frozenset(" ,;{}()\n\t=")
+"""What no name of a column has in a table without column mapping."""
+
+
+@dataclass(frozen=True)
+class DeltaTables:
+    """The tables of one project, by their folders."""
+
+    spark: SparkSession
+    lake: DeltaLake
+
+    def exists(self, table: str) -> bool:
+        """Whether the table is there."""
+        return self._log(table) is not None
+
+    def read(self, table: str, snapshot: int | None = None) -> DataFrame:
+        """
+        See ``port.Tables``. A frame stays at its version, also where none is asked for: without
+        one, Delta would follow the table's commits.
+        """
+        rows = self._stored(table, snapshot)
+        return with_struct(rows.drop(PARTITION) if PARTITION in rows.columns else rows)
+
+    def _stored(self, table: str, snapshot: int | None = None) -> DataFrame:
+        log = self._log(table)
+        if log is None:
+            version = snapshot or 0  # Delta's own error says that there is no table
+        elif snapshot is None:
+            version = log.newest
+        else:
+            found = log.version(snapshot)
+            version = snapshot if found is None else found  # and here that there is no version
+        reader = self.spark.read.format("delta").option("versionAsOf", str(version))
+        return reader.load(str(self._folder(table)))
+
+    def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
+        """See ``ports.Lake.string_values``."""
+        return self.lake.string_values(table_name(table), column, snapshot, limit)
+
+    def create(self, table: str, rows: DataFrame, layout: Layout, stamp: Stamp) -> int:
+        """Replace schema, layout and content by ``rows``, or make the table."""
+        bad = [name for name in names_in(rows.schema) if not _BAD.isdisjoint(name)]
+        if bad:
+            raise delta_errors.column_names(model=table, names=bad)
+        self._log(table)
+        return self._write(table, rows, layout, stamp, mode="overwrite", overwriteSchema="true")
+
+    def layout(self, table: str) -> Layout:
+        """How the table was laid out when it was made."""
+        found = self.lake.layout(table_name(table))
+        return Layout() if found is None else Layout(found.column, found.partition, found.type)
+
+    def append(self, table: str, rows: DataFrame, stamp: Stamp) -> int:
+        """Add rows; columns are matched by name."""
+        self._log(table)
+        return self._write(table, rows, self.layout(table), stamp, mode="append")
+
+    def merge(
+        self,
+        table: str,
+        *,
+        insert: DataFrame,
+        delete: DataFrame,
+        on: Sequence[str],
+        condition: str,
+        stamp: Stamp,
+    ) -> int:
+        """One MERGE: rows to remove match on their keys, rows to add have none and match none."""
+        # Source columns get names of their own, so that ``condition`` can only mean the table's.
+        self._log(table)
+        insert = self._as_stored(insert, self.layout(table))
+        keys = [(name, f"_on_{i}") for i, name in enumerate(on)]
+        new = [(name, f"_new_{i}") for i, name in enumerate(insert.columns)]
+        removed = delete.select(*(column_of(name).alias(key) for name, key in keys))
+        added = insert.select(
+            *(column_of(name).alias(key) for name, key in new),
+            *(F.lit(None).cast(removed.schema[key].dataType).alias(key) for _, key in keys),
+        )
+        source = added.unionByName(removed, allowMissingColumns=True).alias("s")
+        matches = " AND ".join(f"t.{quoted(name)} = s.{key}" for name, key in keys)
+        jvm: Any = self.spark._jvm  # noqa: SLF001 (SQL takes no paths: FIXED says so)
+        session = self.spark._jsparkSession  # noqa: SLF001 (as above)
+        stored = jvm.io.delta.tables.DeltaTable.forPath(session, str(self._folder(table)))
+        merge = getattr(stored, "as")("t").merge(source._jdf, f"{matches} AND {condition}")  # noqa: SLF001 (as above)
+        merge = merge.whenMatched().delete()
+        values = {quoted(name): f"s.{key}" for name, key in new}
+        merge = merge.whenNotMatched(f"s.{keys[0][1]} IS NULL").insertExpr(values)
+        with commit_point(table), writing(self.spark, {USER_METADATA: _user_metadata(stamp)}):
+            merge.execute()
+        return self._head(table, stamp)
+
+    def evolve(
+        self,
+        table: str,
+        names: Sequence[tuple[str, str]],
+        types: Sequence[tuple[Sequence[str], DataType]],
+        stamp: Stamp,
+    ) -> int:
+        """See ``port.Tables``: all rows are written again, as names are those in the files."""
+        rows = retyped(self.read(table), {tuple(path): type_ for path, type_ in types})
+        given = dict(names)
+        layout = self.layout(table)
+        column = layout.column
+        layout = replace(layout, column=None if column is None else given.get(column, column))
+        return self.create(table, rows.withColumnsRenamed(given), layout, stamp)
+
+    def replace(
+        self,
+        table: str,
+        *,
+        column: str,
+        ranges: Ranges,
+        rows: DataFrame,
+        stamp: Stamp,
+        about: int = 0,
+    ) -> int:
+        """Overwrite the partitions of ``ranges``, with the rows of other cells in them."""
+        layout = self.layout(table)
+        touched = Ranges.ever() if layout.partition is None else layout.partition.cover(ranges)
+        stored = self.read(table)
+        type_ = dict(stored.dtypes)[column]
+        carried = stored.where(range_predicate(column, type_, touched - ranges, exact=True))
+        result = carried.unionByName(rows).coalesce(writing_tasks(touched, about))
+        whole = any(part.start <= MIN and part.end >= MAX for part in touched)
+        options = {} if whole else {"replaceWhere": _partitions(layout, touched)}
+        return self._write(table, result, layout, stamp, mode="overwrite", **options)
+
+    def partition_files(self, table: str) -> Sequence[PartitionFiles]:
+        """See ``port.MaintainedTables``."""
+        from infold.lake.delta.partitions import partition_files
+
+        return [PartitionFiles(*one) for one in partition_files(self._folder(table))]
+
+    def rewrite(self, table: str, partition: Any) -> None:
+        """See ``port.MaintainedTables``: by a commit that says of itself that it changes no row."""
+        layout = self.layout(table)
+        rows = self._stored(table)
+        where = "true"
+        if partition is not None:
+            assert layout.partition is not None
+            kind = "DATE" if layout.partition is not Granularity.HOUR else "TIMESTAMP"
+            where = f"{PARTITION} = {kind} '{partition}'"
+            rows = rows.where(where)
+        if layout.column is not None:
+            rows = rows.sortWithinPartitions(column_of(layout.column))
+        files = [one for one in self.partition_files(table) if partition in (None, one.partition)]
+        tasks = max(1, sum(one.bytes for one in files) // _FILE_BYTES)
+        writer = rows.coalesce(tasks).write.format("delta").mode("overwrite")
+        writer = writer.option("dataChange", "false").option("replaceWhere", where)
+        with writing(self.spark):
+            writer.save(str(self._folder(table)))
+
+    def expire(self, table: str, *, before: float, keep: int) -> None:
+        """See ``port.MaintainedTables``; no engine is needed for it."""
+        from infold.lake.delta.expiry import forget_before
+
+        log = self._log(table)
+        if log is None:
+            return
+        main = list(log.main())
+        kept = [one for n, one in enumerate(main) if n < keep or one.at >= before * 1000]
+        oldest = min(one.version for one in kept)
+        if oldest > log.commits[0]:
+            forget_before(log, oldest)
+            forget_changed(self.spark, log.folder, None)
+
+    # -- writing
+
+    def _write(
+        self,
+        table: str,
+        rows: DataFrame,
+        layout: Layout,
+        stamp: Stamp,
+        *,
+        mode: str,
+        **options: str,
+    ) -> int:
+        writer = self._as_stored(rows, layout).write.format("delta").mode(mode)
+        if layout.partition is not None:
+            writer = writer.partitionBy(PARTITION)
+        for key, value in {**_PROPERTIES, **options}.items():
+            writer = writer.option(key, value)
+        writer = writer.option("userMetadata", _user_metadata(stamp))
+        with commit_point(table), writing(self.spark):
+            writer.save(str(self._folder(table)))
+        return self._head(table, stamp)
+
+    def _as_stored(self, rows: DataFrame, layout: Layout) -> DataFrame:
+        """Rows as the table has them: types, columns for states, and one for the partition."""
+        stored = in_types_of_tables(with_columns(rows))
+        if layout.column is None or layout.partition is None:
+            return stored
+        about = layout_metadata(layout.column, layout.partition, layout.type)
+        start = F.expr(_START[layout.partition].format(quoted(layout.column)))
+        return stored.select("*", start.alias(PARTITION, metadata=dict(about)))
+
+    def _folder(self, table: str) -> Path:
+        return self.lake.folder(table_name(table))
+
+    def _log(self, table: str) -> Log | None:
+        """The log now; the JVM forgets what it knows of another table, or of later versions."""
+        log = self.lake.log(table_name(table))
+        forget_changed(self.spark, self._folder(table), log)
+        return log
+
+    def _head(self, table: str, stamp: Stamp) -> int:
+        """The snapshot that a commit made."""
+        head = self.lake.metadata(table_name(table))
+        if head is None or stamp.step not in head.steps:
+            raise RuntimeError(f"{table} has no step {stamp.step} right after its commit")
+        return head.steps[stamp.step]
+
+
+_START = {
+    Granularity.HOUR: "date_trunc('HOUR', {0})",
+    Granularity.DAY: "CAST({0} AS DATE)",
+    Granularity.MONTH: "trunc({0}, 'MONTH')",
+    Granularity.YEAR: "trunc({0}, 'YEAR')",
+}
+"""The start of a row's partition."""
+
+
+def _partitions(layout: Layout, touched: Ranges) -> str:
+    """The partitions of a stretch of time, as a predicate on the column that they have."""
+    type_ = "timestamp" if layout.partition is Granularity.HOUR else "date"
+    return range_predicate(PARTITION, type_, touched, exact=True)
+
+
+def _user_metadata(stamp: Stamp) -> str:
+    return json.dumps(dict(stamped(stamp)))

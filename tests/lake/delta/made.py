@@ -1,0 +1,59 @@
+"""Tables of Delta Lake like the engine's, made without an engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import CommitProperties, write_deltalake
+
+from infold.lake.delta.tables import DeltaLake
+
+
+@dataclass(frozen=True)
+class Made:
+    """A warehouse with the tables of ``shop``."""
+
+    warehouse: Path
+
+    @property
+    def lake(self) -> DeltaLake:
+        """Its tables, read as infold does."""
+        return DeltaLake(self.warehouse, "shop")
+
+    def write(
+        self,
+        table: str,
+        rows: Mapping[str, list[Any]] | pa.Table,
+        step: str | None,
+        *,
+        mode: Any = "append",
+        **options: Any,
+    ) -> int:
+        """Commit rows, by a step of infold or by somebody else; the snapshot."""
+        said = None
+        if step is not None:
+            own = json.dumps({"infold.step": step, "infold.run": "r"})
+            said = CommitProperties(custom_metadata={"userMetadata": own})
+        arrow = rows if isinstance(rows, pa.Table) else pa.table(dict(rows))
+        folder = self.lake.folder(table)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        write_deltalake(folder.as_uri(), arrow, mode=mode, commit_properties=said, **options)
+        log = self.lake.log(table)
+        assert log is not None
+        return log.snapshot(log.newest)
+
+    def numbers(self, table: str) -> list[int]:
+        """The column ``n`` of all rows now, in order."""
+        return sorted(self.lake.rows(table, columns=["n"])["n"].to_pylist())
+
+    def commit(self, table: str, *actions: Mapping[str, Any]) -> None:
+        """A commit of these actions, as another program could make it."""
+        log = self.lake.log(table)
+        assert log is not None
+        text = "\n".join(json.dumps(action) for action in actions)
+        log.file(log.newest + 1).write_text(text, encoding="utf-8")
