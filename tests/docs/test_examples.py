@@ -35,6 +35,7 @@ ELSEWHERE: Mapping[str, str] = {
     "docs/operations.md": "test_how_to.py",
     "docs/python-api.md": "test_python_api.py",
     "docs/tutorial.md": "test_tutorial.py",
+    "docs/ui.md": "../servers/test_page.py",
     "docs/concepts/storage.md": "test_tutorial.py",
     "docs/concepts/versions.md": "test_examples.py",
     "docs/errors.md": "test_error_examples.py",
