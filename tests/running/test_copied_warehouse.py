@@ -11,6 +11,9 @@ from tests.running.production import production
 
 from infold import api
 from infold.core.project import Project
+from infold.lake.iceberg.copied_warehouse import CatalogInWarehouse
+from infold.lake.iceberg.sqlite_catalog import SqliteDatabase
+from infold.lake.stores import places
 
 
 def files(shop: Project) -> set[Path]:
@@ -72,3 +75,33 @@ def test_another_name_of_the_folder_is_no_copy(tmp_path: Path) -> None:
     linked = api.open_project(tmp_path / "link" / "shop", shop.target.name)
 
     assert infold(linked, "plan")[0] == 0
+
+
+def test_one_folder_by_two_paths_is_no_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with a mount, where names tell nothing: the folder itself is compared."""
+    shop = production(tmp_path / "shop")
+    (tmp_path / "mounted").symlink_to(shop.warehouse)
+    monkeypatch.setattr(places, "is_inside", lambda *_: False)
+
+    same = CatalogInWarehouse(
+        SqliteDatabase(shop.catalog_db),
+        warehouse=str(tmp_path / "mounted"),
+        namespace=shop.namespace,
+    )
+
+    assert same.find([(shop.namespace, "daily")])
+
+
+def test_sources_may_lie_in_another_warehouse(tmp_path: Path) -> None:
+    """Tables of other namespaces, which others made and named in this catalog."""
+    shop = production(tmp_path / "shop")
+    copy = shutil.copytree(shop.warehouse, tmp_path / "copy")
+    other = CatalogInWarehouse(
+        SqliteDatabase(Path(copy) / shop.catalog_db.name),
+        warehouse=str(copy),
+        namespace="another",
+    )
+
+    assert other.find([(shop.namespace, "daily")])

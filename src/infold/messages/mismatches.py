@@ -121,8 +121,9 @@ copied_warehouse = Message(
     {"warehouse": "{warehouse}", "files": "{files}"},
     "Nothing was written. Tables of Iceberg name their files by full paths: changed from here, "
     "those of the original would change. Where the folder was moved, move it back. To have the "
-    "tables here as well, delete this warehouse (not the files of the other one) and have it built "
-    "again:\n  infold repair\n  infold run",
+    "tables here as well, first give this project a ledger of its own, if `ledger` in infold.yml "
+    "is a server or a full path: it is the original's. Then delete this warehouse (not the files "
+    "of the other one), and have it built again:\n  infold repair\n  infold run",
     exit_code=ExitCode.REFUSED,
 )
 

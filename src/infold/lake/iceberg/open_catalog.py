@@ -26,5 +26,7 @@ def open_catalog(project: Project) -> TableCatalog:
         return hive_catalog(declared, project.root, key)
     file = project.catalog_db
     if not project.target.in_store and file.parent == project.warehouse:
-        return CatalogInWarehouse(SqliteDatabase(file), warehouse=str(project.warehouse))
+        return CatalogInWarehouse(
+            SqliteDatabase(file), warehouse=str(project.warehouse), namespace=project.namespace
+        )
     return sqlite_catalog(file)
