@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -258,6 +261,88 @@ _BAD = "".join(
     ' "url": "/", "amount": null}\n'
     for at in range(6)
 )
+
+
+def test_every_command(server: ConnectServer, tmp_path: Path) -> None:
+    """
+    Versions of keys and a function in Python; a change forward-only, quarantine by hand, a promote
+    and back, a lost ledger, unit tests: each table is what its definition says.
+    """
+    root = starter(tmp_path / "shop")
+    on(server, root)
+    (root / "models" / "pages.sql").write_text(_VERSIONS)
+    (root / "models" / "counted.py").write_text(_COUNTED)
+    outside = root / "models" / "outside.py"
+    outside.write_text(_COUNTED.replace("counted", "outside").replace(*_OUTSIDE))
+    daily = root / "models" / "daily.sql"
+
+    def does(words: str) -> str:
+        found = infold(root, *words.split())
+        assert found.exit_code == 0, f"{words}: {found.output}"
+        return found.output
+
+    refused = infold(root, "run")
+    assert (refused.exit_code, "reads-unseen: outside" in refused.output) == (2, True)
+    outside.unlink()
+    daily.write_text(daily.read_text().replace("count(*) AS", "count(*) + 100 AS"))
+    does("quarantine add sessions --user ann --reason bot")
+    shutil.copy(root / "later" / "2024-03-10.json", root / "landing" / "clicks")
+    does("run --forward-only daily")
+    assert "bot" in does("show quarantined_sessions")
+    does("verify")
+    sessions = [int(one["sessions"]) for one in _rows(does("show daily --json"))]
+    assert (min(sessions) < 100, max(sessions) > 100) == (True, True)
+    does("quarantine auto sessions --user ann")
+    daily.write_text(
+        daily.read_text().replace("sum(revenue)", "max(revenue) AS most,\n  sum(revenue)")
+    )
+    does("run --env more")
+    does("promote more --yes")
+    assert "most" in does("show daily")
+    does("verify --sample 2")
+    does("rollback --yes")
+    assert "most" not in does("show daily")
+    (root / ".infold" / "ledger.db").unlink()
+    does("repair --yes")
+    does("run")
+    does("verify")
+    api.close()
+    program = [
+        sys.executable,
+        "-m",
+        "infold",
+        "-C",
+        str(root),
+        "test",
+        "A click far*",
+        "--no-shuffle",
+    ]
+    found = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+def _rows(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+
+
+_VERSIONS = """---
+materialization: scd_type_2
+unique_key: [user_id]
+scd_type_2: {updated_at: event_ts, columns: [url]}
+---
+SELECT user_id, event_ts, url FROM clicks"""
+_COUNTED = """from infold import model
+
+
+@model(materialization="table", columns={"user_id": "string", "n": "bigint"})
+def counted(sessions):
+    return sessions.groupBy("user_id").agg({"*": "count"}).toDF("user_id", "n")
+"""
+_OUTSIDE = (
+    "sessions.groupBy",
+    "getattr(sessions, 'spark' + 'Session').createDataFrame([('a',)], 'user_id string').groupBy",
+)
+"""What a function does beside its inputs, written so that only its plan shows it."""
 
 
 def test_tables_are_kept_in_shape(server: ConnectServer, scenario: MovedScenario) -> None:
