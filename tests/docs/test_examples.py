@@ -37,7 +37,6 @@ ELSEWHERE: Mapping[str, str] = {
     "docs/reading.md": "test_reading.py",
     "docs/tutorial.md": "test_tutorial.py",
     "docs/ui.md": "../servers/test_page.py",
-    "docs/concepts/storage.md": "test_tutorial.py",
     "docs/concepts/versions.md": "test_examples.py",
     "docs/errors.md": "test_error_examples.py",
     **{
