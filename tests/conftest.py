@@ -9,7 +9,7 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -150,6 +150,27 @@ def _both_compilers(request: pytest.FixtureRequest) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spark_session, "java_options", java_options)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _avro_too(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Spark of this process reads Avro, whichever project starts it."""
+    if not any(item.get_closest_marker("spark") for item in request.session.items):
+        yield
+        return
+    from infold.spark.jvm import spark_session
+    from infold.spark.reading.source_jars import AVRO
+
+    start: Any = spark_session._first_session
+
+    def first_session(*words: Any, **more: Any) -> Any:
+        *before, catalog, adapters = words
+        jars = tuple(dict.fromkeys((*catalog.jars, AVRO)))
+        return start(*before, replace(catalog, jars=jars), adapters, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spark_session, "_first_session", first_session)
         yield
 
 
