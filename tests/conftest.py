@@ -166,13 +166,14 @@ def _both_compilers(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _every_storage(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Spark of this process has what every storage needs: the JVM is one for all tests."""
+def _every_jar(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Spark of this process has what every storage and format needs: the JVM is one for all."""
     if not any(item.get_closest_marker("spark") for item in request.session.items):
         yield
         return
     from infold.core.storages import Storage, extensions
     from infold.spark.jvm import spark_session
+    from infold.spark.reading.source_jars import AVRO
     from infold.spark.tables.delta.adapters import JARS
     from infold.spark.tables.delta.session_settings import DELTA_CATALOG
 
@@ -189,8 +190,8 @@ def _every_storage(request: pytest.FixtureRequest) -> Iterator[None]:
         **options: Any,
     ) -> Any:
         both = {**settings, **DELTA_CATALOG, "spark.sql.extensions": extensions(*Storage)}
-        with_delta = replace(catalog, jars=tuple(dict.fromkeys((*catalog.jars, *JARS))))
-        return first(both, size, log, inherit, parents, with_delta, *words, **options)
+        with_all = replace(catalog, jars=tuple(dict.fromkeys((*catalog.jars, *JARS, AVRO))))
+        return first(both, size, log, inherit, parents, with_all, *words, **options)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spark_session, "_first_session", first_session)

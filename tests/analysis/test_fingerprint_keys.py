@@ -47,6 +47,9 @@ DEFINES: dict[str, tuple[str, str, str]] = {
     "source.timestamp_format": ("infold.yml", "format: json", "timestamp_format: epoch_millis"),
     "source.on_drift": ("infold.yml", "format: json", "on_drift: set_aside"),
     "source.delimiter": ("infold.yml", "format: json", "format: csv\n    delimiter: ;"),
+    "source.header": ("infold.yml", "format: json", "format: csv\n    header: false"),
+    "source.quote": ("infold.yml", "format: json", "format: csv\n    quote: none"),
+    "source.multiline": ("infold.yml", "format: json", "multiline: true"),
     "source.columns": ("infold.yml", "url: string", "url: int"),
     "project.start": ("infold.yml", "start: 2024-01-01", "start: 2024-01-02"),
 }

@@ -167,17 +167,31 @@ class TestFormats:
             ("a/*.tsv", Format.CSV, "\t"),
             ("a/*.jsonl", Format.JSON, ","),
             ("a/*.ndjson.gz", Format.JSON, ","),
+            ("a/*.tsv.zst", Format.CSV, "\t"),
+            ("a/*.json.bz2", Format.JSON, ","),
+            ("a/*.avro", Format.AVRO, ","),
             ("a/**/*.parquet", Format.PARQUET, ","),
         ],
     )
     def test_the_file_extension_gives_the_format(
         self, path: str, format_: Format, delimiter: str
     ) -> None:
-        """The extension of a path gives the format, with or without gzip, in any case."""
+        """The extension of a path gives the format, packed or not, in any case."""
         files = {**SHOP, "infold.yml": INFOLD.replace("countries.csv", path)}
         source = project(files).sources["raw.countries"]
 
         assert (source.format, source.delimiter) == (format_, delimiter)
+
+    def test_columns_by_their_places(self) -> None:
+        """Without a header, declared columns are the fields in order; a file's time is none."""
+        keys = "countries.csv\n    header: false\n    quote: none\n    file_time_column: at"
+        source = project({**SHOP, "infold.yml": INFOLD.replace("countries.csv", keys)}).sources[
+            "raw.countries"
+        ]
+
+        assert source.positions == ("code", "country")
+        assert not source.quoted
+        assert source.without_columns(["code"]).read_positions == [1]
 
     def test_a_table_is_iceberg_and_may_leave_out_its_columns(self) -> None:
         """An Iceberg source may omit its columns, because the table's metadata has them."""

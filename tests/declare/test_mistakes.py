@@ -152,9 +152,9 @@ KEYS = [
     ]),
     (YML, "format: json", "format: jsn", ["bad-value infold.yml:6 `jsn` (json)"]),
     (YML, "format: json", "format: delta", [
-        "not-supported-yet infold.yml:6 `delta` (csv, json, parquet, iceberg)",
+        "not-supported-yet infold.yml:6 `delta` (csv, json, parquet, avro, iceberg)",
     ]),
-    (YML, "format: json", "format: iceberg", ["bad-value infold.yml:6 `iceberg` (csv, json, parquet)"]),
+    (YML, "format: json", "format: iceberg", ["bad-value infold.yml:6 `iceberg` (csv, json, parquet, avro)"]),
     (YML, "countries.csv", "countries.txt", [
         "missing-key infold.yml:17 `path: countries.txt` (the ending of the path does not say it)",
     ]),
@@ -232,6 +232,14 @@ KEYS = [
     (YML, "received_column: seen_at", "delimiter: ;", ["needless-key infold.yml:8 `delimiter`"]),
     (YML, "path: countries.csv", "path: countries.csv\n    delimiter: ';;'", [
         "wrong-type infold.yml:18 `';;'`",
+    ]),
+    (YML, "received_column: seen_at", "header: false", ["needless-key infold.yml:8 `header`"]),
+    (YML, "received_column: seen_at", "quote: none", ["needless-key infold.yml:8 `quote`"]),
+    (YML, "path: countries.csv", "path: countries.csv\n    quote: single", [
+        "bad-value infold.yml:18 `single` (double, none)",
+    ]),
+    (YML, "path: countries.csv", "path: countries.csv\n    multiline: true", [
+        "needless-key infold.yml:18 `multiline`",
     ]),
     (YML, "amount: decimal(18,2)", "amount: decimal(2,18)", [
         "bad-type infold.yml:15 `decimal(2,18)` (decimal)",

@@ -247,4 +247,7 @@ def _source_parts(source: Source) -> list[object]:
         (Drift.SET_ASIDE if source.on_drift is Drift.SET_ASIDE else Drift.ERROR).value,
         source.delimiter,
         *([source.file_time_column] if source.file_time_column else []),
+        *(["multiline"] if source.multiline else []),
+        *([] if source.quoted else ["no quotes"]),
+        *([source.read_positions] if source.positions else []),
     ]

@@ -7,7 +7,7 @@ The first starts a JVM; further ones are sessions in it. It ends with the proces
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from infold.api.sole_writer import announce, remote_url
@@ -153,7 +153,8 @@ def _remote_session(project: Project, size: Size, number: int) -> Any:
             given=f"`engine` of target {target.name} in infold.yml",
         )
     connect.tune(_sessions[key], size, dict(target.spark))
-    if any(node.model.python is not None or node.model.functions for node in project):
+    in_python = any(node.model.python is not None or node.model.functions for node in project)
+    if in_python or any(source.multiline for source in project.sources.values()):
         connect.send_package(_sessions[key])
     return _sessions[key]
 
@@ -161,12 +162,14 @@ def _remote_session(project: Project, size: Size, number: int) -> Any:
 def _new_session(project: Project, size: Size) -> Any:
     """A session of the process's Spark, which starts with the first."""
     from infold.spark.jvm.spark_session import start
+    from infold.spark.reading.source_jars import source_jars
     from infold.spark.storages import storage_of
 
     if not project.target.in_store:
         project.warehouse.mkdir(parents=True, exist_ok=True)
     project.catalog_db.parent.mkdir(parents=True, exist_ok=True)
     belongs_to(project)
+    catalog = storage_of(project).catalog(project)
     return start(
         project.warehouse_location,
         project.catalog_db,
@@ -176,7 +179,7 @@ def _new_session(project: Project, size: Size) -> Any:
         spill=project.root / ".infold" / "spill",
         extra=dict(project.target.spark),
         storage=project.target.storage,
-        catalog=storage_of(project).catalog(project),
+        catalog=replace(catalog, jars=(*catalog.jars, *source_jars(project))),
         engine=project.target.engine,
         target=project.target.name,
     )

@@ -334,6 +334,9 @@ KEYS: Mapping[str, Decides] = {
     "Source.on_drift": Decides.CONTENT,
     "Source.removal_limit": Decides.METADATA,
     "Source.delimiter": Decides.CONTENT,
+    "Source.multiline": Decides.CONTENT,
+    "Source.positions": Decides.CONTENT,  # those of the columns that are read
+    "Source.quoted": Decides.CONTENT,
     "Source.place": Decides.NOTHING,
     "Source.on_new_columns": Decides.METADATA,
     "Source.on_unreadable": Decides.METADATA,

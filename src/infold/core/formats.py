@@ -26,6 +26,7 @@ class Format(StrEnum):
     CSV = "csv"
     JSON = "json"
     PARQUET = "parquet"
+    AVRO = "avro"
     ICEBERG = "iceberg"
 
 
@@ -39,20 +40,25 @@ class FormatTraits:
     """
 
     suffixes: tuple[str, ...] = ()
-    """Endings of file names that mean this format, before ``.gz``."""
+    """Endings of file names that mean this format, before those of ``PACKINGS``."""
     keys: tuple[str, ...] = ()
     """Keys of a source in infold.yml that only this format has."""
     is_table: bool = False
+    has_types: bool = False
+    """Whether the values of a file have types of their own, and are no texts."""
+    reading_cost: int = 1
+    """How much longer than a text of that size a file takes to be read in this process, about."""
 
 
 FORMATS: Mapping[Format, FormatTraits] = {
-    Format.CSV: FormatTraits(suffixes=(".csv", ".tsv"), keys=("delimiter",)),
-    Format.JSON: FormatTraits(suffixes=(".json", ".jsonl", ".ndjson")),
-    Format.PARQUET: FormatTraits(suffixes=(".parquet",)),
+    Format.CSV: FormatTraits(suffixes=(".csv", ".tsv"), keys=("delimiter", "header", "quote")),
+    Format.JSON: FormatTraits(suffixes=(".json", ".jsonl", ".ndjson"), keys=("multiline",)),
+    Format.PARQUET: FormatTraits(suffixes=(".parquet",), has_types=True),
+    Format.AVRO: FormatTraits(suffixes=(".avro",), has_types=True, reading_cost=10),
     Format.ICEBERG: FormatTraits(is_table=True),
 }
 
-PLANNED_FORMATS = ("delta", "jdbc", "avro", "orc")
+PLANNED_FORMATS = ("delta", "jdbc", "orc")
 """Formats that infold knows by name and does not read yet."""
 
 EPOCH_UNITS: Mapping[str, int] = {
@@ -66,9 +72,23 @@ TIMESTAMP_FORMATS = ("iso", *EPOCH_UNITS)
 """The names that ``timestamp_format`` knows; anything else is a pattern."""
 
 
+PACKINGS: Mapping[str, str] = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+"""Endings of packed files of text, and Arrow's word for each."""
+
+
+def packing_of(path: str) -> str | None:
+    """How a file is packed, by the ending of its name."""
+    return PACKINGS.get(PurePosixPath(path).suffix)
+
+
+def unpacked_name(path: str) -> str:
+    """The name without the ending that says how it is packed."""
+    return path if packing_of(path) is None else path[: -len(PurePosixPath(path).suffix)]
+
+
 def format_of_path(path: str) -> Format | None:
     """The format of a file's name; None when its ending is of no format."""
-    name = PurePosixPath(path).name.lower().removesuffix(".gz")
+    name = unpacked_name(PurePosixPath(path).name.lower())
     suffix = PurePosixPath(name).suffix
     return next((format_ for format_, one in FORMATS.items() if suffix in one.suffixes), None)
 

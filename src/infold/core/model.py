@@ -98,6 +98,14 @@ class Source:
     removal_limit: float | None = None
     """How many percent of its rows or files may go in one run; None: see ``removals``."""
     delimiter: str = ","
+    multiline: bool = False
+    """Of JSON: a file is objects and lists of them, over any lines, and not one object a line."""
+    positions: tuple[str, ...] = ()
+    """
+    Of CSV files without a header: all declared columns that files have, in the order of the fields.
+    """
+    quoted: bool = True
+    """Of CSV: whether a field may be in quotes. If not, a quote is a letter like any other."""
     place: Place = field(default=Place("infold.yml"), compare=False)
     on_new_columns: NewColumns | None = None
     """
@@ -127,6 +135,13 @@ class Source:
             return self.on_new_columns
         ignored = self.on_drift is Drift.EVOLVE
         return NewColumns.IGNORE if ignored else NewColumns(self.on_drift.value)
+
+    @property
+    def read_positions(self) -> list[int]:
+        """Of files without a header: which fields the columns are; the first one is 0."""
+        return [
+            self.positions.index(one.name) for one in self.columns if one.name in self.positions
+        ]
 
     @property
     def of_files(self) -> Source:

@@ -11,6 +11,7 @@ from infold.core.formats import (
     TIMESTAMP_FORMATS,
     Format,
     format_of_path,
+    unpacked_name,
 )
 from infold.core.interval import DAY, HOUR, parse_duration
 from infold.core.model import ON_UNREADABLE, Column, Drift, NewColumns, Place, Source
@@ -37,8 +38,13 @@ KEYS = (
     "on_unreadable",
     "removal_limit",
     "delimiter",
+    "header",
+    "quote",
+    "multiline",
     "columns",
 )
+NO_QUOTES = "none"
+QUOTES = ("double", NO_QUOTES)
 LATER = ("url", "query", "connection")
 _PATTERN_LETTERS = frozenset("GyuDMLdQqEFahkKHmsSVzOXx")
 _BARE_NANOS = re.compile(r"(?<![.,S])S{7}")
@@ -59,6 +65,8 @@ def read_source(name: str, keys: Keys) -> Source | None:
     check_place(keys, "path")
     format_ = _format(keys, path, table)
     columns = _columns(keys, format_)
+    header = keys.flag("header", True)
+    positions = () if header else tuple(column.name for column in columns)
     file_time = _file_time(keys, columns)
     columns += (Column(file_time, "timestamp"),) if file_time else ()
     event_time = _time_column(keys, "event_time_column", columns)
@@ -84,6 +92,9 @@ def read_source(name: str, keys: Keys) -> Source | None:
         on_drift=Drift(keys.choice("on_drift", tuple(Drift)) or Drift.ERROR),
         removal_limit=keys.percent("removal_limit"),
         delimiter=_delimiter(keys, path),
+        multiline=keys.flag("multiline", False),
+        positions=positions,
+        quoted=keys.choice("quote", QUOTES) != NO_QUOTES,
         place=place,
         on_new_columns=_new_columns(keys),
         on_unreadable=Drift(keys.choice("on_unreadable", ON_UNREADABLE) or Drift.ERROR),
@@ -301,7 +312,7 @@ def _timestamp_format(keys: Keys) -> str:
 def _delimiter(keys: Keys, path: str | None) -> str:
     value = keys.entries.get("delimiter")
     if value is None:
-        return "\t" if path and path.lower().removesuffix(".gz").endswith(".tsv") else ","
+        return "\t" if path and unpacked_name(path.lower()).endswith(".tsv") else ","
     if value.kind != "text" or len(value.text) != 1:
         found = value.kind if value.kind != "text" else f"{len(value.text)} of them"
         keys.errors.append(

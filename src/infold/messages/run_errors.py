@@ -301,6 +301,23 @@ unreadable_file = Message(
     exit_code=ExitCode.FAILED,
 )
 
+avro_extra_missing = Message(
+    "avro-library-missing",
+    "Avro files need fastavro, which is not installed",
+    {"at": "{at}"},
+    "Nothing was ingested. Install it: pip install 'infold[avro]'",
+    exit_code=ExitCode.FAILED,
+)
+
+avro_jar_missing = Message(
+    "avro-jar-missing",
+    "{source} has Avro files, and this Spark has no reader for them",
+    {"jar": "{jar}"},
+    "Nothing was ingested. Let infold start Spark: it brings the jar. A Spark that others start "
+    "has to have it on its class path.",
+    exit_code=ExitCode.FAILED,
+)
+
 unreadable_folder = Message(
     "unreadable-folder",
     "a folder of {source} cannot be read",

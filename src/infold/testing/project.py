@@ -102,6 +102,7 @@ def _given_source(source: Source, columns: Mapping[str, str]) -> Source:
         table=None,
         catalog=None,
         timestamp_format="iso",
+        multiline=False,
         settle=0,
         full_listing=None,
         removal_limit=None,

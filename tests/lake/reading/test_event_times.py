@@ -4,7 +4,6 @@ their event times, in every format and notation.
 
 from __future__ import annotations
 
-import gzip
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.spark.reading.written import TABLES, packed
 
 from infold.core.files import ListedFile
-from infold.core.formats import Format
+from infold.core.formats import PACKINGS, Format
 from infold.core.interval import HOUR, Granularity, datetime_of, parse_instant_text, show_instant
 from infold.core.model import Source
 from infold.lake.reading.event_times import estimate_cells
@@ -73,12 +73,31 @@ def test_notations(tmp_path: Path, written: str, values: list[str], bad: list[st
     assert found == {"2024-03-08": 1, "2024-03-09": 2}
 
 
-def test_gzip_and_another_delimiter(tmp_path: Path) -> None:
-    """The estimate reads gzip files and other delimiters as the source declares them."""
-    with gzip.open(tmp_path / "a.csv.gz", "wt") as file:
-        file.write("t;x\n2024-03-09;a\n2024-03-10;b\n")
+@pytest.mark.parametrize("ending", PACKINGS)
+def test_packed_and_another_delimiter(tmp_path: Path, ending: str) -> None:
+    """The estimate reads packed files and other delimiters as the source declares them."""
+    name = f"a.csv{ending}"
+    (tmp_path / name).write_bytes(packed(name, b"t;x\n2024-03-09;a\n2024-03-10;b\n"))
 
-    assert look(tmp_path, "a.csv.gz", delimiter=";") == {"2024-03-09": 1, "2024-03-10": 1}
+    assert look(tmp_path, name, delimiter=";") == {"2024-03-09": 1, "2024-03-10": 1}
+
+
+@pytest.mark.parametrize("ending", PACKINGS)
+def test_a_packed_file_that_is_cut_off_is_not_estimated(tmp_path: Path, ending: str) -> None:
+    """Of a damaged file nothing is known; the ingest reports it."""
+    name = f"a.csv{ending}"
+    (tmp_path / name).write_bytes(packed(name, b"t;x\n2024-03-09;a\n2024-03-10;b\n")[:-6])
+
+    assert look(tmp_path, name, delimiter=";") is None
+
+
+@pytest.mark.parametrize("last", ["", "\tmore"], ids=["as declared", "with a field more"])
+def test_columns_by_their_places(tmp_path: Path, last: str) -> None:
+    """Without a header a column is found by its place, and quotes may be letters."""
+    (tmp_path / "a.tsv").write_text(f'"x\t2024-03-09{last}\ny"\t2024-03-10{last}\n')
+    keys: dict[str, Any] = {"positions": ("id", "t"), "quoted": False, "delimiter": "\t"}
+
+    assert look(tmp_path, "a.tsv", **keys) == {"2024-03-09": 1, "2024-03-10": 1}
 
 
 JSON = '{"t": "2024-03-09T10:00:00", "x": {"y": [1]}}\n{"x": 2}\n{"t": null}\n'
@@ -90,6 +109,48 @@ def test_json(tmp_path: Path, extra: str) -> None:
     (tmp_path / "a.json").write_text(JSON + extra)
 
     assert look(tmp_path, "a.json", format=Format.JSON) == {"2024-03-09": 1}
+
+
+def test_whole_json(tmp_path: Path) -> None:
+    """Objects over several lines and in lists count; broken ones do not."""
+    (tmp_path / "a.json").write_text(
+        '[{"t":\n"2024-03-09"}, {"t": "2024-03-09",}, 7]\n{"t": "2024-03-10"}'
+    )
+
+    found = look(tmp_path, "a.json", format=Format.JSON, multiline=True)
+
+    assert found == {"2024-03-09": 1, "2024-03-10": 1}
+
+
+AT, NEXT = datetime(2024, 3, 9, 23, tzinfo=UTC), datetime(2024, 3, 10, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("format_", [Format.AVRO])
+@pytest.mark.parametrize(
+    "times",
+    [
+        pa.array([AT, None, NEXT], pa.timestamp("us")),
+        pa.array([AT, NEXT, None], pa.timestamp("ms", "UTC")),
+        pa.array([AT.date(), None, NEXT.date()]),
+        pa.array(["2024-03-09 23:00", "soon", "2024-03-10"]),
+    ],
+    ids=lambda times: str(times.type),
+)
+def test_stored_types(tmp_path: Path, format_: Format, times: pa.Array) -> None:
+    """Times of Avro and ORC files count by their own types, and texts by what they say."""
+    at = tmp_path / f"a.{format_.value}"
+    TABLES[at.suffix](pa.table({"id": ["a", "b", "c"], "t": times}), at)
+
+    assert look(tmp_path, at.name, format=format_) == {"2024-03-09": 1, "2024-03-10": 1}
+
+
+@pytest.mark.parametrize("format_", [Format.AVRO])
+def test_a_damaged_file_is_not_estimated(tmp_path: Path, format_: Format) -> None:
+    """Of a file that is no such file nothing is known; the ingest reports it."""
+    at = tmp_path / f"a.{format_.value}"
+    at.write_bytes(b"PAR1 and no more")
+
+    assert look(tmp_path, at.name, format=format_) is None
 
 
 def test_json_numbers(tmp_path: Path) -> None:

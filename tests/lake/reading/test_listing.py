@@ -35,6 +35,9 @@ TREE = (
     "in/a.json",
     "in/b.json.gz",
     "in/b.json.gz.gz",
+    "in/j.json.zst",
+    "in/k.json.bz2",
+    "in/l.json.zip",
     "in/c.csv",
     "in/2024/d.json",
     "in/2024/03/e.json",
@@ -48,11 +51,19 @@ TREE = (
 @pytest.mark.parametrize(
     ("pattern", "paths"),
     [
-        ("in/*.json", ["in/a.json", "in/b.json.gz"]),
+        ("in/*.json", ["in/a.json", "in/b.json.gz", "in/j.json.zst", "in/k.json.bz2"]),
+        ("in/[aj].json", ["in/a.json", "in/j.json.zst"]),
+        ("in/*.json.zst", ["in/j.json.zst"]),
         ("in/*.json.gz", ["in/b.json.gz"]),
         ("in/*/*.json", ["in/2024/d.json"]),
         ("in/2024/**/*.json", ["in/2024/03/e.json", "in/2024/d.json"]),
-        ("in/**/*.json", ["in/2024/03/e.json", "in/2024/d.json", "in/a.json", "in/b.json.gz"]),
+        (
+            "in/**/*.json",
+            [
+                *("in/2024/03/e.json", "in/2024/d.json", "in/a.json", "in/b.json.gz"),
+                *("in/j.json.zst", "in/k.json.bz2"),
+            ],
+        ),
         ("in/**/0?/**/*.json", ["in/2024/03/e.json"]),
         ("in/**/**/[de].json", ["in/2024/03/e.json", "in/2024/d.json"]),
         ("in/2024", ["in/2024/03/e.json", "in/2024/d.json"]),

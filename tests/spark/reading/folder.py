@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyarrow import parquet
+from tests.spark.reading import written
 
 from infold.core.files import ListedFile
-from infold.core.formats import Format
+from infold.core.formats import Format, format_of_path, unpacked_name
 from infold.core.model import Column, Source
 from infold.core.project import Project
 from infold.core.target import Target
@@ -29,23 +28,27 @@ class Folder:
         self.files: list[tuple[int, ListedFile]] = []
 
     def put(self, name: str, content: str | bytes | pa.Table) -> None:
-        """A file; text as UTF-8, gzipped when its name says so."""
+        """A file; text as UTF-8, packed when its name says so."""
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(content, pa.Table):
-            parquet.write_table(content, path)
+            written.TABLES[path.suffix](content, path)
         else:
             raw = content.encode() if isinstance(content, str) else content
-            path.write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
-        stat = path.stat()
+            path.write_bytes(written.packed(name, raw))
+        self.listed(name)
+
+    def listed(self, name: str) -> None:
+        """Take in a file that is there."""
+        stat = (self.root / name).stat()
         seen = ListedFile(name, stat.st_size, 0, f"{stat.st_size}:{stat.st_mtime_ns}")
         self.files.append((len(self.files) + 1, seen))
 
     def source(self, columns: Mapping[str, str], **others: Any) -> Source:
         """A source of these columns; its format follows from the first file."""
-        name = self.files[0][1].path.removesuffix(".gz")
+        name = unpacked_name(self.files[0][1].path)
         declared = tuple(Column(*pair) for pair in columns.items())
-        return Source("raw.rows", Format(name.rpartition(".")[2]), declared, path="*", **others)
+        return Source("raw.rows", format_of_path(name) or Format.JSON, declared, path="*", **others)
 
     def frame(self, columns: Mapping[str, str], **others: Any) -> DataFrame:
         """All rows, not read yet."""

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import bz2
+import csv
+import hashlib
 import json
-from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 import pytest
 from pyspark.sql import SparkSession
+from tests.spark.reading.folder import Folder, utc
+from tests.spark.reading.written import TABLES
 
 from infold.core.files import ListedFile
-from infold.core.formats import FORMATS, Format
+from infold.core.formats import FORMATS, PACKINGS, Format
 from infold.core.interval import DAY, Granularity, micros_of, parse_instant_text
-from infold.core.model import Column, Source
+from infold.core.model import Column, Drift, Source
 from infold.core.project import Project
 from infold.core.target import Target
 from infold.lake.reading.event_times import estimate_cells
@@ -27,21 +33,133 @@ FILE_FORMATS = [format_ for format_, traits in FORMATS.items() if not traits.is_
 TIMES = ["2024-03-09 01:00:00", "2024-03-09 23:59:59.999999", "2024-03-10T00:00:00Z", "soon", None]
 
 
-def write_json(rows: pa.Table, at: Path) -> None:
-    """The rows as JSON lines."""
-    at.write_text("\n".join(json.dumps(row) for row in rows.to_pylist()))
-
-
-WRITERS: dict[Format, Callable[[pa.Table, Path], None]] = {
-    Format.CSV: pyarrow.csv.write_csv,
-    Format.JSON: write_json,
-    Format.PARQUET: pyarrow.parquet.write_table,
-}
-
-
 def test_both_registries_have_every_format() -> None:
     """A format is read with Spark, and its files are listed without."""
     assert set(READERS) == set(FORMAT_FILES) == set(Format)
+
+
+COLUMNS = {
+    "id": "string",
+    "at": "timestamp",
+    "day": "date",
+    "amount": "decimal(18,2)",
+    "n": "int",
+    "many": "bigint",
+    "part": "double",
+    "yes": "boolean",
+}
+TYPES = pa.schema(
+    [
+        ("id", pa.string()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("day", pa.date32()),
+        ("amount", pa.decimal128(18, 2)),
+        ("n", pa.int32()),
+        ("many", pa.int64()),
+        ("part", pa.float64()),
+        ("yes", pa.bool_()),
+    ]
+)
+DAY_ONE = date(2024, 2, 29)
+LAST, OLD = utc(9999, 12, 31, 23, 59, 59, 999999), date(1900, 1, 1)
+VALUES: list[tuple[Any, ...]] = [
+    ("a", utc(2024, 3, 9, 1, 2, 3, 456789), DAY_ONE, Decimal("1.50"), 1, 2**62, 0.1, True),
+    ('"b"', utc(1969, 12, 31, 23, 59, 59, 500000), OLD, Decimal("-0.01"), -1, 0, -1e300, False),
+    ("c\u00fc\U0001f600", LAST, LAST.date(), Decimal(10**15), 2**31 - 1, -(2**63), 1e-300, None),
+    ("d\\", utc(1900, 1, 1), date(1970, 1, 1), None, None, None, None, True),
+    ('e, {"x": [1]}', utc(2262, 4, 12), None, Decimal(0), 0, 1, 0.0, None),
+]  # fmt: skip
+BY_PLACE = {"positions": tuple(COLUMNS), "quoted": False, "delimiter": "\t"}
+WAYS: dict[str, dict[str, Any]] = {
+    "a.csv": {},
+    **{f"packed.csv{ending}": {} for ending in PACKINGS},
+    "places.tsv.gz": BY_PLACE,
+    "places.tsv": BY_PLACE,
+    "lines.json": {},
+    **{f"lines.json{ending}": {} for ending in PACKINGS},
+    "whole.json": {"multiline": True},
+    "whole.json.zst": {"multiline": True},
+    "a.parquet": {},
+    "a.avro": {},
+}
+"""Names of files, and the keys of a source that has such files."""
+
+
+def as_text(value: Any) -> Any:
+    """A value as programs write it to CSV and JSON."""
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def content(name: str) -> pa.Table | str:
+    """The rows in a way."""
+    if name.endswith((".parquet", ".orc", ".avro")):
+        return pa.Table.from_pylist([dict(zip(COLUMNS, row, strict=True)) for row in VALUES], TYPES)
+    if ".json" in name:
+        texts = [[None if one is None else as_text(one) for one in row] for row in VALUES]
+        rows = [dict(zip(COLUMNS, row, strict=True)) for row in texts]
+        whole = json.dumps(rows[:2], indent=1) + "".join(map(json.dumps, rows[2:]))
+        return whole if "whole" in name else "".join(json.dumps(row) + "\n" for row in rows)
+    cells = [["" if one is None else as_text(one) for one in row] for row in VALUES]
+    if ".tsv" in name:
+        return "".join("\t".join(row) + "\n" for row in cells)
+    out = StringIO()
+    csv.writer(out).writerows([list(COLUMNS), *cells])
+    return out.getvalue()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", WAYS)
+def test_all_formats_say_the_same(tmp_path: Path, spark: SparkSession, name: str) -> None:
+    """The same rows come out of every format and packing, with every value as it was written."""
+    folder = Folder(tmp_path, spark)
+    folder.put(name, content(name))
+
+    found = folder.values(COLUMNS, **WAYS[name])
+
+    assert sorted(found, key=str) == sorted(VALUES, key=str)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+def test_quoted_fields_by_their_places(tmp_path: Path, spark: SparkSession, name: str) -> None:
+    """A file without a header may have quotes, and a mark of its encoding unless one follows."""
+    folder = Folder(tmp_path, spark)
+    folder.put(name, '\ufeffa,"1\n2"\n"b",""\n,3\n\ufeffc,4\n')
+    keys: dict[str, Any] = {"positions": ("id", "n"), "on_unreadable": Drift.SET_ASIDE}
+
+    assert sorted(folder.values({"id": "string", "n": "string"}, **keys), key=str) == [
+        ("a", "1\n2"),
+        ("b", ""),
+        ("c", "4"),
+        (None, "3"),
+    ]
+
+    folder.put(name, '\ufeff"a",1\n')
+    folder.files.pop(0)
+    assert folder.values({"id": "string", "n": "string"}, **keys) == [
+        ("unreadable: there is a mark of its encoding before the first quote",)
+    ]
+
+
+@pytest.mark.spark
+def test_a_packed_file_in_several_parts(tmp_path: Path, spark: SparkSession) -> None:
+    """Lines packed by bzip2 are read by several tasks, each line by one of them."""
+    folder = Folder(tmp_path, spark)
+    ids = [hashlib.sha256(str(n).encode()).hexdigest() for n in range(30_000)]
+    lines = [f'{{"id": "{id_}"}}\n'.encode() for id_ in ids]
+    halves = b"".join(lines[:15_000]), b"".join(lines[15_000:])
+    (tmp_path / "a.json.bz2").write_bytes(b"".join(bz2.compress(half, 1) for half in halves))
+    folder.listed("a.json.bz2")
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "200000")
+    try:
+        rows = folder.frame({"id": "string"})
+        parts = rows.rdd.getNumPartitions()
+        found = rows.toArrow()["id"].to_pylist()
+    finally:
+        spark.conf.unset("spark.sql.files.maxPartitionBytes")
+
+    assert parts > 1
+    assert sorted(found) == sorted(ids)
 
 
 @pytest.mark.spark
@@ -51,7 +169,8 @@ def test_the_estimate_counts_what_is_read(
 ) -> None:
     """Rows by day, in every format of files; a row whose time does not parse counts in neither."""
     at = tmp_path / f"a.{format_.value}"
-    WRITERS[format_](pa.table({"id": [str(i) for i in range(len(TIMES))], "t": TIMES}), at)
+    rows = pa.table({"id": [str(i) for i in range(len(TIMES))], "t": TIMES})
+    TABLES[at.suffix](rows, at)
     columns = (Column("id", "string"), Column("t", "timestamp"))
     source = Source("raw.x", format_, columns, path="*", event_time_column="t")
     project = Project("p", tmp_path, None, {source.name: source}, (), Target("dev"))

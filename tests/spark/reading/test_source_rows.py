@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 from tests.spark.reading.folder import Folder, utc
+from tests.spark.reading.written import TABLES
 
 from infold.core.files import ListedFile
 from infold.core.formats import Format
@@ -655,7 +656,13 @@ class TestDrift:
         facts = dict(raised.value.facts)
         assert facts == {"a.csv": "no column of the source is in its first line"}
 
-    @pytest.mark.parametrize("name", ["a.csv.gz", "a.parquet", "a.json.gz"])
+    @pytest.mark.parametrize(
+        "name",
+        [
+            *("a.csv.gz", "a.csv.bz2", "a.csv.zst", "a.json.gz", "a.json.bz2", "a.json.zst"),
+            *("a.parquet", "a.avro"),
+        ],
+    )
     def test_a_file_of_another_format(self, folder: Folder, name: str) -> None:
         """A file of another format is an error that says so and names the file."""
         path = folder.root / name
@@ -665,6 +672,19 @@ class TestDrift:
             folder.rows(FEW)
         assert raised.value.slug == "unreadable-file"
         assert raised.value.facts[0] == ("file", name)
+
+    @pytest.mark.parametrize(("name", "really"), [("a.parquet", ".orc"), ("a.avro", ".parquet")])
+    def test_what_a_file_begins_as(self, folder: Folder, name: str, really: str) -> None:
+        """An ORC file that is called Parquet is an error that says so, as are others."""
+        at = folder.root / f"b{really}"
+        TABLES[really](pa.table({"id": ["a"], "n": ["1"]}), at)
+        folder.put(name, at.read_bytes())
+        what = {".parquet": "a Parquet file", ".orc": "an ORC file", ".avro": "an Avro file"}
+        with pytest.raises(InfoldError) as raised:
+            folder.rows(FEW)
+        why = dict(raised.value.facts)["why"]
+        wanted = what[Path(name).suffix]
+        assert why.startswith(f"it begins as {what[really]} does, and not as {wanted}")
 
 
 class TestIceberg:

@@ -130,13 +130,12 @@ class TestTimestamps:
             assert parse(good) == micros_of(wanted[good])
             assert parse(finer) is None
 
-    def test_nanoseconds_of_parquet(self, folder: Folder) -> None:
-        """Nanoseconds of Parquet are stored if they are whole microseconds, and set aside if
-        not.
-        """
+    @pytest.mark.parametrize("name", ["a.parquet"])
+    def test_nanoseconds(self, folder: Folder, name: str) -> None:
+        """Nanoseconds are stored if they are whole microseconds, and set aside if not."""
         near, odd = 1_709_287_200_123_457_000, 1_709_287_200_123_456_001
         column = pa.array([near, odd, None, -1_000, -1], pa.timestamp("ns"))
-        folder.put("a.parquet", pa.table({"id": ["a", "b", "c", "d", "e"], "v": column}))
+        folder.put(name, pa.table({"id": ["a", "b", "c", "d", "e"], "v": column}))
         assert folder.values({"id": "string", "v": "timestamp"}) == [
             ("a", utc(2024, 3, 1, 10, 0, 0, 123457)),
             ("unparsable: v is not timestamp",),
@@ -144,6 +143,18 @@ class TestTimestamps:
             ("d", datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)),
             ("unparsable: v is not timestamp",),
         ]
+
+    @pytest.mark.parametrize("name", ["a.avro"])
+    def test_times_of_long_ago_of_other_formats(self, folder: Folder, name: str) -> None:
+        """Times of long ago are read by today's calendar in Avro too."""
+        days = [date(1, 1, 1), date(1582, 10, 4), date(1582, 10, 15), date(1899, 12, 31)]
+        at = [utc(1, 1, 2), utc(1582, 10, 4, 12), utc(1700, 2, 28, 23, 59, 59), utc(1899, 12, 31)]
+        columns = {"at": pa.array(at, pa.timestamp("us", "UTC")), "day": pa.array(days)}
+        folder.put(name, pa.table(columns))
+
+        found = folder.values({"at": "timestamp", "day": "date"})
+
+        assert sorted(found) == sorted(zip(at, days, strict=True))
 
     @pytest.mark.parametrize("old", [False, True])
     def test_times_of_long_ago_are_what_is_written(self, folder: Folder, old: bool) -> None:

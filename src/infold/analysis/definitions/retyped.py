@@ -19,7 +19,7 @@ from infold.analysis.definitions.clauses import Doubt
 from infold.analysis.definitions.meanings import Meaning, given
 from infold.analysis.names.relation import Block, Origin, Table
 from infold.core.definition import Difference
-from infold.core.formats import Format
+from infold.core.formats import FORMATS
 from infold.core.model import Kind, Source
 from infold.core.type_changes import is_exact_number
 from infold.core.widened_types import Retyping, type_of_text, widenings
@@ -67,7 +67,7 @@ def _widened_columns(before: Source, after: Source) -> Mapping[str, list[Retypin
         for part in widenings(one, two, (name,)):
             if part is None or part.is_in_a_key:
                 return {}
-            exact = is_exact_number(part.before) or after.format is Format.PARQUET
+            exact = is_exact_number(part.before) or FORMATS[after.format].has_types
             if not exact:
                 return {}
             found.setdefault(name.lower(), []).append(part)

@@ -24,11 +24,19 @@ def event_times(file: SourceFile, source: Source, column: str) -> Iterator[pa.Ar
     if file.size == 0:
         return
     parse = csv.ParseOptions(
-        delimiter=source.delimiter, newlines_in_values=True, invalid_row_handler=lambda _: "skip"
+        delimiter=source.delimiter,
+        quote_char='"' if source.quoted else False,
+        newlines_in_values=True,
+        invalid_row_handler=lambda _: "skip",
     )
+    by_place = bool(source.positions)
+    column = f"f{source.positions.index(column)}" if by_place else column
+    read = csv.ReadOptions(autogenerate_column_names=by_place)
     convert = csv.ConvertOptions(
         include_columns=[column], column_types={column: pa.string()}, strings_can_be_null=True
     )
     with file.arrow_stream() as stream:
-        table = csv.read_csv(stream, parse_options=parse, convert_options=convert)
+        table = csv.read_csv(
+            stream, read_options=read, parse_options=parse, convert_options=convert
+        )
     yield from table.column(column).chunks

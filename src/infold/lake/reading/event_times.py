@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from infold.core.files import ListedFile
-from infold.core.formats import EPOCH_UNITS
+from infold.core.formats import EPOCH_UNITS, FORMATS, packing_of
 from infold.core.interval import HOUR, MAX, Granularity
 from infold.core.model import Source
 from infold.core.object_store import NO_STORES, Stores
@@ -30,8 +30,8 @@ from infold.messages.errors import InfoldError
 BUDGET = 32 * 1024 * 1024
 """Bytes on disk, about, that reading may cost: a few tenths of a second."""
 
-_GZIPPED = 5
-"""A gzip file of text costs about this much more than its size."""
+_PACKED = 5
+"""A packed file of text costs about this much more than its size."""
 
 _AHEAD = MAX
 """The key that counts rows dated in the future, among hours."""
@@ -54,7 +54,8 @@ def estimate_cells(
 
     Rows dated later than ``as_of`` are counted by themselves: they wait, or are set aside.
     """
-    cost = sum(file.size * (_GZIPPED if file.path.endswith(".gz") else 1) for file in files)
+    cost = sum(file.size * (_PACKED if packing_of(file.path) else 1) for file in files)
+    cost *= FORMATS[source.format].reading_cost
     column = source.event_time_column
     parse = timestamp_text.parser(source.timestamp_format)
     in_no_file = column == source.file_time_column

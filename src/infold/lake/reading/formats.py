@@ -13,7 +13,13 @@ from infold.core.files import ListedFile
 from infold.core.formats import Format, complete
 from infold.core.model import Source
 from infold.core.project import Project
-from infold.lake.reading import csv_files, iceberg_table, json_lines, parquet_files
+from infold.lake.reading import (
+    avro_files,
+    csv_files,
+    iceberg_table,
+    json_lines,
+    parquet_files,
+)
 from infold.lake.reading.source_file import SourceFile
 
 if TYPE_CHECKING:
@@ -47,6 +53,7 @@ FORMAT_FILES: Mapping[Format, FormatFiles] = complete(
         Format.CSV: csv_files,
         Format.JSON: json_lines,
         Format.PARQUET: parquet_files,
+        Format.AVRO: avro_files,
         Format.ICEBERG: iceberg_table,
     }
 )

@@ -2,10 +2,10 @@
 The files of a source that are there now: a glob over folders, one ``scandir`` for each.
 
 A pattern is relative to the project. ``*``, ``?`` and ``[…]`` match inside one name, ``**`` any
-number of folders. ``*.csv`` also matches ``*.csv.gz``; a folder without a pattern means
-everything below it. Below the part of the path that has no pattern, names that start with ``_``
-or ``.`` are left out: files still being written, and what engines leave beside their data. A
-pattern that begins so itself matches them.
+number of folders. ``*.csv`` also matches ``*.csv.gz`` and other packed files; a folder without a
+pattern means everything below it. Below the part of the path that has no pattern, names that start
+with ``_`` or ``.`` are left out: files still being written, and what engines leave beside their
+data. A pattern that begins so itself matches them.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from infold.core.dated_path import WILD
+from infold.core.formats import PACKINGS, packing_of
 
 HIDDEN = "_."
 """What a name begins with that is left out, unless the pattern begins so."""
@@ -17,14 +18,11 @@ Matches = Callable[[str], object]
 
 @lru_cache  # the same for thousands of folders
 def matcher(pattern: str, *, last: bool) -> Matches:
-    """Whether a name matches; as the last of a path, also with ``.gz`` after it."""
+    """Whether a name matches; as the last of a path, also with an ending of ``PACKINGS``."""
     if pattern == "*":
         return lambda _: True
+    endings = ("", *PACKINGS) if last and packing_of(pattern) is None else ("",)
     if last and pattern[0] == "*" and not WILD.search(pattern, 1):
-        ends = pattern[1:] if pattern.endswith(".gz") else (pattern[1:], f"{pattern[1:]}.gz")
+        ends = tuple(pattern[1:] + ending for ending in endings)
         return lambda name: name.endswith(ends)
-    plain = re.compile(fnmatch.translate(pattern)).match
-    if not last or pattern.endswith(".gz"):
-        return plain
-    gzipped = re.compile(fnmatch.translate(pattern + ".gz")).match
-    return lambda name: plain(name) or gzipped(name)
+    return re.compile("|".join(fnmatch.translate(pattern + ending) for ending in endings)).match

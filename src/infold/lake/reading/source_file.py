@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from infold.core.files import IngestedFile, ListedFile, listed_fingerprint
+from infold.core.formats import packing_of
 from infold.core.object_store import NO_STORES, Stores, is_url, split
 from infold.lake.stores.bucket import Bucket, bucket_of
 
@@ -51,11 +52,14 @@ class SourceFile:
 
     def unpacked(self) -> BinaryIO:
         """Its bytes; those of a packed file unpacked."""
-        if not self.location.endswith(".gz"):
-            return self.raw()
-        if self.bucket is None:
-            return cast("BinaryIO", gzip.open(self.location, "rb"))
-        return cast("BinaryIO", gzip.GzipFile(fileobj=self.raw()))
+        packing, raw = packing_of(self.location), self.raw()
+        if packing is None:
+            return raw
+        if packing == "gzip":
+            return cast("BinaryIO", _Unpacked(gzip.GzipFile(fileobj=raw), raw))
+        import pyarrow as pa
+
+        return cast("BinaryIO", _Unpacked(pa.input_stream(raw, compression=packing), raw))
 
     def arrow_file(self) -> Any:
         """What pyarrow opens a file by that it reads here and there."""
@@ -65,10 +69,21 @@ class SourceFile:
         """A stream of pyarrow's, unpacked."""
         import pyarrow as pa
 
-        if self.bucket is None:
-            return pa.input_stream(self.location)
-        packing = "gzip" if self.location.endswith(".gz") else None
-        return pa.input_stream(self.raw(), compression=packing)
+        from_ = self.location if self.bucket is None else self.raw()
+        return pa.input_stream(from_, compression=packing_of(self.location))
+
+
+class _Unpacked(io.BufferedReader):
+    """Unpacked bytes, and the file that they are from: it is closed with them."""
+
+    def __init__(self, unpacked: Any, raw: BinaryIO) -> None:
+        super().__init__(unpacked, _BUFFER)
+        self._packed = raw
+
+    def close(self) -> None:
+        """Close both."""
+        super().close()
+        self._packed.close()
 
 
 class ObjectReader(io.RawIOBase):

@@ -1,20 +1,24 @@
 """
-CSV with a header line, plain or gzip, as RFC 4180 has it.
+CSV with a header line or without one, plain or packed, as RFC 4180 has it.
 
 Every file's header is read in this process, so the order of columns may differ from file to file;
 files with the same header are read together. A field is quoted by ``"`` and a quote inside it is
-doubled; a backslash means itself. An empty field is NULL, a quoted empty one is an empty string (in
-a column that is no string both are NULL). Blank lines, of spaces and tabs or nothing, are nothing.
+doubled, unless the source has no quotes; a backslash means itself. An empty field is NULL, a quoted
+empty one is an empty string (in a column that is no string both are NULL). Blank lines, of spaces
+and tabs or nothing, are nothing.
+
+Without a header the columns are those that the source declares, in their order, as many as the
+first record has fields.
 
 Quoted line breaks need Spark's whole-file reader, which cannot split a file over tasks; it is used
-for files with a quote in them, and for gzip, which cannot be split anyway. It is also used for
-files with a line of nothing but control characters, such as NUL bytes: the other reader takes such
-lines for blank ones, and skips them silently.
+for files with a quote in them, and for packed ones, few of which can be split anyway. It is also
+used for files with a line of nothing but control characters, such as NUL bytes: the other reader
+takes such lines for blank ones, and skips them silently.
 
 Spark puts a replacement character in place of bytes that are not UTF-8, and two users become one.
-So where a file is not all UTF-8 (or is gzip, which is not checked before), Spark reads it as
-Latin-1, in which every byte is a character, and the bytes are decoded here: a row that is not UTF-8
-is unparsable.
+So where a file is not all UTF-8 (or is packed, and not checked before), Spark reads it as Latin-1,
+in which every byte is a character, and the bytes are decoded here: a row that is not UTF-8 is
+unparsable.
 
 A frame of *fields* has these columns; from it comes a frame of texts (``fit``):
 
@@ -29,12 +33,12 @@ from __future__ import annotations
 import codecs
 import csv
 import re
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from io import TextIOWrapper
 from operator import and_
+from typing import Literal
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -47,8 +51,10 @@ from infold.messages import run_errors
 from infold.spark.reading import fit
 from infold.spark.reading.csv_quotes import swallowed
 from infold.spark.reading.drift import (
+    DAMAGED,
     FileShape,
     PresentFile,
+    check_bzip2,
     check_unpacks,
     declared_columns,
     differences,
@@ -60,6 +66,9 @@ _CORRUPT = "_corrupt"
 _CHUNK = 1 << 22
 _LONGEST = (1 << 31) - 1
 _BYTEWISE = "ISO-8859-1"
+_MARK = "\ufeff"
+_NO_QUOTE = "\u0100"
+"""A quote for files that have none: read byte by byte, no file has this letter."""
 _FIELDS, _MANY = 20_480, 1_000_000
 """How many fields a record may have by default, and in a file with a line that long."""
 
@@ -69,22 +78,27 @@ class CsvShape(FileShape):
     """
     What decides how a CSV file is read: its header, whether it needs the reader of whole files
     (``quotes``), whether some bytes may be no UTF-8, and whether a line is so long that it may have
-    more fields than Spark makes room for.
+    more fields than Spark makes room for. And whether a file without a header begins with a mark of
+    its encoding, which the reader of whole files leaves in the first field.
     """
 
     header: tuple[str, ...]
     quotes: bool
     bytewise: bool
     long: bool
+    mark: bool = False
 
 
 columns = declared_columns
 
 
 def check_readable(source: Source, file: PresentFile) -> None:
-    """See ``FormatReader``: it unpacks, and no quote takes in further rows."""
+    """See ``FormatReader``: it unpacks, and no quote takes in further rows or is no quote."""
     check_unpacks(source, file)
-    _refuse_swallowing(source, file)
+    if source.quoted:
+        _refuse_swallowing(source, file)
+    if source.positions:
+        _begins_with_mark(source, file)
 
 
 def inspect(
@@ -126,10 +140,11 @@ def _read(
     fields = (
         spark.read.schema(schema)
         .options(
-            header="true",
+            header=str(not source.positions).lower(),
             encoding=encoding,
             sep=source.delimiter.encode().decode(encoding),
-            escape='"',
+            quote=_quote(source),
+            escape=_quote(source),
             nullValue="",
             emptyValue=_EMPTY,
             multiLine=str(shape.quotes).lower(),
@@ -144,7 +159,12 @@ def _read(
     fields = fields.where(F.coalesce(F.btrim(F.col(_CORRUPT), blanks), F.lit("-")) != "")
     if shape.bytewise:
         fields = fields.withColumns({name: _decoded(name) for name in (*names, _CORRUPT)})
-    options = {"sep": source.delimiter, "escape": '"', "nullValue": "", "emptyValue": '""'}
+    quote = _quote(source)
+    if shape.mark:
+        bare = F.nullif(F.ltrim(names[0], F.lit(_MARK)), F.lit(""))
+        fields = fields.withColumn(names[0], bare)
+    options = {"sep": source.delimiter, "nullValue": "", "emptyValue": quote * 2}
+    options |= {"quote": quote, "escape": quote}
     plain = [_plain(name).alias(name) for name in names]
     broken = F.when(F.col(_CORRUPT).isNotNull(), F.lit("unparsable: wrong number of fields"))
     raw = F.coalesce(F.col(_CORRUPT), F.to_csv(F.struct(*plain), options))
@@ -210,30 +230,46 @@ def _plain(name: str) -> Column:
 
 
 def _shape(file: PresentFile, source: Source) -> CsvShape | None:
-    header = _header(file, source.delimiter)
+    check_bzip2(source, file)
+    header = _header(file, source)
     if not header:
         return None
     twice = sorted({name for name in header if header.count(name) > 1})
     wrong = [f"column {name} is there twice" for name in twice]
     optional = all(column.optional for column in source.columns)
-    if optional and not {*source.unread_columns, *(column.name for column in source.columns)} & set(
-        header
+    if (
+        optional
+        and not source.positions
+        and not {*source.unread_columns, *(column.name for column in source.columns)} & set(header)
     ):
         wrong.append("no column of the source is in its first line")
     drift = differences(source, file, header, wrong)
     judged = file.known or source.on_unreadable is Drift.SET_ASIDE  # then it was read before
     try:
-        if file.gzipped:
-            if not judged:
+        mark = bool(source.positions) and _begins_with_mark(source, file)
+        if file.packed:
+            if source.quoted and not judged:
                 _refuse_swallowing(source, file)
-            return CsvShape(header, quotes=True, bytewise=True, long=True, drift=drift)
-        quotes, text = _read_through(file, _blanks(source) if len(header) > 1 else "")
-        if quotes and not judged:
+            return CsvShape(header, quotes=True, bytewise=True, long=True, mark=mark, drift=drift)
+        blanks = _blanks(source) if len(header) > 1 else ""
+        quotes, text = _read_through(file, blanks, quoted=source.quoted)
+        if quotes and source.quoted and not judged:
             _refuse_swallowing(source, file)
         long = file.size >= _FIELDS and _has_long_line(file)
-    except (OSError, EOFError, zlib.error) as error:
+    except DAMAGED as error:
         raise run_errors.unreadable_file(path=file.path, why=str(error)) from error
-    return CsvShape(header, quotes, bytewise=not text, long=long, drift=drift)
+    bytewise = not (text and source.quoted)
+    return CsvShape(header, quotes, bytewise=bytewise, long=long, mark=mark, drift=drift)
+
+
+def _begins_with_mark(source: Source, file: PresentFile) -> bool:
+    with file.open() as opened:
+        first = opened.read(4)
+    if source.quoted and first == codecs.BOM_UTF8 + b'"':
+        raise run_errors.unreadable_file(
+            path=file.path, why="there is a mark of its encoding before the first quote"
+        )
+    return first.startswith(codecs.BOM_UTF8)
 
 
 def _blanks(source: Source) -> str:
@@ -241,39 +277,57 @@ def _blanks(source: Source) -> str:
     return " \t".replace(source.delimiter, "")
 
 
-def _header(file: PresentFile, delimiter: str) -> tuple[str, ...]:
-    """The names in the first line that is not blank; none when there is no such line."""
-    return next(_records(file, delimiter), ())
+def _header(file: PresentFile, source: Source) -> tuple[str, ...]:
+    """
+    The names in the first line that is not blank; none when there is no such line.
+
+    Without a header, those of the columns that its fields are.
+    """
+    records = _records(file, source)
+    if not source.positions:
+        return next(records, ())
+    blanks = _blanks(source)
+    first: tuple[str, ...] = next(
+        (one for one in records if len(one) > 1 or one[0].strip(blanks)), ()
+    )
+    more = range(len(source.positions), len(first))
+    return (*source.positions[: len(first)], *(f"number {at + 1}" for at in more))
 
 
 def _has_rows(file: PresentFile, source: Source) -> bool:
     """Whether there is anything after the header."""
-    records = _records(file, source.delimiter)
-    next(records, None)
+    records = _records(file, source)
+    if not source.positions:
+        next(records, None)
     return any(len(record) > 1 or record[0].strip(_blanks(source)) for record in records)
 
 
-def _records(file: PresentFile, delimiter: str) -> Iterator[tuple[str, ...]]:
+def _records(file: PresentFile, source: Source) -> Iterator[tuple[str, ...]]:
     """The lines that are not empty, as their fields."""
     csv.field_size_limit(_LONGEST)  # a longer field is text like any other
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if source.quoted else csv.QUOTE_NONE
     try:
         with (
             file.open() as opened,
             TextIOWrapper(opened, "utf-8-sig", errors="replace", newline="") as lines,
         ):
-            for record in csv.reader(lines, delimiter=delimiter):
+            for record in csv.reader(lines, delimiter=source.delimiter, quoting=quoting):
                 if record:
                     yield tuple(record)
-    except (OSError, EOFError, zlib.error, csv.Error) as error:
+    except (*DAMAGED, csv.Error) as error:
         raise run_errors.unreadable_file(path=file.path, why=str(error)) from error
 
 
-def _read_through(file: PresentFile, blanks: str) -> tuple[bool, bool]:
+def _quote(source: Source) -> str:
+    return '"' if source.quoted else _NO_QUOTE
+
+
+def _read_through(file: PresentFile, blanks: str, *, quoted: bool) -> tuple[bool, bool]:
     """
     Whether a file needs the reader of whole files, and whether all of it is UTF-8.
 
-    It needs that reader if it has a quote, or a line that is not blank and that Java trims to
-    nothing.
+    It needs that reader if it has a quote that is one, or a line that is not blank and that Java
+    trims to nothing.
     """
     quotes, decoder, carried = False, codecs.getincrementaldecoder("utf-8")(), b""
     odd = bytes(code for code in range(0x21) if chr(code) not in f"{blanks}\r\n")
@@ -284,7 +338,7 @@ def _read_through(file: PresentFile, blanks: str) -> tuple[bool, bool]:
     try:
         with file.open() as opened:
             while chunk := opened.read(_CHUNK):
-                quotes = quotes or b'"' in chunk
+                quotes = quotes or (quoted and b'"' in chunk)
                 if not quotes:
                     lines = carried + chunk
                     carried = lines[max(lines.rfind(b"\n"), lines.rfind(b"\r")) + 1 :]

@@ -13,10 +13,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from infold.core.formats import packing_of
 from infold.core.model import Column, Drift, NewColumns, Source
 from infold.core.project import Project
+from infold.lake.reading.first_bytes import looks_like
 from infold.lake.reading.source_file import SourceFile
 from infold.messages import errors, run_errors
 
@@ -39,9 +42,9 @@ class PresentFile:
     fingerprint: str = ""
 
     @property
-    def gzipped(self) -> bool:
-        """Whether it is packed, by its name."""
-        return self.file.location.endswith(".gz")
+    def packed(self) -> bool:
+        """Whether it is, by its name."""
+        return packing_of(self.file.location) is not None
 
     def open(self) -> BinaryIO:
         """Its bytes, unpacked."""
@@ -135,6 +138,30 @@ def readable_files(
 
 _CHUNK = 1 << 22
 
+DAMAGED = (OSError, EOFError, zlib.error, pa.ArrowException)
+"""What reading raises where a file is damaged, or is packed in another way than its name says."""
+
+
+def unreadable(file: PresentFile, error: Exception, wanted: str) -> errors.InfoldError:
+    """The error of a file that cannot be read as what it should be, with what it seems to be."""
+    why = next(iter(str(error).splitlines()), type(error).__name__)
+    is_ = looks_like(file.file)
+    if is_ not in (None, wanted):
+        why = f"it begins as {is_} does, and not as {wanted} ({why})"
+    return run_errors.unreadable_file(path=file.path, why=why)
+
+
+def check_bzip2(source: Source, file: PresentFile) -> None:
+    """
+    As :func:`check_unpacks`, of a file that is packed by bzip2, wherever it was not checked before.
+
+    Spark looks for the next block that it knows: of a file that is none it reads no rows, and says
+    nothing.
+    """
+    judged = file.known or source.on_unreadable is Drift.SET_ASIDE
+    if not judged and packing_of(file.file.location) == "bz2":
+        check_unpacks(source, file)
+
 
 def check_unpacks(_: Source, file: PresentFile) -> None:
     """Read all bytes of a file, unpacked. Raises ``errors.unreadable_file``."""
@@ -142,5 +169,5 @@ def check_unpacks(_: Source, file: PresentFile) -> None:
         with file.open() as opened:
             while opened.read(_CHUNK):
                 pass
-    except (OSError, EOFError, zlib.error) as error:
+    except DAMAGED as error:
         raise run_errors.unreadable_file(path=file.path, why=str(error)) from error

@@ -14,7 +14,13 @@ from pyspark.sql import DataFrame, SparkSession
 from infold.core.formats import Format, complete
 from infold.core.model import Column, Source
 from infold.core.project import Project
-from infold.spark.reading import csv_files, iceberg_table, json_lines, parquet_files
+from infold.spark.reading import (
+    avro_files,
+    csv_files,
+    iceberg_table,
+    json_lines,
+    parquet_files,
+)
 from infold.spark.reading.drift import FileShape, PresentFile
 
 
@@ -57,6 +63,7 @@ READERS: Mapping[Format, FormatReader] = complete(
         Format.CSV: csv_files,
         Format.JSON: json_lines,
         Format.PARQUET: parquet_files,
+        Format.AVRO: avro_files,
         Format.ICEBERG: iceberg_table,
     }
 )

@@ -25,7 +25,7 @@ from infold.messages import run_errors
 from infold.spark.reading import fit
 from infold.spark.reading.arrow_types import TypeFit
 from infold.spark.reading.drift import FileShape, PresentFile
-from infold.spark.reading.parquet_files import column_fit, declared_values, drift_of
+from infold.spark.reading.stored_columns import column_fit, declared_values, drift_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 """
-JSON lines, plain or gzip: one object a line.
+JSON, plain or packed: one object a line, or (``multiline``) whole files of objects and lists.
+
+Of whole files each part (``lake/reading/json_values``) is a line: Spark's workers cut them apart.
 
 A line goes through Spark's ``try_parse_json``, with its numbers marked so that they stay as they
 are written, and in brackets, so that the object is all there is in the line. A value fits its
@@ -20,22 +22,26 @@ from __future__ import annotations
 
 import json
 import re
-import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from infold.core.model import Column as Declared
 from infold.core.model import Source
 from infold.core.project import Project
+from infold.lake.reading.json_values import json_values
 from infold.messages import run_errors
 from infold.spark.reading import fit, json_text
 from infold.spark.reading.drift import (
+    DAMAGED,
     Drifted,
     FileShape,
     PresentFile,
+    check_bzip2,
     check_unpacks,
     declared_columns,
     differences,
@@ -47,7 +53,7 @@ _LINE, _PARSED = "_line", "_parsed"
 IN_PROCESS = 4 * 1024 * 1024
 """Bytes, about, whose keys are read in this process; Spark reads those of more."""
 
-_GZIPPED = 10
+_PACKED = 10
 
 
 @dataclass(slots=True)
@@ -66,21 +72,44 @@ def inspect(
     spark: SparkSession, _project: Project, source: Source, files: Sequence[PresentFile]
 ) -> Mapping[int, FileShape]:
     """See ``FormatReader``; a file that was ingested before is not looked into again."""
+    for file in files:
+        check_bzip2(source, file)
     drifted = _drifted(spark, source, [file for file in files if not file.known])
     return {file.id: FileShape(drift=drifted.get(file.id)) for file in files}
 
 
-def _lines(spark: SparkSession, files: Iterable[PresentFile]) -> DataFrame:
-    lines = spark.read.text([glob(file.file.location) for file in files])
+def _lines(spark: SparkSession, source: Source, files: Iterable[PresentFile]) -> DataFrame:
+    paths = [glob(file.file.location) for file in files]
+    lines = spark.read.text(paths, wholetext=source.multiline)
     found = lines.select(F.col("value").alias(_LINE), F.col("_metadata.file_path").alias(fit.PATH))
+    if source.multiline:
+        # As bytes: Python has no text that is not UTF-8.
+        whole = found.select(F.col(_LINE).cast("binary").alias(_LINE), fit.PATH)
+        parts = whole.mapInArrow(_parts, whole.schema)
+        return parts.select(F.col(_LINE).cast("string").alias(_LINE), fit.PATH)
     return found.where(F.col(_LINE).rlike(r"\S"))
+
+
+_TOGETHER = 10_000
+
+
+def _parts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The parts of whole files, with the paths of these; Spark hands over 64 MB or one file."""
+    for batch in batches:
+        for text, path in zip(*batch.to_pydict().values(), strict=True):
+            found = json_values(text)
+            while some := list(islice(found, _TOGETHER)):
+                yield pa.RecordBatch.from_arrays(
+                    [pa.array(some, pa.binary()), pa.array([path] * len(some), pa.string())],
+                    names=batch.schema.names,
+                )
 
 
 def rows(
     spark: SparkSession, source: Source, shape: FileShape, files: Sequence[PresentFile]
 ) -> DataFrame:
     """See ``FormatReader``."""
-    lines = _lines(spark, files)
+    lines = _lines(spark, source, files)
     if shape.drift is not None:
         raw = F.make_valid_utf8(F.col(_LINE))
         how = F.lit(f"drift: {shape.drift.how}")
@@ -124,13 +153,13 @@ def _drifted(
 ) -> dict[int, Drifted]:
     if not files:
         return {}
-    cost = sum(file.size * (_GZIPPED if file.gzipped else 1) for file in files)
+    cost = sum(file.size * (_PACKED if file.packed else 1) for file in files)
     declared = [*(column.name for column in source.columns), *source.unread_columns]
     by_id = {file.id: file for file in files}
     keys = (
-        {file.id: _keys_here(file) for file in files}
+        {file.id: _keys_here(source, file) for file in files}
         if cost <= IN_PROCESS
-        else _keys_there(spark, files, declared)
+        else _keys_there(spark, source, files, declared)
     )
     found = {}
     for id_, entry in keys.items():
@@ -143,11 +172,11 @@ def _drifted(
     return found
 
 
-def _keys_here(file: PresentFile) -> FileKeys:
+def _keys_here(source: Source, file: PresentFile) -> FileKeys:
     keys = FileKeys()
     try:
-        with file.open() as lines:
-            for line in lines:
+        with file.open() as opened:
+            for line in json_values(opened.read()) if source.multiline else opened:
                 text = line.decode("utf-8-sig", errors="replace")
                 try:
                     value = json.loads(text)
@@ -158,7 +187,7 @@ def _keys_here(file: PresentFile) -> FileKeys:
                 if isinstance(value, dict):
                     keys.found.update(value)
                     keys.objects += 1
-    except (OSError, EOFError, zlib.error) as error:
+    except DAMAGED as error:
         raise run_errors.unreadable_file(path=file.path, why=str(error)) from error
     return keys
 
@@ -179,13 +208,16 @@ def _outermost(line: str) -> dict[str, None]:
 
 
 def _keys_there(
-    spark: SparkSession, files: Sequence[PresentFile], declared: Sequence[str]
+    spark: SparkSession,
+    source: Source,
+    files: Sequence[PresentFile],
+    declared: Sequence[str],
 ) -> dict[int, FileKeys]:
     """The same by one Spark action: which declared keys occur, and all others."""
     by_path = {file.spark_path: file.id for file in files}
     known = F.array(*map(F.lit, declared))
     objects = (
-        _lines(spark, files)
+        _lines(spark, source, files)
         .where(F.col(_LINE).rlike(r"^\s*\{"))
         .select(fit.PATH, F.json_object_keys(_LINE).alias("keys"))
         .where(F.col("keys").isNotNull())

@@ -6,8 +6,9 @@ import os
 import unicodedata
 from contextlib import suppress
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+from infold.core.formats import packing_of
 from infold.core.object_store import is_url
 
 _GLOB = frozenset("\\{}[]*?")
@@ -40,7 +41,7 @@ def takeable(root: Path, path: str) -> Path:
     if not passed_over and ":" not in (str(at) if escaped else name):
         return at
     folder = (root / LINKS).absolute()
-    ending = ".gz" if name.endswith(".gz") else ""
+    ending = PurePosixPath(name).suffix if packing_of(name) else ""
     link = folder / f"{sha256(str(at.absolute()).encode()).hexdigest()[:24]}{ending}"
     if not link.is_symlink():
         _sweep(folder)

@@ -1,0 +1,80 @@
+"""The types of Avro as those of Arrow, by which they are compared with what is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+_PLAIN: Mapping[str, pa.DataType] = {
+    "null": pa.null(),
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "bytes": pa.binary(),
+    "fixed": pa.binary(),
+    "string": pa.string(),
+    "enum": pa.string(),
+}
+_LOGICAL: Mapping[tuple[str, str], pa.DataType] = {
+    ("int", "date"): pa.date32(),
+    ("int", "time-millis"): pa.time32("ms"),
+    ("long", "time-micros"): pa.time64("us"),
+    ("long", "timestamp-millis"): pa.timestamp("ms", "UTC"),
+    ("long", "timestamp-micros"): pa.timestamp("us", "UTC"),
+    ("long", "timestamp-nanos"): pa.timestamp("ns", "UTC"),
+    ("long", "local-timestamp-millis"): pa.timestamp("ms"),
+    ("long", "local-timestamp-micros"): pa.timestamp("us"),
+    ("long", "local-timestamp-nanos"): pa.timestamp("ns"),
+}
+_WIDER = {frozenset({"int", "long"}): "long", frozenset({"float", "double"}): "double"}
+"""Unions that Spark reads as the wider one of their types."""
+
+_DIGITS = 38
+
+
+def arrow_type(schema: Any) -> pa.DataType:
+    """
+    The type of Arrow that has the values of one of Avro's.
+
+    A union of Arrow's is what Spark reads as no type that can be declared.
+    """
+    if isinstance(schema, list):
+        return _union([one for one in schema if one != "null"])
+    if isinstance(schema, str):
+        return _PLAIN.get(schema, pa.dense_union([]))  # the name of a type that has itself in it
+    kind = schema["type"]
+    if not isinstance(kind, str):
+        return arrow_type(kind)
+    nested = _NESTED.get(kind)
+    if nested is not None:
+        return nested(schema)
+    logical = schema.get("logicalType")
+    if logical == "decimal" and kind in ("bytes", "fixed"):
+        digits = schema["precision"]
+        return pa.decimal128(digits, schema.get("scale", 0)) if digits <= _DIGITS else _OTHER
+    return _LOGICAL.get((kind, str(logical)), _PLAIN.get(kind, _OTHER))
+
+
+_OTHER = pa.dense_union([])
+
+
+def _union(of: list[Any]) -> pa.DataType:
+    if len(of) == 1:
+        return arrow_type(of[0])
+    names = frozenset(one for one in of if isinstance(one, str))
+    if len(names) == len(of) and names in _WIDER:
+        return _PLAIN[_WIDER[names]]
+    return pa.dense_union([pa.field(str(at), arrow_type(one)) for at, one in enumerate(of)])
+
+
+_NESTED: Mapping[str, Callable[[Any], pa.DataType]] = {
+    "array": lambda schema: pa.list_(arrow_type(schema["items"])),
+    "map": lambda schema: pa.map_(pa.string(), arrow_type(schema["values"])),
+    "record": lambda schema: pa.struct(
+        [pa.field(one["name"], arrow_type(one["type"])) for one in schema["fields"]]
+    ),
+}

@@ -1,0 +1,154 @@
+"""
+Files and tables whose columns have types of their own: as what is declared, or how they drift.
+
+A frame of *stored* rows has the columns as they are stored, and Spark's ``_metadata``; from it
+comes the frame that ``reading`` describes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from infold.core.model import Column, Source
+from infold.spark.content import column as column_of
+from infold.spark.reading import fit
+from infold.spark.reading.arrow_types import TypeFit, readable_type, type_fit
+from infold.spark.reading.drift import Drifted, FileShape, PresentFile, differences
+
+
+@dataclass(frozen=True, slots=True)
+class StoredShape(FileShape):
+    """The columns of a file with their types."""
+
+    names: tuple[str, ...]
+    types: tuple[pa.DataType, ...]
+
+
+Read = Callable[[T.StructType], DataFrame]
+AsText = Callable[[pa.DataType], bool]
+
+
+def stored_rows(
+    source: Source, shape: StoredShape, read: Read, as_text: AsText = lambda _: False
+) -> DataFrame:
+    """
+    The rows of files of one shape; ``read`` gives the stored ones of some columns.
+
+    Of types that are to be read ``as_text``, times, it gives texts as ISO 8601 has them.
+    """
+    if shape.drift is not None:
+        return _drifted_rows(source, shape, read, as_text)
+    by_name = dict(zip(shape.names, shape.types, strict=True))
+    how: list[TypeFit] = []
+    for column in source.columns:
+        wanted, found = fit.datatype(column), by_name.get(column.name)
+        if found is not None and as_text(found):
+            how.append(_of_text(wanted))
+        else:
+            how.append(column_fit(found, column, wanted, source.timestamp_format))
+    schema = T.StructType(
+        [
+            T.StructField(column.name, entry.stored)
+            for column, entry in zip(source.columns, how, strict=True)
+            if entry.stored is not None
+        ]
+    )
+    return declared_values(read(schema), source.columns, how, F.col("_metadata.file_path"))
+
+
+def declared_values(
+    stored: DataFrame, columns: Sequence[Column], how: Sequence[TypeFit], path: SparkColumn
+) -> DataFrame:
+    """Stored columns as the declared ones, with the problems of those that are checked."""
+    values = stored.select(
+        *(
+            (
+                entry.convert(column_of(column.name))
+                if entry.stored is not None
+                else entry.convert(F.lit(None))
+            ).alias(f"_value{at}")
+            for at, (column, entry) in enumerate(zip(columns, how, strict=True))
+        ),
+        path.alias(fit.PATH),
+        F.to_json(F.struct(*map(column_of, stored.columns))).alias(fit.RAW),
+        fit.misfit_problem(
+            columns,
+            {
+                at: column_of(column.name).isNotNull()
+                & entry.convert(column_of(column.name)).isNull()
+                for at, (column, entry) in enumerate(zip(columns, how, strict=True))
+                if entry.checked
+            },
+        ).alias(fit.PROBLEM),
+    )
+    never = not any(entry.checked for entry in how)
+    return values.select(
+        *(
+            (
+                F.col(f"_value{at}")
+                if never
+                else F.when(F.col(fit.PROBLEM).isNull(), F.col(f"_value{at}"))
+            ).alias(column.name)
+            for at, column in enumerate(columns)
+        ),
+        fit.PATH,
+        fit.RAW,
+        fit.PROBLEM,
+    )
+
+
+def _of_text(wanted: T.DataType) -> TypeFit:
+    return TypeFit(T.StringType(), lambda value: fit.fitted(value, wanted, "iso"), checked=True)
+
+
+def _drifted_rows(source: Source, shape: StoredShape, read: Read, as_text: AsText) -> DataFrame:
+    """All rows of files that drifted, as text of the columns that Spark can read."""
+    lower = [name.lower() for name in shape.names]
+    schema = T.StructType()
+    for name, type_ in zip(shape.names, shape.types, strict=True):
+        found = T.StringType() if as_text(type_) else readable_type(type_)
+        if found is not None and lower.count(name.lower()) == 1:
+            schema = schema.add(name, found)
+    stored = read(schema)
+    raw = F.to_json(F.struct(*map(column_of, stored.columns)))
+    how = F.lit(f"drift: {shape.drift.how if shape.drift else ''}")
+    return fit.unusable_rows(stored, source.columns, F.col("_metadata.file_path"), raw, how)
+
+
+def drift_of(
+    source: Source,
+    file: PresentFile,
+    names: tuple[str, ...],
+    types: tuple[pa.DataType, ...],
+    others: Sequence[str] = (),
+) -> Drifted | None:
+    """How stored columns differ from the declared ones."""
+    by_name = dict(zip(names, types, strict=True))
+    parts = [
+        f"column {column.name} is {by_name[column.name]}, declared {column.type}"
+        for column in source.columns
+        if column.name in by_name
+        and type_fit(by_name[column.name], fit.datatype(column), source.timestamp_format) is None
+    ]
+    parts += others
+    parts += [f"column {name} is there twice" for name in names if names.count(name) > 1]
+    return differences(source, file, names, list(dict.fromkeys(parts)))
+
+
+def column_fit(
+    found: pa.DataType | None, column: Column, wanted: T.DataType, timestamp_format: str
+) -> TypeFit:
+    """How a stored column is type_fit for a declared one; one that is not there is its default."""
+    if found is None:
+        value = fit.fitted(F.lit(column.default).cast("string"), wanted, timestamp_format)
+        return TypeFit(None, lambda _: value)
+    entry = type_fit(found, wanted, timestamp_format)
+    assert entry is not None, "a type that does not fit is drift"
+    return entry
