@@ -244,3 +244,17 @@ def test_a_project_that_never_ran_has_a_page(tmp_path: Path) -> None:
     assert [name for name in documents.names() if "error" in the(documents, name)] == []
     assert the(documents, "project")["models"][0]["rows"] is None
     assert not ledger.exists()
+
+
+def test_a_ledger_that_is_gone_is_not_shown(tmp_path: Path) -> None:
+    """A page that stays open shows the ledger that is there: none, or one that came after it."""
+    root = history(tmp_path / "shop")
+    documents = Documents(root)
+    before = len(the(documents, "runs")["runs"])
+    for file in (root / ".infold").glob("ledger.db*"):
+        file.unlink()
+    gone = len(the(documents, "runs")["runs"])
+    project = api.open_project(root)
+    History(project, api.ledger(project)).run(("clicks", (change(0, 0, 1),), "first run"))
+
+    assert (before, gone, len(the(documents, "runs")["runs"])) == (2, 0, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from infold.cli import cli
 from infold.messages.errors import InfoldError
 from infold.page.assets_list import assets
 from infold.page.documents import Documents
-from infold.page.export import export
+from infold.page.export import MARK, export
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +34,10 @@ def listed(folder: Path) -> dict[str, str]:
 def test_every_document_is_a_file(root: Path, tmp_path: Path) -> None:
     """Each document is a script that hands over the same as the server does."""
     documents = Documents(root)
-    number = export(documents, tmp_path / "site")
+    exported = export(documents, tmp_path / "site")
     files = listed(tmp_path / "site")
 
-    assert number == len(files)
+    assert (exported.documents, exported.errors) == (len(files), {})
     assert {*files} == {*documents.names()}
     text = (tmp_path / "site" / files["model/clicks"]).read_text(encoding="utf-8")
     data = json.loads(text.removeprefix('infold.arrived("model/clicks", ').rstrip(");\n"))
@@ -56,26 +57,141 @@ def test_the_first_page_is_one_of_files(root: Path, tmp_path: Path) -> None:
 
 
 def test_an_earlier_export_is_replaced(root: Path, tmp_path: Path) -> None:
-    """A second export leaves nothing of the first, and nothing beside it."""
-    export(Documents(root), tmp_path / "site")
-    (tmp_path / "site" / "data" / "999.js").write_text("old", encoding="utf-8")
+    """A second export leaves nothing of the first, and all that a user put beside it."""
+    site = tmp_path / "site"
+    export(Documents(root), site)
+    (site / "data" / "999.js").write_text("old", encoding="utf-8")
+    note(site, "data/999.js")
+    (site / "notes.txt").write_text("mine", encoding="utf-8")
+    (site / "data" / "notes.txt").write_text("mine", encoding="utf-8")
 
-    export(Documents(root), tmp_path / "site")
+    export(Documents(root), site)
 
-    assert not (tmp_path / "site" / "data" / "999.js").exists()
+    assert not (site / "data" / "999.js").exists()
+    assert (site / "notes.txt").read_text(encoding="utf-8") == "mine"
+    assert (site / "data" / "notes.txt").read_text(encoding="utf-8") == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
+    assert files_in(site) == {*noted(site), MARK, "notes.txt", "data/notes.txt"}
 
 
-def test_other_folders_are_left_alone(root: Path, tmp_path: Path) -> None:
-    """A folder with anything else is refused, and stays as it is."""
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "thesis.txt").write_text("mine", encoding="utf-8")
+def noted(site: Path) -> list[str]:
+    """The files that the mark lists."""
+    found: list[str] = json.loads((site / MARK).read_text(encoding="utf-8"))["files"]
+    return found
+
+
+def note(site: Path, name: str) -> None:
+    """List one file more."""
+    text = json.dumps({"files": [*noted(site), name]})
+    (site / MARK).write_text(text, encoding="utf-8")
+
+
+def files_in(folder: Path) -> set[str]:
+    """All that is in it."""
+    return {p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir()}
+
+
+LOOKS_LIKE_ONE = {"index.html": "mine", "data/index.js": "mine", "thesis.txt": "mine"}
+
+
+@pytest.mark.parametrize(
+    "there",
+    [
+        {"thesis.txt": "mine"},
+        LOOKS_LIKE_ONE,
+        LOOKS_LIKE_ONE | {MARK: "mine"},
+        LOOKS_LIKE_ONE | {MARK: '{"files": ["../thesis.txt"]}'},
+        LOOKS_LIKE_ONE | {MARK: '{"files": ["index.html", 7]}'},
+        {MARK: '{"files": ["index.html"]}', "data/index.js": "mine"},
+        {MARK: '{"files": ["index.html"]}', "data": "mine"},
+    ],
+    ids=" ".join,
+)
+def test_other_folders_are_left_alone(root: Path, tmp_path: Path, there: Mapping[str, str]) -> None:
+    """A folder that no export wrote, or with a file in its way, is refused, and stays as it is."""
+    site = tmp_path / "site"
+    for name, text in there.items():
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_text(text, encoding="utf-8")
 
     with pytest.raises(InfoldError) as found:
-        export(Documents(root), tmp_path / "site")
+        export(Documents(root), site)
 
     assert found.value.slug == "folder-in-use"
-    assert (tmp_path / "site" / "thesis.txt").read_text(encoding="utf-8") == "mine"
+    assert {name: (site / name).read_text(encoding="utf-8") for name in files_in(site)} == there
+
+
+def test_a_file_is_no_folder(root: Path, tmp_path: Path) -> None:
+    """A file of that name is refused, and stays."""
+    (tmp_path / "site").write_text("mine", encoding="utf-8")
+
+    with pytest.raises(InfoldError, match="it is not a folder"):
+        export(Documents(root), tmp_path / "site")
+
+    assert files_in(tmp_path) == {"site"}
+
+
+def test_data_that_leads_elsewhere_is_refused(root: Path, tmp_path: Path) -> None:
+    """Where the folder of the documents was made a link, nothing is written through it."""
+    site, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
+    export(Documents(root), site)
+    (site / "data").rename(elsewhere)
+    (site / "data").symlink_to(elsewhere)
+    before = {path: path.stat().st_ino for path in elsewhere.iterdir()}
+
+    with pytest.raises(InfoldError, match="data in it is not of the earlier export"):
+        export(Documents(root), site)
+
+    assert {path: path.stat().st_ino for path in elsewhere.iterdir()} == before
+
+
+def test_the_present_folder_takes_an_export(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--export .` fills an empty folder, with nothing beside what is listed."""
+    monkeypatch.chdir(tmp_path)
+
+    export(Documents(root), Path())
+
+    assert files_in(tmp_path) == {*noted(tmp_path), MARK}
+
+
+def test_a_link_to_a_folder_stays_one(root: Path, tmp_path: Path) -> None:
+    """Where the folder is a link, the files are written where it leads."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "site").symlink_to(tmp_path / "real")
+
+    export(Documents(root), tmp_path / "site")
+
+    assert (tmp_path / "site").is_symlink()
+    assert (tmp_path / "real" / "index.html").is_file()
+
+
+def test_an_export_that_fails_leaves_nothing(root: Path, tmp_path: Path) -> None:
+    """A folder that was made for an export is gone when the project cannot be opened."""
+    with pytest.raises(InfoldError):
+        export(Documents(root / "models"), tmp_path / "site")
+
+    assert files_in(tmp_path) == set()
+    assert not (tmp_path / "site").exists()
+
+
+def test_documents_with_errors_are_named(tmp_path: Path) -> None:
+    """What could not be made is said with its reason, and the command fails."""
+    root, site = history(tmp_path / "shop"), tmp_path / "site"
+    project = root / "infold.yml"
+    text = project.read_text(encoding="utf-8").replace("landing/", "nowhere/")
+    project.write_text(text, encoding="utf-8")
+    done = CliRunner().invoke(cli, ["-C", str(root), "ui", "--export", str(site)])
+
+    assert (done.exit_code, done.output.splitlines()) == (
+        1,
+        [
+            f"{len(listed(site))} documents written. Open {site / 'index.html'}",
+            "1 document with an error in place of data:",
+            "  explained/clicks: no-such-folder: the folder of source raw.clicks does not exist",
+        ],
+    )
 
 
 def test_the_command_writes_it(root: Path, tmp_path: Path) -> None:
@@ -117,3 +233,10 @@ def test_every_script_is_loaded() -> None:
     assert {*re.findall(r'(?:src|href)="([\w.]+\.(?:js|css|svg))"', text)} == {
         name for name in assets() if name != "index.html"
     }
+
+
+def test_no_script_takes_an_error_for_data() -> None:
+    """A document may be an error, so no script takes parts of one before it has looked."""
+    unseen = re.compile(r"\{[^{}]*\} = await infold\.load\(|infold\.load\([^)]*\)\.then\(\(\{")
+    for name, content in assets().items():
+        assert not unseen.search(content.decode()), name

@@ -13,12 +13,20 @@ from typing import Any, cast
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.page.history import history, lay_out
+from tests.page.history import FIRST, History, day, history, lay_out
 
 from infold import api
-from infold.core.interval import DAY, HOUR
+from infold.core.interval import DAY, HOUR, Interval
 from infold.core.ports import Lake
-from infold.page.lateness import LOOKBACKS, _received_column, _shapes, lateness_document
+from infold.core.trace import CellChange, CellState
+from infold.page.lateness import (
+    LOOKBACKS,
+    MOST_ROWS,
+    _newest,
+    _received_column,
+    _shapes,
+    lateness_document,
+)
 
 START = datetime(1969, 12, 20, tzinfo=UTC)  # before 1970: days are counted down there
 MICRO = timedelta(microseconds=1)
@@ -55,6 +63,7 @@ def test_counts_are_those_of_the_rows(drawn: list[tuple[int, int]]) -> None:
                     [at.replace(tzinfo=None) for at in received], pa.timestamp("us")
                 ),
                 "age": pa.array(ages, pa.int64()),
+                "late": pa.array(days, pa.int64()),
                 "rows": pa.array([1] * len(ages), pa.int64()),
             }
         )
@@ -137,3 +146,47 @@ def test_rows_of_the_table_tell_themselves(tmp_path: Path) -> None:
 
     assert (found["how"], found["column"], found["rows"]) == ("received", "seen_at", 2)
     assert [one["rows"] for one in found["lookbacks"]] == [1, 0, 0, 0]
+
+
+def test_a_row_of_a_long_cell_is_as_late_as_it_must_be(tmp_path: Path) -> None:
+    """Rows that come on the last day of their month are not late, whenever in it they happened."""
+    root = lay_out(tmp_path / "shop")
+    model = root / "models" / "clicks.sql"
+    text = model.read_text(encoding="utf-8").replace("granularity: day", "granularity: month")
+    model.write_text(text, encoding="utf-8")
+    project = api.open_project(root)
+    made = History(project, api.ledger(project))
+    now = datetime.now(UTC)
+    first = datetime(now.year, now.month, 1, tzinfo=UTC)
+    after = (first + timedelta(days=32)).replace(day=1)
+    old = Interval(FIRST, FIRST + 31 * DAY)
+    present = Interval(_micros(first), _micros(after))
+    for cell in (old, present):
+        change = CellChange(cell, 10, 0, 0, 10, 0, 70, cell.start)
+        made.run(("clicks", (change,), "new"), file="first")
+
+    found: dict[str, Any] = lateness_document(
+        project, made.book, cast("Lake", StoredRows(pa.table({}))), "clicks"
+    )
+
+    assert (found["how"], found["rows"], found["long_cells"]) == ("runs", 10, True)
+    assert [one["rows"] for one in found["lookbacks"]] == [0, 0, 0, 0]
+    assert found["longest_days"] == 0
+
+
+def _micros(at: datetime) -> int:
+    return (at - datetime(1970, 1, 1, tzinfo=UTC)) // MICRO
+
+
+def test_the_newest_cell_is_read_whatever_its_size() -> None:
+    """Cells are read from the newest on up to a number of rows, and always one that has some."""
+
+    def since(*rows: int) -> int | None:
+        found = _newest([CellState(day(at), of, 0, 0) for at, of in enumerate(rows)])
+        return None if found is None else (found - FIRST) // DAY
+
+    assert since(1, MOST_ROWS + 1) == 1
+    assert since(1, MOST_ROWS + 1, 0) == 1
+    assert since(1, 1, MOST_ROWS) == 2
+    assert since(2, 1, MOST_ROWS - 1) == 1
+    assert since(1, 1, MOST_ROWS - 2) is None

@@ -6,12 +6,17 @@ import http.client
 import json
 import socket
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from threading import Thread
+from urllib.parse import urlsplit
 
 import pytest
-from tests.page.history import EVIL
+from click.testing import CliRunner
+from tests.page.history import EVIL, history
 
+from infold.cli import cli
 from infold.messages.errors import InfoldError
+from infold.page.redirect import file_that_leads_to
 from infold.page.server import PageServer
 
 SECRET = {"project": {"name": EVIL}, "model/a": {"model": "a"}}
@@ -179,3 +184,55 @@ def test_a_port_that_is_taken_is_said(server: PageServer) -> None:
         PageServer(SECRET.get, server.server_port)
 
     assert found.value.slug == "port-unavailable"
+
+
+def test_a_port_can_be_taken_again_at_once() -> None:
+    """The port of a page that has ended is free, although its connections are just closed."""
+    with PageServer(SECRET.get) as first:
+        Thread(target=lambda: first.serve_forever(0.01), daemon=True).start()
+        assert ask(first, "/")[0] == 403  # the server closes the connection
+        first.shutdown()
+
+    with PageServer(SECRET.get, first.server_port) as again:
+        assert again.server_port == first.server_port
+
+
+LINK = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+
+
+def test_a_link_with_the_address_opens_the_first_page(server: PageServer) -> None:
+    """Who follows a link from elsewhere gets the first page, without data, and nothing else."""
+    assert ask(server, "/~/", LINK)[0] == 200
+    assert ask(server, "/~/", LINK | {"Sec-Fetch-Dest": "iframe"})[0] == 403
+    assert ask(server, "/~/data/project", LINK)[0] == 403
+    assert ask(server, "/x/", LINK)[0] == 403
+
+
+def test_a_browser_is_started_with_a_private_file() -> None:
+    """The file has the address, is for this user alone in a folder alike, and is gone after it."""
+    url = "http://127.0.0.1:1/a-b_c/"
+    with file_that_leads_to(url) as path:
+        assert f'content="0; url={url}"' in path.read_text(encoding="utf-8")
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert path.parent.stat().st_mode & 0o777 == 0o700
+
+    assert not path.parent.exists()
+
+
+def test_no_command_line_has_the_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--open` hands a browser the name of a file; the address with its token is in the file."""
+    opened = []
+
+    def look(url: str) -> None:
+        assert urlsplit(url).scheme == "file"
+        opened.append((url, Path(urlsplit(url).path).read_text(encoding="utf-8")))
+
+    monkeypatch.setattr("webbrowser.open", look)
+    monkeypatch.setattr(PageServer, "serve_forever", lambda *_, **__: None)
+    root = history(tmp_path / "shop")
+    done = CliRunner().invoke(cli, ["-C", str(root), "ui", "--open"])
+
+    ((url, text),) = opened
+    address = done.output.splitlines()[0].removeprefix("The page is at ")
+    assert f"url={address}" in text
+    assert address.split("/")[3] not in url

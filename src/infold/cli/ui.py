@@ -33,8 +33,12 @@ def command(port: int | None, opens: bool, folder: Path | None) -> int | None:
     The page only looks, and is for this machine alone: its address has a token. It ends with
     Ctrl-C.
     """
+    import webbrowser
+    from contextlib import ExitStack
+
     from infold import api
     from infold.page.documents import Documents
+    from infold.page.redirect import file_that_leads_to
     from infold.page.server import PageServer
     from infold.system import signals
 
@@ -44,24 +48,30 @@ def command(port: int | None, opens: bool, folder: Path | None) -> int | None:
     if folder is not None:
         if port is not None or opens:
             raise click.UsageError("--export writes files; leave --port and --open out.")
-        _export(documents, folder)
-        return None
-    with PageServer(documents, port or 0) as server:
+        return _export(documents, folder)
+    with ExitStack() as until_the_end:
+        server = until_the_end.enter_context(PageServer(documents, port or 0))
         click.echo(f"The page is at {server.url}\nIt ends with Ctrl-C.")
-        if opens:
-            import webbrowser
-
-            webbrowser.open(server.url)
         try:
+            if opens:
+                file = until_the_end.enter_context(file_that_leads_to(server.url))
+                webbrowser.open(file.as_uri())
             server.serve_forever(poll_interval=0.2)
         except signals.Stopped:
             return signals.exit_code()
     return None
 
 
-def _export(documents: Documents, folder: Path) -> None:
+def _export(documents: Documents, folder: Path) -> int | None:
+    from infold.messages.errors import ExitCode
     from infold.page.export import export
     from infold.render.formatting import count
 
-    number = export(documents, folder)
-    click.echo(f"{count(number, 'document')} written. Open {folder / 'index.html'}")
+    found = export(documents, folder)
+    click.echo(f"{count(found.documents, 'document')} written. Open {folder / 'index.html'}")
+    if not found.errors:
+        return None
+    click.echo(f"{count(len(found.errors), 'document')} with an error in place of data:")
+    for name, text in found.errors.items():
+        click.echo(f"  {name}: {text}")
+    return int(ExitCode.FAILED)

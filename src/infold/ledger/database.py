@@ -111,8 +111,6 @@ class Database:
         clock. Where there is no ledger, ``create`` makes one; otherwise the query says so.
         """
         with self._lock, self._plain_errors():
-            if self._connection is not None and not self._still_there():
-                self.close()
             connection = self._open(create=create)
             if connection is None:
                 yield Query(None)
@@ -236,7 +234,7 @@ class Database:
             raise run_errors.not_a_ledger(path=str(self.path), why=str(error)) from error
 
     def _open(self, *, create: bool) -> sqlite3.Connection | None:
-        if self._connection is not None:
+        if self._connection is not None and self._still_there():
             return self._connection
         self.close()
         if not self.path.exists():

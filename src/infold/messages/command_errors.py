@@ -178,6 +178,13 @@ folder_in_use = Message(
     "folder-in-use", "{folder} is not empty", todo="Name a folder that does not exist yet."
 )
 
+export_folder_in_use = Message(
+    "folder-in-use",
+    "{folder} cannot take an export",
+    {"why": "{why}"},
+    "Name a folder that is empty, does not exist yet, or has an earlier export.",
+)
+
 port_unavailable = Message(
     "port-unavailable",
     "port {port} of this machine cannot be listened at",

@@ -59,10 +59,13 @@ class Measured:
     """Rows by event time, received time, age and number, and how they were measured."""
 
     rows: pa.Table
-    """With ``event`` and ``received`` (timestamps), ``age`` (microseconds) and ``rows``."""
+    """With ``event`` and ``received`` (timestamps), ``age`` (microseconds), ``late`` (whole days
+    of UTC from one to the other) and ``rows``."""
     how: str
     since: int | None = None
     """Older rows were not read."""
+    long_cells: bool = False
+    """Rows are known by cells longer than a day, so that a lookback misses cells, not days."""
 
 
 def lateness_document(project: Project, ledger: SqlLedger, lake: Lake, name: str) -> JsonObject:
@@ -75,6 +78,7 @@ def lateness_document(project: Project, ledger: SqlLedger, lake: Lake, name: str
         "how": found.how if found else "nothing",
         "column": _received_column(project, node),
         "since": None if found is None or found.since is None else iso(found.since),
+        "long_cells": found is not None and found.long_cells,
         **({} if found is None else _shapes(found.rows)),
         "arrivals": _arrivals(ledger, node),
     }
@@ -136,22 +140,27 @@ def _from_rows(
         return None
     age = pc.subtract(pair["received"].cast(pa.int64()), pair["event"].cast(pa.int64()))
     ones = pa.array([1], pa.int64()).take(pa.array([0] * pair.num_rows))
-    rows = pair.append_column("age", age).append_column("rows", ones)
+    late = pc.subtract(_days(pair["received"]), _days(pair["event"]))
+    rows = pair.append_column("age", age).append_column("late", late).append_column("rows", ones)
     return Measured(rows, "received", since)
 
 
 def _newest(cells: Sequence[CellState]) -> int | None:
-    """From where on the newest cells have as many rows as are read; None for all of them."""
-    rows = 0
+    """
+    From where on the newest cells have as many rows as are read; None for all of them.
+
+    The newest one with rows is read whatever its size: without it there would be nothing to show.
+    """
+    rows, since = 0, None
     for one in reversed(cells):
-        rows += one.rows
-        if rows > MOST_ROWS:
-            return one.cell.end
+        if rows and rows + one.rows > MOST_ROWS:
+            return since
+        rows, since = rows + one.rows, one.cell.start
     return None
 
 
 def _from_arrivals(node: Node, ledger: SqlLedger) -> Measured | None:
-    """By the runs in which rows arrived; the age is the least that rows of a cell can have."""
+    """By the runs in which rows arrived; ages are the least that rows of a cell can have."""
     import pyarrow as pa
 
     versions = ledger.versions(node.name)
@@ -169,33 +178,40 @@ def _from_arrivals(node: Node, ledger: SqlLedger) -> Measured | None:
             "event": pa.array([one.cell.start for one in found], instant),
             "received": pa.array([one.received.start for one in found], instant),
             "age": pa.array([max(0, one.received.start - one.cell.end) for one in found]),
+            "late": pa.array(
+                [max(0, one.received.start // DAY - (one.cell.end - 1) // DAY) for one in found]
+            ),
             "rows": pa.array([one.rows for one in found]),
         }
     )
-    return Measured(rows, "runs")
+    long_cells = any(one.cell.end - one.cell.start > DAY for one in found)
+    return Measured(rows, "runs", long_cells=long_cells)
+
+
+def _days(instants: Any) -> Any:
+    """The days of UTC, counted."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.divide(pc.floor_temporal(instants, unit="day").cast(pa.int64()), DAY)
 
 
 def _shapes(rows: pa.Table) -> JsonObject:
     """The picture, the shares by age, and the lookbacks."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
-    days = {
-        name: pc.floor_temporal(rows[name], unit="day").cast(pa.int64())
-        for name in ("event", "received")
-    }
-    late = pc.divide(pc.subtract(days["received"], days["event"]), DAY)
+    days, late = _days(rows["event"]), rows["late"]
     total = _sum(rows["rows"])
     return {
         "rows": total,
         "heat": _heat(rows),
         "ages": _ages(rows),
         "lookbacks": [
-            {"days": length, **_missed(rows, days["event"], pc.greater(late, length))}
+            {"days": length, **_missed(rows, days, pc.greater(late, length))}
             for length in LOOKBACKS
         ],
         "longest_days": pc.max(late).as_py(),
-        "worst": _worst(rows, days["event"], pc.greater(late, 1)),
+        "worst": _worst(rows, days, pc.greater(late, 1)),
     }
 
 
@@ -233,7 +249,7 @@ def _worst(rows: pa.Table, days: Any, late: Any) -> list[list[int]]:
     found = pa.table({"day": days, "rows": rows["rows"]}).filter(late)
     grouped = found.group_by("day").aggregate([("rows", "sum")])
     listed = grouped.sort_by([("rows_sum", "descending"), ("day", "descending")]).slice(0, 10)
-    return [[one["day"] // SECOND, one["rows_sum"]] for one in listed.to_pylist()]
+    return [[one["day"] * DAY // SECOND, one["rows_sum"]] for one in listed.to_pylist()]
 
 
 def _heat(rows: pa.Table) -> JsonObject:

@@ -3,14 +3,15 @@ Hands out the page on this machine alone, to who has its address.
 
 The address has a random token, which no other page can guess. Nothing is answered that does not
 have it, nor what comes by another host name (a name of somebody else's may point to this machine)
-or from another site. Only GET and HEAD are answered, so nothing can be asked for but to look. What
-a browser may do with the answers is in their headers: run the scripts of this page, and talk to
-nobody else.
+or from another site; only a link to the first page, which has no data, may be anywhere. Only GET
+and HEAD are answered, so nothing can be asked for but to look. What a browser may do with the
+answers is in their headers: run the scripts of this page, and talk to nobody else.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import secrets
 from collections.abc import Callable, Mapping
 from hmac import compare_digest
@@ -48,7 +49,8 @@ class PageServer(ThreadingHTTPServer):
     """The page of some documents, at ``url``."""
 
     daemon_threads = True
-    allow_reuse_address = False
+    allow_reuse_address = os.name == "posix"
+    """There it lets a port that has just been left be taken; elsewhere, one that is in use."""
 
     def __init__(self, documents: Documents, port: int = 0) -> None:
         """Raises ``command_errors.port_unavailable``; port 0 is one that is free."""
@@ -119,12 +121,22 @@ class _Handler(BaseHTTPRequestHandler):
         origins = self.headers.get_all("Origin", [])
         if any(origin.lower() != f"http://{hosts[0].lower()}" for origin in origins):
             return HTTPStatus.FORBIDDEN
-        if self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
+        from_elsewhere = self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin")
+        if from_elsewhere and not self._opens_the_page():
             return HTTPStatus.FORBIDDEN
         token = self.path.removeprefix("/").partition("/")
         if not token[1] or not compare_digest(token[0].encode(), self.server.token.encode()):
             return HTTPStatus.FORBIDDEN
         return None
+
+    def _opens_the_page(self) -> bool:
+        """
+        Whether somebody follows a link to the first page, which has no data.
+
+        The file of ``--open`` is such a link, and a browser calls it another site.
+        """
+        asked = [self.headers.get(f"Sec-Fetch-{name}", "") for name in ("Mode", "Dest")]
+        return asked == ["navigate", "document"] and self.path == f"/{self.server.token}/"
 
     def _answer(self, status: HTTPStatus, body: bytes = b"", kind: str = "text/plain") -> None:
         body = body or f"{status.value} {status.phrase}\n".encode()

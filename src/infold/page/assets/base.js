@@ -179,6 +179,14 @@ infold.load = (name) => {
   return infold.known.get(name);
 };
 
+/* For a place that can show nothing without this document: who shows the place shows the error.
+   A run's own error is a text, and no error of its document. */
+infold.loadOrThrow = async (name) => {
+  const found = await infold.load(name);
+  if (found.error?.text) throw new Error(found.error.text);
+  return found;
+};
+
 infold.fromServer = async (name) => {
   let answer;
   try {

@@ -27,17 +27,17 @@ infold.show = async () => {
       window.scrollTo(0, 0);
     }
     await drawn;
-    document.title = `${main.querySelector("h1")?.textContent.trim() || page} · ${infold.project.project} · infold`;
   } catch (error) {
     if (mine === infold.shown) main.replaceChildren(infold.error({ text: error.message }));
   }
+  document.title = [main.querySelector("h1")?.textContent.trim() || page, infold.project?.project, "infold"].filter(Boolean).join(" · ");
   document.body.dataset.shown = `${page}${of === undefined ? "" : `/${of}`}`;
 };
 
 infold.head = (page) => {
   document.getElementById("project").textContent = infold.project.project;
   document.getElementById("target").textContent = infold.project.target;
-  document.getElementById("made").textContent = `infold ${infold.project.infold}; as of ${infold.when(infold.project.made_at)} UTC. Nothing here writes.`;
+  document.getElementById("made").textContent = `infold ${infold.project.infold}; as of ${infold.when(infold.project.made_at)} UTC. Nothing here changes a table.`;
   const current = { model: "project", session: "project", run: "runs" }[page] || page;
   for (const link of document.querySelectorAll("nav a")) {
     const own = link.getAttribute("href").slice(2) || "project";

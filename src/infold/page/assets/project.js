@@ -40,7 +40,7 @@ infold.pages.project = async (main) => {
   ];
   const draw = () => table.replaceChildren(infold.table(columns, project.models, 100));
   draw();
-  infold.showLastChange(changed);
+  infold.showLastChange(changed).catch((error) => changed.replaceChildren(el("pre", {}, error.message)));
   const found = await infold.load("states");
   if (found.error) return attention.replaceChildren(el("pre", {}, found.error.text));
   Object.assign(states, found.models);
@@ -84,13 +84,13 @@ infold.attention = (project, found) => {
 /* The newest run that committed anything, with what it did to each table. */
 infold.showLastChange = async (place) => {
   const { el } = infold;
-  const { runs } = await infold.load("runs");
+  const { runs } = await infold.loadOrThrow("runs");
   const failed = runs[0] && !["done", "running"].includes(runs[0].state) ? runs[0] : null;
   const parts = [];
   if (failed) parts.push(infold.notice("bad", "The last run ", infold.run(failed.run, `${failed.state} at ${infold.when(failed.started_at)}`), failed.error ? `: ${failed.error.split("\n")[0]}` : ""));
   const newest = runs.find((run) => run.receipt.commits);
   if (!newest) return place.replaceChildren(...parts, el("p", {}, "No run has written anything yet: infold run makes the first."));
-  const run = await infold.load(`run/${newest.run}`);
+  const run = await infold.loadOrThrow(`run/${newest.run}`);
   parts.push(
     el("p", {}, infold.run(run.run, infold.clock(run.started_at)), ` ${infold.ago(run.started_at)}: ${infold.number(run.receipt.arrived)} rows arrived, ${infold.number(run.receipt.read)} read, ${infold.number(run.receipt.written)} written.`),
     infold.table(

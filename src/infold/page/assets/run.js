@@ -5,7 +5,7 @@ infold.runKind = (state) => (state === "done" ? "good" : state === "running" ? "
 
 infold.pages.runs = async (main) => {
   const { el } = infold;
-  const { runs, most } = await infold.load("runs");
+  const { runs, most } = await infold.loadOrThrow("runs");
   main.replaceChildren(
     el("h1", {}, "Runs"),
     el("p", { class: "faint" }, runs.length >= most ? `The newest ${infold.number(most)}.` : infold.count(runs.length, "run") + "."),
@@ -45,8 +45,7 @@ infold.receiptFacts = (receipt) =>
 
 infold.pages.run = async (main, id) => {
   const { el } = infold;
-  const run = await infold.load(`run/${id}`);
-  if (run.error && run.error.text) return main.replaceChildren(infold.error(run.error));
+  const run = await infold.loadOrThrow(`run/${id}`);
   const strips = run.steps.filter((step) => step.spans.length).map((step) => ({ model: step.model, spans: step.spans }));
   const strip = infold.strips(strips);
   main.replaceChildren(

@@ -54,5 +54,5 @@ infold.openSearch = () => {
   show();
   dialog.showModal();
   field.focus();
-  infold.load("runs").then(({ runs }) => { infold.runsFound = runs; show(); }, () => {});
+  infold.loadOrThrow("runs").then(({ runs }) => { infold.runsFound = runs; show(); }, () => {});
 };
