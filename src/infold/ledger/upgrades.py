@@ -12,9 +12,9 @@ table is made anew. Its old one is renamed and not the new one: then the new one
 new ledger.
 
 A new upgrade comes with: the changed ``schema``, its statements here, the tables as they were
-before, and the ledger of the format before it in ``tests/ledger/released``. Tests upgrade each of those in both databases, and compare
-what comes out with a new ledger. Exported files are of any of these formats, too
-(``earlier_files``).
+before, and the ledger of the format before it in ``tests/ledger/released``. Tests upgrade each of
+those in both databases, and compare what comes out with a new ledger. Exported files are of any of
+these formats, too (``earlier_files``).
 """
 
 from __future__ import annotations
@@ -49,13 +49,18 @@ UPGRADES: tuple[Upgrade, ...] = (
         "changes have no `last`: nobody asked for that of a cell as it was",
         (
             "ALTER TABLE changes RENAME TO changes_before",
-            "CREATE TABLE changes ( table_name TEXT NOT NULL, version BIGINT NOT NULL, cell_start "
-            "BIGINT NOT NULL, cell_end BIGINT NOT NULL, added BIGINT NOT NULL, removed BIGINT NOT "
-            "NULL, rows_before BIGINT NOT NULL, rows_after BIGINT NOT NULL, content_before BIGINT "
-            "NOT NULL, content_after BIGINT NOT NULL, PRIMARY KEY (table_name, version, "
-            "cell_start, cell_end) ) WITHOUT ROWID",
-            "INSERT INTO changes SELECT table_name, version, cell_start, cell_end, added, removed, "
-            "rows_before, rows_after, content_before, content_after FROM changes_before",
+            (
+                "CREATE TABLE changes ( table_name TEXT NOT NULL, version BIGINT NOT NULL, "
+                "cell_start BIGINT NOT NULL, cell_end BIGINT NOT NULL, added BIGINT NOT NULL, "
+                "removed BIGINT NOT NULL, rows_before BIGINT NOT NULL, rows_after BIGINT NOT NULL, "
+                "content_before BIGINT NOT NULL, content_after BIGINT NOT NULL, PRIMARY KEY "
+                "(table_name, version, cell_start, cell_end) ) WITHOUT ROWID"
+            ),
+            (
+                "INSERT INTO changes SELECT table_name, version, cell_start, cell_end, added, "
+                "removed, rows_before, rows_after, content_before, content_after "
+                "FROM changes_before"
+            ),
             "DROP TABLE changes_before",
         ),
         postgresql=("ALTER TABLE changes DROP COLUMN last",),
