@@ -16,13 +16,14 @@ from typing import Any
 import pytest
 from tests.docs.pages import DOCS
 from tests.docs.test_how_to import code
-from tests.ledger import filled
+from tests.ledger import filled, released_ledgers
 from tests.ledger.conftest import OPEN, Place
 
 from infold.core.report import LedgerCopy
 from infold.ledger import SqlLedger, exported_file, whole_tables
 from infold.ledger.database import FORMAT
 from infold.ledger.exported_file import export_ledger, import_ledger
+from infold.ledger.upgrades import RELEASED
 from infold.ledger.whole_tables import Checksum
 from infold.messages.errors import InfoldError
 
@@ -130,6 +131,35 @@ class TestRoundTrip:
         assert [path.name for path in tmp_path.glob("*file*")] == ["file"]
 
 
+class TestEarlierFormats:
+    """A backup may be older than the program that reads it."""
+
+    @pytest.mark.parametrize("format_", released_ledgers.FORMATS)
+    def test_a_file_of_a_released_format_comes_back(
+        self, place: Place, there: Place, format_: int
+    ) -> None:
+        """What it becomes is what the ledger would have become that it was exported from."""
+        released_ledgers.make(there, format_)
+
+        done = imported(place.open(), released_ledgers.FOLDER / f"{format_}.jsonl")
+
+        assert filled.rows_of(place.open()) == filled.rows_of(there.open())
+        assert released_ledgers.structure(place) == released_ledgers.structure(there)
+        assert done.rows == {n: len(r) for n, r in filled.rows_of(place.open()).items()}
+        assert filled.token_of(place.open())[1] is None
+
+    def test_it_has_no_line_too_many_or_too_few(self, to: SqlLedger, tmp_path: Path) -> None:
+        """Such a file is refused by its line as well, and nothing is kept of it."""
+        file = released_ledgers.FOLDER / f"{RELEASED}.jsonl"
+        lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+        for at in random.Random(3).sample(range(1, len(lines)), 6):
+            for text in (lines[:at] + lines[at + 1 :], lines[: at + 1] + lines[at:]):
+                error = refused(to, tmp_path / "file", "".join(text))
+
+                assert error.slug == "ledger-file-damaged"
+                assert int(dict(error.facts)["line"]) > at
+
+
 def test_the_page_is_right(lines: list[str]) -> None:
     """Its lines are those of a file: the header's keys, a table with its checksum, the end."""
     head, table, end = code(DOCS / "reference" / "ledger-file.md", "json")[0], *_rest()
@@ -191,7 +221,7 @@ class TestRefusals:
         assert not (tmp_path / "ledger.db").exists()
 
     @pytest.mark.parametrize(
-        "changed", [{"format": FORMAT - 1}, {"file": 0}, {"token": "1"}, {"project": None}]
+        "changed", [{"format": RELEASED - 1}, {"file": 0}, {"token": "1"}, {"project": None}]
     )
     def test_a_wrong_header(
         self, to: SqlLedger, tmp_path: Path, lines: list[str], changed: dict[str, Any]

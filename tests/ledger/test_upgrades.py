@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +14,7 @@ from tests.ledger.conftest import Place
 
 from infold.ledger import database, postgresql, upgrades
 from infold.ledger.database import FORMAT, FORMAT_ROW
+from infold.ledger.generated_sql import SCHEMA
 from infold.messages.errors import InfoldError
 
 NEXT = upgrades.Upgrade(
@@ -53,6 +57,31 @@ def test_a_released_ledger_becomes_one_of_today(format_: int, place: Place, ther
     assert found.keys() == before.keys()
     for table, rows in before.items():
         assert ordered(found[table]) == ordered(rows)
+
+
+def test_any_sqlite_can_upgrade(tmp_path: Path) -> None:
+    """One before 3.35 drops no column; tables are the same to the letter as in a new ledger."""
+    for format_ in released_ledgers.FORMATS:
+        old = Place(f"sqlite:///{tmp_path / str(format_) / 'ledger.db'}", "")
+        released_ledgers.make(old, format_)
+        old.open().left_out()
+        with closing(sqlite3.connect(tmp_path / str(format_) / "ledger.db")) as file:
+            made = {text for (text,) in file.execute("SELECT sql FROM sqlite_master") if text}
+        assert made == set(SCHEMA)
+        old.close()
+    texts = " ".join(upgrades.texts_since(upgrades.RELEASED))
+    assert "DROP COLUMN" not in texts
+    assert "RENAME COLUMN" not in texts
+
+
+@pytest.mark.parametrize("format_", released_ledgers.FORMATS)
+def test_the_tables_of_a_released_format_are_known(format_: int) -> None:
+    """An exported file of it has those."""
+    made = (released_ledgers.FOLDER / f"{format_}.sql").read_text(encoding="utf-8").splitlines()
+
+    assert [*upgrades.tables_of(format_, SCHEMA)] == [
+        text for text in made if text.startswith("CREATE TABLE")
+    ]
 
 
 def ordered(rows: list[dict[str, Any]]) -> list[str]:

@@ -112,7 +112,7 @@ def test_a_commit_meanwhile_is_not_written_over(shelf: Shelf) -> None:
 def test_a_lock_of_somebody_else_is_waited_for(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not for ever: then nothing is changed."""
+    """Not for ever: then nothing is changed, and the error says so."""
     assert isinstance(shelf.catalog, HiveCatalog)
     where = shelf.make("daily")
     monkeypatch.setattr(hive, "LOCK_SECONDS", 0.3)
@@ -120,10 +120,14 @@ def test_a_lock_of_somebody_else_is_waited_for(
 
     def meanwhile(hms: object) -> bool:
         assert isinstance(shelf.catalog, HiveCatalog)
-        with shelf.catalog._locked(hms, (shelf.namespace, "daily")):
+        unlock = shelf.catalog._lock(hms, (shelf.namespace, "daily"))
+        try:
             return shelf.catalog.rename(shelf.namespace, swap)
+        finally:
+            unlock()
 
-    assert not shelf.catalog.client.look(meanwhile)
+    with pytest.raises(InfoldError, match="somebody else holds the lock"):
+        shelf.catalog.client.look(meanwhile)
     assert shelf.catalog.rename(shelf.namespace, swap)
 
 

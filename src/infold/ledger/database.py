@@ -50,7 +50,7 @@ MOVED_ROW = "infold.moved"
 BUSY_SECONDS = 30.0
 
 
-class _Statements:
+class Statements:
     """Runs statements by name over one connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -98,7 +98,7 @@ class Database:
                 return
             connection.execute("BEGIN")
             try:
-                yield Query(_Statements(connection), _now())
+                yield Query(Statements(connection), _now())
             finally:
                 connection.execute("COMMIT")
 
@@ -117,7 +117,7 @@ class Database:
                 return
             connection.execute("BEGIN IMMEDIATE")
             try:
-                yield Query(_Statements(connection), _now())
+                yield Query(Statements(connection), _now())
                 if point:
                     write_points.point(f"ledger {point}: before commit")
                 connection.execute("COMMIT")

@@ -3,7 +3,8 @@ A ledger as a file: JSON lines, all rows of all tables, each table with what its
 
 docs/reference/ledger-file.md describes it. The same ledger gives the same lines: tables are in the
 order of their names, rows in that of their keys. Whoever reads it finds out that a line was changed
-or is missing before anything is kept of it.
+or is missing before anything is kept of it. Files of earlier formats that were released are read as
+well: a backup may be older than the program.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import gzip
 import json
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,9 +21,10 @@ from typing import IO, Any, NoReturn, cast
 
 from infold import __version__
 from infold.core.report import LedgerCopy
-from infold.ledger import whole_tables
+from infold.ledger import earlier_files, upgrades, whole_tables
 from infold.ledger.copying import Rows, fill
 from infold.ledger.database import FORMAT, PROJECT_ROW, WAREHOUSE_ROW
+from infold.ledger.generated_sql import SCHEMA
 from infold.ledger.lease import NAME
 from infold.ledger.query import Query
 from infold.ledger.store import SqlLedger
@@ -138,7 +140,8 @@ def import_ledger(
                 project=project,
                 warehouse=warehouse,
             )
-        sums = fill(to, reading.tables(), place=place, run=run, token=header.token, point="import")
+        with reading.rows(header.format) as rows:
+            sums = fill(to, rows, place=place, run=run, token=header.token, point="import")
     return LedgerCopy(str(path), place, {name: own.rows for name, own in sums.items()})
 
 
@@ -177,17 +180,27 @@ class _Reading:
         right = found.keys() == names.keys() and all(
             type(found[name]) is kinds.get(name, str) for name in names
         )
-        if not right or (found["file"], found["format"]) != (FILE_FORMAT, FORMAT):
+        if not right or found["file"] != FILE_FORMAT or found["format"] < upgrades.RELEASED:
             self._damaged("it does not say of what ledger this is")
         return Header(**found)
 
-    def tables(self) -> Rows:
+    @contextmanager
+    def rows(self, format_: int) -> Iterator[Rows]:
+        """All tables as they are at present, of a file with those of a format."""
+        if format_ == FORMAT:
+            yield self._tables(TABLES)
+            return
+        tables = whole_tables.tables_of(upgrades.tables_of(format_, SCHEMA))
+        with earlier_files.upgraded(format_, self._tables(tables)) as found:
+            yield found
+
+    def _tables(self, tables: Sequence[WholeTable]) -> Rows:
         """All tables; each has to be read to its end before the next."""
-        for table in TABLES:
+        for table in tables:
             if self._value() != {"table": table.name, "columns": [*table.names]}:
                 self._damaged(f"the table {table.name} should begin here")
             yield table, self._rows(table)
-        if self._value() != {"end": KIND, "tables": len(TABLES)}:
+        if self._value() != {"end": KIND, "tables": len(tables)}:
             self._damaged("the ledger should end here")
         if self._line():
             self._damaged("the ledger ended before it")

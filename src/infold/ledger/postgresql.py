@@ -287,7 +287,7 @@ class PostgresqlDatabase:
         if not lock:
             self._roll_back(connection)
             raise _EarlierFormat
-        for text in upgrades.texts_since(found):
+        for text in upgrades.texts_since(found, postgresql=True):
             connection.execute(table_statement(text))
         connection.execute("UPDATE meta SET value = %s WHERE name = %s", (str(FORMAT), FORMAT_ROW))
 

@@ -118,11 +118,14 @@ def _table(text: str) -> WholeTable:
 
 _KINDS: dict[str, Kind] = {"TEXT": str, "BIGINT": int, "INTEGER": int, "BOOLEAN": bool}
 
-TABLES = tuple(
-    table
-    for text in SCHEMA
-    if text.startswith("CREATE TABLE") and (table := _table(text)).name != LEASES
-)
+
+def tables_of(schema: Iterable[str]) -> tuple[WholeTable, ...]:
+    """All tables of these texts but the lease's."""
+    made = (_table(text) for text in schema if text.startswith("CREATE TABLE"))
+    return tuple(table for table in made if table.name != LEASES)
+
+
+TABLES = tables_of(SCHEMA)
 """All tables but the lease's."""
 
 

@@ -131,6 +131,23 @@ class TestSharedWarehouses:
         assert lake.location("daily") == at
         assert Path(at).exists()
 
+    def test_a_table_of_another_catalog_in_a_usual_folder_stays(
+        self, lake: IcebergLake, catalog_db: Path, lie: Put
+    ) -> None:
+        """Earlier versions made it there: nothing is put beside it, and it is not deleted."""
+        at = Path(lie("daily"))
+        catalog_db.rename(catalog_db.parent / "x.db")
+        other = sqlite_catalog(catalog_db.parent / "x.db")
+
+        assert lake.location("daily") is None
+        folder = lake.folder_for_new("daily")
+        assert not lake.drop("daily")
+
+        assert folder is not None
+        assert folder.startswith(f"{at.parent.parent}__")
+        assert other.find([("shop", "daily")]) == {("shop", "daily"): str(at)}
+        assert at.exists()
+
     def test_what_another_catalog_has_is_no_orphan(
         self, lake: IcebergLake, catalog_db: Path, put: Put
     ) -> None:

@@ -3,8 +3,13 @@ The folder of each table, and which folders may be deleted.
 
 Several catalogs may have tables in one warehouse, and none of them knows those of the others. So a
 new table gets a folder that nobody else names, and only a folder is deleted that the catalog, or a
-step of the ledger, named as the table's. The catalog in a file of the warehouse itself needs that
-only where a renamed table still lies: in all other folders without a suffix its tables are alone.
+step of the ledger, named as the table's.
+
+Only the catalog in a file of the warehouse itself puts tables into folders without a suffix, where
+none is yet. Its own renamed table may still lie in one, or that of another catalog: earlier
+versions put those there, too. So a folder that nobody named is deleted only without a table's
+metadata. What a death leaves with metadata stays, unless a step of the ledger knows the place:
+files that nobody deletes are better than another's that are deleted.
 """
 
 from __future__ import annotations
@@ -15,6 +20,9 @@ from uuid import uuid4
 from infold.core import write_points
 from infold.lake.iceberg.table_catalog import TableCatalog
 from infold.lake.stores import places
+
+METADATA = ".metadata.json"
+"""In the name of each metadata file, packed or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +43,7 @@ class Folders:
         if self.warehouse is None:
             return None
         usual = places.below(places.absolute(self.warehouse), self.namespace, table)
-        if self.alone and not self._holds_table(usual):
+        if self.alone and not self._holds_table(usual) and not places.is_folder(usual):
             return usual
         return f"{usual}__{uuid4().hex[:8]}"
 
@@ -44,9 +52,12 @@ class Folders:
         self.delete(places.folder_of(location))
 
     def delete_left(self, namespace: str, table: str) -> None:
-        """Delete what a table left that no catalog names any more, where no other's can be."""
-        if self.alone and self.warehouse is not None:
-            self.delete(places.below(self.warehouse, namespace, table))
+        """Delete what a table left in the usual folder, where no other catalog's can be."""
+        if not self.alone or self.warehouse is None:
+            return
+        usual = places.below(self.warehouse, namespace, table)
+        if not any(METADATA in name for name in places.names(places.below(usual, "metadata"))):
+            self.delete(usual)
 
     def delete(self, folder: str) -> None:
         """Delete a folder of the namespace, if it is there and no table lies in it."""

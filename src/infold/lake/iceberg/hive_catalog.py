@@ -15,8 +15,7 @@ import getpass
 import socket
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -108,18 +107,27 @@ class HiveCatalog:
         self._change((namespace, table), renamed)
 
     def set_back(self, table: Key, location: str, snapshot: int) -> bool:
-        """See ``TableCatalog``: a new metadata file, and the place of it."""
+        """
+        See ``TableCatalog``: a new metadata file, and the place of it.
+
+        The file is written before anything is asked for: where that fails, nothing was lost on the
+        way. A change that the metastore refuses is a commit of somebody else's only if the table
+        has moved.
+        """
+        new = metadata_file_of(location, snapshot)
 
         def moved(found: Any) -> bool:
             if found.parameters.get(LOCATION) != location:
                 return False
-            found.parameters[LOCATION] = metadata_file_of(location, snapshot)
+            found.parameters[LOCATION] = new
             found.parameters[PREVIOUS] = location
             return True
 
         try:
             return self._change(table, moved)
-        except RefusedError:
+        except RefusedError as error:
+            if self.find([table]).get(table) == location:
+                raise error.named from None
             return False
 
     def finish_rename(self, namespace: str, renamings: Sequence[Renaming]) -> bool:
@@ -147,7 +155,8 @@ class HiveCatalog:
         def ask(hive: Any) -> bool:
             from hive_metastore.ttypes import EnvironmentContext, MetaException
 
-            with self._locked(hive, key):
+            unlock = self._lock(hive, key)
+            try:
                 found = hive.get_table(*key)
                 found.parameters = dict(found.parameters or {})
                 read = found.parameters.get(LOCATION, "")
@@ -164,13 +173,19 @@ class HiveCatalog:
                     if "has been modified" in str(error.message):
                         raise self._refused(str(error.message)) from None
                     raise
+            finally:
+                unlock()
             return True
 
         return self.client.change(ask)
 
-    @contextmanager
-    def _locked(self, hive: Any, table: Key) -> Iterator[None]:
-        """The lock that a commit of Iceberg's takes, too."""
+    def _lock(self, hive: Any, table: Key) -> Callable[[], None]:
+        """
+        Take the lock that a commit of Iceberg's takes, too; what gives it back.
+
+        That is no context manager: an exception of Thrift's cannot be changed, and would become
+        another one on its way through a generator's, which notes a traceback in it.
+        """
         from hive_metastore.ttypes import (
             CheckLockRequest,
             LockComponent,
@@ -184,15 +199,22 @@ class HiveCatalog:
         part = LockComponent(LockType.EXCLUSIVE, LockLevel.TABLE, *table)
         asked = LockRequest([part], user=getpass.getuser(), hostname=socket.gethostname())
         found, until = hive.lock(asked), time.monotonic() + LOCK_SECONDS
+
+        def unlock() -> None:
+            hive.unlock(UnlockRequest(lockid=found.lockid))
+
         try:
             while found.state == LockState.WAITING and time.monotonic() < until:
                 time.sleep(0.1)
                 found = hive.check_lock(CheckLockRequest(lockid=found.lockid))
             if found.state != LockState.ACQUIRED:
-                raise self._refused("somebody else holds the lock of the table")
-            yield
-        finally:
-            hive.unlock(UnlockRequest(lockid=found.lockid))
+                # Nobody knows that the table has moved: it is no change of somebody else's yet.
+                why = f"somebody else holds the lock of {'.'.join(table)}"
+                raise self.client.refused(why)
+        except BaseException:
+            unlock()
+            raise
+        return unlock
 
     def _refused(self, why: str) -> RefusedError:
         return RefusedError(self.client.refused(why))
