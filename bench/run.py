@@ -34,6 +34,7 @@ from bench import (
     scale,
     session_kinds,
     stages,
+    storages,
     unit_tests,
     versus_sqlmesh,
 )
@@ -69,6 +70,7 @@ CASES: dict[str, Case] = {
     "x": scale.simulated_history,
     "y": large.hundred_million,
     "z": stages.one_task,
+    "A": storages.delta_against_iceberg,
 }
 
 HERE = Path(__file__).parent

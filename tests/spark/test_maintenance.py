@@ -11,6 +11,7 @@ from tests.ledger.memory import MemoryLedger
 from infold.core.interval import DAY, Granularity, Interval, Ranges, parse_instant_text
 from infold.core.project import Project
 from infold.core.record import Outcome
+from infold.core.storages import DEFAULT_STORAGE, Storage
 from infold.core.target import Target
 from infold.core.trace import CellChange, Trace
 from infold.spark import maintenance
@@ -23,15 +24,24 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
+EVERY_STORAGE = pytest.mark.parametrize("storage", list(Storage), ids=str)
 JANUARY = parse_instant_text("2024-01-01")
 
 
 class GrowingTable:
     """A table ``t`` of a project, written to commit by commit."""
 
-    def __init__(self, spark: SparkSession, warehouse: Path, name: str, layout: Layout) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        warehouse: Path,
+        name: str,
+        layout: Layout,
+        storage: Storage = DEFAULT_STORAGE,
+    ) -> None:
         self.spark = spark
-        project = Project(name, warehouse, None, {}, (), Target("dev", warehouse=str(warehouse)))
+        target = Target("dev", warehouse=str(warehouse), storage=storage)
+        project = Project(f"{name}_{storage}", warehouse, None, {}, (), target)
         self.lake = storage_of(project).lake(project)
         self.tables = storage_of(project).tables(spark, project, self.lake)
         self.ledger = MemoryLedger()
@@ -84,11 +94,12 @@ class GrowingTable:
 @pytest.mark.parametrize(
     "layout", [Layout(), Layout("ts", Granularity.MONTH)], ids=["whole", "months"]
 )
+@EVERY_STORAGE
 def test_files_are_compacted_after_enough_commits(
-    spark: SparkSession, warehouse: Path, layout: Layout
+    spark: SparkSession, warehouse: Path, layout: Layout, storage: Storage
 ) -> None:
     """After enough commits the small files become one, and every row is still there."""
-    shop = GrowingTable(spark, warehouse, f"gather_{layout.column}", layout)
+    shop = GrowingTable(spark, warehouse, f"gather_{layout.column}", layout, storage)
     for _ in range(maintenance.LOOK_EVERY):
         shop.append()
     before = shop.content()
@@ -113,11 +124,12 @@ def test_few_commits_are_not_compacted(spark: SparkSession, warehouse: Path) -> 
     assert shop.files() == files
 
 
+@EVERY_STORAGE
 def test_files_are_counted_when_they_may_be_more(
-    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, storage: Storage
 ) -> None:
     """Files are counted after commits that may have added some, not after replacements alone."""
-    shop = GrowingTable(spark, warehouse, "steady", Layout("ts", Granularity.MONTH))
+    shop = GrowingTable(spark, warehouse, "steady", Layout("ts", Granularity.MONTH), storage)
     for _ in range(maintenance.LOOK_EVERY):
         shop.replace(5)
     looks: list[str] = []
@@ -134,12 +146,13 @@ def test_files_are_counted_when_they_may_be_more(
     assert looks == ["t", "t"], "the append was this run's too"
 
 
+@EVERY_STORAGE
 def test_expiry_keeps_content_and_the_newest_snapshots(
-    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, storage: Storage
 ) -> None:
     """Expiry removes old snapshots and keeps the current one and those before it."""
     monkeypatch.setattr(maintenance, "MOST_SNAPSHOTS", 4)
-    shop = GrowingTable(spark, warehouse, "expire", Layout())
+    shop = GrowingTable(spark, warehouse, "expire", Layout(), storage)
     for _ in range(5):
         shop.append()
     before = shop.content()
@@ -174,14 +187,22 @@ def test_a_snapshot_that_a_reader_compares_with_stays(
 
 
 @pytest.mark.parametrize("traced", [False, True], ids=["the newest", "what a trace names"])
+@EVERY_STORAGE
 def test_a_version_before_many_rewrites_is_kept(
-    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, *, traced: bool
+    spark: SparkSession,
+    warehouse: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    storage: Storage,
+    *,
+    traced: bool,
 ) -> None:
     """Many rewrites of partitions expire no version that a model reads."""
     monkeypatch.setattr(maintenance, "MOST_SNAPSHOTS", 3)
     monkeypatch.setattr(maintenance, "FILES_PER_PARTITION", 2)
     monkeypatch.setattr(maintenance, "LOOK_EVERY", 4)
-    shop = GrowingTable(spark, warehouse, f"behind_{traced}", Layout("ts", Granularity.MONTH))
+    shop = GrowingTable(
+        spark, warehouse, f"behind_{traced}", Layout("ts", Granularity.MONTH), storage
+    )
     for number in range(8):
         shop.append(5 if number % 2 else 40)
     read = shop.version(1)

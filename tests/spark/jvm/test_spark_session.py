@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from infold import api
+from infold.core.fixed_settings import FIXED
 from infold.core.project import Project
 from infold.core.target import Target
-from infold.spark.jvm import jars
+from infold.spark.jvm import extension_settings, jars
 from infold.spark.jvm.session_settings import Size
 
 if TYPE_CHECKING:
@@ -247,3 +248,15 @@ def test_the_runs_for_the_class_archive_complete(spark: SparkSession, tmp_path: 
     project = api.open_project(tmp_path / "starter")
     assert [run.state for run in api.history(project)] == ["done"] * 3
     assert not spark.sparkContext._jsc.sc().isStopped()
+
+
+def test_an_extension_changes_no_fixed_setting(start: Start) -> None:
+    """Delta Lake's extension turns a setting on with a session's first query: not in infold's."""
+    first = start("before")
+    first.sql("SELECT 1").collect()
+
+    second = start("after")  # a session whose settings are checked again
+    second.sql("SELECT 1").collect()
+
+    for session in (first, second):
+        assert session.conf.get(extension_settings.CHANGED) == FIXED[extension_settings.CHANGED]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from infold.core import fixed_settings
 from infold.messages import engine_faults, faults
+from infold.spark.jvm.extension_settings import CHANGED, DELTA, EXTENSIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -67,6 +68,8 @@ def refuse_session(session: SparkSession, *, ours: bool) -> None:
         for key, default in _DEFAULTS.items():
             given.setdefault(key, session.conf.get(key, None) or default)
         given.pop("spark.sql.defaultCatalog", None)
+        if DELTA in given[EXTENSIONS]:
+            given.pop(CHANGED, None)  # it is put back in the session that is made of this one
     refuse_given(
         "the settings of Spark's start" if ours else "the Spark session of this process", given
     )

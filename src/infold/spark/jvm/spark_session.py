@@ -23,7 +23,7 @@ from infold.core.storages import DEFAULT_STORAGE, Storage
 from infold.messages import catalog_errors
 from infold.messages.errors import InfoldError
 from infold.messages.faults import spark_failed_to_start
-from infold.spark.jvm import class_archive, cluster, lasting, submitted
+from infold.spark.jvm import class_archive, cluster, extension_settings, lasting, submitted
 from infold.spark.jvm.gateway import (
     end_jvm,
     forget_dead,
@@ -264,6 +264,7 @@ def _new_session(
     for key, value in settings.items():
         if session.conf.isModifiable(key) or key.startswith(UNREGISTERED):
             session.conf.set(key, value)
+    extension_settings.put_back(session)
     if not ours:
         adapters.refuse_session(session)
     lasting.made(session)
@@ -332,6 +333,7 @@ def _first_session(
         end_jvm()
         forget_dead()
         raise
+    extension_settings.put_back(session)
     lasting.started(wanted, size)
     lasting.made(session)
     return session

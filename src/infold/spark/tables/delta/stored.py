@@ -25,6 +25,20 @@ def in_types_of_tables(rows: DataFrame) -> DataFrame:
     )
 
 
+_USUAL = 32
+"""Of so many columns, the first ones, Delta keeps the least and the greatest value in a file."""
+
+
+def columns_with_statistics(schema: T.StructType, time: str | None) -> str:
+    """Of how many columns a table has statistics: files are skipped by those of its time."""
+    before = 0
+    for field in schema:
+        before += 1 + len([*names_in(field.dataType)])
+        if field.name == time:
+            return str(max(_USUAL, before))
+    return str(_USUAL)
+
+
 def names_in(type_: T.DataType) -> Iterator[str]:
     """The names of all fields of a type, whatever they are inside of."""
     if isinstance(type_, T.StructType):

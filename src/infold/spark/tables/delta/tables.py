@@ -35,7 +35,11 @@ from infold.spark.retyped_columns import retyped
 from infold.spark.tables.commit import commit_point, stamped, writing_tasks
 from infold.spark.tables.delta.caches import forget_changed
 from infold.spark.tables.delta.session_settings import USER_METADATA, writing
-from infold.spark.tables.delta.stored import in_types_of_tables, names_in
+from infold.spark.tables.delta.stored import (
+    columns_with_statistics,
+    in_types_of_tables,
+    names_in,
+)
 from infold.spark.tables.port import Layout, PartitionFiles, Stamp
 from infold.spark.tables.states import with_columns, with_struct
 
@@ -49,6 +53,7 @@ _PROPERTIES = {
     "delta.logRetentionDuration": _FOR_EVER,
     "delta.deletedFileRetentionDuration": _FOR_EVER,
 }
+_STATISTICS = "delta.dataSkippingNumIndexedCols"
 _FILE_BYTES = 128 * 1024 * 1024
 _BAD = frozenset(" ,;{}()\n\t=")
 """What no name of a column has in a table without column mapping."""
@@ -231,7 +236,8 @@ class DeltaTables:
         writer = self._as_stored(rows, layout).write.format("delta").mode(mode)
         if layout.partition is not None:
             writer = writer.partitionBy(PARTITION)
-        for key, value in {**_PROPERTIES, **options}.items():
+        indexed = columns_with_statistics(rows.schema, layout.column)
+        for key, value in {**_PROPERTIES, _STATISTICS: indexed, **options}.items():
             writer = writer.option(key, value)
         writer = writer.option("userMetadata", _user_metadata(stamp))
         with commit_point(table), writing(self.spark):
