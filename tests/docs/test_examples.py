@@ -34,8 +34,8 @@ ELSEWHERE: Mapping[str, str] = {
     "docs/object-stores.md": "../servers/test_object_store.py",
     "docs/operations.md": "test_how_to.py",
     "docs/python-api.md": "test_python_api.py",
+    "docs/reading.md": "test_reading.py",
     "docs/tutorial.md": "test_tutorial.py",
-    "docs/concepts/storage.md": "test_tutorial.py",
     "docs/concepts/versions.md": "test_examples.py",
     "docs/errors.md": "test_error_examples.py",
     **{

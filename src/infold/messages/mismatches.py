@@ -114,6 +114,17 @@ other_warehouse = Message(
     exit_code=ExitCode.REFUSED,
 )
 
+copied_warehouse = Message(
+    "copied-warehouse",
+    "this warehouse was copied or moved, and its tables still have their files where it was",
+    {"warehouse": "{warehouse}", "files": "{files}"},
+    "Nothing was written. Tables of Iceberg name their files by full paths: changed from here, "
+    "those of the original would change. Where the folder was moved, move it back. To have the "
+    "tables here as well, delete this warehouse (not the files of the other one) and have it built "
+    "again:\n  infold repair\n  infold run",
+    exit_code=ExitCode.REFUSED,
+)
+
 
 def damaged_table(model: str, what: str, files: int = 0) -> InfoldError:
     """A stored table lost files (the first is ``what``), or has some that cannot be read."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from infold.core.catalogs import CatalogType
 from infold.core.project import Project
-from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
+from infold.lake.iceberg.copied_warehouse import CatalogInWarehouse
+from infold.lake.iceberg.sqlite_catalog import SqliteDatabase, sqlite_catalog
 from infold.lake.iceberg.table_catalog import TableCatalog
 
 
@@ -19,4 +20,7 @@ def open_catalog(project: Project) -> TableCatalog:
         from infold.lake.iceberg.rest_catalog import rest_catalog
 
         return rest_catalog(declared, project.root, key)
-    return sqlite_catalog(project.catalog_db)
+    file, warehouse = project.catalog_db, project.warehouse
+    if not project.target.in_store and file.parent == warehouse:
+        return CatalogInWarehouse(SqliteDatabase(file), warehouse=str(warehouse))
+    return sqlite_catalog(file)
