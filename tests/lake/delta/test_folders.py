@@ -158,6 +158,24 @@ def forget(made: Made, table: str, version: int) -> None:
     forget_before(log, version)
 
 
+def test_a_table_that_moved_on_is_not_set_back(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit of somebody else just before it ends going back, and stays."""
+    first = made.write("daily", {"n": [1]}, "s-1")
+    made.write("daily", {"n": [2]}, "s-2")
+
+    def can_set_back(table: str, snapshot: int) -> bool:
+        made.write(table, {"n": [3]}, None)
+        return True
+
+    lake = made.lake
+    monkeypatch.setattr(lake, "can_set_back", can_set_back)
+    with pytest.raises(InfoldError) as raised:
+        lake.set_back("daily", first)
+
+    assert raised.value.slug == "foreign-write"
+    assert made.numbers("daily") == [1, 2, 3]
+
+
 class TestExpiry:
     """Old versions go with the files that only they have; the others stay as they were."""
 
@@ -186,6 +204,17 @@ class TestExpiry:
         forget(made, "daily", 2)
 
         assert made.numbers("daily") == [1]
+
+    def test_what_comes_back_after_the_oldest_version_stays(self, made: Made) -> None:
+        """A version after the oldest one needs files that are older than both."""
+        made.write("daily", {"n": [1]}, "s-1", mode="overwrite")
+        second = made.write("daily", {"n": [2]}, "s-2", mode="overwrite")
+        made.write("daily", {"n": [3]}, "s-3", mode="overwrite")
+        made.lake.set_back("daily", second)
+
+        forget(made, "daily", 2)
+
+        assert made.numbers("daily") == [2]
 
     def test_deletion_vectors_are_files_of_their_own(self) -> None:
         """The name of such a file is found by its number, as the protocol writes it."""

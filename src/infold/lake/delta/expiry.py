@@ -17,7 +17,7 @@ from uuid import UUID
 
 from infold.lake.delta.commit import LOG
 from infold.lake.delta.log import Log, entries_before
-from infold.lake.delta.rows import open_table
+from infold.lake.delta.rows import named_errors, open_table
 
 _LAST = "_last_checkpoint"
 _Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
@@ -36,7 +36,8 @@ def forget_before(log: Log, version: int) -> None:
     """
     checkpoint = log.folder / LOG / f"{version:020}.checkpoint.parquet"
     if not checkpoint.exists():
-        open_table(log.folder, version).create_checkpoint()
+        with named_errors(log.folder):
+            open_table(log.folder, version).create_checkpoint()
         # Of Spark: the checksum of what was in this file.
         checksum_of(log.folder / LOG / _LAST).unlink(missing_ok=True)
     needed = {*_in_checkpoint(checkpoint)}

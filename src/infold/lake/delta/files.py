@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from infold.core import write_points
 from infold.lake.delta.commit import SET_BACK
-from infold.lake.delta.rows import open_table
+from infold.lake.delta.rows import named_errors, open_table
 from infold.lake.dictionaries import distinct_values
 from infold.messages.delta_errors import UNREADABLE
 from infold.messages.errors import InfoldError
@@ -63,7 +63,7 @@ def string_values(folder: Path, version: int, column: str, limit: int) -> pa.Arr
 def restore(folder: Path, table: str, *, expected: int, version: int) -> bool:
     """Let a table have the rows of a version again; False where somebody committed meanwhile."""
     from deltalake import CommitProperties
-    from deltalake.exceptions import DeltaError
+    from deltalake.exceptions import CommitFailedError
 
     said = CommitProperties(custom_metadata={SET_BACK: str(version)})
     stored = open_table(folder)
@@ -71,8 +71,11 @@ def restore(folder: Path, table: str, *, expected: int, version: int) -> bool:
         return False
     write_points.point(f"set back {table}: before")
     try:
-        stored.restore(version, commit_properties=said)
-    except DeltaError:
-        return False
+        with named_errors(folder):
+            stored.restore(version, commit_properties=said)
+    except InfoldError as error:
+        if isinstance(error.__cause__, CommitFailedError):
+            return False
+        raise
     write_points.point(f"set back {table}: after")
     return True

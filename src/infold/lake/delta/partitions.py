@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from infold.core.own_columns import PARTITION
-from infold.lake.delta.rows import open_table
+from infold.lake.delta.rows import named_errors, open_table
 
 
 def partition_files(folder: Path) -> Iterator[tuple[Any, int, int, int]]:
@@ -18,10 +18,11 @@ def partition_files(folder: Path) -> Iterator[tuple[Any, int, int, int]]:
     import pyarrow as pa
 
     stored = open_table(folder)
-    found = pa.table(stored.get_add_actions(flatten=True))
+    with named_errors(folder):
+        found = pa.table(stored.get_add_actions(flatten=True))
+        batches = [pa.record_batch(batch) for batch in stored.deletion_vectors()]
     name = f"partition.{PARTITION}"
     parts = found[name].to_pylist() if name in found.column_names else [None] * found.num_rows
-    batches = (pa.record_batch(batch) for batch in stored.deletion_vectors())
     marked = {
         unquote(uri).rpartition("/")[2]
         for batch in batches

@@ -7,7 +7,8 @@ chosen by the predicates of ``lake.iceberg.filter``, so ``--where`` means the sa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,11 +34,19 @@ def open_table(folder: Path, version: int | None = None) -> DeltaTable:
     """A table at a version. Raises ``delta_errors.extra_missing`` and ``unreadable``."""
     need_reader(folder)
     from deltalake import DeltaTable
+
+    with named_errors(folder):
+        return DeltaTable(folder.absolute().as_uri(), version=version)
+
+
+@contextmanager
+def named_errors(folder: Path) -> Iterator[None]:
+    """What deltalake raises about a table becomes ``delta_errors.unreadable``."""
     from deltalake.exceptions import DeltaError
 
     try:
-        return DeltaTable(folder.absolute().as_uri(), version=version)
-    except (DeltaError, OSError, ValueError) as error:
+        yield
+    except (DeltaError, OSError, RuntimeError, ValueError) as error:
         raise _unreadable(folder, error) from error
     except BaseException as error:
         if type(error).__name__ != _PANIC:
@@ -92,7 +101,7 @@ def read_rows(
     read = list(dict.fromkeys((*columns, *(name for name in needed if name not in columns))))
     plain = _plain_schema(pa.schema([schema.field(name) for name in (read or schema.names[:1])]))
     found, count = [], 0
-    try:
+    with named_errors(folder):
         for batch in pa.RecordBatchReader.from_stream(stored.scan(columns=plain.names)):
             part = pa.Table.from_batches([batch]).select(plain.names).cast(plain)
             if rows is not None:
@@ -101,8 +110,6 @@ def read_rows(
             count += part.num_rows
             if limit is not None and count >= limit:
                 break
-    except (OSError, RuntimeError, ValueError) as error:
-        raise _unreadable(folder, error) from error
     empty = pa.schema([plain.field(name) for name in columns]).empty_table()
     whole = pa.concat_tables([empty, *found])
     return whole if limit is None else whole.slice(0, limit)
