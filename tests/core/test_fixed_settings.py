@@ -72,6 +72,13 @@ def test_settings_that_change_no_row_are_free() -> None:
     assert list(changed_settings(FIXED)) == []
 
 
+def test_what_a_storage_notes_in_a_session_is_free() -> None:
+    """Delta writes the version that it committed into the session; the next one has it too."""
+    noted = {"spark.databricks.delta.lastCommitVersionInSession": "4"}
+
+    assert not list(fixed_settings.changed_settings(noted))
+
+
 def test_names_in_another_case_are_refused() -> None:
     """A fixed setting in another case is refused, because Spark would ignore it silently."""
     assert list(changed_settings({"spark.sql.session.timezone": "UTC"}))

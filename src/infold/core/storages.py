@@ -32,7 +32,7 @@ class StorageSettings:
     refused: tuple[str, ...] = ()
     """Beginnings of settings that stay as the storage has them."""
     own: tuple[str, ...] = ()
-    """Beginnings of those among them that infold sets itself, for a commit."""
+    """Beginnings of those that infold sets itself, for a commit, or the storage after one."""
     by_folders: bool = False
     """Whether tables are found by their folders, and not by a catalog."""
 
@@ -48,6 +48,7 @@ STORAGE_SETTINGS: Mapping[Storage, StorageSettings] = {
         refused=("spark.databricks.delta.",),
         own=(
             "spark.databricks.delta.commitInfo.userMetadata",
+            "spark.databricks.delta.lastCommitVersionInSession",
             "spark.databricks.delta.skipRecordingEmptyCommits",
             "spark.databricks.delta.snapshotPartitions",
         ),
