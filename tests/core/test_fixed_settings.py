@@ -76,7 +76,7 @@ def test_what_a_storage_notes_in_a_session_is_free() -> None:
     """Delta writes the version that it committed into the session; the next one has it too."""
     noted = {"spark.databricks.delta.lastCommitVersionInSession": "4"}
 
-    assert not list(fixed_settings.changed_settings(noted))
+    assert not list(changed_settings(noted))
 
 
 def test_names_in_another_case_are_refused() -> None:
