@@ -69,9 +69,8 @@ def catalog_lost(ledger: str, catalog: str, tables: Sequence[str]) -> InfoldErro
         "Nothing was written. Is it another catalog than before, or an empty one in place of one "
         "that was lost? Then correct `catalog` or `warehouse` in infold.yml, or put the catalog "
         "back from a backup. If the tables are gone for good, have them built again:\n"
-        f"{_REPAIR}\nTheir former files stay in the warehouse. Where the catalog is the file in "
-        "it, `infold forget` with the names of the models, in place of `infold repair`, deletes "
-        "those.",
+        f"{_REPAIR}\nTheir former files stay in the warehouse: nothing tells any more whose they "
+        "are. Delete their folders yourself, once the new tables are there.",
         exit_code=ExitCode.REFUSED,
     )
 
