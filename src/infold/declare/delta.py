@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -29,7 +30,8 @@ def same_folders(
     for name, target in targets.items():
         if target.in_store:
             continue
-        other = seen.setdefault((root / target.warehouse).resolve(), name)
+        # Not resolved: that fails on a name that no folder can have, which is told elsewhere.
+        other = seen.setdefault(Path(os.path.abspath(root / target.warehouse)), name)  # noqa: PTH100
         if targets[other].storage is not target.storage:
             iceberg = other if target.storage is Storage.DELTA else name
             what = f"the warehouse of target {iceberg}, which is in another storage,"
