@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -30,14 +29,21 @@ def same_folders(
     for name, target in targets.items():
         if target.in_store:
             continue
-        # Not resolved: that fails on a name that no folder can have, which is told elsewhere.
-        other = seen.setdefault(Path(os.path.abspath(root / target.warehouse)), name)  # noqa: PTH100
+        other = seen.setdefault(_resolved(root / target.warehouse), name)
         if targets[other].storage is not target.storage:
             iceberg = other if target.storage is Storage.DELTA else name
             what = f"the warehouse of target {iceberg}, which is in another storage,"
             yield delta_errors.not_with_delta(
                 places[name], what=what, todo="Name another folder: both would use the same ones."
             )
+
+
+def _resolved(folder: Path) -> Path:
+    """A folder with links followed; one of a name that no folder can have is told elsewhere."""
+    try:
+        return folder.resolve()
+    except ValueError:  # a null byte
+        return folder
 
 
 def _ruled_out(target: Target) -> Iterator[tuple[str, str, str]]:
