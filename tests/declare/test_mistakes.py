@@ -319,6 +319,12 @@ KEYS = [
     (YML, "{warehouse: warehouse}", "{storage: hudi}", [
         "bad-value infold.yml:20 `hudi` (iceberg, delta)",
     ]),
+    (YML, "{warehouse: warehouse}", r'{warehouse: "a\0b"}', [
+        r'wrong-type infold.yml:20 `"a\0b"`',
+    ]),
+    (YML, "{warehouse: warehouse}", r'{catalog: {type: sqlite, uri: "sqlite:///a\0b"}}', [
+        r'wrong-type infold.yml:20 `"sqlite:///a\0b"`',
+    ]),
     (YML, "{warehouse: warehouse}", "{storage: delta, publish: together, engine: {submitted: true, shared_disk: true}}", [
         "not-with-delta infold.yml:20 `together`",
         "not-with-delta infold.yml:20 `{submitted: true, shared_disk: true}`",

@@ -29,21 +29,13 @@ def same_folders(
     for name, target in targets.items():
         if target.in_store:
             continue
-        other = seen.setdefault(_resolved(root / target.warehouse), name)
+        other = seen.setdefault((root / target.warehouse).resolve(), name)
         if targets[other].storage is not target.storage:
             iceberg = other if target.storage is Storage.DELTA else name
             what = f"the warehouse of target {iceberg}, which is in another storage,"
             yield delta_errors.not_with_delta(
                 places[name], what=what, todo="Name another folder: both would use the same ones."
             )
-
-
-def _resolved(folder: Path) -> Path:
-    """A folder with links followed; one of a name that no folder can have is told elsewhere."""
-    try:
-        return folder.resolve()
-    except ValueError:  # a null byte
-        return folder
 
 
 def _ruled_out(target: Target) -> Iterator[tuple[str, str, str]]:

@@ -77,14 +77,17 @@ class Keys:
         return None
 
     def text(self, key: str) -> str | None:
-        """A text that is not empty."""
+        """A text that is not empty, without a null byte: neither a file nor Spark takes one."""
         value = self._of_kind(key, ("text",), "text")
-        if value is not None and not value.text.strip():
+        if value is None:
+            return None
+        if not value.text.strip() or "\0" in value.text:
+            found = "text with a null byte" if value.text.strip() else "empty"
             self.errors.append(
-                findings.wrong_type(value.at, key=self.full_name(key), wanted="text", found="empty")
+                findings.wrong_type(value.at, key=self.full_name(key), wanted="text", found=found)
             )
             return None
-        return value.text if value else None
+        return value.text
 
     def flag(self, key: str, default: bool) -> bool:
         """True or false."""

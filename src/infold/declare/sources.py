@@ -62,7 +62,7 @@ def read_source(name: str, keys: Keys) -> Source | None:
         )
         return None
     path, table = keys.text("path"), keys.text("table")
-    check_place(keys, "path")
+    check_place(keys, "path", path or "")
     format_ = _format(keys, path, table)
     columns = _columns(keys, format_)
     header = keys.flag("header", True)

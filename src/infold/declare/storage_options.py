@@ -40,9 +40,8 @@ def read_stores(keys: Keys) -> Stores:
     return Stores(_options(section), tuple(found))
 
 
-def check_place(keys: Keys, key: str) -> None:
+def check_place(keys: Keys, key: str, url: str) -> None:
     """Note what is wrong with a URL of a store; a path without a scheme is a folder."""
-    url = keys.text(key) or ""
     if not is_url(url):
         return
     at, scheme = keys.at(key), scheme_of(url)
@@ -56,10 +55,9 @@ def check_place(keys: Keys, key: str) -> None:
         keys.errors.append(store_errors.no_bucket(at, key=key))
 
 
-def check_warehouse(keys: Keys, catalog: Catalog) -> None:
+def check_warehouse(keys: Keys, url: str, catalog: Catalog) -> None:
     """Note a warehouse that is no place, and one in a store without a catalog elsewhere."""
-    check_place(keys, "warehouse")
-    url = keys.text("warehouse") or ""
+    check_place(keys, "warehouse", url)
     if catalog.type is not CatalogType.SQLITE:
         return
     if is_url(url) and not catalog.uri:

@@ -52,13 +52,12 @@ def read_target(name: str, keys: Keys) -> Target:
         form = "letters, digits and underscores, a letter first"
         keys.errors.append(findings.bad_name(keys.value.at, what="target", name=name, form=form))
     plain = Target(name)
-    warehouse = keys.text("warehouse") or plain.warehouse
-    catalog = read_catalog(keys)
-    check_warehouse(keys, catalog)
+    warehouse, catalog = keys.text("warehouse") or "", read_catalog(keys)
+    check_warehouse(keys, warehouse, catalog)
     engine = read_engine(keys)
     found = Target(
         name=name,
-        warehouse=warehouse.rstrip("/") if is_url(warehouse) else warehouse,
+        warehouse=(warehouse.rstrip("/") if is_url(warehouse) else warehouse) or plain.warehouse,
         ledger=_ledger(keys) or plain.ledger,
         ledger_schema=_schema(keys),
         storage=Storage(keys.choice("storage", tuple(Storage)) or plain.storage),
