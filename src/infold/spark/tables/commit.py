@@ -1,14 +1,23 @@
-"""What every commit of a storage has in common: its stamp, its write points, its tasks."""
+"""What every commit of a storage has in common: its stamp, write points, tasks and rows."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
 
 from infold.core import write_points
 from infold.core.interval import Ranges
-from infold.spark.tables.port import Stamp
+from infold.core.quoting import quoted
+from infold.spark.content import column as column_of
+from infold.spark.content import range_predicate
+from infold.spark.retyped_columns import retyped
+from infold.spark.tables.port import Layout, Stamp
 
 ROWS_OF_A_FILE = 500_000
 """How many rows of replaced partitions each writing task gets."""
@@ -38,3 +47,62 @@ def commit_point(table: str) -> Iterator[None]:
 def writing_tasks(touched: Ranges, about: int) -> int:
     """By how many tasks about so many rows are written, each of which makes files of its own."""
     return (1 if len(touched) < 4 else 2) + about // ROWS_OF_A_FILE
+
+
+@dataclass(frozen=True, slots=True)
+class MergeSource:
+    """
+    The source ``s`` of a MERGE into ``t``: rows to remove have keys, rows to add have none.
+
+    Its columns have names of their own, so that a condition can only mean the table's. ``matches``
+    is true of a row and what removes it, ``is_new`` of what is added; ``values`` are the columns of
+    the table, quoted, with those of the source that have their values.
+    """
+
+    rows: DataFrame
+    matches: str
+    is_new: str
+    values: Mapping[str, str]
+
+
+def merge_source(insert: DataFrame, delete: DataFrame, on: Sequence[str]) -> MergeSource:
+    """The source of a MERGE that adds rows, and removes those with the keys ``on``."""
+    keys = [(name, f"_on_{i}") for i, name in enumerate(on)]
+    new = [(name, f"_new_{i}") for i, name in enumerate(insert.columns)]
+    removed = delete.select(*(column_of(name).alias(key) for name, key in keys))
+    added = insert.select(
+        *(column_of(name).alias(key) for name, key in new),
+        *(F.lit(None).cast(removed.schema[key].dataType).alias(key) for _, key in keys),
+    )
+    return MergeSource(
+        rows=added.unionByName(removed, allowMissingColumns=True),
+        matches=" AND ".join(f"t.{quoted(name)} = s.{key}" for name, key in keys),
+        is_new=f"s.{keys[0][1]} IS NULL",
+        values={quoted(name): f"s.{key}" for name, key in new},
+    )
+
+
+def touched_partitions(layout: Layout, ranges: Ranges) -> Ranges:
+    """The times of the partitions that ranges touch; all of a table without partitions."""
+    return Ranges.ever() if layout.partition is None else layout.partition.cover(ranges)
+
+
+def with_other_cells(
+    stored: DataFrame, rows: DataFrame, column: str, ranges: Ranges, touched: Ranges
+) -> DataFrame:
+    """The rows of touched partitions, of which those of ``ranges`` are ``rows`` from now on."""
+    type_ = dict(stored.dtypes)[column]
+    carried = stored.where(range_predicate(column, type_, touched - ranges, exact=True))
+    return carried.unionByName(rows)
+
+
+def evolved(
+    rows: DataFrame,
+    layout: Layout,
+    names: Sequence[tuple[str, str]],
+    types: Sequence[tuple[Sequence[str], DataType]],
+) -> tuple[DataFrame, Layout]:
+    """All rows with other names and wider types, and the layout by these names."""
+    given, column = dict(names), layout.column
+    renamed = retyped(rows, {tuple(path): type_ for path, type_ in types}).withColumnsRenamed(given)
+    return renamed, replace(layout, column=None if column is None else given.get(column, column))

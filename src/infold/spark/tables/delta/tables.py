@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +31,15 @@ from infold.lake.delta.tables import DeltaLake
 from infold.messages import delta_errors
 from infold.spark.content import column as column_of
 from infold.spark.content import range_predicate
-from infold.spark.retyped_columns import retyped
-from infold.spark.tables.commit import commit_point, stamped, writing_tasks
+from infold.spark.tables.commit import (
+    commit_point,
+    evolved,
+    merge_source,
+    stamped,
+    touched_partitions,
+    with_other_cells,
+    writing_tasks,
+)
 from infold.spark.tables.delta.caches import forget_changed
 from infold.spark.tables.delta.session_settings import USER_METADATA, writing
 from infold.spark.tables.delta.stored import (
@@ -123,25 +130,15 @@ class DeltaTables:
         stamp: Stamp,
     ) -> int:
         """One MERGE: rows to remove match on their keys, rows to add have none and match none."""
-        # Source columns get names of their own, so that ``condition`` can only mean the table's.
         self._log(table)
-        insert = self._as_stored(insert, self.layout(table))
-        keys = [(name, f"_on_{i}") for i, name in enumerate(on)]
-        new = [(name, f"_new_{i}") for i, name in enumerate(insert.columns)]
-        removed = delete.select(*(column_of(name).alias(key) for name, key in keys))
-        added = insert.select(
-            *(column_of(name).alias(key) for name, key in new),
-            *(F.lit(None).cast(removed.schema[key].dataType).alias(key) for _, key in keys),
-        )
-        source = added.unionByName(removed, allowMissingColumns=True).alias("s")
-        matches = " AND ".join(f"t.{quoted(name)} = s.{key}" for name, key in keys)
+        source = merge_source(self._as_stored(insert, self.layout(table)), delete, on)
         jvm: Any = self.spark._jvm  # noqa: SLF001 (SQL takes no paths: FIXED says so)
         session = self.spark._jsparkSession  # noqa: SLF001 (as above)
         stored = jvm.io.delta.tables.DeltaTable.forPath(session, str(self._folder(table)))
-        merge = getattr(stored, "as")("t").merge(source._jdf, f"{matches} AND {condition}")  # noqa: SLF001 (as above)
+        rows = source.rows.alias("s")._jdf  # noqa: SLF001 (as above)
+        merge = getattr(stored, "as")("t").merge(rows, f"{source.matches} AND {condition}")
         merge = merge.whenMatched().delete()
-        values = {quoted(name): f"s.{key}" for name, key in new}
-        merge = merge.whenNotMatched(f"s.{keys[0][1]} IS NULL").insertExpr(values)
+        merge = merge.whenNotMatched(source.is_new).insertExpr(dict(source.values))
         with commit_point(table), writing(self.spark, {USER_METADATA: _user_metadata(stamp)}):
             merge.execute()
         return self._head(table, stamp)
@@ -154,12 +151,8 @@ class DeltaTables:
         stamp: Stamp,
     ) -> int:
         """See ``port.Tables``: all rows are written again, as names are those in the files."""
-        rows = retyped(self.read(table), {tuple(path): type_ for path, type_ in types})
-        given = dict(names)
-        layout = self.layout(table)
-        column = layout.column
-        layout = replace(layout, column=None if column is None else given.get(column, column))
-        return self.create(table, rows.withColumnsRenamed(given), layout, stamp)
+        rows, layout = evolved(self.read(table), self.layout(table), names, types)
+        return self.create(table, rows, layout, stamp)
 
     def replace(
         self,
@@ -173,11 +166,9 @@ class DeltaTables:
     ) -> int:
         """Overwrite the partitions of ``ranges``, with the rows of other cells in them."""
         layout = self.layout(table)
-        touched = Ranges.ever() if layout.partition is None else layout.partition.cover(ranges)
-        stored = self.read(table)
-        type_ = dict(stored.dtypes)[column]
-        carried = stored.where(range_predicate(column, type_, touched - ranges, exact=True))
-        result = carried.unionByName(rows).coalesce(writing_tasks(touched, about))
+        touched = touched_partitions(layout, ranges)
+        result = with_other_cells(self.read(table), rows, column, ranges, touched)
+        result = result.coalesce(writing_tasks(touched, about))
         whole = any(part.start <= MIN and part.end >= MAX for part in touched)
         options = {} if whole else {"replaceWhere": _partitions(layout, touched)}
         return self._write(table, result, layout, stamp, mode="overwrite", **options)

@@ -10,8 +10,8 @@ ids are in snapshot properties, set by write options, or for MERGE by a setting 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -22,11 +22,17 @@ from infold.core.interval import HOUR, MAX, MIN, Granularity, Ranges, parse_inst
 from infold.core.model import table_name
 from infold.core.ports import Lake
 from infold.core.quoting import quoted
-from infold.spark.content import column as column_of
 from infold.spark.content import range_predicate
 from infold.spark.remote import is_remote
-from infold.spark.retyped_columns import retyped
-from infold.spark.tables.commit import commit_point, stamped, writing_tasks
+from infold.spark.tables.commit import (
+    commit_point,
+    evolved,
+    merge_source,
+    stamped,
+    touched_partitions,
+    with_other_cells,
+    writing_tasks,
+)
 from infold.spark.tables.port import Layout, PartitionFiles, Stamp
 from infold.spark.tables.states import with_columns, with_struct
 
@@ -114,26 +120,16 @@ class IcebergTables:
         stamp: Stamp,
     ) -> int:
         """One MERGE: rows to remove match on their keys, rows to add have none and match none."""
-        # Source columns get names of their own, so that ``condition`` can only mean the table's.
-        insert = with_columns(insert)
-        keys = [(name, f"_on_{i}") for i, name in enumerate(on)]
-        new = [(name, f"_new_{i}") for i, name in enumerate(insert.columns)]
-        removed = delete.select(*(column_of(name).alias(key) for name, key in keys))
-        added = insert.select(
-            *(column_of(name).alias(key) for name, key in new),
-            *(F.lit(None).cast(removed.schema[key].dataType).alias(key) for _, key in keys),
-        )
+        source = merge_source(with_columns(insert), delete, on)
         view = "infold_merge"
-        added.unionByName(removed, allowMissingColumns=True).createOrReplaceTempView(view)
-        matches = " AND ".join(f"t.{quoted(name)} = s.{key}" for name, key in keys)
-        names = ", ".join(quoted(name) for name, _ in new)
-        values = ", ".join(f"s.{key}" for _, key in new)
+        source.rows.createOrReplaceTempView(view)
+        names, values = ", ".join(source.values), ", ".join(source.values.values())
         with commit_point(table), _session_stamp(self.spark, stamp):
             self.spark.sql(
                 f"MERGE INTO {self.identifier(table)} t USING {view} s"
-                f" ON {matches} AND {condition}"
+                f" ON {source.matches} AND {condition}"
                 " WHEN MATCHED THEN DELETE"
-                f" WHEN NOT MATCHED AND s.{keys[0][1]} IS NULL"
+                f" WHEN NOT MATCHED AND {source.is_new}"
                 f" THEN INSERT ({names}) VALUES ({values})"
             )
         self.spark.catalog.dropTempView(view)
@@ -153,9 +149,8 @@ class IcebergTables:
         A server of Spark Connect has no such transactions: there all rows are written again.
         """
         if is_remote(self.spark):
-            rows = retyped(self.read(table), {tuple(path): type_ for path, type_ in types})
-            named = rows.withColumnsRenamed(dict(names))
-            return self.create(table, named, self._renamed_layout(table, dict(names)), stamp)
+            rows, layout = evolved(self.read(table), self.layout(table), names, types)
+            return self.create(table, rows, layout, stamp)
         jvm: Any = self.spark._jvm  # noqa: SLF001 (SQL has no transactions of several changes)
         session = self.spark._jsparkSession  # noqa: SLF001 (as above)
         loaded = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
@@ -191,11 +186,10 @@ class IcebergTables:
     ) -> int:
         """Overwrite the partitions of ``ranges``, with the rows of other cells in them."""
         layout = self.layout(table)
-        touched = Ranges.ever() if layout.partition is None else layout.partition.cover(ranges)
+        touched = touched_partitions(layout, ranges)
         stored = self.read(table)
         type_ = dict(stored.dtypes)[column]
-        carried = stored.where(range_predicate(column, type_, touched - ranges, exact=True))
-        result = with_columns(carried.unionByName(rows))
+        result = with_columns(with_other_cells(stored, rows, column, ranges, touched))
         writer = result.coalesce(writing_tasks(touched, about)).writeTo(self.identifier(table))
         for key, value in stamped(stamp).items():
             writer = writer.option(_PROPERTY + key, value)
@@ -254,11 +248,6 @@ class IcebergTables:
         """The table's name as Iceberg's procedures take it: without the catalog."""
         name = self.lake.stored_name(table_name(table))
         return f"{quoted(self.namespace)}.{quoted(name)}"
-
-    def _renamed_layout(self, table: str, names: Mapping[str, str]) -> Layout:
-        layout = self.layout(table)
-        column = layout.column
-        return replace(layout, column=None if column is None else names.get(column, column))
 
     def _head(self, table: str) -> int:
         newest = self._newest(table)
