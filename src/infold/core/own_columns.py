@@ -1,5 +1,9 @@
 """The columns of infold's own that stored tables of several kinds have, by name."""
 
+from collections.abc import Iterable
+
+from infold.core.session_columns import STATE
+
 VERSION = "_version"
 """The version of the table that inserted the row."""
 
@@ -17,6 +21,17 @@ STATE_COLUMN = "_state_"
 Before the name of a part of a row's state, where a table has a column for each; see
 ``infold.core.session_columns.STATE``.
 """
+
+
+def is_own(name: str) -> bool:
+    """Whether a column is infold's own in the tables of every storage."""
+    return name in (FILE, VERSION, KEY, STATE) or name.startswith(STATE_COLUMN)
+
+
+def first_state_part(names: Iterable[str]) -> str:
+    """The first part of the rows' states, of a table's columns; empty if there are no states."""
+    parts = (name.removeprefix(STATE_COLUMN) for name in names if name.startswith(STATE_COLUMN))
+    return next(parts, "")
 
 
 def state_mark(fingerprint: str) -> str:

@@ -14,12 +14,11 @@ def filtered_rows(rows: pa.Table, where: str) -> pa.Table:
 
     Columns are of strings, whole numbers or instants, as those of a manifest are.
     """
-    from pyiceberg.expressions.visitors import bind
-    from pyiceberg.io.pyarrow import expression_to_pyarrow
     from pyiceberg.schema import Schema
     from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
 
-    from infold.lake.iceberg.filter import predicate
+    from infold.lake.arrow_filter import RowFilter
+    from infold.lake.filter import predicate
     from infold.messages import command_errors
 
     types = {"string": StringType, "int64": LongType}
@@ -32,7 +31,7 @@ def filtered_rows(rows: pa.Table, where: str) -> pa.Table:
         )
     )
     try:
-        bound = bind(schema, predicate(where, schema), case_sensitive=False)
+        chosen = RowFilter(predicate(where, schema), schema)
     except (ValueError, TypeError) as error:
         raise command_errors.bad_filter(where=where, why=str(error)) from error
-    return rows.filter(expression_to_pyarrow(bound))
+    return chosen(rows)

@@ -16,7 +16,7 @@ from decimal import Decimal
 import pyarrow as pa
 from pyiceberg.schema import Schema
 
-from infold.lake.iceberg.filter import predicate
+from infold.lake.filter import predicate
 
 SCHEMA = pa.schema(
     [

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from infold.core.interval import Granularity
-from infold.core.own_columns import FILE, KEY, PARTITION, STATE_COLUMN, VERSION
-from infold.core.session_columns import STATE
+from infold.core.own_columns import PARTITION, is_own
 from infold.core.stored_table import StoredLayout
 from infold.core.type_changes import Type
 
@@ -38,18 +37,11 @@ def layout_metadata(column: str, unit: Granularity, type_: str) -> Mapping[str, 
 
 def user_columns(fields: Sequence[Mapping[str, Any]]) -> Mapping[str, Type]:
     """The columns but infold's own, with their types."""
-    return {one["name"]: _without_details(one["type"]) for one in fields if not is_own(one["name"])}
-
-
-def is_own(name: str) -> bool:
-    """Whether a column is infold's own."""
-    return name in (FILE, VERSION, KEY, STATE, PARTITION) or name.startswith(STATE_COLUMN)
-
-
-def first_state_part(fields: Sequence[Mapping[str, Any]]) -> str:
-    """The first part of the rows' states; empty if there are no states."""
-    parts = (one["name"] for one in fields if one["name"].startswith(STATE_COLUMN))
-    return str(next(parts, "")).removeprefix(STATE_COLUMN)
+    return {
+        one["name"]: _without_details(one["type"])
+        for one in fields
+        if one["name"] != PARTITION and not is_own(one["name"])
+    }
 
 
 def _without_details(type_: Any) -> Type:

@@ -2,7 +2,7 @@
 Rows of a Delta table at a version, read by deltalake into Arrow, without a JVM.
 
 Deletion vectors are heeded by deltalake's own scan, and by none of its other ways to read. Rows are
-chosen by the predicates of ``lake.iceberg.filter``, so ``--where`` means the same in every storage.
+chosen by the predicates of ``lake.filter``, so ``--where`` means the same in every storage.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def metadata_of(folder: Path, version: int) -> Mapping[str, Any]:
 
 
 def columns_of(folder: Path, version: int | None = None) -> Schema:
-    """The columns of a table as the predicates of ``lake.iceberg.filter`` take them."""
+    """The columns of a table as the predicates of ``lake.filter`` take them."""
     import pyarrow as pa
     from pyiceberg.io.pyarrow import (
         _ConvertToIcebergWithoutIDs,

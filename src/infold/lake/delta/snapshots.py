@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from infold.core.snapshot_reader import TimeSpan
 from infold.lake.arrow_filter import RowFilter
+from infold.lake.chosen_rows import columns_beside
 from infold.lake.delta.rows import columns_of, read_rows
 from infold.lake.delta.tables import DeltaLake
-from infold.lake.iceberg.snapshots import equal_to
+from infold.lake.equal_rows import equal_to
 from infold.messages.delta_errors import UNREADABLE
 from infold.messages.errors import InfoldError
 
@@ -44,14 +45,10 @@ class DeltaSnapshotReader:
             return None
         version = log.newest if snapshot is None else log.version(snapshot)
         schema = columns_of(log.folder, version)
-        known = {entry.name.lower(): entry.name for entry in schema.fields}
-        needed = {name for match in any_of for name in match}
-        needed |= {near.first, near.last} if near else set()
-        if not {name.lower() for name in needed} <= known.keys():
+        chosen = columns_beside(schema, any_of, near, columns)
+        if chosen is None:
             return None
-        every = [name for name in known.values() if not name.startswith("_")]
-        wanted = [name for name in (every if columns is None else columns) if name.lower() in known]
-        own = [known[name.lower()] for name in wanted]
+        own, wanted = chosen
         rows = RowFilter(equal_to(schema, any_of, near, where), schema)
         try:
             found = read_rows(log.folder, own, version=version, rows=rows)

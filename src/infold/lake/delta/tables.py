@@ -14,18 +14,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from infold.core.interval import instants_of
+from infold.core.own_columns import first_state_part
 from infold.core.stored_table import History, StoredLayout, TableMetadata
 from infold.core.swap import Renaming
 from infold.core.type_changes import Type
+from infold.lake.chosen_rows import matching_rows, shown_columns, truth_of
 from infold.lake.delta import folders
 from infold.lake.delta.commit import LOG
-from infold.lake.delta.layout import first_state_part, layout_of, user_columns
+from infold.lake.delta.layout import layout_of, user_columns
 from infold.lake.delta.log import Log, read_log
 from infold.messages import catalog_errors, command_errors, run_errors
 from infold.messages.errors import InfoldError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyiceberg.expressions import BooleanExpression
 
 _UNNAMED = (".crc", "_last_checkpoint")
 """Files of a log that every commit writes, or a reader: none of them is needed to read a table."""
@@ -159,7 +162,7 @@ class DeltaLake:
             snapshot=None if newest is None else log.snapshot(newest),
             steps={step: log.snapshot(version) for step, version in log.steps().items()},
             foreign=log.foreign(),
-            state=first_state_part(log.schema().fields),
+            state=first_state_part(str(one["name"]) for one in log.schema().fields),
         )
 
     def layout(self, table: str) -> StoredLayout | None:
@@ -231,21 +234,13 @@ class DeltaLake:
 
         folder = self._built(table)
         schema = columns_of(folder)
-        known = [field.name for field in schema.fields if not field.name.startswith("_")]
-        wanted = list(columns) if columns is not None else known
-        unknown = [name for name in wanted if name not in known]
-        if unknown:
-            raise command_errors.unknown_columns(names=unknown, known=known)
+        wanted = shown_columns(schema, columns)
         if where is None:
             return read_rows(folder, wanted, limit=limit)
         from infold.lake.arrow_filter import RowFilter
-        from infold.lake.iceberg.filter import predicate
 
-        try:
-            truth = predicate(where, schema)
-        except ValueError as error:
-            raise command_errors.bad_filter(where=where, why=str(error)) from error
-        return read_rows(folder, wanted, rows=RowFilter(truth, schema), limit=limit)
+        rows = RowFilter(truth_of(where, schema), schema)
+        return read_rows(folder, wanted, rows=rows, limit=limit)
 
     def rows_matching(
         self,
@@ -257,9 +252,16 @@ class DeltaLake:
         limit: int | None = None,
     ) -> pa.Table:
         """See ``ports.Lake``."""
-        from infold.lake.delta.matching import matching_rows
+        from infold.lake.arrow_filter import RowFilter
+        from infold.lake.delta.rows import columns_of, read_rows
 
-        return matching_rows(self._built(table), tests, by, beside, limit)
+        folder = self._built(table)
+        schema = columns_of(folder)
+
+        def read(truth: BooleanExpression, wanted: Sequence[str]) -> pa.Table:
+            return read_rows(folder, wanted, rows=RowFilter(truth, schema), limit=limit)
+
+        return matching_rows(schema, read, tests, by, beside)
 
     def _built(self, table: str) -> Path:
         """The folder of a table. Raises ``not_built``."""

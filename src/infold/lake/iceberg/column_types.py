@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from infold.core.own_columns import FILE, KEY, STATE_COLUMN, VERSION
-from infold.core.session_columns import STATE
+from infold.core.own_columns import is_own
 from infold.core.type_changes import Type
 
 _NAMES = {
@@ -29,20 +28,14 @@ def user_columns(metadata: Mapping[str, Any], snapshot: int | None = None) -> Ma
         current = kept[0]
     schemas: Sequence[Mapping[str, Any]] = metadata.get("schemas") or []
     [fields] = [one["fields"] for one in schemas if one["schema-id"] == current] or [[]]
-    return {one["name"]: spark_type(one["type"]) for one in fields if not _is_own(one["name"])}
+    return {one["name"]: spark_type(one["type"]) for one in fields if not is_own(one["name"])}
 
 
-def _is_own(name: str) -> bool:
-    return name in (FILE, VERSION, KEY, STATE) or name.startswith(STATE_COLUMN)
-
-
-def first_state_part(metadata: Mapping[str, Any]) -> str:
-    """The first part of the rows' states in the current schema; empty if there are no states."""
+def column_names(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of all columns of the current schema."""
     current, schemas = metadata.get("current-schema-id"), metadata.get("schemas") or []
     [fields] = [one["fields"] for one in schemas if one["schema-id"] == current] or [[]]
-    names = (str(one["name"]) for one in fields)
-    parts = (name.removeprefix(STATE_COLUMN) for name in names if name.startswith(STATE_COLUMN))
-    return next(parts, "")
+    return tuple(str(one["name"]) for one in fields)
 
 
 def spark_type(type_: str | Mapping[str, Any]) -> Type:

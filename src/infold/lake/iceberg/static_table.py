@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from infold.lake.chosen_rows import truth_of
 from infold.lake.stores import places
-from infold.messages import command_errors, run_errors
+from infold.messages import run_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,10 +42,5 @@ def scan_where(
 
     if where is None:
         return scan_rows(stored, AlwaysTrue(), columns, limit=limit)
-    from infold.lake.iceberg.filter import predicate
-
-    try:
-        rows = predicate(where, stored.schema())
-    except ValueError as error:
-        raise command_errors.bad_filter(where=where, why=str(error)) from error
+    rows = truth_of(where, stored.schema())
     return scan_rows(stored, rows, columns, limit=limit)

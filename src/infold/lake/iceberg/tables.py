@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,11 +19,13 @@ from infold.core import write_points
 from infold.core.catalogs import NOT_PERMITTED
 from infold.core.interval import Granularity, instants_of
 from infold.core.model import UNPUBLISHED
+from infold.core.own_columns import first_state_part
 from infold.core.stored_table import FORBIDDEN, History, StoredLayout, TableMetadata
 from infold.core.swap import Renaming
 from infold.core.type_changes import Type
+from infold.lake.chosen_rows import matching_rows, shown_columns
 from infold.lake.iceberg import missing_files, publishing, set_back
-from infold.lake.iceberg.column_types import first_state_part, user_columns
+from infold.lake.iceberg.column_types import column_names, user_columns
 from infold.lake.iceberg.commits import (
     REWRITE,
     STEP,
@@ -256,7 +259,7 @@ class IcebergLake:
             snapshot=main[0]["snapshot-id"] if main else None,
             steps=steps,
             foreign=foreign_snapshot(main),
-            state=first_state_part(metadata),
+            state=first_state_part(column_names(metadata)),
         )
 
     def file_list_id(self, table: str) -> str:
@@ -331,11 +334,7 @@ class IcebergLake:
         if location is None:
             raise command_errors.not_built(name=table)
         stored = open_table(location)
-        known = [field.name for field in stored.schema().fields if not field.name.startswith("_")]
-        wanted = list(columns) if columns is not None else known
-        unknown = [name for name in wanted if name not in known]
-        if unknown:
-            raise command_errors.unknown_columns(names=unknown, known=known)
+        wanted = shown_columns(stored.schema(), columns)
         return scan_where(stored, wanted, where, limit)
 
     def rows_matching(
@@ -348,12 +347,14 @@ class IcebergLake:
         limit: int | None = None,
     ) -> pa.Table:
         """See ``ports.Lake``."""
-        from infold.lake.iceberg.matching import matching_rows
+        from infold.lake.iceberg.scan import scan_rows
 
         location = self.location(table)
         if location is None:
             raise command_errors.not_built(name=table)
-        return matching_rows(open_table(location), tests, by, beside, limit)
+        stored = open_table(location)
+        read = partial(scan_rows, stored, limit=limit)
+        return matching_rows(stored.schema(), read, tests, by, beside)
 
     def column_times(self, table: str, column: str, snapshot: int) -> Sequence[int]:
         """See ``ports.Lake``."""

@@ -31,7 +31,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from infold.lake.iceberg.filter_values import Floor, floor, written
+from infold.lake.filter_values import Floor, floor, written
 
 E: Any = expressions
 """Untyped: pyiceberg's types do not know that the column comes first."""
