@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import parquet
+from pyarrow import orc, parquet
 from tests.spark.reading import written
 from tests.spark.reading.written import PACKERS
 
@@ -335,6 +335,12 @@ def _unchecked(*texts: bytes) -> pa.Array:
     return pa.array(texts, pa.binary()).view(pa.string())
 
 
+def _orc(rows: pa.Table, **how: Any) -> bytes:
+    sink = BytesIO()
+    orc.write_table(rows, sink, **how)
+    return sink.getvalue()
+
+
 def _avro(rows: pa.Table, **how: Any) -> bytes:
     sink = BytesIO()
     written.avro(rows, sink, **how)
@@ -396,8 +402,40 @@ PARQUET = [
     File("columns in pages of old", _stored(_TWO, data_page_version="2.0", use_dictionary=False), AB),
     File("packed by zstd", _parquet(compression="zstd"), AB),
     File("packed by brotli", _parquet(compression="brotli"), whole=True),
+    File("ORC", _orc(_TWO), whole=True),
 ]  # fmt: skip
 
+_ZONED, _TWO = _TWO, written.without_zones(_TWO)
+_GOOD_ORC = _orc(_TWO)
+ORC = [
+    File("good", _GOOD_ORC, AB),
+    File("no bytes", b"", whole=True),
+    File("cut off", _GOOD_ORC[:-20], whole=True),
+    File("a broken foot", _GOOD_ORC[:-40] + b"\xff" * 30 + _GOOD_ORC[-10:], whole=True),
+    File("only the mark", b"ORC", whole=True),
+    File("CSV", table(*GOOD), whole=True),
+    File("Parquet", _WHOLE, whole=True),
+    File("a column less", _orc(_TWO.drop_columns("note")), aside=2),
+    File("a column more", _orc(_TWO.append_column("more", _TWO["n"])), aside=2),
+    File("columns in another order", _orc(_TWO.select(SCHEMA.names[::-1])), AB),
+    File("ids of numbers", _orc(_of("id", pa.array([1, 2]))), aside=2),
+    File("amounts of doubles", _orc(_of("amount", pa.array([1.5, 2.5]))), aside=2),
+    File("long numbers", _orc(_of("n", pa.array([1, 2], pa.int64()))), aside=2),
+    File("short numbers", _orc(_of("n", pa.array([1, 2], pa.int8()))), AB),
+    File("times with a zone", _orc(_ZONED), whole=True),
+    File("lists of times with a zone", _orc(_TWO.append_column("more", pa.array([[WHEN], []], pa.list_(pa.timestamp("us", "UTC"))))), whole=True),
+    File("times in nanoseconds", _orc(_of("ts", pa.array([1_709_287_200_000_000_000, 1_709_287_200_000_000_001], pa.timestamp("ns")))), "a", 1),
+    File("days for times", _orc(_of("ts", pa.array([19_783, 19_784], pa.int32()).cast(pa.date32()))), AB),
+    File("no id", _orc(_of("id", pa.array(["a", None]))), ("", "a")),
+    File("zero rows", _orc(_TWO.slice(0, 0))),
+    File("names in other letters", _orc(_TWO.rename_columns(["ID", *SCHEMA.names[1:]])), aside=2),
+    File("texts that are none", _orc(_of("id", _unchecked(b"a", b"\xff"))), "a", 1),
+    File("only NULLs", _orc(_of("note", pa.array([None, None], pa.string()))), AB),
+    File("lists for texts", _orc(_of("note", pa.array([["x"], []]))), aside=2),
+    *(File(f"packed by {name}", _orc(_TWO, compression=name), AB) for name in ("zlib", "snappy", "lz4", "zstd")),
+]  # fmt: skip
+
+_TWO = _ZONED
 _GOOD_AVRO = _avro(_TWO)
 AVRO = [
     File("good", _GOOD_AVRO, AB),
@@ -443,6 +481,7 @@ ENDINGS = {
     "whole": "json",
     "whole_packed": "json.zst",
     "parquet": "parquet",
+    "orc": "orc",
     "avro": "avro",
     "named": "csv",
 }
@@ -457,6 +496,7 @@ FILES: dict[str, Sequence[File]] = {
     "whole": WHOLE_JSON,
     "whole_packed": [replace(one, content=PACKERS["zstd"](one.content)) for one in WHOLE_JSON],
     "parquet": PARQUET,
+    "orc": ORC,
     "avro": AVRO,
     "named": [File(name, table(line("a")), "a") for name in NAMES],
 }
