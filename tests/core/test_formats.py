@@ -26,6 +26,7 @@ def test_a_registry_without_a_format_is_refused() -> None:
         ("in/a.ndjson", Format.JSON),
         ("in/**/*.parquet", Format.PARQUET),
         ("in/a.avro", Format.AVRO),
+        ("in/a.ORC", Format.ORC),
         ("in/a.json.zst", Format.JSON),
         ("in/a.xml", None),
         ("in/a", None),

@@ -170,6 +170,7 @@ class TestFormats:
             ("a/*.tsv.zst", Format.CSV, "\t"),
             ("a/*.json.bz2", Format.JSON, ","),
             ("a/*.avro", Format.AVRO, ","),
+            ("a/*.orc", Format.ORC, ","),
             ("a/**/*.parquet", Format.PARQUET, ","),
         ],
     )

@@ -152,9 +152,9 @@ KEYS = [
     ]),
     (YML, "format: json", "format: jsn", ["bad-value infold.yml:6 `jsn` (json)"]),
     (YML, "format: json", "format: delta", [
-        "not-supported-yet infold.yml:6 `delta` (csv, json, parquet, avro, iceberg)",
+        "not-supported-yet infold.yml:6 `delta` (csv, json, parquet, avro, orc, iceberg)",
     ]),
-    (YML, "format: json", "format: iceberg", ["bad-value infold.yml:6 `iceberg` (csv, json, parquet, avro)"]),
+    (YML, "format: json", "format: iceberg", ["bad-value infold.yml:6 `iceberg` (csv, json, parquet, avro, orc)"]),
     (YML, "countries.csv", "countries.txt", [
         "missing-key infold.yml:17 `path: countries.txt` (the ending of the path does not say it)",
     ]),

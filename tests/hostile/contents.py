@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from io import BytesIO
@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import parquet
+from pyarrow import orc, parquet
+from tests.spark.reading import written
+from tests.spark.reading.written import PACKERS
 
 HEAD = "id,ts,amount,n,note"
 AT = "2024-03-01T10:00:00Z"
@@ -146,6 +148,50 @@ PACKED = [
 ]  # fmt: skip
 
 
+def _packed_by(packing: str) -> list[File]:
+    """The same of another packing, where no letter may follow the last package."""
+    pack = PACKERS[packing]
+    return [
+        File("packed", pack(table(*GOOD)), AB),
+        File("packed twice in one", pack(table(line("a"))) + pack(line("b").encode()), AB),
+        File("packed nothing", pack(b"")),
+        File("packed and cut off", pack(table(*GOOD))[:-12], whole=True),
+        File("packed and broken", pack(table(*GOOD))[:20] + b"\0" * 30, whole=True),
+        File("packed, more behind it", pack(table(*GOOD)) + b"\1\2\3\4\5\6", whole=True),
+        File("packed, line ends in quotes", pack(table(line("a", note='"x\n,""\n"'), line("b"))), AB),
+        File("not packed", table(*GOOD), whole=True),
+        File("packed by gzip", gzip.compress(table(*GOOD)), whole=True),
+        File("an empty package", b""),
+    ]  # fmt: skip
+
+
+def _tabs(*lines: str) -> bytes:
+    return "".join(lines).replace(",", "\t").encode()
+
+
+PLACED = [
+    File("good", _tabs(*GOOD), AB),
+    File("nothing", b""),
+    File("blank lines", _tabs(" \n\n", line("a"), " \n", line("b")), AB),
+    File("lines of Windows", _tabs(*GOOD).replace(b"\n", b"\r\n"), AB),
+    File("lines of old Macs", _tabs(*GOOD).replace(b"\n", b"\r"), AB),
+    File("a mark", b"\xef\xbb\xbf" + _tabs(*GOOD), AB),
+    File("quotes", _tabs(line("a", note='"x'), line('"b"'), line("c", note='x"')), ('"b"', "a", "c")),
+    File("letters", _tabs(line("\u00fc\u0100"), line("a", note="\u0100x")), ("a", "\u00fc\u0100")),
+    File("not UTF-8", _tabs(line("a"), line("@")).replace(b"@", b"\xe9"), "a", 1),
+    File("too few", _tabs(line("a"), "b,2024-03-01\n"), "a", 1),
+    File("too many", _tabs(line("a"), line("b").strip() + ",more\n"), "a", 1),
+    File("a field less", _tabs("a," + AT + ",1.50,1\n", line("b")), aside=2),
+    File("a field more", _tabs(line("a").strip() + ",more\n"), aside=1),
+    File("a header", _tabs(HEAD + "\n", *GOOD), AB, 1),
+    File("commas", table(*GOOD), aside=3),
+    File("HTML", b"<html>\n<body>503</body>\n</html>\n", aside=3),
+    File("NUL before an id", _tabs(line("a"), line("\0b")), ("\0b", "a")),
+    File("only tabs", _tabs(line("a"), ",,,,\n"), "a", 1),
+    File("a backslash at the end", _tabs(line("a", note="\\"), line("b\\")), ("a", "b\\")),
+]  # fmt: skip
+
+
 def _object(id_: str = "a", **more: Any) -> dict[str, Any]:
     return {"id": id_, "ts": AT, "amount": 1.5, "n": 1, "note": "ok"} | more
 
@@ -222,6 +268,32 @@ JSON = [
     File("binary", bytes(range(256)) * 20, aside=21),
 ]  # fmt: skip
 
+WHOLE_JSON = [
+    File("nothing", b""),
+    File("no rows", b"[]\n"),
+    File("a list", json.dumps([_object(), _object("b")]).encode(), AB),
+    File("printed over lines", json.dumps([_object(), _object("b")], indent=1).encode(), AB),
+    File("one object", json.dumps(_object(), indent=1).encode(), "a"),
+    File("one after the other", json.dumps(_object(), indent=1).encode() + _lines([_object("b")]), AB),
+    File("objects in lines", _lines(_object(), _object("b")), AB),
+    File("lines of old Macs", json.dumps([_object()], indent=1).encode().replace(b"\n", b"\r"), "a"),
+    File("a mark", b"\xef\xbb\xbf" + json.dumps([_object()]).encode(), "a"),
+    File("not UTF-8", json.dumps([_object(), _object("@")]).encode().replace(b"@", b"\xe9"), "a", 1),
+    File("half a surrogate", json.dumps([_object(), _object("\ud800")]).encode(), "a", 1),
+    File("bad objects", json.dumps([_object("good"), *BAD_OBJECTS]).encode(), ["good"], len(BAD_OBJECTS)),
+    File("a list in a list", json.dumps([[_object()], _object("b")]).encode(), "b", 1),
+    File("a key more", json.dumps([_object(), _object("b", more=1)]).encode(), aside=2),
+    File("cut off", json.dumps([_object(), _object("b")], indent=1).encode()[:-40], "a", 2),
+    File("no end", json.dumps([_object(), _object("b")]).encode()[:-1], AB, 1),
+    File("commas between", json.dumps(_object()).encode() + b",\n" + json.dumps(_object("b")).encode(), AB, 1),
+    File("a comma too many", b"[" + json.dumps(_object()).encode() + b",]", "a", 1),
+    File("brackets in a note", json.dumps([_object(note='}]"[{\\')]).encode(), "a"),
+    File("numbers as written", b'[{"id": 1.50, "ts": "2024-03-01", "amount": 1e0, "n": 1.0, "note": ""}]', ["1.50"]),
+    File("CSV", table(*GOOD), aside=1),
+    File("HTML", b"<html>\n<body>503</body>\n</html>\n", aside=1),
+    File("binary", bytes(range(256)) * 20, aside=41),
+]  # fmt: skip
+
 SCHEMA = pa.schema(
     [
         ("id", pa.string()),
@@ -261,6 +333,23 @@ def _stored(rows: pa.Table, **how: Any) -> bytes:
 def _unchecked(*texts: bytes) -> pa.Array:
     """Texts whose bytes nobody looked at."""
     return pa.array(texts, pa.binary()).view(pa.string())
+
+
+def _orc(rows: pa.Table, **how: Any) -> bytes:
+    sink = BytesIO()
+    orc.write_table(rows, sink, **how)
+    return sink.getvalue()
+
+
+def _avro(rows: pa.Table, **how: Any) -> bytes:
+    sink = BytesIO()
+    written.avro(rows, sink, **how)
+    return sink.getvalue()
+
+
+def _of(name: str, values: pa.Array) -> pa.Table:
+    """The two good rows with other values in one column."""
+    return _TWO.set_column(SCHEMA.get_field_index(name), name, values)
 
 
 _TWO = parquet.read_table(BytesIO(_parquet()))
@@ -313,6 +402,64 @@ PARQUET = [
     File("columns in pages of old", _stored(_TWO, data_page_version="2.0", use_dictionary=False), AB),
     File("packed by zstd", _parquet(compression="zstd"), AB),
     File("packed by brotli", _parquet(compression="brotli"), whole=True),
+    File("ORC", _orc(_TWO), whole=True),
+]  # fmt: skip
+
+_ZONED, _TWO = _TWO, written.without_zones(_TWO)
+_GOOD_ORC = _orc(_TWO)
+ORC = [
+    File("good", _GOOD_ORC, AB),
+    File("no bytes", b"", whole=True),
+    File("cut off", _GOOD_ORC[:-20], whole=True),
+    File("a broken foot", _GOOD_ORC[:-40] + b"\xff" * 30 + _GOOD_ORC[-10:], whole=True),
+    File("only the mark", b"ORC", whole=True),
+    File("CSV", table(*GOOD), whole=True),
+    File("Parquet", _WHOLE, whole=True),
+    File("a column less", _orc(_TWO.drop_columns("note")), aside=2),
+    File("a column more", _orc(_TWO.append_column("more", _TWO["n"])), aside=2),
+    File("columns in another order", _orc(_TWO.select(SCHEMA.names[::-1])), AB),
+    File("ids of numbers", _orc(_of("id", pa.array([1, 2]))), aside=2),
+    File("amounts of doubles", _orc(_of("amount", pa.array([1.5, 2.5]))), aside=2),
+    File("long numbers", _orc(_of("n", pa.array([1, 2], pa.int64()))), aside=2),
+    File("short numbers", _orc(_of("n", pa.array([1, 2], pa.int8()))), AB),
+    File("times with a zone", _orc(_ZONED), whole=True),
+    File("lists of times with a zone", _orc(_TWO.append_column("more", pa.array([[WHEN], []], pa.list_(pa.timestamp("us", "UTC"))))), whole=True),
+    File("times in nanoseconds", _orc(_of("ts", pa.array([1_709_287_200_000_000_000, 1_709_287_200_000_000_001], pa.timestamp("ns")))), "a", 1),
+    File("days for times", _orc(_of("ts", pa.array([19_783, 19_784], pa.int32()).cast(pa.date32()))), AB),
+    File("no id", _orc(_of("id", pa.array(["a", None]))), ("", "a")),
+    File("zero rows", _orc(_TWO.slice(0, 0))),
+    File("names in other letters", _orc(_TWO.rename_columns(["ID", *SCHEMA.names[1:]])), aside=2),
+    File("texts that are none", _orc(_of("id", _unchecked(b"a", b"\xff"))), "a", 1),
+    File("only NULLs", _orc(_of("note", pa.array([None, None], pa.string()))), AB),
+    File("lists for texts", _orc(_of("note", pa.array([["x"], []]))), aside=2),
+    *(File(f"packed by {name}", _orc(_TWO, compression=name), AB) for name in ("zlib", "snappy", "lz4", "zstd")),
+]  # fmt: skip
+
+_TWO = _ZONED
+_GOOD_AVRO = _avro(_TWO)
+AVRO = [
+    File("good", _GOOD_AVRO, AB),
+    File("no bytes", b"", whole=True),
+    File("cut off", _GOOD_AVRO[:-20], whole=True),
+    File("a broken block", _GOOD_AVRO[:-30] + b"\xff" * 14 + _GOOD_AVRO[-16:], whole=True),
+    File("a broken end", _GOOD_AVRO[:-4] + b"\xff" * 4, whole=True),
+    File("only the mark", b"Obj\x01", whole=True),
+    File("CSV", table(*GOOD), whole=True),
+    File("Parquet", _WHOLE, whole=True),
+    File("a column less", _avro(_TWO.drop_columns("note")), aside=2),
+    File("a column more", _avro(_TWO.append_column("more", _TWO["n"])), aside=2),
+    File("columns in another order", _avro(_TWO.select(SCHEMA.names[::-1])), AB),
+    File("ids of numbers", _avro(_of("id", pa.array([1, 2]))), aside=2),
+    File("amounts of doubles", _avro(_of("amount", pa.array([1.5, 2.5]))), aside=2),
+    File("long numbers", _avro(_of("n", pa.array([1, 2], pa.int64()))), aside=2),
+    File("times without a zone", _avro(_of("ts", pa.array([WHEN.replace(tzinfo=None)] * 2, pa.timestamp("us")))), AB),
+    File("times in milliseconds", _avro(_of("ts", pa.array([WHEN] * 2, pa.timestamp("ms", "UTC")))), AB),
+    File("days for times", _avro(_of("ts", pa.array([19_783, 19_784], pa.int32()).cast(pa.date32()))), AB),
+    File("no id", _avro(_of("id", pa.array(["a", None]))), ("", "a")),
+    File("zero rows", _avro(_TWO.slice(0, 0))),
+    File("names in other letters", _avro(_TWO.rename_columns(["ID", *SCHEMA.names[1:]])), aside=2),
+    File("texts that are none", _GOOD_AVRO.replace(b"\x02\x02b", b"\x02\x02\xff"), "a", 1),
+    *(File(f"packed by {name}", _avro(_TWO, codec=name), AB) for name in ("deflate", "snappy", "bzip2", "zstandard", "xz")),
 ]  # fmt: skip
 
 NAMES = [
@@ -323,12 +470,34 @@ NAMES = [
 """Of files that are right otherwise."""
 
 
-ENDINGS = {"csv": "csv", "packed": "csv.gz", "json": "json", "parquet": "parquet", "named": "csv"}
+ENDINGS = {
+    "csv": "csv",
+    "packed": "csv.gz",
+    "packed_zst": "csv.zst",
+    "packed_bz2": "csv.bz2",
+    "placed": "tsv",
+    "placed_packed": "tsv.gz",
+    "json": "json",
+    "whole": "json",
+    "whole_packed": "json.zst",
+    "parquet": "parquet",
+    "orc": "orc",
+    "avro": "avro",
+    "named": "csv",
+}
 FILES: dict[str, Sequence[File]] = {
     "csv": CSV,
     "packed": PACKED,
+    "packed_zst": _packed_by("zstd"),
+    "packed_bz2": _packed_by("bz2"),
+    "placed": PLACED,
+    "placed_packed": [replace(one, content=gzip.compress(one.content)) for one in PLACED],
     "json": JSON,
+    "whole": WHOLE_JSON,
+    "whole_packed": [replace(one, content=PACKERS["zstd"](one.content)) for one in WHOLE_JSON],
     "parquet": PARQUET,
+    "orc": ORC,
+    "avro": AVRO,
     "named": [File(name, table(line("a")), "a") for name in NAMES],
 }
 """By the folder that they lie in."""
@@ -336,9 +505,12 @@ FILES: dict[str, Sequence[File]] = {
 _SOURCE = """
   raw.{0}:
     path: landing/{0}/*.{1}
-    format: {2}
     event_time_column: ts
-    columns: {3}"""
+    columns: {2}{3}"""
+_KEYS = {
+    "placed": "\n    header: false\n    quote: none",
+    "whole": "\n    multiline: true",
+}
 _MODEL = "---\nmaterialization: table\n---\nSELECT count(*) AS n FROM raw.{}"
 
 
@@ -352,7 +524,7 @@ def write(root: Path, *, aside: bool) -> None:
     (root / "models").mkdir()
     text = "name: hostile\nsources:"
     for format_, ending in ENDINGS.items():
-        text += _SOURCE.format(format_, ending, ending.removesuffix(".gz"), COLUMNS)
+        text += _SOURCE.format(format_, ending, COLUMNS, _KEYS.get(format_.partition("_")[0], ""))
         if aside:
             text += "\n    on_drift: set_aside\n    on_unreadable: set_aside"
         (root / "models" / f"of_{format_}.sql").write_text(_MODEL.format(format_))

@@ -27,6 +27,7 @@ class Format(StrEnum):
     JSON = "json"
     PARQUET = "parquet"
     AVRO = "avro"
+    ORC = "orc"
     ICEBERG = "iceberg"
 
 
@@ -55,10 +56,11 @@ FORMATS: Mapping[Format, FormatTraits] = {
     Format.JSON: FormatTraits(suffixes=(".json", ".jsonl", ".ndjson"), keys=("multiline",)),
     Format.PARQUET: FormatTraits(suffixes=(".parquet",), has_types=True),
     Format.AVRO: FormatTraits(suffixes=(".avro",), has_types=True, reading_cost=10),
+    Format.ORC: FormatTraits(suffixes=(".orc",), has_types=True),
     Format.ICEBERG: FormatTraits(is_table=True),
 }
 
-PLANNED_FORMATS = ("delta", "jdbc", "orc")
+PLANNED_FORMATS = ("delta", "jdbc")
 """Formats that infold knows by name and does not read yet."""
 
 EPOCH_UNITS: Mapping[str, int] = {

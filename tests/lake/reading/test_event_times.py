@@ -125,7 +125,7 @@ def test_whole_json(tmp_path: Path) -> None:
 AT, NEXT = datetime(2024, 3, 9, 23, tzinfo=UTC), datetime(2024, 3, 10, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("format_", [Format.AVRO])
+@pytest.mark.parametrize("format_", [Format.AVRO, Format.ORC])
 @pytest.mark.parametrize(
     "times",
     [
@@ -144,7 +144,7 @@ def test_stored_types(tmp_path: Path, format_: Format, times: pa.Array) -> None:
     assert look(tmp_path, at.name, format=format_) == {"2024-03-09": 1, "2024-03-10": 1}
 
 
-@pytest.mark.parametrize("format_", [Format.AVRO])
+@pytest.mark.parametrize("format_", [Format.AVRO, Format.ORC])
 def test_a_damaged_file_is_not_estimated(tmp_path: Path, format_: Format) -> None:
     """Of a file that is no such file nothing is known; the ingest reports it."""
     at = tmp_path / f"a.{format_.value}"

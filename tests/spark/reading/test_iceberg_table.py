@@ -1,4 +1,4 @@
-"""An Iceberg source whose columns change their names while its files stay."""
+"""An Iceberg source: its rows change, its files are rewritten, its columns get other names."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ SOURCE = """sources:
 TABLE = "infold.outside.renamed"
 
 
-def shop_over_iceberg(folder: Path, warehouse: Path) -> ClicksProject:
-    """A project whose one source is the Iceberg table."""
-    shop = shop_with(folder, warehouse, MODEL)
+def shop_over_iceberg(folder: Path, warehouse: Path, name: str = "renamed") -> ClicksProject:
+    """A project whose one source is an Iceberg table of that name."""
+    shop = shop_with(folder, warehouse, MODEL.replace("renamed", name))
     project = folder / "infold.yml"
     before, _, after = project.read_text().partition("sources:")
-    project.write_text(before + SOURCE + after[after.index("targets:") :])
+    source = SOURCE.replace("renamed", name)
+    project.write_text(before + source + after[after.index("targets:") :])
     return shop
 
 
@@ -60,3 +61,56 @@ def test_a_name_that_moves_to_another_column_has_all_files_read_again(
 
     spark.sql(f"ALTER TABLE {TABLE} RENAME COLUMN old TO older")
     assert shop.run().arrived == 0, "a column that is not declared"
+
+
+@pytest.mark.parametrize("how", ["merge-on-read", "copy-on-write"])
+def test_rows_are_appended_changed_and_deleted_and_files_rewritten(
+    tmp_path: Path, warehouse: Path, spark: SparkSession, how: str
+) -> None:
+    """The events are the rows of the table after every change; what changes no row writes none."""
+    name = how.replace("-", "_")
+    table = f"infold.outside.{name}"
+    modes = ", ".join(f"'write.{one}.mode' = '{how}'" for one in ("update", "delete"))
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS infold.outside")
+    spark.sql(
+        f"CREATE TABLE {table} (id string, at timestamp, v int) USING iceberg"
+        f" TBLPROPERTIES ('format-version' = '3', {modes})"
+    )
+    spark.sql(
+        f"INSERT INTO {table} SELECT /*+ COALESCE(1) */ id, TIMESTAMP '2024-03-01', v"
+        " FROM VALUES ('a', 1), ('b', 2), ('c', 3) AS t(id, v)"
+    )
+    shop = shop_over_iceberg(tmp_path, warehouse, name)
+    shop.run()
+    spark.sql(f"INSERT INTO {table} VALUES ('d', TIMESTAMP '2024-03-02', 4)")
+    shop.run()
+    spark.sql(f"UPDATE {table} SET v = 20 WHERE id = 'b'")
+    spark.sql(f"DELETE FROM {table} WHERE id = 'c'")
+    shop.run()
+    rows = [("a", "2024-03-01", 1), ("b", "2024-03-01", 20), ("d", "2024-03-02", 4)]
+    assert shop.rows() == rows
+    assert shop.proven()
+
+    version, before = shop.version(), _snapshots(spark, table)
+    spark.sql(
+        f"CALL infold.system.rewrite_data_files(table => 'outside.{name}',"
+        " options => map('rewrite-all', 'true'))"
+    )
+    assert _snapshots(spark, table) > before
+    receipt = shop.run()
+    assert (shop.rows(), shop.changes(version)) == (rows, [])
+    assert receipt.cells_built == 0
+    spark.sql(
+        f"CALL infold.system.expire_snapshots(table => 'outside.{name}', retain_last => 1,"
+        " older_than => TIMESTAMP '2999-01-01')"
+    )
+    spark.sql(f"ALTER TABLE {table} ADD COLUMN w int")
+    assert shop.run().arrived == 0
+    spark.sql(f"INSERT INTO {table} VALUES ('e', TIMESTAMP '2024-03-02', 5, 6)")
+    shop.run()
+    assert shop.rows() == [*rows, ("e", "2024-03-02", 5)]
+    assert shop.proven()
+
+
+def _snapshots(spark: SparkSession, table: str) -> int:
+    return spark.sql(f"SELECT * FROM {table}.snapshots").count()

@@ -660,7 +660,7 @@ class TestDrift:
         "name",
         [
             *("a.csv.gz", "a.csv.bz2", "a.csv.zst", "a.json.gz", "a.json.bz2", "a.json.zst"),
-            *("a.parquet", "a.avro"),
+            *("a.parquet", "a.orc", "a.avro"),
         ],
     )
     def test_a_file_of_another_format(self, folder: Folder, name: str) -> None:
@@ -673,7 +673,9 @@ class TestDrift:
         assert raised.value.slug == "unreadable-file"
         assert raised.value.facts[0] == ("file", name)
 
-    @pytest.mark.parametrize(("name", "really"), [("a.parquet", ".orc"), ("a.avro", ".parquet")])
+    @pytest.mark.parametrize(
+        ("name", "really"), [("a.parquet", ".orc"), ("a.orc", ".avro"), ("a.avro", ".parquet")]
+    )
     def test_what_a_file_begins_as(self, folder: Folder, name: str, really: str) -> None:
         """An ORC file that is called Parquet is an error that says so, as are others."""
         at = folder.root / f"b{really}"

@@ -69,6 +69,10 @@ def by_text(folder: Folder, type_: str, texts: list[str], **others: Any) -> dict
     return {text: kept.get(text, "unparsable") for text in at}
 
 
+DAYS = [date(1, 1, 1), date(1582, 10, 4), date(1582, 10, 15), date(1899, 12, 31)]
+LONG_AGO = [utc(1, 1, 2), utc(1582, 10, 4, 12), utc(1700, 2, 28, 23, 59, 59), utc(1899, 12, 31)]
+
+
 def in_every_format(
     folder: Folder, type_: str, texts: list[str], **others: Any
 ) -> tuple[dict[str, Any], ...]:
@@ -130,12 +134,13 @@ class TestTimestamps:
             assert parse(good) == micros_of(wanted[good])
             assert parse(finer) is None
 
-    @pytest.mark.parametrize("name", ["a.parquet"])
-    def test_nanoseconds(self, folder: Folder, name: str) -> None:
-        """Nanoseconds are stored if they are whole microseconds, and set aside if not."""
+    def test_nanoseconds_of_parquet(self, folder: Folder) -> None:
+        """Nanoseconds of Parquet are stored if they are whole microseconds, and set aside if
+        not.
+        """
         near, odd = 1_709_287_200_123_457_000, 1_709_287_200_123_456_001
         column = pa.array([near, odd, None, -1_000, -1], pa.timestamp("ns"))
-        folder.put(name, pa.table({"id": ["a", "b", "c", "d", "e"], "v": column}))
+        folder.put("a.parquet", pa.table({"id": ["a", "b", "c", "d", "e"], "v": column}))
         assert folder.values({"id": "string", "v": "timestamp"}) == [
             ("a", utc(2024, 3, 1, 10, 0, 0, 123457)),
             ("unparsable: v is not timestamp",),
@@ -144,17 +149,47 @@ class TestTimestamps:
             ("unparsable: v is not timestamp",),
         ]
 
-    @pytest.mark.parametrize("name", ["a.avro"])
-    def test_times_of_long_ago_of_other_formats(self, folder: Folder, name: str) -> None:
+    @pytest.mark.parametrize("unit", ["us", "ns"])
+    def test_fractions_of_orc(self, folder: Folder, unit: str) -> None:
+        """Fractions of ORC are stored if they are whole microseconds after 1970; the others are
+        set aside.
+        """
+        second = {"us": 10**6, "ns": 10**9}[unit]
+        near, odd = 1_709_287_200 * second + 123457 * second // 10**6, 1_709_287_200 * second + 1
+        times = [near, odd, None, -second, -second // 2, -1_800_000_000 * second, 0]
+        column = pa.array(times, pa.timestamp(unit))
+        folder.put("a.orc", pa.table({"id": list("abcdefg"), "v": column}))
+        aside = ("unparsable: v is not timestamp",)
+        assert folder.values({"id": "string", "v": "timestamp"}) == [
+            ("a", utc(2024, 3, 1, 10, 0, 0, 123457)),
+            ("b", utc(2024, 3, 1, 10, 0, 0, 1)) if unit == "us" else aside,
+            ("c", None),
+            ("d", utc(1969, 12, 31, 23, 59, 59)),
+            aside,
+            ("f", utc(1912, 12, 17, 16)),
+            ("g", utc(1970, 1, 1)),
+        ]
+
+    def test_times_of_long_ago_in_avro(self, folder: Folder) -> None:
         """Times of long ago are read by today's calendar in Avro too."""
-        days = [date(1, 1, 1), date(1582, 10, 4), date(1582, 10, 15), date(1899, 12, 31)]
-        at = [utc(1, 1, 2), utc(1582, 10, 4, 12), utc(1700, 2, 28, 23, 59, 59), utc(1899, 12, 31)]
-        columns = {"at": pa.array(at, pa.timestamp("us", "UTC")), "day": pa.array(days)}
-        folder.put(name, pa.table(columns))
+        columns = {"at": pa.array(LONG_AGO, pa.timestamp("us", "UTC")), "day": pa.array(DAYS)}
+        folder.put("a.avro", pa.table(columns))
 
         found = folder.values({"at": "timestamp", "day": "date"})
 
-        assert sorted(found) == sorted(zip(at, days, strict=True))
+        assert sorted(found) == sorted(zip(LONG_AGO, DAYS, strict=True))
+
+    def test_times_of_long_ago_in_orc(self, folder: Folder) -> None:
+        """Times of long ago in ORC are read by the calendar that Spark and Hive write them in."""
+        columns = {"at": pa.array(LONG_AGO, pa.timestamp("us", "UTC")), "day": pa.array(DAYS)}
+        written = folder.spark.createDataFrame(pa.table(columns)).coalesce(1)
+        written.write.orc(str(folder.root / "written"))
+        (file,) = (folder.root / "written").glob("*.orc")
+        folder.put("a.orc", file.read_bytes())
+
+        found = folder.values({"at": "timestamp", "day": "date"})
+
+        assert sorted(found) == sorted(zip(LONG_AGO, DAYS, strict=True))
 
     @pytest.mark.parametrize("old", [False, True])
     def test_times_of_long_ago_are_what_is_written(self, folder: Folder, old: bool) -> None:

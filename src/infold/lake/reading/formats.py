@@ -18,6 +18,7 @@ from infold.lake.reading import (
     csv_files,
     iceberg_table,
     json_lines,
+    orc_files,
     parquet_files,
 )
 from infold.lake.reading.source_file import SourceFile
@@ -54,6 +55,7 @@ FORMAT_FILES: Mapping[Format, FormatFiles] = complete(
         Format.JSON: json_lines,
         Format.PARQUET: parquet_files,
         Format.AVRO: avro_files,
+        Format.ORC: orc_files,
         Format.ICEBERG: iceberg_table,
     }
 )

@@ -19,6 +19,7 @@ from infold.spark.reading import (
     csv_files,
     iceberg_table,
     json_lines,
+    orc_files,
     parquet_files,
 )
 from infold.spark.reading.drift import FileShape, PresentFile
@@ -64,6 +65,7 @@ READERS: Mapping[Format, FormatReader] = complete(
         Format.JSON: json_lines,
         Format.PARQUET: parquet_files,
         Format.AVRO: avro_files,
+        Format.ORC: orc_files,
         Format.ICEBERG: iceberg_table,
     }
 )

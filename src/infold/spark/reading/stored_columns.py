@@ -32,25 +32,35 @@ class StoredShape(FileShape):
 
 
 Read = Callable[[T.StructType], DataFrame]
-AsText = Callable[[pa.DataType], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class AsText:
+    """
+    Times that are to be read as text, by their types, and which texts of them say what they are.
+
+    The texts are as ISO 8601 has them; ``exact`` gives NULL for one that may be wrong.
+    """
+
+    types: Callable[[pa.DataType], bool]
+    exact: Callable[[SparkColumn], SparkColumn]
+
+
+NO_TEXT = AsText(lambda _: False, lambda value: value)
 
 
 def stored_rows(
-    source: Source, shape: StoredShape, read: Read, as_text: AsText = lambda _: False
+    source: Source, shape: StoredShape, read: Read, as_text: AsText = NO_TEXT
 ) -> DataFrame:
-    """
-    The rows of files of one shape; ``read`` gives the stored ones of some columns.
-
-    Of types that are to be read ``as_text``, times, it gives texts as ISO 8601 has them.
-    """
+    """The rows of files of one shape; ``read`` gives the stored ones of some columns."""
     if shape.drift is not None:
         return _drifted_rows(source, shape, read, as_text)
     by_name = dict(zip(shape.names, shape.types, strict=True))
     how: list[TypeFit] = []
     for column in source.columns:
         wanted, found = fit.datatype(column), by_name.get(column.name)
-        if found is not None and as_text(found):
-            how.append(_of_text(wanted))
+        if found is not None and as_text.types(found):
+            how.append(_of_text(wanted, as_text))
         else:
             how.append(column_fit(found, column, wanted, source.timestamp_format))
     schema = T.StructType(
@@ -104,8 +114,11 @@ def declared_values(
     )
 
 
-def _of_text(wanted: T.DataType) -> TypeFit:
-    return TypeFit(T.StringType(), lambda value: fit.fitted(value, wanted, "iso"), checked=True)
+def _of_text(wanted: T.DataType, as_text: AsText) -> TypeFit:
+    def convert(value: SparkColumn) -> SparkColumn:
+        return fit.fitted(as_text.exact(value), wanted, "iso")
+
+    return TypeFit(T.StringType(), convert, checked=True)
 
 
 def _drifted_rows(source: Source, shape: StoredShape, read: Read, as_text: AsText) -> DataFrame:
@@ -113,7 +126,7 @@ def _drifted_rows(source: Source, shape: StoredShape, read: Read, as_text: AsTex
     lower = [name.lower() for name in shape.names]
     schema = T.StructType()
     for name, type_ in zip(shape.names, shape.types, strict=True):
-        found = T.StringType() if as_text(type_) else readable_type(type_)
+        found = T.StringType() if as_text.types(type_) else readable_type(type_)
         if found is not None and lower.count(name.lower()) == 1:
             schema = schema.add(name, found)
     stored = read(schema)
