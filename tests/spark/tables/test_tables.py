@@ -218,6 +218,37 @@ class TestTables:
         assert days(tables, table) == ["2024-01-05", "2024-01-06", "2024-01-07"]
 
 
+def test_partitions_of_hours_are_replaced_and_rewritten_alone(
+    spark: SparkSession, tables: MaintainedTables
+) -> None:
+    """An hour is a partition of its own: it is replaced without others, and put into one file."""
+    hours = Layout("at", Granularity.HOUR)
+
+    def at(*times: str) -> DataFrame:
+        return spark.createDataFrame([(time,) for time in times], "t string").selectExpr(
+            "CAST(t AS TIMESTAMP) AS at"
+        )
+
+    tables.create("hours", at("2024-01-05 09:10", "2024-01-05 10:10"), hours, Stamp("r", "h-1", 1))
+    tables.append("hours", at("2024-01-05 10:20"), Stamp("r", "h-2", 2))
+    nine = Interval(parse_instant_text("2024-01-05T09:00"), parse_instant_text("2024-01-05T10:00"))
+    tables.replace(
+        "hours",
+        column="at",
+        ranges=Ranges((nine,)),
+        rows=at("2024-01-05 09:30"),
+        stamp=Stamp("r", "h-3", 3),
+    )
+    crowded = [part for part in tables.partition_files("hours") if part.data > 1]
+
+    (ten,) = crowded
+    tables.rewrite("hours", ten.partition)
+
+    assert [part.data for part in tables.partition_files("hours")] == [1, 1]
+    found = tables.read("hours").selectExpr("date_format(at, 'HH:mm') AS t").collect()
+    assert sorted(row["t"] for row in found) == ["09:30", "10:10", "10:20"]
+
+
 def test_states_are_kept_as_they_are_and_read_many_at_a_time(
     spark: SparkSession, tables: MaintainedTables
 ) -> None:
