@@ -73,13 +73,6 @@ def refuse_unreachable(engine: Engine, given: str) -> None:
             ) from error
 
 
-def retries() -> Any:
-    """How often a call is made again that did not reach the server: for about a minute."""
-    from pyspark.sql.connect.client.retries import DefaultPolicy
-
-    return DefaultPolicy(max_retries=8, max_backoff=10_000)
-
-
 @contextmanager
 def as_errors(engine: Engine, given: str) -> Iterator[None]:
     """What a server says at the start of a session, as errors that name the target's key."""
@@ -126,11 +119,13 @@ def _client(one: RemoteSession, url: str) -> Iterator[Any]:
     """A client for another one's session; nothing is wrong where that is not there any more."""
     from pyspark.sql.connect.client import SparkConnectClient
 
+    from infold.spark.connect.retries import Retries
+
     own = re.sub(r";(?:user_id|session_id)=[^;]*", "", url)
     own += ("" if "/;" in own else "/") + f";session_id={one.session}"
     client = SparkConnectClient(own)
     client._user_id = one.user or None  # noqa: SLF001 (else it may be that of this process)
-    client.set_retry_policies([retries()])
+    client.set_retry_policies([Retries()])
     try:
         yield client
     except Exception as error:

@@ -171,8 +171,10 @@ def _interrupt() -> None:
 def _new_session(url: str) -> SparkSession:
     from pyspark.sql.connect.session import SparkSession as RemoteSession
 
+    from infold.spark.connect.retries import Retries
+
     session = RemoteSession.builder.remote(url).create()
-    session.client.set_retry_policies([clients.retries()])
+    session.client.set_retry_policies([Retries()])
     return session  # type: ignore[return-value]  # PySpark has two classes of sessions
 
 
