@@ -128,12 +128,15 @@ def test_the_received_column_is_found_under_its_name_in_the_table(tmp_path: Path
 
 
 def test_rows_of_the_table_tell_themselves(tmp_path: Path) -> None:
-    """Where the table has both times, they are read, and rows without one are left out."""
+    """Where the table has both times, they are read; rows without one are left out, or with one
+    that no calendar has.
+    """
     root = with_received(
         history(tmp_path / "shop"), "SELECT event_id, user_id, event_ts, seen_at FROM raw.clicks"
     )
     at = datetime(2024, 3, 1, 12, tzinfo=UTC)
-    times = [(at, at), (at, at + timedelta(days=2)), (at, None)]
+    far = 10**18  # microseconds: the year 33,658, where seconds were taken for milliseconds
+    times = [(at, _micros(at)), (at, _micros(at + timedelta(days=2))), (at, None), (at, far)]
     table = pa.table(
         {
             "event_ts": pa.array([a for a, _ in times], pa.timestamp("us", "UTC")),

@@ -103,6 +103,17 @@ def test_rows_without_a_time_are_counted() -> None:
     assert (found.left_out, points(found, "n")) == (2, [(0, 1, 1)])
 
 
+def test_times_that_no_calendar_has() -> None:
+    """Seconds that were taken for milliseconds are no times to draw, the first year is one."""
+    far = pa.array([10**18, 253_402_300_800 * 10**6, -62_135_596_800 * 10**6], pa.timestamp("us"))
+    found = over_time({"at": far, "n": [1, 2, 3]})
+
+    assert found.left_out == 2
+    assert [(one.low, one.cell.start) for one in found.series[0].points] == [
+        (3, -62_135_596_800 * 10**6)
+    ]
+
+
 def test_rows_without_any_time_have_bars() -> None:
     """The label is the first column of names, and all kinds of numbers are drawn."""
     found = picture_of(

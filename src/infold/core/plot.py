@@ -36,8 +36,8 @@ class OverTime:
     """
     Pictures of columns over the time that a column of the table says.
 
-    ``by`` is the column whose values are groups. ``left_out`` counts rows without a time;
-    ``not_drawn`` are further columns of numbers.
+    ``by`` is the column whose values are groups. ``left_out`` counts rows without a time in the
+    years 1 to 9999; ``not_drawn`` are further columns of numbers.
     """
 
     time: str

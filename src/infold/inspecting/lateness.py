@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from infold.core.interval import DAY, EVER, HOUR, Granularity, show_instant
+from infold.core.interval import DAY, EVER, HOUR, Granularity, show_instant, within_calendar
 from infold.core.lateness import Heat, How, Lateness, Measures, Missed
 from infold.core.model import table_name
 from infold.core.ports import Lake, Ledger
@@ -143,7 +143,8 @@ def _from_rows(
     pair = pa.table(
         {"event": found[event].cast(instant), "received": found[received].cast(instant)}
     )
-    pair = pair.drop_null()
+    for name in ("event", "received"):  # a wrong unit puts a time into the year 33,000
+        pair = pair.filter(within_calendar(pair[name]))
     if not pair.num_rows:
         return None
     age = pc.subtract(pair["received"].cast(pa.int64()), pair["event"].cast(pa.int64()))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from infold.core.interval import Granularity
+from infold.core.interval import Granularity, within_calendar
 from infold.core.model import Model
 from infold.core.plot import OverTime, Point, RowByRow, Series
 from infold.core.session_columns import FIRST
@@ -100,8 +100,8 @@ def _over_time(rows: pa.Table, time: str, numbers: Sequence[str], rest: Sequence
     import pyarrow.compute as pc
 
     at = rows[time].cast(pa.timestamp("us"), safe=False)
-    timed = rows.filter(at.is_valid())
-    at = at.drop_null()
+    known = within_calendar(at)
+    timed, at = rows.filter(known), at.filter(known)
     finest = _finest(at)
     cells = pc.floor_temporal(at, unit=finest.value).cast(pa.int64())
     plain = pa.table(
