@@ -104,15 +104,13 @@ def _over_time(rows: pa.Table, time: str, numbers: Sequence[str], rest: Sequence
     timed, at = rows.filter(known), at.filter(known)
     finest = _finest(at)
     cells = pc.floor_temporal(at, unit=finest.value).cast(pa.int64())
-    plain = pa.table(
-        {"__cell": cells, "__at": at} | {name: _finite(timed[name]) for name in numbers}
-    )
+    plain = pa.table({"__cell": cells} | {name: _finite(timed[name]) for name in numbers})
     by = _group(timed, at)
     if by and numbers:
         plain = plain.append_column("__by", timed[by])
         series = [_by_group(plain, name, finest) for name in numbers]
     else:
-        several = pc.count_distinct(plain["__at"]).as_py() < plain.num_rows
+        several = pc.count_distinct(plain["__cell"]).as_py() < plain.num_rows
         first = [_rows_series(plain, finest)] if several or not numbers else []
         series = [*first, *(_series(plain, name, finest) for name in numbers)]
         by = ""
