@@ -188,6 +188,13 @@ class TestShow:
         assert "4 rows drawn, there are more (--limit)." in result.stdout
         assert "n: 0 to 3" in result.stdout
 
+    def test_a_view(self, show: Any) -> None:
+        """Spark evaluates it once, so all columns are read, and fewer rows."""
+        result, shown = show({"day": [date(2024, 3, 1)], "n": [1], "who": ["ann"]}, table="latest")
+
+        assert result.exit_code == 0, result.output
+        assert shown.asked == [(None, 100_001)]
+
     def test_rows_without_a_time(self, show: Any) -> None:
         """A bar for each of the first rows."""
         who = [f"user{at}" for at in range(BARS + 5)]

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 MOST_ROWS = 5_000_000
 """How many rows with a time are drawn."""
 
+MOST_OF_VIEW = 100_000
+"""How many rows of a view are drawn: all of its columns pass through Spark's driver."""
+
 BARS = 20
 """How many rows have a bar, if they have no time."""
 
@@ -30,6 +33,7 @@ def draw(
     limit: int | None,
 ) -> None:
     """Print pictures of a table, by its name for people and that of the project."""
+    from infold.core.model import Kind
     from infold.core.plot import RowByRow
     from infold.inspecting.plot import picture_of
     from infold.messages import command_errors
@@ -39,7 +43,8 @@ def draw(
 
     table, stored = names
     model = project[stored].model if stored in project else None
-    most = limit or MOST_ROWS
+    is_view = model is not None and model.kind is Kind.VIEW
+    most = limit or (MOST_OF_VIEW if is_view else MOST_ROWS)
     rows = _rows(project, stored, columns, where, select, most)
     drawn = picture_of(rows.slice(0, most), model)
     if drawn is None:
