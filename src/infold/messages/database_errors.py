@@ -120,7 +120,7 @@ damaged_state = Message(
 
 bad_key = Finding(
     "bad-source-key",
-    "{column} cannot be the key by which new rows are found: {why}",
+    "{column} cannot be the key that new rows are found by: {why}",
     todo="Name a column that only grows, and that every row has: a serial number, the time at "
     "which a row was made or changed. Without `key` the whole table is read each time.",
 )
