@@ -109,7 +109,7 @@ def settled(folder: Path, source: Source) -> Extracted | None:
 
 
 def commit(folder: Path, source: Source, extracted: Extracted) -> None:
-    """Land what was written under hidden names."""
+    """Have the files count that were written under hidden names."""
     fresh = folder / f"_{extracted.pull}.json"
     with fresh.open("w", encoding="utf-8") as file:
         file.write(_text(extracted))
