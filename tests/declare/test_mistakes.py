@@ -152,14 +152,14 @@ KEYS = [
     ]),
     (YML, "format: json", "format: jsn", ["bad-value infold.yml:6 `jsn` (json)"]),
     (YML, "format: json", "format: delta", [
-        "not-supported-yet infold.yml:6 `delta` (csv, json, parquet, avro, orc, iceberg)",
+        "not-supported-yet infold.yml:6 `delta` (csv, json, parquet, avro, orc, iceberg, jdbc)",
     ]),
     (YML, "format: json", "format: iceberg", ["bad-value infold.yml:6 `iceberg` (csv, json, parquet, avro, orc)"]),
     (YML, "countries.csv", "countries.txt", [
         "missing-key infold.yml:17 `path: countries.txt` (the ending of the path does not say it)",
     ]),
     (YML, "    path: countries.csv\n", "", [
-        "missing-key infold.yml:17 `columns: {code: string, country: string}` (a source is a folder of files (path) or an Iceberg table (table))",
+        "missing-key infold.yml:17 `columns: {code: string, country: string}` (a source is files (path), an Iceberg table (table), or in a database (url))",
     ]),
     (YML, "path: countries.csv", "path: countries.csv\n    table: shop.countries", [
         "needless-key infold.yml:18 `table`",
@@ -254,6 +254,39 @@ KEYS = [
     ]),
     (YML, "columns: {code: string, country: string}", "columns: {}", [
         "missing-key infold.yml:17 `path: countries.csv` (there is not one in it)",
+    ]),
+    # sources in databases
+    (YML, "    path: countries.csv\n    columns: {code: string, country: string}\ntargets:\n  dev: {warehouse: warehouse}",
+     "    table: a\n    url: sqlite:///a.db\n    columns: {code: string, country: string}\ntargets:\n  dev: {warehouse: 's3://lake/shop', catalog: {type: sqlite, uri: 'sqlite:///c.db'}}", [
+        "extracts-in-store infold.yml:21 `dev`",
+    ]),
+    (YML, "path: countries.csv", "url: sqlite:///a.db", ["missing-key infold.yml:17 `url: sqlite:///a.db` (it names a table, or a view, of the database)"]),
+    (YML, "path: countries.csv", "table: countries\n    format: jdbc", ["missing-key infold.yml:17 `table: countries` (it says where the database is)"]),
+    (YML, "path: countries.csv", "table: countries\n    url: jdbc:postgresql://h/d", ["bad-value infold.yml:18 `` (postgresql://USER@HOST:PORT/DATABASE, sqlite:///FILE)"]),
+    (YML, "path: countries.csv", "table: countries\n    url: mysql://u:s3cret@h/d", ["password-written-out infold.yml:18 `` (postgresql+psycopg://USER:${env:LEDGER_PASSWORD}@HOST/DATABASE)"]),
+    (YML, "path: countries.csv", "table: countries\n    url: mysql://u@h/d", ["bad-value infold.yml:18 `` (sqlite:///FILE)"]),
+    (YML, "path: countries.csv", "table: countries\n    url: 'postgresql://u:${abc}@h/d'", ["bad-secret infold.yml:18 `` (${env:NAME}, ${file:PATH})"]),
+    (YML, "path: countries.csv", "table: countries\n    url: sqlite:///a.db\n    format: csv\n    path: a.csv\n    on_drift: error\n    settle: 1 hour", [
+        "bad-value infold.yml:19 `csv` (jdbc)",
+        "needless-key infold.yml:20 `path`",
+        "needless-key infold.yml:21 `on_drift`",
+    ]),
+    (YML, "path: countries.csv", "table: countries\n    url: sqlite:///a.db\n    corrections: none", ["needless-key infold.yml:19 `corrections`"]),
+    (YML, "path: countries.csv", "path: countries.csv\n    key: code", ["needless-key infold.yml:18 `key`"]),
+    (YML, "path: countries.csv", "table: countries\n    url: sqlite:///a.db\n    key: code", [
+        "missing-key infold.yml:17 `table: countries` (whether rows that were read may change later: none, or reread 3 days)",
+        "bad-source-key infold.yml:19 `code`",
+    ]),
+    (YML, "path: countries.csv", "table: countries\n    url: sqlite:///a.db\n    key: cod\n    corrections: reread", [
+        "unknown-column infold.yml:19 `cod` (code)",
+        "bad-value infold.yml:20 `reread` (reread 3 days)",
+    ]),
+    (YML, "    path: countries.csv\n    columns: {code: string,", "    table: countries\n    url: sqlite:///a.db\n    key: n\n    corrections: reread 3 days\n    columns: {n: bigint, code: string,", [
+        "bad-source-key infold.yml:19 `n`",
+    ]),
+    (YML, "    path: countries.csv\n    columns: {code: string,", "    table: countries\n    url: sqlite:///a.db\n    key: n\n    corrections: reread 0 days\n    columns: {n: {type: date, optional: true}, code: string,", [
+        "bad-source-key infold.yml:19 `n`",
+        "bad-value infold.yml:20 `reread 0 days` (reread 3 days)",
     ]),
     (YML, "    columns: {code: string, country: string}\n", "", [
         "missing-key infold.yml:17 `path: countries.csv` (files are checked against their declared columns)",

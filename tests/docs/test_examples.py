@@ -246,6 +246,7 @@ def test_check_accepts_declared_bounds() -> None:
 @pytest.mark.parametrize(
     "page",
     [
+        "docs/databases.md",
         "docs/reference/source-files.md",
         "docs/decisions/0027-set-aside-is-read-as-a-source.md",
     ],

@@ -28,7 +28,7 @@ from infold.core.session_cuts import Nulls
 from infold.core.session_rules import Choose, Keep
 from infold.core.storages import Storage
 from infold.core.target import Apply, Publish
-from infold.declare import models, sources
+from infold.declare import database_sources, models, sources
 
 PAGE = (DOCS / "reference" / "keys.md").read_text(encoding="utf-8")
 
@@ -136,6 +136,7 @@ PLACES: Mapping[str, tuple[str, ...]] = {
 VALUES: Mapping[str, Iterable[str]] = {
     "format": Format,
     "timestamp_format": TIMESTAMP_FORMATS,
+    "corrections": database_sources.CORRECTIONS,
     "quote": sources.QUOTES,
     "full_listing": ("always", "daily", "weekly"),
     "on_drift": Drift,

@@ -24,6 +24,7 @@ LISTS = (
     "ledger_errors",
     "catalog_errors",
     "store_errors",
+    "database_errors",
     "delta_errors",
     "apply_errors",
     "environment_errors",

@@ -175,6 +175,7 @@ def make_plan(
     from infold.planning import removals
     from infold.planning.audit_notes import audit_notes
     from infold.planning.destructive import destroyed, loss_notes
+    from infold.planning.extraction_notes import extraction_notes
     from infold.planning.plan_notes import unused_forward_only
     from infold.planning.protection import protection_warnings, unrecorded_table
 
@@ -189,7 +190,7 @@ def make_plan(
     )
     lost = (*lost, *lost_by_beginning(project, observed, asked))
     notes = (*made.notes, *removals.removal_warnings(project, made), *unapplied_notes(project))
-    notes = (*notes, *notes_apart(project, observed))
+    notes = (*notes, *notes_apart(project, observed), *extraction_notes(project, asked.selected))
     notes = (*notes, *audit_notes(project, made, observed.redefinitions))
     made = replace(
         made,

@@ -7,13 +7,14 @@ Each time the project is found out anew that the run goes by: with the tables th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from infold.api.apart import ApartRun, beginning, chosen_of, exchange_complete
 from infold.api.asked import refuse_unknown_allowed, with_chosen
 from infold.api.dropping import dropper
+from infold.api.extraction import Extraction
 from infold.api.opening import now, observer
 from infold.api.saved_plans import refuse_if_outdated
 from infold.api.sole_writer import sole_writer
@@ -53,6 +54,10 @@ class Building:
     as_of: int | None = None
     saved: SavedPlan | None = None
     _selected: frozenset[str] | None = None
+    _extraction: Extraction = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._extraction = Extraction(self.progress)
 
     def run(self) -> RunResult:
         """
@@ -127,6 +132,7 @@ class Building:
             listing = listing_as_saved(self.saved, project, looking.ledger, looking.listing)
             looking.listing = listing
             looking.dated = dated_as_saved(self.saved, project, looking.ledger, looking.dated)
+        looking.listing = self._extraction.checked(looking.listing)
         apart = ApartRun(
             found,
             looking.ledger,
@@ -137,7 +143,7 @@ class Building:
             allowed=request.allow_refresh,
         )
 
-        def outdated() -> None:
+        def at_begin() -> Iterator[str]:
             if found.recorded:
                 apart.refuse_moved()
             if self.saved is not None:
@@ -147,6 +153,8 @@ class Building:
                     max_rows=request.max_rows,
                     allow_removals=request.allow_removals,
                 )
+            else:  # a saved plan has nothing of what a database has by now
+                yield from self._extraction.extract(project, asked.selected)
 
         def at_end(run: str) -> Iterator[str]:
             if found.recorded:
@@ -163,7 +171,7 @@ class Building:
             progress=self.progress,
             definitions=lambda: definitions_of(project),
             changes=lambda: found.other_changes(declared.all()),
-            refuse_outdated=outdated,
+            at_begin=at_begin,
             record=apart.record if found.recorded else None,
             at_end=at_end,
             writer_lock=lambda: sole_writer(project, looking.ledger),

@@ -19,8 +19,10 @@ from typing import Any, TypeVar
 
 from infold import __version__
 from infold.api import opening
+from infold.api.extraction import try_table
 from infold.api.spark_sessions import session
 from infold.core.checkup import Check, Verdict
+from infold.core.formats import FORMATS
 from infold.core.model import Source
 from infold.core.project import Project
 from infold.messages import faults
@@ -168,11 +170,13 @@ def _spark(project: Project) -> tuple[str, Any]:
 
 
 def _source(project: Project, source: Source, spark: Any) -> tuple[str, None]:
-    """Lists the files of a source, and reads a row of the newest."""
+    """Lists the files of a source, and reads a row of the newest; looks at a database's table."""
     from infold.lake.reading.formats import FORMAT_FILES
 
     files, young = FORMAT_FILES[source.format].list_files(project, source, opening.now())
     found = f"{count(len(files), 'file')}, {sum(file.size for file in files):,} bytes"
+    if FORMATS[source.format].is_extracted:
+        found = f"{try_table(project, source)}; {found} were extracted of it"
     if young:
         found += f"; {count(len(young), 'file')} too young to be read (`settle`)"
     if not files:

@@ -10,6 +10,7 @@ from functools import partial
 
 from infold.api.asked import with_chosen
 from infold.api.environments import ShownByName, observer_of
+from infold.api.extraction import Extraction
 from infold.api.opening import lake, ledger, now
 from infold.api.recovering import finish_steps
 from infold.api.rows import coverage
@@ -26,6 +27,7 @@ from infold.core.project import Project
 from infold.core.report import RunFailed, RunResult, together
 from infold.inspecting.environments import Variant, recorded, variant
 from infold.messages import environment_errors
+from infold.planning.extraction_notes import extraction_notes
 from infold.planning.planner import plan as planned
 from infold.planning.refused_steps import without_refused
 from infold.running.environments import drop_left_tables
@@ -79,7 +81,11 @@ def plan_environment(
         made,
         skipped=tuple(one for one in made.skipped if one.model not in found.project.shared),
         redefinitions=found.decided.changes,
-        notes=(*made.notes, *_sharing(shared)),
+        notes=(
+            *made.notes,
+            *extraction_notes(found.project, chosen.selected),
+            *_sharing(shared),
+        ),
     )
     covered = coverage(found.project, made) if made else {}
     shown = PlannedEnvironment(found.project, observed, made, covered)
@@ -144,7 +150,7 @@ def run_environment(
     finish_steps(declared, wait)
     results: list[RunResult] = []
     shown = progress or SilentProgress()
-    level = _Level(declared, name, request, shown, select, exclude, as_of)
+    level = _Level(declared, name, request, shown, Extraction(shown), select, exclude, as_of)
     for _ in range(len(declared.nodes) + 1):
         try:
             results.append(level.run())
@@ -167,6 +173,7 @@ class _Level:
     name: str
     request: Request
     progress: Progress
+    extraction: Extraction
     select: Sequence[str] = ()
     exclude: Sequence[str] = ()
     as_of: int | None = None
@@ -185,11 +192,13 @@ class _Level:
         asked = _asked(found, self.request.options, self.select, self.exclude)
         estimate = self.request.max_rows is not None
         looking = observer_of(found, self.as_of, estimate=estimate, asked=asked)
+        looking.listing = self.extraction.checked(looking.listing)
 
-        def refuse_moved() -> None:
+        def at_begin() -> Iterator[str]:
             again = self._variant(looking.ledger, looking.lake, self.known)
             if again.follows_from != found.follows_from:
                 raise environment_errors.environment_moved(name=self.name)
+            yield from self.extraction.extract(found.project, asked.selected)
 
         runner = Runner(
             project=found.project,
@@ -198,7 +207,7 @@ class _Level:
             observer=looking,
             engine=lambda run_id, first: engine(found.project, looking, run_id, first),
             progress=ShownByName(self.progress, found.models, self.before),
-            refuse_outdated=refuse_moved,
+            at_begin=at_begin,
             record=partial(_record, found, looking.ledger),
             at_end=partial(self._end, found, looking),
             writer_lock=lambda: sole_writer(self.declared, looking.ledger),

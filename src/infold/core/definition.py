@@ -342,6 +342,9 @@ KEYS: Mapping[str, Decides] = {
     "Source.on_unreadable": Decides.METADATA,
     "Source.full_listing": Decides.METADATA,
     "Source.listing_window": Decides.METADATA,
+    "Source.url": Decides.METADATA,  # and so are what rows of it are read, as paths are
+    "Source.key": Decides.METADATA,
+    "Source.reread": Decides.METADATA,
     "Source.unread_columns": Decides.NOTHING,
 }
 """What each field of a declaration affects. A field that is missing here counts as content."""

@@ -71,11 +71,12 @@ class Column:
 @dataclass(frozen=True, slots=True)
 class Source:
     """
-    Rows from outside: a folder of files or a table of another catalog.
+    Rows from outside: a folder of files, a table of another catalog, or one in a database.
 
-    Either ``path`` (a glob, relative to the project) or ``table`` (``namespace.name`` in the
-    SQLite catalog ``catalog``, by default the target's own) is set. Lengths of time are
-    microseconds. A source without ``event_time_column`` is a lookup.
+    Either ``path`` (a glob, relative to the project) or ``table`` is set. That is
+    ``namespace.name`` in the SQLite catalog ``catalog``, by default the target's own, or a name
+    in the database ``url``. Lengths of time are microseconds. A source without
+    ``event_time_column`` is a lookup.
     """
 
     name: str
@@ -120,6 +121,12 @@ class Source:
     """
     listing_window: int = 3 * DAY
     """How long after its day a dated folder is listed anyway."""
+    url: str | None = None
+    """Of a table in a database: where that is, with references in place of secrets."""
+    key: str | None = None
+    """The column by which new rows are found; None: all of them are read each time."""
+    reread: int | None = None
+    """How long before the greatest key rows are read again; None: none is."""
     unread_columns: tuple[str, ...] = ()
     """Declared columns that a model does not read; set for a reader, never as declared."""
 

@@ -21,6 +21,7 @@ from infold.core.project import Node, Project
 from infold.core.target import Apply, Target
 from infold.declare.audits import FileAudit, read_audit_file, with_names_apart
 from infold.declare.catalogs import same_tables
+from infold.declare.database_sources import refuse_in_stores
 from infold.declare.delta import same_folders
 from infold.declare.folder import PROJECT_FILE, Folder
 from infold.declare.front_matter import split_front_matter
@@ -190,6 +191,7 @@ def _read_targets(reading: _Reading, keys: Keys) -> str:
         named_at = section.value.keys
         reading.errors.extend(same_tables(project, reading.folder.root, reading.targets, named_at))
         reading.errors.extend(same_folders(reading.folder.root, reading.targets, named_at))
+        reading.errors.extend(refuse_in_stores(reading.sources, reading.targets, named_at))
     if not reading.targets:
         reading.targets["dev"] = Target("dev")
     _protect_targets(reading, keys)

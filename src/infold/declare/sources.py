@@ -15,6 +15,7 @@ from infold.core.formats import (
 )
 from infold.core.interval import DAY, HOUR, parse_duration
 from infold.core.model import ON_UNREADABLE, Column, Drift, NewColumns, Place, Source
+from infold.declare.database_sources import check_format, is_in_database, read_database
 from infold.declare.keys import NAME, Keys
 from infold.declare.storage_options import check_place
 from infold.declare.types import ALIKE, SIMPLE, TIMES, is_type, is_value
@@ -23,6 +24,9 @@ from infold.messages import findings
 KEYS = (
     "path",
     "table",
+    "url",
+    "key",
+    "corrections",
     "catalog",
     "format",
     "event_time_column",
@@ -45,7 +49,7 @@ KEYS = (
 )
 NO_QUOTES = "none"
 QUOTES = ("double", NO_QUOTES)
-LATER = ("url", "query", "connection")
+LATER = ("query", "connection")
 _PATTERN_LETTERS = frozenset("GyuDMLdQqEFahkKHmsSVzOXx")
 _BARE_NANOS = re.compile(r"(?<![.,S])S{7}")
 """Digits finer than microseconds right after the seconds: where they begin is unknown."""
@@ -72,6 +76,7 @@ def read_source(name: str, keys: Keys) -> Source | None:
     event_time = _time_column(keys, "event_time_column", columns)
     received = _time_column(keys, "received_column", columns)
     _check_companions(keys, format_)
+    database = read_database(keys, columns)
     place = Place(keys.value.at.file, keys.value.at.line, keys.value.at.column)
     return Source(
         name=name,
@@ -96,15 +101,23 @@ def read_source(name: str, keys: Keys) -> Source | None:
         positions=positions,
         quoted=keys.choice("quote", QUOTES) != NO_QUOTES,
         place=place,
-        on_new_columns=_new_columns(keys),
+        on_new_columns=NewColumns.IGNORE if database.url else _new_columns(keys),
         on_unreadable=Drift(keys.choice("on_unreadable", ON_UNREADABLE) or Drift.ERROR),
+        url=database.url,
+        key=database.key,
+        reread=database.reread,
     )
 
 
 def _format(keys: Keys, path: str | None, table: str | None) -> Format | None:
     """The format as written, else by the file names of the path."""
+    if is_in_database(keys):
+        return check_format(keys)
     if path is None and table is None and not {"path", "table"} & set(keys.entries):
-        keys.missing("path", "a source is a folder of files (path) or an Iceberg table (table)")
+        keys.missing(
+            "path",
+            "a source is files (path), an Iceberg table (table), or in a database (url)",
+        )
     if path is not None and table is not None:
         keys.errors.append(
             findings.needless_key(keys.key_at("table"), key="table", where="a source of files")
@@ -112,7 +125,11 @@ def _format(keys: Keys, path: str | None, table: str | None) -> Format | None:
     written = keys.choice("format", tuple(Format), PLANNED_FORMATS)
     if "format" in keys.entries:
         if written and FORMATS[Format(written)].is_table != (table is not None and path is None):
-            known = [f for f in Format if FORMATS[f].is_table == (path is None)]
+            known = [
+                f
+                for f, of in FORMATS.items()
+                if of.is_table == (path is None) and not of.is_extracted
+            ]
             keys.errors.append(
                 findings.bad_value(keys.at("format"), key="format", value=written, known=known)
             )
@@ -132,7 +149,8 @@ def _columns(keys: Keys, format_: Format | None) -> tuple[Column, ...]:
     section = keys.section("columns", f"columns of {keys.where}")
     if section is None:
         if "columns" not in keys.entries and format_ is not None and not is_table:
-            keys.missing("columns", "files are checked against their declared columns")
+            what = "rows" if FORMATS[format_].is_extracted else "files"
+            keys.missing("columns", f"{what} are checked against their declared columns")
         return ()
     found: dict[str, Column] = {}
     for name in section.entries:

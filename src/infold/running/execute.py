@@ -79,8 +79,8 @@ class Runner:
     """The definitions of the project's models, which the ledger keeps."""
     changes: Callable[[], Sequence[Redefinition]] = tuple
     """All definitions that changed since they were applied."""
-    refuse_outdated: Callable[[], None] = lambda: None
-    """Raises where a saved plan, which is to be carried out, is no longer right; has the lease."""
+    at_begin: Callable[[], Iterable[str]] = tuple
+    """What is done before anything is observed, with the lease; yields notes, or raises."""
     record: Callable[[], Mapping[str, str]] | None = None
     """Records an environment, in place of definitions of the target; their digests by model."""
     at_end: Callable[[str], Iterable[str]] = lambda _: ()
@@ -134,7 +134,7 @@ class Runner:
         with self._record_failures(course, started):
             hold_back(self.project, self.ledger, self.lake)
         with self._record_failures(course, started):
-            self.refuse_outdated()
+            begun = tuple(self.at_begin())
         lost = tuple(forget_lost(self.observer, course.run))
         with self._record_failures(course, started):
             changes = self.observer.redefinitions(self.ledger.traces())
@@ -146,7 +146,7 @@ class Runner:
         # Whoever is killed before the definitions are kept has applied nothing: a removed model
         # of theirs is still to be built.
         removed = tuple(forget_removed_models(self.project, self.ledger))
-        notes = (*recovered.notes, *removed, *lost, *definition_notes(self.project))
+        notes = (*recovered.notes, *begun, *removed, *lost, *definition_notes(self.project))
         course.notes = (*notes, *course.notes)
 
     def _keep_definitions(

@@ -1,5 +1,5 @@
 """
-A PostgreSQL server as a ledger or a catalog reaches it: from a URL to a connection, and what fails.
+A PostgreSQL server as a ledger, a catalog or a source reaches it: from a URL to a connection.
 
 Whatever the server says is shown in its own words, with references in place of the secrets that it
 repeats. A password is in none of them. A URL is shown as infold.yml has it; of one that is a secret
@@ -176,12 +176,16 @@ class Server(ABC):
         return words
 
     def _check(self, connection: psycopg.Connection[Any], shown: str) -> None:
-        version = connection.info.server_version // 10_000
-        if version < OLDEST:
-            raise self.error(Fault.TOO_OLD, shown, str(version))
+        """Raise where the server is none that can store what it is for."""
+        self._check_version(connection, shown)
         encoding = connection.info.parameter_status("server_encoding")
         if encoding != "UTF8":
             raise self.error(Fault.OTHER_ENCODING, shown, str(encoding))
+
+    def _check_version(self, connection: psycopg.Connection[Any], shown: str) -> None:
+        version = connection.info.server_version // 10_000
+        if version < OLDEST:
+            raise self.error(Fault.TOO_OLD, shown, str(version))
 
     def _refused(self, why: str, shown: str) -> InfoldError:
         """

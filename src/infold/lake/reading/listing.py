@@ -50,7 +50,7 @@ def matching_files(
     """The files below ``root`` that match, by path; and the paths of those yet to settle."""
     try:
         base, parts = _split(root, source)
-        shown = _path_prefix(root, base)
+        shown = path_prefix(root, base)
         found: dict[str, str] = {}  # two `**` may lead to one file
         _walk(base, parts, shown, found, leaves)
     except OSError as error:
@@ -74,7 +74,7 @@ def matching_files(
 def start_and_parts(root: Path, source: Source) -> tuple[str, list[str]]:
     """What the paths of all files begin with, and the patterns of the names after it."""
     base, parts = _split(root, source)
-    return _path_prefix(root, base), parts
+    return path_prefix(root, base), parts
 
 
 def _split(root: Path, source: Source) -> tuple[str, list[str]]:
@@ -101,7 +101,7 @@ def _literal_pattern(name: str) -> str:
     return re.sub(r"([*?\[])", r"[\1]", name)
 
 
-def _path_prefix(root: Path, base: str) -> str:
+def path_prefix(root: Path, base: str) -> str:
     """The prefix of paths below ``base``: relative to the project if it is in it."""
     inside = os.path.normpath(str(root.absolute()))
     if base == inside:

@@ -67,5 +67,6 @@ READERS: Mapping[Format, FormatReader] = complete(
         Format.AVRO: avro_files,
         Format.ORC: orc_files,
         Format.ICEBERG: iceberg_table,
+        Format.JDBC: parquet_files,  # as it was extracted
     }
 )

@@ -1,0 +1,163 @@
+"""
+The files that were extracted of a table: a folder with a list, which is replaced at one instant.
+
+New files are written under hidden names. The list that names them replaces the one before, and that
+is when they are extracted: only then do they get their names, and are files deleted that it lacks.
+Whoever is killed before leaves hidden files, after it a part of that to :func:`settled`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from pathlib import Path
+
+from infold.core import write_points
+from infold.core.model import Source
+from infold.core.project import Project
+from infold.lake.databases.open_table import KeyValue
+from infold.messages import database_errors
+
+LIST = "_extracted.json"
+MARK = "infold_extracted"
+FORM = 1
+_ENDING = ".parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedFile:
+    """One file: how many rows it has, and a hash of them that no order changes."""
+
+    rows: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """
+    What was extracted: files by name, from what was declared (``of``), by the reading ``pull``.
+
+    All files have the ``columns``. ``last`` is the greatest key that was ever read: were it that of
+    the rows that are left, deleting the newest row would make a reading go farther back.
+    """
+
+    of: str
+    pull: str
+    columns: frozenset[str]
+    files: Mapping[str, ExtractedFile] = field(default_factory=dict)
+    last: KeyValue | None = None
+
+
+def extracted_folder(project: Project, source: Source) -> Path:
+    """Where the rows of a source are extracted: beside the warehouse of the target."""
+    return Path(f"{project.warehouse}.extracted") / source.name
+
+
+def file_of(folder: Path, name: str) -> Path:
+    """The file with a name in a list."""
+    return folder / f"{name}{_ENDING}"
+
+
+def hidden_file(folder: Path, pull: str, name: str) -> Path:
+    """The same before it is extracted."""
+    return folder / f"_{pull}-{name}{_ENDING}"
+
+
+def read_list(folder: Path, source: Source) -> Extracted | None:
+    """What was extracted; None where nothing was. Raises ``database_errors.damaged_state``."""
+    file = folder / LIST
+    try:
+        value = json.loads(file.read_bytes())
+        if value[MARK] != FORM:
+            why = f"its form is {value[MARK]}, and this infold knows {FORM}"
+            raise _damaged(source, file, why)
+        files = {
+            name: ExtractedFile(rows, digest) for name, (rows, digest) in value["files"].items()
+        }
+        columns, last = frozenset(value["columns"]), _key(value["last"])
+        return Extracted(value["of"], value["pull"], columns, files, last)
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise _damaged(source, file, "it is not what infold wrote") from None
+
+
+def settled(folder: Path, source: Source) -> Extracted | None:
+    """
+    What was extracted, once the last reading that got so far is finished and others are undone.
+
+    None also where a file is gone: then nothing that was read before counts.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    found = read_list(folder, source)
+    if found is not None:
+        for name in found.files:
+            fresh = hidden_file(folder, found.pull, name)
+            if fresh.exists():
+                fresh.replace(file_of(folder, name))
+                write_points.point(f"extract {source.name}: after a name")
+    listed = {file_of(folder, name) for name in (found.files if found is not None else ())}
+    for file in folder.iterdir():
+        own = file.suffix == _ENDING or file.name.startswith("_")
+        # Without a list nobody knows whose files these are; the next list makes that clear.
+        if own and file not in listed and file.name != LIST and (found or file.name[0] == "_"):
+            file.unlink()
+    return found if found is not None and all(file.exists() for file in listed) else None
+
+
+def commit(folder: Path, source: Source, extracted: Extracted) -> None:
+    """Have the files count that were written under hidden names."""
+    fresh = folder / f"_{extracted.pull}.json"
+    with fresh.open("w", encoding="utf-8") as file:
+        file.write(_text(extracted))
+        file.flush()
+        os.fsync(file.fileno())
+    write_points.point(f"extract {source.name}: before commit")
+    fresh.replace(folder / LIST)
+    _sync(folder)
+    write_points.point(f"extract {source.name}: after commit")
+    settled(folder, source)
+    _sync(folder)
+
+
+def undo(folder: Path, pull: str) -> None:
+    """Delete what a reading wrote that did not come to its end."""
+    for file in folder.glob(f"_{pull}*"):
+        file.unlink(missing_ok=True)
+
+
+def _sync(folder: Path) -> None:
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _text(extracted: Extracted) -> str:
+    value = {
+        MARK: FORM,
+        "of": extracted.of,
+        "pull": extracted.pull,
+        "columns": sorted(extracted.columns),
+        "last": _plain(extracted.last),
+        "files": {name: [file.rows, file.digest] for name, file in extracted.files.items()},
+    }
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+
+
+def _plain(key: KeyValue | None) -> int | str | None:
+    return key.isoformat() if isinstance(key, date) else key
+
+
+def _key(plain: int | str | None) -> KeyValue | None:
+    if not isinstance(plain, str):
+        return plain
+    return datetime.fromisoformat(plain) if "T" in plain else date.fromisoformat(plain)
+
+
+def _damaged(source: Source, file: Path, why: str) -> Exception:
+    return database_errors.damaged_state(key=f"source {source.name}", file=str(file), why=why)

@@ -1,0 +1,233 @@
+"""
+What a run reads of a table in a database, and how it is cut into files.
+
+| declared           | is read                                        | a file is            |
+|--------------------|------------------------------------------------|----------------------|
+| no key             | everything                                     | the table            |
+| corrections: none  | rows with a greater key than any that was read | the rows of a reading |
+| corrections: reread | these, and the days before them again         | a day of the key     |
+
+A file with the same rows as before stays as it is, so nothing is built because of it. Everything is
+read where nothing was extracted before, something else is declared, or a required column is new.
+
+A key that is a time counts up to a day after the clock: were a row of 2099 the newest, nothing new
+would ever be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import groupby
+from pathlib import Path
+from secrets import token_hex
+
+from infold.core.model import Source
+from infold.lake.databases import extracted_files
+from infold.lake.databases.columns import (
+    FITS,
+    ColumnType,
+    Row,
+    StoredColumn,
+    UnfitError,
+    WantedColumn,
+)
+from infold.lake.databases.extracted_files import Extracted, ExtractedFile
+from infold.lake.databases.open_table import KeyRange, KeyValue, OpenTable
+from infold.messages import database_errors
+
+WHOLE = "all"
+"""The name of the file of a table without a key."""
+
+_AHEAD = timedelta(days=1)
+_SHOWN = 60
+_NUMBERS = (ColumnType.INT16, ColumnType.INT32, ColumnType.INT64)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read: how many rows, whether it was everything, and how many files it changed."""
+
+    rows: int
+    whole: bool
+    changed: int
+
+
+def extract(source: Source, folder: Path, table: OpenTable, now: datetime) -> Reading:
+    """
+    Extract what a table has that is not extracted yet. Raises errors of ``database_errors``.
+
+    ``now`` is the clock, in UTC. Whoever calls this has the target's lease.
+    """
+    known = extracted_files.settled(folder, source)
+    wanted = wanted_columns(source, table)
+    key = next((one.stored for one in wanted if one.name == source.key), None)
+    if key is not None and table.has_null(key):
+        raise database_errors.key_null(
+            key=f"source {source.name}", column=key.name, table=source.table
+        )
+    of = _declared_as(source, key)
+    required = {column.name for column in source.columns if not column.optional}
+    if known is not None and (known.of != of or not required <= known.columns):
+        known = None
+    reading = _Reading(source, folder, table, wanted, known, now, token_hex(4))
+    made = reading.write()
+    before = known.files if known is not None else {}
+    kept = {name: file for name, file in before.items() if not _is_read_again(source, known, name)}
+    columns = frozenset(one.name for one in wanted)
+    if kept and known is not None:
+        columns &= known.columns
+    same = {name for name, file in made.items() if before.get(name) == file}
+    extracted = Extracted(of, reading.pull, columns, {**kept, **made}, reading.last)
+    for name in same:
+        extracted_files.hidden_file(folder, reading.pull, name).unlink()
+    if known is None or (extracted.files, extracted.last) != (before, known.last):
+        extracted_files.commit(folder, source, extracted)
+    changed = len(made) - len(same) + len(before.keys() - extracted.files)
+    return Reading(sum(file.rows for file in made.values()), known is None, changed)
+
+
+def wanted_columns(source: Source, table: OpenTable) -> list[WantedColumn]:
+    """The declared columns as the table has them. Raises where it has them not, or not so."""
+    found, key = table.columns(), f"source {source.name}"
+    wanted = []
+    for column in source.columns:
+        stored = found.get(column.name)
+        if stored is None and column.optional:
+            continue
+        if stored is None:
+            raise database_errors.column_missing(
+                key=key, table=source.table, column=column.name, known=found
+            )
+        if not stored.fits(column.type):
+            raise database_errors.column_type(
+                key=key,
+                table=source.table,
+                column=column.name,
+                type=stored.written,
+                declared=column.type,
+                fits=FITS[stored.type] if stored.type is not None else ("none",),
+            )
+        wanted.append(WantedColumn(stored, column.type))
+    return wanted
+
+
+def _declared_as(source: Source, key: StoredColumn | None) -> str:
+    """What makes files of one reading go on where those of another ended."""
+    if key is None or key.type is None:
+        return repr((source.table,))
+    type_ = ColumnType.INT64 if key.type in _NUMBERS else key.type
+    how = "none" if source.reread is None else "reread"
+    return repr((source.table, key.name, type_.value, how))
+
+
+def _start(source: Source, known: Extracted | None) -> KeyValue | None:
+    """The key from which on rows are read; None for all."""
+    last = known.last if known is not None else None
+    if source.reread is None or last is None or isinstance(last, int):
+        return last
+    midnight = last if isinstance(last, datetime) else datetime.combine(last, time())
+    try:
+        day = (midnight - timedelta(microseconds=source.reread)).date()
+    except OverflowError:
+        day = date.min
+    return datetime.combine(day, time(), last.tzinfo) if isinstance(last, datetime) else day
+
+
+def _is_read_again(source: Source, known: Extracted | None, name: str) -> bool:
+    """Whether the rows of an extracted file are read again."""
+    if source.key is None:
+        return True
+    start = _start(source, known)
+    return source.reread is not None and isinstance(start, date) and name >= _day(start)
+
+
+@dataclass
+class _Reading:
+    """One reading of a table, by the name ``pull``; ``last`` grows with the keys that it meets."""
+
+    source: Source
+    folder: Path
+    table: OpenTable
+    wanted: Sequence[WantedColumn]
+    known: Extracted | None
+    now: datetime
+    pull: str
+    last: KeyValue | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.last = self.known.last if self.known is not None else None
+
+    def write(self) -> dict[str, ExtractedFile]:
+        """Write the files under hidden names, or none of them."""
+        from infold.lake.databases.file_writer import write_files
+
+        try:
+            return write_files(self.folder, self.pull, self.wanted, self._parts())
+        except UnfitError as error:
+            extracted_files.undo(self.folder, self.pull)
+            raise database_errors.bad_value(
+                key=f"source {self.source.name}",
+                table=self.source.table,
+                column=error.column.name,
+                declared=error.column.declared,
+                value=repr(error.value)[:_SHOWN],
+            ) from None
+        except BaseException:
+            extracted_files.undo(self.folder, self.pull)
+            raise
+
+    def _parts(self) -> Iterator[tuple[str, Sequence[Row]]]:
+        """Batches of rows, each with the name of its file."""
+        at = next((i for i, one in enumerate(self.wanted) if one.name == self.source.key), None)
+        if at is None:
+            yield WHOLE, ()  # a table without rows has columns all the same
+            for batch in self.table.rows(self.wanted, None):
+                yield WHOLE, batch
+            return
+        number = f"{len(self.known.files) + 1 if self.known is not None else 1:08}"
+        for rows in self._rows_by_key(at):
+            if self.source.reread is None:
+                yield number, rows
+            else:
+                for day, some in groupby(rows, lambda row: _day(row[at])):
+                    yield day, list(some)
+
+    def _rows_by_key(self, at: int) -> Iterator[list[Row]]:
+        """Batches of the rows that are to be read, by their keys; none is empty."""
+        column, start = self.wanted[at], _start(self.source, self.known)
+        end, again = _latest(column.stored, self.now), self.source.reread is not None
+        kind = int if column.stored.type in _NUMBERS else date
+        for batch in self.table.rows(
+            self.wanted, KeyRange(column.stored, start, end, in_order=again)
+        ):
+            for row in batch:
+                if not isinstance(row[at], kind):
+                    raise UnfitError(column, row[at])
+            rows = [
+                row
+                for row in batch
+                if (start is None or row[at] > start or (again and row[at] == start))
+                and (end is None or row[at] <= end)
+            ]
+            if rows:
+                greatest = max(row[at] for row in rows)
+                self.last = greatest if self.last is None else max(self.last, greatest)
+                yield rows
+
+
+def _latest(key: StoredColumn, now: datetime) -> KeyValue | None:
+    """The greatest key that counts now; None for a number, which may be any."""
+    if key.type is ColumnType.DATE:
+        return (now + _AHEAD).date()
+    if key.type is ColumnType.LOCAL_TIME:
+        return (now + _AHEAD).replace(tzinfo=None)
+    return now + _AHEAD if key.type is ColumnType.INSTANT else None
+
+
+def _day(key: date) -> str:
+    """The day of a key, which is in the name of its file."""
+    if isinstance(key, datetime):
+        return f"{(key if key.tzinfo is None else key.astimezone(UTC)).date()}"
+    return f"{key}"

@@ -1,0 +1,297 @@
+"""What is extracted of a table in a database, compared with what the declaration promises."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import parquet
+from tests.lake.databases.folder import COLUMNS, NOW, Database
+
+from infold.core import write_points
+from infold.lake.databases import file_writer, sqlite
+from infold.lake.databases.extracted_files import LIST
+from infold.messages.errors import InfoldError
+
+T = "CREATE TABLE t (id INTEGER, at DATETIME, v TEXT)"
+INSERT = "INSERT INTO t VALUES (?, ?, ?)"
+Row = tuple[int, str, str]
+
+_ids = st.integers(-3, 12)
+_times = st.builds(
+    lambda day, hour, form: f"{date(2024, 3, 1) + timedelta(days=day)}{form.format(hour)}",
+    st.integers(0, 21),  # up to 22 March, which is farther ahead than a day
+    st.integers(0, 23),
+    st.sampled_from([" {:02}:00:00", "T{:02}:00", " {:02}:00:00.5"]),
+)
+_values = st.sampled_from(["a", "b", "c"])
+STEPS = st.one_of(
+    st.tuples(st.just("insert"), _ids, _times, _values),
+    st.tuples(st.just("update"), _ids, _times, _values),
+    st.tuples(st.just("delete"), _ids),
+    st.tuples(st.just("extract")),
+    st.tuples(st.just("die"), st.integers(1, 6)),
+)
+
+
+class DiedError(BaseException):
+    """The process is gone."""
+
+
+@contextmanager
+def dying(at: int) -> Iterator[None]:
+    """Die at a write point, if so many are reached."""
+    left, before = [at], write_points.point
+
+    def point(name: str) -> None:
+        del name
+        left[0] -= 1
+        if not left[0]:
+            raise DiedError
+
+    write_points.point = point
+    try:
+        yield
+    except DiedError:
+        pass
+    finally:
+        write_points.point = before
+
+
+def died_after_commit(database: Database, at: int) -> bool:
+    """Have a reading die at a write point; whether it was extracted by then."""
+    file = database.folder / LIST
+    before = file.read_bytes() if file.exists() else b""
+    with dying(at):
+        database.extract()
+    return file.exists() and file.read_bytes() != before
+
+
+def promised(database: Database) -> Callable[[list[Row]], list[Row]]:
+    """
+    What should have been extracted after each reading, given what the table had then.
+
+    Written from the documentation: it knows rows, and neither files nor folders.
+    """
+    source, have = database.source, list[Row]()
+    greatest: Any = None
+
+    def reading(now: list[Row]) -> list[Row]:
+        nonlocal have, greatest
+        place = 0 if source.key == "id" else 1
+        if source.key is None:
+            have = now
+            return have
+        due = [row for row in now if place == 0 or time_of(row) <= time_of(NOW_TEXT) + DAY]
+        if greatest is None:
+            have = due
+        elif source.reread is None:
+            have = have + [row for row in due if key_of(row, place) > greatest]
+        else:
+            since = greatest - timedelta(microseconds=source.reread)
+            have = [row for row in have if time_of(row).date() < since.date()]
+            have += [row for row in due if time_of(row).date() >= since.date()]
+        keys = [key_of(row, place) for row in have]
+        greatest = max(keys if greatest is None else [*keys, greatest], default=None)
+        return have
+
+    return reading
+
+
+DAY = timedelta(days=1)
+NOW_TEXT: Row = (0, f"{NOW.replace(tzinfo=None)}", "")
+
+
+def key_of(row: Row, place: int) -> Any:
+    """The key of a row, which is its first or its second value."""
+    return row[0] if place == 0 else time_of(row)
+
+
+def time_of(row: Row) -> datetime:
+    """The time of a row, as its text says."""
+    return datetime.fromisoformat(row[1])
+
+
+def as_extracted(rows: list[Row]) -> list[tuple[Any, ...]]:
+    """Rows of the database as rows of the files, sorted."""
+    return sorted(((id_, datetime.fromisoformat(at), v) for id_, at, v in rows), key=repr)
+
+
+@pytest.mark.parametrize(
+    ("key", "reread"), [(None, None), ("id", None), ("at", None), ("at", 1), ("at", 3)]
+)
+@given(st.lists(STEPS, max_size=25))
+def test_what_is_extracted_is_what_the_declaration_promises(
+    key: str | None, reread: int | None, steps: list[tuple[Any, ...]]
+) -> None:
+    """
+    After rows came late, changed and went, and readings died, the rows are those that were
+    promised, and a second reading changes no file. One that died counts if its list is there.
+    """
+    with TemporaryDirectory() as folder:
+        database = Database(Path(folder), key=key, reread=reread)
+        database.run(T)
+        expected = promised(database)
+        for kind, *values in (*steps, ("extract",)):
+            if kind == "insert":
+                database.run(INSERT, values=values)
+            elif kind == "update":
+                database.run("UPDATE t SET at = ?2, v = ?3 WHERE id = ?1", values=values)
+            elif kind == "delete":
+                database.run("DELETE FROM t WHERE id = ?", values=values)
+            else:
+                rows = database.run("SELECT id, at, v FROM t")
+                if kind == "die" and not died_after_commit(database, values[0]):
+                    continue  # as if it had never begun
+                wanted = expected(rows)
+                if kind == "die":
+                    continue  # the next reading finishes it
+                database.extract()
+
+                assert database.rows() == as_extracted(wanted)
+
+                files = database.files()
+                assert not database.extract().changed
+                assert database.files() == files
+        left = {one.name for one in database.folder.iterdir()}
+
+        assert left == {f"{name}.parquet" for name in files} | {"_extracted.json"}
+
+
+def test_rows_with_equal_keys_that_come_later_are_not_read(tmp_path: Path) -> None:
+    """A key with `corrections: none` says so; the row is read where days are read again."""
+    for reread, found in ((None, 1), (1, 2)):
+        folder = tmp_path / str(reread)
+        folder.mkdir()
+        database = Database(folder, key="at", reread=reread)
+        database.run(T, "INSERT INTO t VALUES (1, '2024-03-09 10:00:00', 'a')")
+        database.extract()
+        database.run("INSERT INTO t VALUES (2, '2024-03-09T10:00', 'b')")
+        database.extract()
+
+        assert database.table().num_rows == found
+
+
+def test_a_key_far_ahead_hides_no_row(tmp_path: Path) -> None:
+    """A row dated in 2099 waits until then, and others are read on."""
+    database = Database(tmp_path, key="at")
+    database.run(T, "INSERT INTO t VALUES (1, '2099-01-01', 'far')")
+    database.extract()
+    database.run(
+        "INSERT INTO t VALUES (2, '2024-03-19', 'now'), (3, '2024-03-21 12:00:00', 'soon')"
+    )
+    database.extract()
+
+    assert [row[0] for row in database.rows()] == [2, 3]
+
+    database.extract(datetime.fromisoformat("2099-01-01T00:00+00:00"))
+
+    assert [row[0] for row in database.rows()] == [1, 2, 3]
+
+
+def test_a_new_required_column_has_all_rows_read_again(tmp_path: Path) -> None:
+    """What was extracted before lacks the column. An optional one is in the files that come."""
+    two = Database(tmp_path, columns={"id": "bigint", "v": "string"}, key="id")
+    two.run(T, "INSERT INTO t VALUES (1, NULL, 'a')")
+    two.extract()
+    optional = Database(tmp_path, key="id", optional=["at"])
+    optional.run("INSERT INTO t VALUES (2, '2024-03-09', 'b')")
+
+    assert not optional.extract().whole
+    assert times(optional) == ["None", "2024-03-09 00:00:00"]
+
+    three = Database(tmp_path, key="id")
+    three.run("UPDATE t SET at = '2024-03-01' WHERE id = 1")
+
+    assert three.extract().whole
+    assert times(three) == ["2024-03-01 00:00:00", "2024-03-09 00:00:00"]
+    assert not two.extract().whole, "a column less is no reason"
+
+
+def times(database: Database) -> list[str]:
+    """The times that were extracted, file by file."""
+    return [str(row["at"]) for row in database.table().to_pylist()]
+
+
+@pytest.mark.parametrize("other", [{"key": "at"}, {"key": "at", "reread": 2}, {}])
+def test_another_declaration_reads_everything(tmp_path: Path, other: dict[str, Any]) -> None:
+    """Another key, or another way to read, begins anew, and leaves no file of the one before."""
+    first = Database(tmp_path, key="id")
+    first.run(T, "INSERT INTO t VALUES (1, '2024-03-09', 'a'), (2, '2024-03-08', 'b')")
+    first.extract()
+    first.run("UPDATE t SET v = 'new'")
+    second = Database(tmp_path, **other)
+
+    assert second.extract().whole
+    assert [row[2] for row in second.rows()] == ["new", "new"]
+    assert not second.extract().changed
+
+
+def test_a_lost_file_has_everything_read_again(tmp_path: Path) -> None:
+    """What is missing is noticed by the listing, and mended by the next reading."""
+    database = Database(tmp_path, key="id")
+    for id_ in (1, 2):
+        database.run("CREATE TABLE IF NOT EXISTS t (id INTEGER, at DATETIME, v TEXT)")
+        database.run(INSERT, values=(id_, "2024-03-09", "a"))
+        database.extract()
+    (database.folder / "00000001.parquet").unlink()
+
+    assert [*database.files()] == ["00000002"]
+    assert database.extract().whole
+    assert [row[0] for row in database.rows()] == [1, 2]
+
+
+def test_an_empty_table_has_columns(tmp_path: Path) -> None:
+    """Read whole, it is a file without rows; by a key there is no file yet."""
+    database = Database(tmp_path)
+    database.run(T)
+    database.extract()
+
+    assert database.table().column_names == [*COLUMNS]
+
+    by_key = Database(tmp_path, key="id")
+    by_key.extract()
+
+    assert by_key.files() == {}
+
+
+def test_memory_is_bounded_by_a_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are written out group by group, and all arrive."""
+    monkeypatch.setattr(sqlite, "BATCH", 10)
+    monkeypatch.setattr(file_writer, "GROUP_ROWS", 25)
+    database = Database(tmp_path, key="id")
+    database.run(T)
+    with sqlite3.connect(database.file) as connection:
+        connection.executemany(INSERT, [(i, "2024-03-09", str(i)) for i in range(101)])
+    connection.close()
+    database.extract()
+
+    assert sorted(row[0] for row in database.rows()) == [*range(101)]
+    footer = parquet.read_metadata(database.folder / "00000001.parquet")
+    assert [footer.row_group(i).num_rows for i in range(footer.num_row_groups)] == [30, 30, 30, 11]
+
+
+def test_a_damaged_list_is_named(tmp_path: Path) -> None:
+    """Nobody guesses which files count."""
+    database = Database(tmp_path)
+    database.run(T)
+    database.extract()
+    for text in (
+        "{",
+        "[]",
+        '{"infold_extracted": 2}',
+        '{"infold_extracted": 1, "files": {"a": 1}}',
+    ):
+        (database.folder / "_extracted.json").write_text(text, encoding="utf-8")
+        for look in (database.extract, database.files):
+            with pytest.raises(InfoldError) as caught:
+                look()
+            assert caught.value.slug == "extracted-files-damaged"
