@@ -40,6 +40,7 @@ COMMANDS = {
     "ledger": "Take a target's ledger to another place, to a file, or from one.",
     "engine": "Show, stop or restart the engine that commands leave running.",
     "check": "Read the project and report all mistakes in it.",
+    "schema": "Print the JSON Schema of infold.yml, or of a model's front matter.",
     "doctor": "Check that all a target needs is there and works.",
     "test": "Run the unit tests of the project.",
     "verify": "Compare the tables with a full rebuild of them.",
