@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from infold.cli import shared_options
+from infold.cli import completing, shared_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,7 +19,7 @@ FORMATS = ("csv", "json", "parquet")
 
 
 @click.command("show")
-@click.argument("table")
+@click.argument("table", shell_complete=completing.tables)
 @click.option(
     "--where", metavar="TEXT", help="Only rows for which this is true: day >= '2024-03-09'."
 )
@@ -28,9 +28,15 @@ FORMATS = ("csv", "json", "parquet")
     "-s",
     multiple=True,
     metavar="TERM",
+    shell_complete=completing.terms,
     help="Of a manifest table, only the rows of these models: a name, a glob, tag:NAME.",
 )
-@click.option("--columns", metavar="NAMES", help="Only these columns, in this order: day,sessions.")
+@click.option(
+    "--columns",
+    metavar="NAMES",
+    shell_complete=completing.columns,
+    help="Only these columns, in this order: day,sessions.",
+)
 @click.option(
     "--limit",
     "-n",
