@@ -61,6 +61,12 @@ not_landed = Message(
     todo="Show a model that ingests it, or name {source} in a `table`, which lands it.",
 )
 
+package_missing = Message(
+    "package-missing",
+    "{method} needs {package}, which is not installed",
+    todo="Install it: pip install {package}",
+)
+
 not_an_instant = Message(
     "not-an-instant",
     "{option} is not a date or a time: {text}",
