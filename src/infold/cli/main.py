@@ -41,6 +41,7 @@ COMMANDS = {
     "ledger": "Take a target's ledger to another place, to a file, or from one.",
     "engine": "Show, stop or restart the engine that commands leave running.",
     "check": "Read the project and report all mistakes in it.",
+    "format": "Lay out the SQL of models, of all or of these.",
     "schema": "Print the JSON Schema of infold.yml, or of a model's front matter.",
     "completion": "Print what makes a shell complete infold's commands.",
     "doctor": "Check that all a target needs is there and works.",
