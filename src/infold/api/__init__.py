@@ -24,6 +24,7 @@ from infold.api.asked import chosen_models, refuse_unknown_allowed
 from infold.api.auditing import audit_models
 from infold.api.building import Building
 from infold.api.dropping import dropper
+from infold.api.listening import told
 from infold.api.opening import (
     by_applied,
     definition_errors,
@@ -233,16 +234,20 @@ def run(
     not up to date, once all others are (``fail_fast``: at once).
     """
     project = wanted(project)
-    if project.target.apply is Apply.MANUAL and project.applied is None:
-        project = by_applied(project)
-    refuse_nothing_applied(project)
-    project = after_exchange(project, wait)
     asked = replace(asked or PlanOptions(), jobs=jobs)
     if window is not None:
         asked = replace(asked, window=window)
     request = Request(asked, max_rows, wait, command, allow_refresh, fail_fast, allow_removals)
-    shown = progress or SilentProgress()
-    result = Building(project, request, shown, select, exclude, as_of, saved).run()
+
+    def carry_out(shown: Progress) -> RunResult:
+        base = project
+        if base.target.apply is Apply.MANUAL and base.applied is None:
+            base = by_applied(base)
+        refuse_nothing_applied(base)
+        base = after_exchange(base, wait)
+        return Building(base, request, shown, select, exclude, as_of, saved).run()
+
+    result = told(project, command, progress, carry_out)
     if result.steps:
         from infold.spark.jvm import class_archive
 

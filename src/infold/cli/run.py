@@ -140,7 +140,10 @@ def _watch(options: shared_options.BuildOptions, *, verbose: bool, **asked: Any)
             failures_after_summary(as_json=False),
             progress(quiet=False, verbose=verbose) as shown,
         ):
-            return bool(api.run(project, **chosen(project), **asked, progress=shown).steps)
+            result = api.run(project, **chosen(project), **asked, progress=shown)
+            for note in result.notes:
+                shown.note(note)
+            return bool(result.steps)
 
     click.echo("Files are taken in as they land; Ctrl-C ends this.", err=True)
     watch(look, run)
