@@ -383,8 +383,13 @@ KEYS = [
         "not-with-delta infold.yml:20 `together`",
         "not-with-delta infold.yml:20 `{submitted: true, shared_disk: true}`",
     ]),
+    (YML, "{warehouse: warehouse}", "{storage: delta, warehouse: 's3://b/x', catalog: {type: sqlite, uri: 'sqlite:///c.db'}}", [
+        "not-with-delta infold.yml:20 `{type: sqlite, uri: 'sqlite:///c.db'}`",
+    ]),
+    (YML, "{warehouse: warehouse}", "{storage: delta, warehouse: 's3://b/w/'}\n  new: {warehouse: 's3a://b/w', catalog: {type: sqlite, uri: 'sqlite:///c.db'}}", [
+        "not-with-delta infold.yml:21 `new`",
+    ]),
     (YML, "{warehouse: warehouse}", "{storage: delta, warehouse: 's3://b/x', catalog: {type: rest, uri: 'https://c.example.com'}}", [
-        "not-with-delta infold.yml:20 `'s3://b/x'`",
         "not-with-delta infold.yml:20 `{type: rest, uri: 'https://c.example.com'}`",
     ]),
     (YML, "{warehouse: warehouse}", "{warehouse: w}\n  new: {storage: delta, warehouse: ./w}", [

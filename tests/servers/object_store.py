@@ -60,6 +60,8 @@ class Rule:
     """What S3 calls that."""
     seconds: float = 0.0
     """Wait before."""
+    lost: bool = False
+    """Do the request, and close the connection without an answer."""
     cut: bool = False
     """Send half of the answer, and close the connection."""
     every: int = 1
@@ -78,11 +80,19 @@ class ObjectStore:
 
     folder: Path
     url: str = ""
+    """The gate."""
+    direct: str = ""
+    """
+    The server behind it: for what keeps this process from answering at the gate while it waits for
+    that (some of deltalake's functions).
+    """
     rules: list[Rule] = field(default_factory=list)
     seen: Counter[str] = field(default_factory=Counter)
     """How many requests came to the gate, by method."""
     sent: int = 0
     """Bytes of their answers."""
+    received: int = 0
+    """Bytes of what was put."""
 
     def new_bucket(self) -> str:
         """A bucket that nobody used; by its folder, as nothing of infold's makes one."""
@@ -144,7 +154,8 @@ def move_to_store(folder: Path, store: ObjectStore, bucket: str) -> None:
             source["path"] = f"s3://{bucket}/{source['path']}"
     for target in project["targets"].values():
         target["warehouse"] = f"s3://{bucket}/warehouse"
-        target["catalog"] = {"type": "sqlite", "uri": "sqlite:///.infold/catalog.db"}
+        if target.get("storage") != "delta":
+            target["catalog"] = {"type": "sqlite", "uri": "sqlite:///.infold/catalog.db"}
         target["storage_options"] = store.options
     file.write_text(yaml.safe_dump(project, sort_keys=False), encoding="utf-8")
 
@@ -159,6 +170,7 @@ def running(folder: Path) -> Iterator[ObjectStore]:
     configuration.write_text(text, encoding="utf-8")
     [jar] = fetched_jars([S3PROXY])
     gate = _Gate(("127.0.0.1", 0), _handler(store, port))
+    store.direct = f"http://127.0.0.1:{port}"
     words = ("-jar", str(jar), "--properties", str(configuration))
     with behind(gate, words, port, log) as store.url:
         yield store
@@ -183,6 +195,7 @@ def _handler(store: ObjectStore, port: int) -> Callable[..., BaseHTTPRequestHand
         def _serve(self) -> None:
             content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             store.seen[self.command] += 1
+            store.received += len(content)
             rule = next((one for one in store.rules if self._fits(one)), None)
             if rule is not None:
                 rule.times -= 1
@@ -193,6 +206,10 @@ def _handler(store: ObjectStore, port: int) -> Callable[..., BaseHTTPRequestHand
                 if rule.status:
                     return self._refuse(rule)
             status, headers, answer = self._forward(content)
+            if rule is not None and rule.lost:
+                self.close_connection = True
+                self.connection.shutdown(socket.SHUT_RDWR)
+                return None
             if rule is not None and rule.hide:
                 pattern = rf"<Contents><Key>[^<]*{re.escape(rule.hide)}.*?</Contents>"
                 answer = re.sub(pattern.encode(), b"", answer)

@@ -157,8 +157,8 @@ def _warehouse_in_store(project: Project) -> str:
     from infold.lake.stores import places
 
     places.use(project)
-    places.try_out(project.warehouse_location)
     where = project.warehouse_location
+    places.try_out(where)
     return f"{where}: an object was written, listed, read and deleted"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from infold.core.catalogs import CatalogType
+from infold.core.object_store import split
 from infold.core.storages import Storage
 from infold.core.target import Publish, Target
 from infold.declare.keys import Keys
@@ -25,11 +26,10 @@ def same_folders(
     root: Path, targets: Mapping[str, Target], places: Mapping[str, Spot]
 ) -> Iterator[InfoldError]:
     """An error for each target with the warehouse of one before it, in another storage."""
-    seen: dict[Path, str] = {}
+    seen: dict[object, str] = {}
     for name, target in targets.items():
-        if target.in_store:
-            continue
-        other = seen.setdefault((root / target.warehouse).resolve(), name)
+        place = split(target.warehouse) if target.in_store else (root / target.warehouse).resolve()
+        other = seen.setdefault(place, name)
         if targets[other].storage is not target.storage:
             iceberg = other if target.storage is Storage.DELTA else name
             what = f"the warehouse of target {iceberg}, which is in another storage,"
@@ -40,9 +40,7 @@ def same_folders(
 
 def _ruled_out(target: Target) -> Iterator[tuple[str, str, str]]:
     """The keys, with what each asks for, and what to do."""
-    if target.in_store:
-        yield "warehouse", "a warehouse in an object store", "Name a folder."
-    if target.catalog.type is not CatalogType.SQLITE:
+    if target.catalog.type is not CatalogType.SQLITE or target.catalog.uri:
         what = f"a catalog of type {target.catalog.type.value}"
         todo = "Leave the catalog out: the tables are found by their folders in the warehouse."
         yield "catalog", what, todo

@@ -15,6 +15,7 @@ from infold.core.object_store import (
     names_bucket,
     scheme_of,
 )
+from infold.core.storages import STORAGE_SETTINGS, Storage
 from infold.declare.keys import Keys
 from infold.messages import findings, store_errors
 from infold.system.secrets import REFERENCE, bad_reference, has_password
@@ -55,10 +56,10 @@ def check_place(keys: Keys, key: str, url: str) -> None:
         keys.errors.append(store_errors.no_bucket(at, key=key))
 
 
-def check_warehouse(keys: Keys, url: str, catalog: Catalog) -> None:
+def check_warehouse(keys: Keys, url: str, catalog: Catalog, storage: Storage) -> None:
     """Note a warehouse that is no place, and one in a store without a catalog elsewhere."""
     check_place(keys, "warehouse", url)
-    if catalog.type is not CatalogType.SQLITE:
+    if catalog.type is not CatalogType.SQLITE or STORAGE_SETTINGS[storage].by_folders:
         return
     if is_url(url) and not catalog.uri:
         keys.errors.append(store_errors.sqlite_catalog(keys.at("warehouse"), warehouse=url))

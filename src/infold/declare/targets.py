@@ -56,14 +56,15 @@ def read_target(name: str, keys: Keys) -> Target:
         keys.errors.append(findings.bad_name(keys.value.at, what="target", name=name, form=form))
     plain = Target(name)
     warehouse, catalog = keys.text("warehouse") or "", read_catalog(keys)
-    check_warehouse(keys, warehouse, catalog)
+    storage = Storage(keys.choice("storage", tuple(Storage)) or plain.storage)
+    check_warehouse(keys, warehouse, catalog, storage)
     engine = read_engine(keys)
     found = Target(
         name=name,
         warehouse=(warehouse.rstrip("/") if is_url(warehouse) else warehouse) or plain.warehouse,
         ledger=_ledger(keys) or plain.ledger,
         ledger_schema=_schema(keys),
-        storage=Storage(keys.choice("storage", tuple(Storage)) or plain.storage),
+        storage=storage,
         catalog=catalog,
         stores=read_stores(keys),
         protected=keys.flag("protected", default=False),

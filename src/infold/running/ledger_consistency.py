@@ -21,6 +21,7 @@ from infold.core.project import Project
 from infold.core.stored_table import TableMetadata
 from infold.core.trace import Version
 from infold.core.unfinished_swaps import models_of_swaps
+from infold.lake.stores.places import below
 from infold.messages import mismatches, run_errors
 from infold.messages.errors import InfoldError
 from infold.system.secrets import hide_passwords
@@ -122,7 +123,7 @@ def _catalog_of(project: Project) -> str:
     is in its place.
     """
     if project.target.by_folders:
-        return str(project.warehouse / project.namespace)
+        return below(project.warehouse_location, project.namespace)
     declared = project.target.catalog
     if declared.type is CatalogType.SQLITE:
         return str(project.catalog_db)

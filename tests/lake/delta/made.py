@@ -12,18 +12,28 @@ import pyarrow as pa
 from deltalake import CommitProperties, write_deltalake
 
 from infold.lake.delta.tables import DeltaLake
+from infold.lake.stores import places
 
 
 @dataclass(frozen=True)
 class Made:
     """A warehouse with the tables of ``shop``."""
 
-    warehouse: Path
+    at: Path | str
+
+    @property
+    def warehouse(self) -> Path:
+        """Its folder."""
+        return Path(self.at)
 
     @property
     def lake(self) -> DeltaLake:
         """Its tables, read as infold does."""
-        return DeltaLake(self.warehouse, "shop")
+        return DeltaLake(self.at, "shop")
+
+    def folder(self, table: str) -> Path:
+        """The folder of a table."""
+        return Path(self.lake.folder(table))
 
     def write(
         self,
@@ -40,9 +50,14 @@ class Made:
             own = json.dumps({"infold.step": step, "infold.run": "r"})
             said = CommitProperties(custom_metadata={"userMetadata": own})
         arrow = rows if isinstance(rows, pa.Table) else pa.table(dict(rows))
-        folder = self.lake.folder(table)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        write_deltalake(folder.as_uri(), arrow, mode=mode, commit_properties=said, **options)
+        folder, uri = self.folder(table), self.lake.folder(table)
+        if not places.in_store(uri):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            uri = folder.as_uri()
+        stored = dict(places.delta_options(self.lake.folder(table)))
+        write_deltalake(
+            uri, arrow, mode=mode, commit_properties=said, storage_options=stored, **options
+        )
         log = self.lake.log(table)
         assert log is not None
         return log.snapshot(log.newest)
@@ -56,4 +71,4 @@ class Made:
         log = self.lake.log(table)
         assert log is not None
         text = "\n".join(json.dumps(action) for action in actions)
-        log.file(log.newest + 1).write_text(text, encoding="utf-8")
+        Path(log.file(log.newest + 1)).write_text(text, encoding="utf-8")

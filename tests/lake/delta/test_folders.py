@@ -143,7 +143,7 @@ class TestSetBack:
         made.write("daily", {"m": [2]}, "s-3")
         assert not made.lake.can_set_back("daily", first)
         assert made.lake.can_set_back("daily", second)
-        for file in made.lake.folder("daily").glob("*.parquet"):
+        for file in made.folder("daily").glob("*.parquet"):
             file.unlink()
 
         assert not made.lake.can_set_back("daily", second)
@@ -188,7 +188,7 @@ class TestExpiry:
         lake = made.lake
         assert lake.history("daily").main == (snapshots[5], snapshots[4])
         assert lake.column_times("daily", "n", snapshots[4]) == [4]
-        assert len([*lake.folder("daily").glob("*.parquet")]) == 2
+        assert len([*made.folder("daily").glob("*.parquet")]) == 2
         made.write("daily", {"n": [9]}, "s-9")
         assert made.numbers("daily") == [5, 9]
         head = lake.metadata("daily")
@@ -235,10 +235,10 @@ class TestExpiry:
         """A file of a writer that goes on is younger than the version, and stays."""
         for n in range(3):
             made.write("daily", {"n": [n]}, f"s-{n}", mode="overwrite")
-        (made.lake.folder("daily") / "part-new.parquet").write_bytes(b"x")
+        (made.folder("daily") / "part-new.parquet").write_bytes(b"x")
 
         forget(made, "daily", 2)
 
-        names = {path.name for path in made.lake.folder("daily").glob("*.parquet")}
+        names = {path.name for path in made.folder("daily").glob("*.parquet")}
         assert "part-new.parquet" in names
         assert len(names) == 2

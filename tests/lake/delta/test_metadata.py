@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -153,7 +154,7 @@ class TestDamage:
         made.write("daily", {"n": [1]}, "s-1")
         log = made.lake.log("daily")
         assert log is not None
-        log.file(1).write_text(text, encoding="utf-8")
+        Path(log.file(1)).write_text(text, encoding="utf-8")
 
         with pytest.raises(InfoldError) as raised:
             made.lake.metadata("daily")
@@ -194,7 +195,7 @@ class TestDamage:
         """Files that a table needs and that are gone are named, and the list of names differs."""
         made.write("daily", {"n": [1]}, "s-1")
         before = made.lake.file_list_id("daily")
-        (file,) = made.lake.folder("daily").glob("*.parquet")
+        (file,) = made.folder("daily").glob("*.parquet")
         assert made.lake.lost_files("daily") == ()
         assert made.lake.has_file("daily", str(file))
         file.unlink()
@@ -208,7 +209,7 @@ class TestDamage:
     def test_lost_deletion_vectors(self, made: Made) -> None:
         """A file that says which rows are deleted is needed like one with rows."""
         made.write("daily", {"n": [1, 2]}, "s-1")
-        (file,) = made.lake.folder("daily").glob("*.parquet")
+        (file,) = made.folder("daily").glob("*.parquet")
         features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
         old = {"path": file.name, "partitionValues": {}, "dataChange": True}
         marks = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^"}

@@ -33,7 +33,7 @@ def test_files_of_each_partition(
     ((partition, data, deletes, size),) = partition_files(made.lake.folder("daily"))
 
     assert (partition, data, deletes) == (shown, 2, 0)
-    assert size == sum(file.stat().st_size for file in made.lake.folder("daily").rglob("*.parquet"))
+    assert size == sum(file.stat().st_size for file in made.folder("daily").rglob("*.parquet"))
 
 
 def test_a_table_without_partitions_is_one(made: Made) -> None:

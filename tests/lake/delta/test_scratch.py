@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.lake.delta.made import Made
 
 from infold.lake.delta import scratch
@@ -21,7 +23,8 @@ def test_later_versions_and_tables_are_gone(made: Made) -> None:
     made.write("weekly", {"n": [3]}, "s-3")
     log = made.lake.log("daily")
     assert log is not None
-    checksum = log.file(1).with_name(f".{log.file(1).name}.crc")
+    later = Path(log.file(1))
+    checksum = later.with_name(f".{later.name}.crc")
     checksum.write_bytes(b"crc")
 
     scratch.put_back(parent, kept)

@@ -10,12 +10,16 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from infold.lake.stores import places
 from infold.messages import run_errors
+
+_AT_ONCE = 16
 
 LOG = "_delta_log"
 STEP = "infold.step"
@@ -57,25 +61,40 @@ class Commit:
         return self.is_ours or self.changes or self.rewrites
 
 
-def read_commit(file: Path) -> Commit:
-    """The commit in a file of the log. Raises ``metadata_missing`` where it cannot be read."""
+def read_commit(file: str, mark: str = "") -> Commit:
+    """
+    The commit in a file of the log. Raises ``metadata_missing`` where it cannot be read.
+
+    ``mark`` tells it from another file of its name; without one it is looked at first.
+    """
     try:
-        found = file.stat()
-        return _read(file, found.st_mtime_ns, found.st_size)
+        return _read(file, mark or _mark(file))
     except OSError as error:
         why = error.strerror or str(error)
-        raise run_errors.metadata_missing(path=str(file), why=why) from error
+        raise run_errors.metadata_missing(path=file, why=why) from error
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         why = f"it is damaged: {error}"
-        raise run_errors.metadata_missing(path=str(file), why=why) from error
+        raise run_errors.metadata_missing(path=file, why=why) from error
+
+
+@lru_cache(maxsize=256)
+def read_ahead(files: tuple[tuple[str, str], ...]) -> None:
+    """Read commits of a store beside each other: what is asked for next is known then."""
+    with ThreadPoolExecutor(_AT_ONCE) as readers:
+        list(readers.map(read_commit, *zip(*files, strict=True)))
+
+
+def _mark(file: str) -> str:
+    found = Path(file).stat()
+    return f"{found.st_mtime_ns} {found.st_size}"
 
 
 @lru_cache(maxsize=4096)
-def _read(file: Path, modified: int, size: int) -> Commit:
-    del modified, size  # they only tell one file of this name from another
-    lines = file.read_text(encoding="utf-8").splitlines()
+def _read(file: str, mark: str) -> Commit:
+    del mark
+    lines = places.read(file).decode().splitlines()
     actions = [json.loads(line) for line in lines if line]
-    return _commit(int(file.name.partition(".")[0]), actions)
+    return _commit(int(file.rpartition("/")[2].partition(".")[0]), actions)
 
 
 def _commit(version: int, actions: Iterable[Action]) -> Commit:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase as fnmatch
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -18,8 +19,13 @@ from uuid import UUID
 from infold.lake.delta.commit import LOG
 from infold.lake.delta.log import Log, entries_before
 from infold.lake.delta.rows import named_errors, open_table
+from infold.lake.stores import places
 
 _LAST = "_last_checkpoint"
+_MARKS = "deletion_vector_*.bin"
+_SKEW = 15 * 60
+"""How far a store's clock may be from a writer's, in seconds: S3 refuses who is further off."""
+
 _Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
 _TO_B85 = str.maketrans(_Z85, _B85)
@@ -34,57 +40,61 @@ def forget_before(log: Log, version: int) -> None:
     death in between, the versions that lost their data cannot be read, and nobody asks for them.
     Files that nobody committed yet are left, if they are younger than the version.
     """
-    checkpoint = log.folder / LOG / f"{version:020}.checkpoint.parquet"
-    if not checkpoint.exists():
+    name = f"{version:020}.checkpoint.parquet"
+    checkpoint = places.below(log.folder, LOG, name)
+    if name not in log.marks:
         with named_errors(log.folder):
             open_table(log.folder, version).create_checkpoint()
         # Of Spark: the checksum of what was in this file.
-        checksum_of(log.folder / LOG / _LAST).unlink(missing_ok=True)
+        _delete_checksums([places.below(log.folder, LOG, _LAST)])
     needed = {*_in_checkpoint(checkpoint)}
     for later in log.commits:
         if later > version:
             needed.update(_added(log.file(later)))
-    kept = {log.folder / name for name in needed}
     before = log.commit(version).at / 1000
-    for file in _data_files(log.folder):
-        if file not in kept and file.stat().st_mtime < before:
-            delete(file)
-    for entry in entries_before(log.folder, version):
-        delete(entry)
+    if places.in_store(log.folder):
+        before -= _SKEW
+    files = ((name, at) for name, at in places.written(log.folder) if _is_data(name))
+    old = [name for name, at in files if name not in needed and at < before]
+    delete([places.below(log.folder, name) for name in old])
+    delete(entries_before(log.folder, version))
 
 
-def delete(file: Path) -> None:
-    """Delete a file, and the checksum that Spark keeps of it."""
-    file.unlink(missing_ok=True)
-    checksum_of(file).unlink(missing_ok=True)
+def delete(files: Sequence[str]) -> None:
+    """Delete files, and the checksums that Spark keeps of them."""
+    places.delete(*files)
+    _delete_checksums(files)
 
 
-def checksum_of(file: Path) -> Path:
-    """Where Spark keeps the checksum of a file on a disk: it believes one that it finds."""
-    return file.with_name(f".{file.name}.crc")
+def _delete_checksums(files: Sequence[str]) -> None:
+    """Delete what Spark keeps beside files on a disk: it believes what it finds there."""
+    for file in files:
+        if not places.in_store(file):
+            path = Path(file)
+            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
 
 
-def _data_files(folder: Path) -> Iterator[Path]:
-    """Files with rows, and those that mark rows as deleted."""
-    for pattern in ("*.parquet", "deletion_vector_*.bin"):
-        for file in folder.rglob(pattern):
-            if LOG not in file.relative_to(folder).parts:
-                yield file
+def _is_data(name: str) -> bool:
+    """Whether a file below a table's folder has rows, or marks rows as deleted."""
+    *folders, last = name.split("/")
+    return LOG not in folders and (fnmatch(last, "*.parquet") or fnmatch(last, _MARKS))
 
 
-def _in_checkpoint(file: Path) -> Iterator[str]:
+def _in_checkpoint(file: str) -> Iterator[str]:
     """The files that the version of a checkpoint needs."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     # At most a row for each file of the table.
-    for add in pq.read_table(file, columns=["add"])["add"].to_pylist():
+    content = pa.BufferReader(places.read(file))
+    for add in pq.read_table(content, columns=["add"])["add"].to_pylist():
         if add is not None and add.get("path"):
             yield from files_of(add)
 
 
-def _added(file: Path) -> Iterator[str]:
+def _added(file: str) -> Iterator[str]:
     """The files that a commit added."""
-    for line in file.read_text(encoding="utf-8").splitlines():
+    for line in places.read(file).decode().splitlines():
         if line and (add := json.loads(line).get("add")):
             yield from files_of(add)
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from infold.core import write_points
 from infold.lake.delta.commit import SET_BACK
 from infold.lake.delta.rows import named_errors, open_table
 from infold.lake.dictionaries import distinct_values
+from infold.lake.stores import places
 from infold.messages.delta_errors import UNREADABLE
 from infold.messages.errors import InfoldError
 
@@ -18,12 +22,12 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 
-def data_files(stored: DeltaTable) -> tuple[Path, ...]:
+def data_files(stored: DeltaTable) -> tuple[str, ...]:
     """The files with the rows of a table."""
-    return tuple(Path(unquote(uri.removeprefix("file://"))) for uri in stored.file_uris())
+    return tuple(unquote(uri.removeprefix("file://")) for uri in stored.file_uris())
 
 
-def missing_files(folder: Path, version: int | None = None) -> tuple[str, ...]:
+def missing_files(folder: str, version: int | None = None) -> Sequence[str]:
     """The files that a version needs and that are not there."""
     try:
         stored = open_table(folder, version)
@@ -31,14 +35,11 @@ def missing_files(folder: Path, version: int | None = None) -> tuple[str, ...]:
     except InfoldError as error:
         if error.slug != UNREADABLE:
             raise
-        return (str(folder),)
-    gone = tuple(str(path) for path in found if not path.is_file())
-    if gone:
-        return gone
-    return _missing_deletes(stored, folder)
+        return (folder,)
+    return places.missing(found) or _missing_deletes(stored, folder)
 
 
-def _missing_deletes(stored: DeltaTable, folder: Path) -> tuple[str, ...]:
+def _missing_deletes(stored: DeltaTable, folder: str) -> tuple[str, ...]:
     """A file of deletion vectors that is not there: they are read, as nothing names them."""
     from deltalake.exceptions import DeltaError
 
@@ -47,20 +48,26 @@ def _missing_deletes(stored: DeltaTable, folder: Path) -> tuple[str, ...]:
             pass
     except (DeltaError, OSError, RuntimeError, ValueError) as error:
         named = [word.strip("'\"`:,;()") for word in str(error).split() if ".bin" in word]
-        return (next(iter(named), str(folder)),)
+        return (next(iter(named), folder),)
     return ()
 
 
-def string_values(folder: Path, version: int, column: str, limit: int) -> pa.Array | None:
+def string_values(folder: str, version: int, column: str, limit: int) -> pa.Array | None:
     """See ``ports.Lake.string_values``."""
     stored = open_table(folder, version)
     own = {field.name.lower(): field for field in stored.schema().fields}.get(column.lower())
     if own is None or str(getattr(own.type, "type", "")) != "string":
         return None
-    return distinct_values(data_files(stored), own.name, limit)
+    files = (_opened(file) for file in data_files(stored))
+    return distinct_values(files, own.name, limit)
 
 
-def restore(folder: Path, table: str, *, expected: int, version: int) -> bool:
+def _opened(file: str) -> Path | AbstractContextManager[Any]:
+    """A file to read; of one in a store, all of it is read."""
+    return BytesIO(places.read(file)) if places.in_store(file) else Path(file)
+
+
+def restore(folder: str, table: str, *, expected: int, version: int) -> bool:
     """Let a table have the rows of a version again; False where somebody committed meanwhile."""
     from deltalake import CommitProperties
     from deltalake.exceptions import CommitFailedError

@@ -1,60 +1,110 @@
-"""The folders of tables: which there are, dropping one, giving several other names."""
+"""
+The folders of tables: which there are, dropping one, giving several other names.
+
+A folder on a disk gets another name, or none, at one instant. A store has no folders and renames
+nothing. There a table that is dropped gets an object in its log that says so, before anything of it
+is deleted; one that is renamed is copied by the store, its log last, and then dropped. A death in
+between leaves the whole table under its old name, or under both, and the same again finishes it.
+"""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from uuid import uuid4
 
 from infold.core import write_points
+from infold.lake.delta.commit import LOG
+from infold.lake.delta.log import DROPPED, read_log
+from infold.lake.stores import places
 
 _DROPPED = ".dropped-"
 """Before the name of a folder that is about to be deleted: no name of a table begins so."""
 
 
-def names(parent: Path) -> Collection[str]:
+def names(parent: str) -> Collection[str]:
     """The names in a folder that tables have or could not have beside it."""
-    if not parent.is_dir():
-        return ()
-    return [path.name for path in parent.iterdir() if not path.name.startswith(".")]
+    return [name for name in places.names(parent) if not name.startswith(".")]
 
 
-def files(folder: Path) -> Iterator[Path]:
-    """All files in a folder, of its subfolders too."""
-    return (path for path in folder.rglob("*") if path.is_file())
+def is_taken(folder: str) -> bool:
+    """Whether a table cannot get the name of a folder; in a store, rests of one are in no way."""
+    return read_log(folder) is not None if places.in_store(folder) else Path(folder).exists()
 
 
-def drop(folder: Path) -> bool:
+def drop(folder: str) -> bool:
     """
     Delete a table's folder; whether there was one.
 
     It loses its name first, so a death leaves no half of a table. What is left then is deleted by
-    the next drop beside it.
+    the next drop beside it; in a store, by the next drop or new table of that name.
     """
-    there = folder.is_dir()
+    if places.in_store(folder):
+        return _drop_in_store(folder)
+    path = Path(folder)
+    there = path.is_dir()
     if there:
-        write_points.point(f"drop {folder.name}: before")
-        folder.rename(folder.with_name(f"{_DROPPED}{folder.name}-{uuid4().hex[:8]}"))
-        write_points.point(f"drop {folder.name}: after")
-    if folder.parent.is_dir():
-        for left in [path for path in folder.parent.iterdir() if path.name.startswith(_DROPPED)]:
+        write_points.point(f"drop {path.name}: before")
+        path.rename(path.with_name(f"{_DROPPED}{path.name}-{uuid4().hex[:8]}"))
+        write_points.point(f"drop {path.name}: after")
+    if path.parent.is_dir():
+        for left in [one for one in path.parent.iterdir() if one.name.startswith(_DROPPED)]:
             shutil.rmtree(left, ignore_errors=True)
-            write_points.point(f"delete {folder.name}: after")
+            write_points.point(f"delete {path.name}: after")
     return there
 
 
-def rename(moves: Iterable[tuple[Path, Path]]) -> None:
+def _drop_in_store(folder: str) -> bool:
+    there, name = read_log(folder) is not None, folder.rpartition("/")[2]
+    if there:
+        write_points.point(f"drop {name}: before")
+        places.write(places.below(folder, LOG, DROPPED), b"dropped")
+        write_points.point(f"drop {name}: after")
+    clear(folder)
+    return there
+
+
+def clear(folder: str) -> None:
+    """Delete the rests of a table in a folder of a store; where none was dropped, nothing."""
+    mark = f"{LOG}/{DROPPED}"
+    found = list(places.file_names(folder))
+    if mark in found:
+        places.delete(*(places.below(folder, name) for name in found if name != mark))
+        write_points.point(f"delete {folder.rpartition('/')[2]}: before")
+        places.delete(places.below(folder, mark))
+
+
+def rename(moves: Iterable[tuple[str, str]]) -> None:
     """
     Give folders other names, one after the other.
 
     A name that another one has to leave first comes after that.
     """
-    left: Sequence[tuple[Path, Path]] = list(moves)
+    left: Sequence[tuple[str, str]] = list(moves)
     while left:
         taken = {folder for folder, _ in left}
         folder, to = next((one for one in left if one[1] not in taken), left[0])
-        write_points.point(f"rename {folder.name}: before")
-        folder.rename(to)
-        write_points.point(f"rename {folder.name}: after")
+        name = folder.rpartition("/")[2]
+        write_points.point(f"rename {name}: before")
+        if places.in_store(folder):
+            _copy(folder, to)
+            write_points.point(f"rename {name}: copied")
+            _drop_in_store(folder)
+        else:
+            Path(folder).rename(to)
+        write_points.point(f"rename {name}: after")
         left = [one for one in left if one[0] != folder]
+
+
+def _copy(folder: str, to: str) -> None:
+    """
+    Have a copy of a table: rows first, then its log from the beginning.
+
+    So what is there of the log at any time is a version of the table with all of its files.
+    """
+    clear(to)
+    found = sorted(places.file_names(folder))
+    log = [name for name in found if name.startswith(f"{LOG}/")]
+    for name in (*(name for name in found if name not in log), *log):
+        places.copy(places.below(folder, name), places.below(to, name))

@@ -12,13 +12,17 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any
 
-from infold.lake.delta.commit import LOG, SET_BACK, STEP, Commit, read_commit
+from infold.lake.delta.commit import LOG, SET_BACK, STEP, Commit, read_ahead, read_commit
+from infold.lake.stores import places
 
 _FILE = re.compile(r"(\d{20})\.(json|crc|checkpoint\b.*parquet)")
+DROPPED = "_infold_dropped"
+"""In the log of a table in a store that is no table any more, until all of it is deleted."""
+
 _BITS = 32
 """Of a snapshot's number, for the version."""
 
@@ -36,23 +40,30 @@ class Schema:
 class Log:
     """The log of the table in a folder, as it was when it was looked at."""
 
-    folder: Path
+    folder: str
     commits: tuple[int, ...]
     """The versions with a file of their own, ascending."""
     newest: int
+    marks: Mapping[str, str]
+    """All files of the log by name, as ``places.marks`` has them."""
 
     @property
     def location(self) -> str:
-        """Where the newest version is, and of which table: no other version has the same."""
-        return f"{self.file(self.newest)}#{self.schema().table_id}"
+        """
+        Where the newest version is, and of which table: no other version has the same.
 
-    def file(self, version: int) -> Path:
+        In a store that is its ETag too: a version there can be written over.
+        """
+        mark = self.marks[_name(self.newest)]
+        return f"{self.file(self.newest)}{mark and f'@{mark}'}#{self.schema().table_id}"
+
+    def file(self, version: int) -> str:
         """The file of a commit."""
-        return self.folder / LOG / f"{version:020}.json"
+        return places.below(self.folder, LOG, _name(version))
 
     def commit(self, version: int) -> Commit:
         """What a version did."""
-        return read_commit(self.file(version))
+        return read_commit(self.file(version), self.marks[_name(version)])
 
     def main(self) -> Iterator[Commit]:
         """
@@ -61,6 +72,8 @@ class Log:
         Those between a version and the one to which it set the table back are none of them.
         """
         version, kept = self.newest, {*self.commits}
+        if places.in_store(self.folder):
+            read_ahead(tuple((self.file(one), self.marks[_name(one)]) for one in self.commits))
         while version in kept:
             commit = self.commit(version)
             if commit.is_version:
@@ -94,11 +107,19 @@ class Log:
                 break
             if (found := self.commit(one).metadata) is not None:
                 return _schema(found)
-            if (summed := _summary(self.folder / LOG / f"{one:020}.crc")) is not None:
+            if (summed := self._summary(one)) is not None:
                 return _schema(summed)
         from infold.lake.delta.rows import metadata_of
 
         return _schema(metadata_of(self.folder, at))
+
+    def _summary(self, version: int) -> Mapping[str, Any] | None:
+        """The metadata in the checksum file of a version, which not every writer writes."""
+        name = f"{version:020}.crc"
+        if name not in self.marks:
+            return None
+        file, mark = places.below(self.folder, LOG, name), self.marks[name]
+        return _known_summary(file, mark) if mark else _summary(file)
 
     def snapshot(self, version: int) -> int:
         """The number of a version for infold."""
@@ -111,33 +132,50 @@ class Log:
         return found if found <= self.newest and self.snapshot(found) == snapshot else None
 
 
-def read_log(folder: Path) -> Log | None:
-    """The log of the table in a folder; None where no table is."""
+def _summary(file: str) -> Mapping[str, Any] | None:
     try:
-        names = [path.name for path in (folder / LOG).iterdir()]
-    except OSError:
+        found = json.loads(places.read(file)).get("metadata")
+    except (OSError, ValueError, AttributeError):
         return None
-    found = [match for name in names if (match := _FILE.fullmatch(name))]
+    return found if isinstance(found, dict) else None
+
+
+@lru_cache(maxsize=256)
+def _known_summary(file: str, mark: str) -> Mapping[str, Any] | None:
+    """The same of a file with this mark, read once."""
+    del mark
+    return _summary(file)
+
+
+def _name(version: int) -> str:
+    return f"{version:020}.json"
+
+
+def read_log(folder: str) -> Log | None:
+    """The log of the table in a folder; None where no table is, or one that is being deleted."""
+    marks = places.marks(places.below(folder, LOG))
+    found = [match for name in marks if (match := _FILE.fullmatch(name))]
     commits = sorted(int(match[1]) for match in found if match[2] == "json")
-    if not commits:
+    if not commits or DROPPED in marks:
         return None
-    return Log(folder, tuple(commits), commits[-1])
+    return Log(folder, tuple(commits), commits[-1], marks)
 
 
-def entries_before(folder: Path, version: int) -> Sequence[Path]:
+def entries_before(folder: str, version: int) -> Sequence[str]:
     """The files of the log that say what only versions before one need."""
-    return [path for number, path in _entries(folder) if number < version]
+    return [file for number, file in _entries(folder) if number < version]
 
 
-def entries_after(folder: Path, version: int) -> Sequence[Path]:
+def entries_after(folder: str, version: int) -> Sequence[str]:
     """The files of the log of versions after one."""
-    return [path for number, path in _entries(folder) if number > version]
+    return [file for number, file in _entries(folder) if number > version]
 
 
-def _entries(folder: Path) -> Iterator[tuple[int, Path]]:
-    for path in (folder / LOG).iterdir():
-        if match := _FILE.fullmatch(path.name):
-            yield int(match[1]), path
+def _entries(folder: str) -> Iterator[tuple[int, str]]:
+    log = places.below(folder, LOG)
+    for name in sorted(places.marks(log)):
+        if match := _FILE.fullmatch(name):
+            yield int(match[1]), places.below(log, name)
 
 
 def _schema(metadata: Mapping[str, Any]) -> Schema:
@@ -146,12 +184,3 @@ def _schema(metadata: Mapping[str, Any]) -> Schema:
         fields=json.loads(metadata["schemaString"])["fields"],
         partitioned_by=tuple(metadata.get("partitionColumns") or ()),
     )
-
-
-def _summary(file: Path) -> Mapping[str, Any] | None:
-    """The metadata in the checksum file of a version, which not every writer writes."""
-    try:
-        found = json.loads(file.read_text(encoding="utf-8")).get("metadata")
-    except (OSError, ValueError, AttributeError):
-        return None
-    return found if isinstance(found, dict) else None

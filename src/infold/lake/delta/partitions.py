@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -13,7 +12,7 @@ from infold.core.own_columns import PARTITION
 from infold.lake.delta.rows import named_errors, open_table
 
 
-def partition_files(folder: Path) -> Iterator[tuple[Any, int, int, int]]:
+def partition_files(folder: str) -> Iterator[tuple[Any, int, int, int]]:
     """For each partition its value as text, the files with data, with deletes, and the bytes."""
     import pyarrow as pa
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from infold.lake.stores import places
 from infold.messages import delta_errors
 
 if TYPE_CHECKING:
@@ -22,26 +23,37 @@ if TYPE_CHECKING:
     from infold.lake.arrow_filter import RowFilter
 
 
-def need_reader(at: Path) -> None:
+def need_reader(at: str) -> None:
     """Raise ``delta_errors.extra_missing`` where what reads tables is not installed."""
     try:
         import deltalake  # noqa: F401 (only whether it is there)
     except ImportError:
-        raise delta_errors.extra_missing(at=str(at)) from None
+        raise delta_errors.extra_missing(at=at) from None
 
 
-def open_table(folder: Path, version: int | None = None) -> DeltaTable:
+def open_table(folder: str, version: int | None = None) -> DeltaTable:
     """A table at a version. Raises ``delta_errors.extra_missing`` and ``unreadable``."""
     need_reader(folder)
     from deltalake import DeltaTable
 
     with named_errors(folder):
-        return DeltaTable(folder.absolute().as_uri(), version=version)
+        return DeltaTable(_uri(folder), version, storage_options=dict(places.delta_options(folder)))
+
+
+def _uri(folder: str) -> str:
+    """A folder as deltalake takes it."""
+    if not places.in_store(folder):
+        return Path(folder).absolute().as_uri()
+    return f"s3://{folder.partition('://')[2]}"
 
 
 @contextmanager
-def named_errors(folder: Path) -> Iterator[None]:
-    """What deltalake raises about a table becomes ``delta_errors.unreadable``."""
+def named_errors(folder: str) -> Iterator[None]:
+    """
+    What deltalake raises about a table becomes ``delta_errors.unreadable``.
+
+    What a store refused has the same names as elsewhere.
+    """
     from deltalake.exceptions import DeltaError
 
     try:
@@ -58,7 +70,7 @@ _PANIC = "PanicException"
 """What Rust raises for a path that its library does not take; it is no ``Exception``."""
 
 
-def metadata_of(folder: Path, version: int) -> Mapping[str, Any]:
+def metadata_of(folder: str, version: int) -> Mapping[str, Any]:
     """The metadata at a version, by its checkpoint, as the protocol names what is in it."""
     stored = open_table(folder, version)
     found = stored.metadata()
@@ -69,7 +81,7 @@ def metadata_of(folder: Path, version: int) -> Mapping[str, Any]:
     }
 
 
-def columns_of(folder: Path, version: int | None = None) -> Schema:
+def columns_of(folder: str, version: int | None = None) -> Schema:
     """The columns of a table as the predicates of ``lake.filter`` take them."""
     import pyarrow as pa
     from pyiceberg.io.pyarrow import (
@@ -85,7 +97,7 @@ def columns_of(folder: Path, version: int | None = None) -> Schema:
 
 
 def read_rows(
-    folder: Path,
+    folder: str,
     columns: Sequence[str],
     *,
     version: int | None = None,
@@ -144,6 +156,8 @@ def _plain(type_: pa.DataType) -> pa.DataType:
     return type_
 
 
-def _unreadable(folder: Path, error: BaseException) -> Exception:
+def _unreadable(folder: str, error: BaseException) -> Exception:
+    if isinstance(error, Exception) and (failed := places.failure(folder, error)) is not None:
+        return failed
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return delta_errors.unreadable(at=str(folder), why=next(iter(lines), type(error).__name__))
+    return delta_errors.unreadable(at=folder, why=next(iter(lines), type(error).__name__))

@@ -14,7 +14,7 @@ from infold.lake.delta.log import entries_after, read_log
 
 def versions(parent: Path) -> dict[str, int]:
     """The newest version of each table in a folder."""
-    logs = {name: read_log(parent / name) for name in folders.names(parent)}
+    logs = {name: read_log(str(parent / name)) for name in folders.names(str(parent))}
     return {name: log.newest for name, log in logs.items() if log is not None}
 
 
@@ -24,6 +24,5 @@ def put_back(parent: Path, kept: Mapping[str, int]) -> None:
         if name not in kept:
             shutil.rmtree(parent / name)
             continue
-        for entry in entries_after(parent / name, kept[name]):
-            delete(entry)
-        delete(parent / name / LOG / "_last_checkpoint")
+        folder = str(parent / name)
+        delete([*entries_after(folder, kept[name]), f"{folder}/{LOG}/_last_checkpoint"])

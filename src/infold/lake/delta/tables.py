@@ -20,9 +20,9 @@ from infold.core.swap import Renaming
 from infold.core.type_changes import Type
 from infold.lake.chosen_rows import matching_rows, shown_columns, truth_of
 from infold.lake.delta import folders
-from infold.lake.delta.commit import LOG
 from infold.lake.delta.layout import layout_of, user_columns
 from infold.lake.delta.log import Log, read_log
+from infold.lake.stores import places
 from infold.messages import catalog_errors, command_errors, run_errors
 from infold.messages.errors import InfoldError
 
@@ -37,14 +37,14 @@ _UNNAMED = (".crc", "_last_checkpoint")
 class DeltaLake:
     """The tables below ``warehouse``; a name with a dot is ``namespace.table``."""
 
-    def __init__(self, warehouse: Path, namespace: str) -> None:
-        self.warehouse = warehouse
+    def __init__(self, warehouse: Path | str, namespace: str) -> None:
+        self.warehouse = str(warehouse)
         self.namespace = namespace
 
-    def folder(self, table: str) -> Path:
-        """The folder of a table, whether or not it is there."""
+    def folder(self, table: str) -> str:
+        """The folder of a table, whether or not it is there: a path, or a URL in a store."""
         namespace, _, name = table.rpartition(".")
-        return self.warehouse / (namespace or self.namespace) / name
+        return places.below(self.warehouse, namespace or self.namespace, name)
 
     def log(self, table: str) -> Log | None:
         """The log of a table as it is now."""
@@ -74,7 +74,7 @@ class DeltaLake:
         try:
             return log.location
         except InfoldError:
-            return str(log.file(log.newest))
+            return log.file(log.newest)
 
     def hold_back(self, tables: Iterable[str]) -> None:
         """See ``ports.Lake``; it cannot be done."""
@@ -89,7 +89,7 @@ class DeltaLake:
         return ()
 
     def _refuse_together(self) -> NoReturn:
-        raise catalog_errors.not_together(catalog=str(self.warehouse))
+        raise catalog_errors.not_together(catalog=self.warehouse)
 
     def drop(self, table: str) -> bool:
         """See ``ports.Lake``."""
@@ -104,7 +104,9 @@ class DeltaLake:
         if any(found[one.table] != one.location for one in renamings):
             return False
         leaving = {one.table for one in renamings}
-        if any(one.to not in leaving and self.folder(one.to).exists() for one in renamings):
+        if any(
+            one.to not in leaving and folders.is_taken(self.folder(one.to)) for one in renamings
+        ):
             return False
         folders.rename([(self.folder(one.table), self.folder(one.to)) for one in renamings])
         return True
@@ -129,12 +131,12 @@ class DeltaLake:
 
     def is_free(self, table: str) -> bool:
         """See ``ports.Lake``: whatever case its letters have, as some file systems ignore that."""
-        folder = self.folder(table)
-        return folder.name.lower() not in {name.lower() for name in folders.names(folder.parent)}
+        parent, _, own = self.folder(table).rpartition("/")
+        return own.lower() not in {name.lower() for name in folders.names(parent)}
 
     def made_tables(self) -> Sequence[str]:
         """See ``ports.Lake``."""
-        names = sorted(folders.names(self.warehouse / self.namespace))
+        names = sorted(folders.names(places.below(self.warehouse, self.namespace)))
         return [name for name in names if self._has_steps(name)]
 
     def _has_steps(self, table: str) -> bool:
@@ -148,7 +150,7 @@ class DeltaLake:
 
     def size(self, table: str) -> int:
         """See ``ports.Lake``."""
-        return sum(file.stat().st_size for file in folders.files(self.folder(table)))
+        return sum(size for _, size in places.sizes(self.folder(table)))
 
     def metadata(self, table: str) -> TableMetadata | None:
         """See ``ports.Lake``."""
@@ -202,7 +204,7 @@ class DeltaLake:
         log = self.log(table)
         if log is None:
             return ""
-        names = (path.relative_to(log.folder).as_posix() for path in folders.files(log.folder))
+        names = places.file_names(log.folder)
         digest = blake2b(digest_size=16)
         for name in sorted(name for name in names if not name.endswith(_UNNAMED)):
             digest.update(name.encode(errors="surrogateescape") + b"\0")
@@ -217,7 +219,7 @@ class DeltaLake:
 
     def has_file(self, table: str, path: str) -> bool:
         """See ``ports.Lake``."""
-        return Path(path.removeprefix("file:")).is_relative_to(self.folder(table))
+        return places.is_inside(path, self.folder(table))
 
     # -- its rows
 
@@ -263,7 +265,7 @@ class DeltaLake:
 
         return matching_rows(schema, read, tests, by, beside)
 
-    def _built(self, table: str) -> Path:
+    def _built(self, table: str) -> str:
         """The folder of a table. Raises ``not_built``."""
         log = self.log(table)
         if log is None:
@@ -317,8 +319,3 @@ class DeltaLake:
             raise ValueError(f"{table} has no snapshot {snapshot} to be set back to")
         if not restore(log.folder, table, expected=log.newest, version=version):
             raise run_errors.foreign_write(table, None)
-
-
-def is_table(folder: Path) -> bool:
-    """Whether a table lies in a folder."""
-    return (folder / LOG).is_dir()

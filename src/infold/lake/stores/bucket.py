@@ -94,6 +94,13 @@ class Bucket:
         with self._named(key):
             obstore.put(self.store, key, content)
 
+    def copy(self, key: str, to: str) -> None:
+        """Have a copy of an object under another key; the store makes it by itself."""
+        import obstore
+
+        with self._named(key):
+            obstore.copy(self.store, key, to)
+
     def delete(self, keys: Sequence[str]) -> None:
         """Delete objects, as far as they are there."""
         import obstore

@@ -11,6 +11,7 @@ project that would have to reach it in another way is refused.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,13 @@ from uuid import uuid4
 from infold.core.object_store import Stores, is_url, joined, scheme_of, split
 from infold.core.project import Project
 from infold.lake.stores.bucket import Bucket, Listed, bucket_of
-from infold.lake.stores.settings import Access, access_of, pyiceberg_properties
+from infold.lake.stores.errors import refused
+from infold.lake.stores.settings import (
+    Access,
+    access_of,
+    deltalake_options,
+    pyiceberg_properties,
+)
 from infold.messages import store_errors
 from infold.messages.errors import InfoldError
 
@@ -92,6 +99,24 @@ def properties(location: str) -> Mapping[str, str]:
     return pyiceberg_properties(_access(_way(location), split(location)[0]))
 
 
+def delta_options(location: str) -> Mapping[str, str]:
+    """What deltalake needs to open a table there."""
+    if not in_store(location):
+        return {}
+    return deltalake_options(_access(_way(location), split(location)[0]))
+
+
+def failure(location: str, error: Exception) -> InfoldError | None:
+    """What a store refused, if another library's error about a place in one says so."""
+    text = str(error)
+    if not in_store(location) or "NoSuchKey" in text or not _OF_A_STORE.search(text):
+        return None
+    return refused(error, key=_way(location).stores.key(split(location)[0]), at=location)
+
+
+_OF_A_STORE = re.compile("<Code>|Generic S3 error|error sending request|status code: [345]")
+
+
 def in_store(location: str) -> bool:
     """Whether a location is in an object store."""
     return is_url(location) and scheme_of(location) != "file"
@@ -149,6 +174,26 @@ def names(folder: str) -> Collection[str]:
         return _bucket(folder).names(split(folder)[1])
     path = local_path(folder)
     return [entry.name for entry in path.iterdir()] if path.is_dir() else ()
+
+
+def marks(folder: str) -> Mapping[str, str]:
+    """
+    The files right in a folder, each with what tells it from another one of its name.
+
+    In a store that is its ETag. On a disk it is nothing: who reads such a file looks at it first.
+    """
+    if in_store(folder):
+        return {name: one.etag for name, one in _objects(folder) if "/" not in name}
+    return dict.fromkeys(names(folder), "")
+
+
+def written(folder: str) -> Iterator[tuple[str, float]]:
+    """All files below a folder, by their names from there, with when they were written."""
+    if in_store(folder):
+        yield from ((name, one.seconds) for name, one in _objects(folder))
+        return
+    for name, entry in _local_files(str(local_path(folder))):
+        yield name, entry.stat(follow_symlinks=False).st_mtime
 
 
 def sizes(folder: str) -> Iterator[tuple[str, int]]:
@@ -224,12 +269,19 @@ def oldest_first(folder: str, mark: str) -> Sequence[str]:
     return [path.name for path in sorted(paths, key=lambda path: path.stat().st_mtime_ns)]
 
 
-def delete(location: str) -> None:
-    """Delete a file, if it is there."""
-    if in_store(location):
-        _bucket(location).delete([split(location)[1]])
-    else:
-        local_path(location).unlink(missing_ok=True)
+def delete(*locations: str) -> None:
+    """Delete files, as far as they are there; those of a call are in one bucket, or on disks."""
+    stored = [location for location in locations if in_store(location)]
+    if stored:
+        _bucket(stored[0]).delete([split(location)[1] for location in stored])
+    for location in locations:
+        if not in_store(location):
+            local_path(location).unlink(missing_ok=True)
+
+
+def copy(location: str, to: str) -> None:
+    """Have a copy of an object elsewhere in its bucket; its content does not pass by here."""
+    _bucket(location).copy(split(location)[1], split(to)[1])
 
 
 def try_out(folder: str) -> None:

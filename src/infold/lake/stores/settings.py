@@ -118,6 +118,28 @@ def pyiceberg_properties(access: Access) -> Mapping[str, str]:
     return {name: text for name, text in given.items() if text}
 
 
+def deltalake_options(access: Access) -> Mapping[str, str]:
+    """For tables of Delta Lake, opened by deltalake: what is not said, it takes from elsewhere."""
+    given = {
+        "aws_endpoint_url": access.endpoint,
+        "aws_region": access.region,
+        "aws_access_key_id": access.access_key_id,
+        "aws_secret_access_key": access.secret_access_key,
+        "aws_session_token": access.session_token,
+    }
+    return {
+        **{name: text for name, text in given.items() if text},
+        "aws_allow_http": str(access.endpoint.startswith("http:")).lower(),
+        "aws_virtual_hosted_style_request": str(not access.path_style).lower(),
+        # A version that is there is never written over.
+        "aws_conditional_put": "etag",
+        "connect_timeout": "10s",
+        "timeout": "60s",
+        "max_retries": "5",
+        "retry_timeout": "60s",
+    }
+
+
 _SIMPLE = "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider"
 _TEMPORARY = "org.apache.hadoop.fs.s3a.TemporaryAWSCredentialsProvider"
 _CHAIN = "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider"

@@ -14,9 +14,11 @@ from infold.core.project import Project
 from infold.core.snapshot_reader import SnapshotReader
 from infold.lake.delta import scratch
 from infold.lake.delta.tables import DeltaLake
+from infold.lake.stores.places import use
 from infold.spark.tables.catalog import SparkCatalog
 from infold.spark.tables.delta import session_settings
 from infold.spark.tables.jar import Jar
+from infold.spark.tables.store_access import reaching_stores
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,7 +63,7 @@ JARS = (
 """Delta Lake for Spark; what else its POM names is in Spark, or is for catalogs of Unity."""
 
 EMPTY = ".no-tables"
-"""A folder of the warehouse for a catalog in which nothing is ever made."""
+"""A folder on the disk for a catalog in which nothing is ever made."""
 
 
 def jars() -> tuple[Jar, ...]:
@@ -71,7 +73,8 @@ def jars() -> tuple[Jar, ...]:
 
 def lake(project: Project) -> DeltaLake:
     """The tables in the folders of the target's warehouse."""
-    return DeltaLake(project.warehouse, project.namespace)
+    use(project)
+    return DeltaLake(project.warehouse_location, project.namespace)
 
 
 def published_lake(project: Project) -> DeltaLake:
@@ -108,8 +111,10 @@ def sqlite_catalog(warehouse: Path | str, catalog_db: Path) -> SparkCatalog:
 
 
 def catalog(project: Project) -> SparkCatalog:
-    """The same for a target."""
-    return sqlite_catalog(project.warehouse, project.catalog_db)
+    """The same for a target, and its stores."""
+    target = project.target
+    empty = project.root / ".infold" if target.in_store else project.warehouse
+    return reaching_stores(project, sqlite_catalog(empty, project.catalog_db))
 
 
 def refuse_session(spark: SparkSession) -> None:

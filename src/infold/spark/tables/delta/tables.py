@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -25,10 +24,12 @@ from infold.core.interval import MAX, MIN, Granularity, Ranges
 from infold.core.model import table_name
 from infold.core.own_columns import PARTITION
 from infold.core.quoting import quoted
+from infold.lake.delta.folders import clear
 from infold.lake.delta.layout import layout_metadata
 from infold.lake.delta.log import Log
 from infold.lake.delta.tables import DeltaLake
-from infold.messages import delta_errors
+from infold.lake.stores import places
+from infold.messages import delta_errors, run_errors
 from infold.spark.content import column as column_of
 from infold.spark.content import range_predicate
 from infold.spark.tables.commit import (
@@ -95,7 +96,7 @@ class DeltaTables:
             found = log.version(snapshot)
             version = snapshot if found is None else found  # and here that there is no version
         reader = self.spark.read.format("delta").option("versionAsOf", str(version))
-        return reader.load(str(self._folder(table)))
+        return reader.load(self._folder(table))
 
     def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
         """See ``ports.Lake.string_values``."""
@@ -106,7 +107,8 @@ class DeltaTables:
         bad = [name for name in names_in(rows.schema) if not _BAD.isdisjoint(name)]
         if bad:
             raise delta_errors.column_names(model=table, names=bad)
-        self._log(table)
+        if self._log(table) is None and places.in_store(self._folder(table)):
+            clear(self._folder(table))
         return self._write(table, rows, layout, stamp, mode="overwrite", overwriteSchema="true")
 
     def layout(self, table: str) -> Layout:
@@ -134,7 +136,7 @@ class DeltaTables:
         source = merge_source(self._as_stored(insert, self.layout(table)), delete, on)
         jvm: Any = self.spark._jvm  # noqa: SLF001 (SQL takes no paths: FIXED says so)
         session = self.spark._jsparkSession  # noqa: SLF001 (as above)
-        stored = jvm.io.delta.tables.DeltaTable.forPath(session, str(self._folder(table)))
+        stored = jvm.io.delta.tables.DeltaTable.forPath(session, self._folder(table))
         rows = source.rows.alias("s")._jdf  # noqa: SLF001 (as above)
         merge = getattr(stored, "as")("t").merge(rows, f"{source.matches} AND {condition}")
         merge = merge.whenMatched().delete()
@@ -196,7 +198,7 @@ class DeltaTables:
         writer = rows.coalesce(tasks).write.format("delta").mode("overwrite")
         writer = writer.option("dataChange", "false").option("replaceWhere", where)
         with writing(self.spark):
-            writer.save(str(self._folder(table)))
+            writer.save(self._folder(table))
 
     def expire(self, table: str, *, before: float, keep: int) -> None:
         """See ``port.MaintainedTables``; no engine is needed for it."""
@@ -232,7 +234,7 @@ class DeltaTables:
             writer = writer.option(key, value)
         writer = writer.option("userMetadata", _user_metadata(stamp))
         with commit_point(table), writing(self.spark):
-            writer.save(str(self._folder(table)))
+            writer.save(self._folder(table))
         return self._head(table, stamp)
 
     def _as_stored(self, rows: DataFrame, layout: Layout) -> DataFrame:
@@ -244,7 +246,7 @@ class DeltaTables:
         start = F.expr(_START[layout.partition].format(quoted(layout.column)))
         return stored.select("*", start.alias(PARTITION, metadata=dict(about)))
 
-    def _folder(self, table: str) -> Path:
+    def _folder(self, table: str) -> str:
         return self.lake.folder(table_name(table))
 
     def _log(self, table: str) -> Log | None:
@@ -257,6 +259,8 @@ class DeltaTables:
         """The snapshot that a commit made."""
         head = self.lake.metadata(table_name(table))
         if head is None or stamp.step not in head.steps:
+            if places.in_store(self.lake.warehouse):  # which writes over what is there
+                raise run_errors.foreign_write(table, None)
             raise RuntimeError(f"{table} has no step {stamp.step} right after its commit")
         return head.steps[stamp.step]
 

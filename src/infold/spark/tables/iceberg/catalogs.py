@@ -15,11 +15,10 @@ from infold.lake.iceberg.hive_client import hive_servers
 from infold.lake.iceberg.jdbc_settings import jdbc_settings
 from infold.lake.iceberg.rest_access import sent_secrets, server_url
 from infold.lake.iceberg.sql_catalog import NAME
-from infold.lake.stores.settings import hadoop_settings
 from infold.spark.tables.catalog import SparkCatalog
 from infold.spark.tables.iceberg.session_settings import catalog_settings
 from infold.spark.tables.jar import Jar
-from infold.spark.tables.s3_jars import S3_JARS
+from infold.spark.tables.store_access import reaching_stores
 
 POSTGRESQL = Jar(
     "org.postgresql",
@@ -34,11 +33,7 @@ PREFIX = f"spark.sql.catalog.{NAME}"
 
 def spark_catalog(project: Project) -> SparkCatalog:
     """The catalog of a project's target, and its stores. Raises where a secret is not there."""
-    found = _catalog(project)
-    if not project.uses_stores:
-        return found
-    store = hadoop_settings(project.target.stores, project.buckets, project.root)
-    return SparkCatalog(found.settings, {**found.secrets, **store}, (*found.jars, *S3_JARS))
+    return reaching_stores(project, _catalog(project))
 
 
 def _catalog(project: Project) -> SparkCatalog:

@@ -1,0 +1,218 @@
+"""Tables of Delta Lake in an object store without Spark: names, deaths, old versions, refusals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.lake.delta.made import Made
+from tests.lake.delta.test_folders import DeathError, dying, exchange, forget
+from tests.servers.object_store import ObjectStore, Rule
+
+from infold.core.object_store import StorageOptions, Stores
+from infold.core.project import Project
+from infold.core.storages import Storage
+from infold.core.target import Target
+from infold.lake.stores import places
+from infold.messages.errors import InfoldError
+
+pytestmark = pytest.mark.servers
+
+
+def made_in(store: ObjectStore, root: Path, **options: object) -> Made:
+    """A warehouse in a bucket of its own, with the tables of ``shop``."""
+    warehouse = f"s3://{store.new_bucket()}/warehouse"
+    stores = Stores(StorageOptions(**{**store.options, **options}))
+    target = Target("dev", warehouse=warehouse, stores=stores, storage=Storage.DELTA)
+    places.use(Project("shop", root, None, {}, (), target))
+    return Made(warehouse)
+
+
+@pytest.fixture
+def made(object_store: ObjectStore, tmp_path: Path) -> Iterator[Made]:
+    """A warehouse behind the gate."""
+    yield made_in(object_store, tmp_path)
+    places.forget_ways()
+
+
+@pytest.fixture
+def direct(object_store: ObjectStore, tmp_path: Path) -> Iterator[Made]:
+    """One that is reached without the gate."""
+    yield made_in(object_store, tmp_path, endpoint=object_store.direct)
+    places.forget_ways()
+
+
+def objects(made: Made, table: str) -> list[str]:
+    """What lies in the folder of a name."""
+    return sorted(places.file_names(made.lake.folder(table)))
+
+
+def test_a_table_is_the_same_as_on_a_disk(made: Made) -> None:
+    """Rows, versions, sizes, columns and what was lost are found by the log and by its objects."""
+    lake = made.lake
+    first = made.write("daily", {"n": [1, 2], "x": ["a", "é"]}, "s-1")
+    assert lake.is_free("weekly")
+    assert not lake.is_free("DAILY")
+    before, known = lake.file_list_id("daily"), {"daily": lake.location("daily") or ""}
+    second = made.write("daily", {"n": [3], "x": [None]}, "s-2")
+
+    head = lake.metadata("daily")
+
+    assert head is not None
+    assert dict(head.steps) == {"s-1": first, "s-2": second}
+    assert lake.moved_tables(known) == {"daily": head.location}
+    assert lake.file_list_id("daily") != before
+    assert lake.rows("daily", where="x = 'é'").to_pylist() == [{"n": 2, "x": "é"}]
+    values = lake.string_values("daily", "x", second, 10)
+    assert values is not None
+    assert sorted(values.to_pylist()) == ["a", "é"]
+    assert lake.column_times("daily", "n", first) == [1, 2]
+    assert lake.columns("daily", first) == {"n": "long", "x": "string"}
+    assert lake.size("daily") > 0
+    assert lake.made_tables() == ["daily"]
+    assert lake.lost_files("daily") == ()
+    [lost, _] = [name for name in objects(made, "daily") if name.endswith(".parquet")]
+    places.delete(f"{lake.folder('daily')}/{lost}")
+    assert lake.lost_files("daily") == (f"{lake.folder('daily')}/{lost}",)
+    assert lake.has_file("daily", f"{lake.folder('daily')}/{lost}".replace("s3:", "s3a:"))
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        *("rename daily: before", "rename daily: copied", "drop daily: after"),
+        *("delete daily: before", "rename daily__new: before", "rename daily__new: copied"),
+        *("drop daily__new: after", "delete daily__new: before", "rename daily__new: after"),
+    ],
+)
+def test_a_death_while_two_tables_change_names(
+    made: Made, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    """Nothing has happened, or the next run does the rest; nothing is left under an old name."""
+    made.write("daily", {"n": [1]}, "s-1")
+    made.write("daily__new", {"n": [2]}, "s-2")
+    made.write("daily__new", {"n": [3]}, "s-3")
+    moves = exchange(made)
+    with monkeypatch.context() as patch:
+        dying(patch, at)
+        with pytest.raises(DeathError):
+            made.lake.rename(moves)
+
+    done = made.lake.was_renamed(moves)
+
+    assert done == (at != "rename daily: before")
+    if not done:
+        assert made.numbers("daily") == [1]
+        assert made.lake.rename(moves)
+    assert (made.numbers("daily"), made.numbers("daily__old")) == ([2, 3], [1])
+    made.lake.drop("daily__new")
+    assert objects(made, "daily__new") == []
+    assert made.lake.made_tables() == ["daily", "daily__old"]
+
+
+def test_a_death_in_the_middle_of_a_copy(
+    made: Made, monkeypatch: pytest.MonkeyPatch, object_store: ObjectStore
+) -> None:
+    """Half a log is an earlier version of the whole table: it is known again, and completed."""
+    for n in range(3):
+        made.write("daily__new", {"n": [n]}, f"s-{n}")
+    made.write("daily", {"n": [9]}, "s-9")
+    moves = exchange(made)
+    copied = 0
+
+    def copy(location: str, to: str, *, whole: object = places.copy) -> None:
+        nonlocal copied
+        copied += "daily__new/_delta_log" in location
+        if copied == 2:
+            raise DeathError
+        whole(location, to)  # type: ignore[operator]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(places, "copy", copy)
+        with pytest.raises(DeathError):
+            made.lake.rename(moves)
+    assert made.numbers("daily") == [0]
+
+    assert made.lake.was_renamed(moves)
+
+    assert made.numbers("daily") == [0, 1, 2]
+    assert objects(made, "daily__new") == []
+
+
+def test_a_dropped_table_is_gone_at_once(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By one object; the rest goes with the next drop, and no table is made of it."""
+    made.write("daily", {"n": [1]}, "s-1")
+    with monkeypatch.context() as patch:
+        dying(patch, "drop daily: after")
+        with pytest.raises(DeathError):
+            made.lake.drop("daily")
+    assert made.lake.location("daily") is None
+    assert made.lake.made_tables() == []
+    assert objects(made, "daily")
+
+    assert not made.lake.drop("daily")
+
+    assert objects(made, "daily") == []
+    assert not made.lake.drop("daily")
+
+
+def test_old_versions_go_with_their_objects(direct: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that no kept version needs, once they are older than any clock may be wrong."""
+    made = direct
+    snapshots = [made.write("daily", {"n": [n]}, f"s-{n}", mode="overwrite") for n in range(6)]
+    forget(made, "daily", 4)
+    assert made.lake.history("daily").main == (snapshots[5], snapshots[4])
+    assert len([name for name in objects(made, "daily") if name.startswith("part-")]) == 6
+    monkeypatch.setattr("infold.lake.delta.expiry._SKEW", -60)
+    made.write("daily", {"n": [6]}, "s-6", mode="overwrite")
+
+    forget(made, "daily", 5)
+
+    data = [name for name in objects(made, "daily") if name.startswith("part-")]
+    assert len(data) == 2
+    assert made.lake.column_times("daily", "n", snapshots[5]) == [5]
+    made.lake.set_back("daily", snapshots[5])
+    assert made.numbers("daily") == [5]
+
+
+def test_a_version_that_is_written_over(made: Made) -> None:
+    """The table has moved, though its newest version has the same number, and lacks the step."""
+    made.write("daily", {"n": [1]}, "s-1")
+    second = made.write("daily", {"n": [2]}, "s-2")
+    known = {"daily": made.lake.location("daily") or ""}
+    log = made.lake.log("daily")
+    assert log is not None
+    other = {"commitInfo": {"timestamp": 1}}, {"add": {"path": "x.parquet", "dataChange": True}}
+    places.write(log.file(1), "\n".join(json.dumps(action) for action in other).encode())
+
+    assert [*made.lake.moved_tables(known)] == ["daily"]
+    head = made.lake.metadata("daily")
+    assert head is not None
+    assert ([*head.steps], head.foreign, head.snapshot) == (["s-1"], 1, second)
+
+
+@pytest.mark.parametrize(
+    ("how", "slug"),
+    [
+        ({"status": 403, "code": "AccessDenied"}, "store-access-denied"),
+        ({"status": 400, "code": "ExpiredToken"}, "store-credentials-refused"),
+        ({"status": 404, "code": "NoSuchBucket"}, "store-bucket-missing"),
+    ],
+)
+@pytest.mark.parametrize("path", [".parquet", "_delta_log"])
+def test_what_the_store_refuses(
+    made: Made, object_store: ObjectStore, path: str, how: dict[str, object], slug: str
+) -> None:
+    """It is named, whichever library asked."""
+    made.write("daily", {"n": [1]}, "s-1")
+    rule = Rule("GET", path, **how)  # type: ignore[arg-type]
+    object_store.rules.append(rule)
+    try:
+        with pytest.raises(InfoldError) as refused:
+            made.lake.rows("daily")
+    finally:
+        object_store.rules.remove(rule)
+    assert refused.value.slug == slug
+    assert object_store.url.removeprefix("http://") not in refused.value.slug
