@@ -69,6 +69,12 @@ _BY_WORDS: dict[str, Schema] = {
     "one character": {"type": "string", "minLength": 1, "maxLength": 1},
     "number": {"type": "integer", "minimum": 1},
     "duration, `never`": {"anyOf": [{"const": "never"}, LENGTH]},
+    "`none`, `reread 3 days` (any length)": {
+        "type": "string",
+        "pattern": LENGTH["pattern"]
+        .replace(r"^\s*", r"^\s*(none|reread\s+")
+        .replace(")+$", ")+)\\s*$"),
+    },
     "mapping of new to earlier names": {"type": "object", "additionalProperties": TEXT},
     **{words: schema for schema, all_words in _CALLED for words in all_words},
 }

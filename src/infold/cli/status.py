@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import completing, shared_options
+from infold.cli import completing, shared_options, terminal
 from infold.cli.output import end_if_refused, print_json
 
 
