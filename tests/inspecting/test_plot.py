@@ -88,6 +88,16 @@ def test_a_column_that_tells_the_rows_of_a_time_apart_groups_them() -> None:
     assert [[one.high for one in drawn] for _, drawn in series.groups] == [[5], [3], [1, 2]]
 
 
+def test_events_at_one_instant_are_no_groups() -> None:
+    """Two events of two users at one instant do not make each user a line."""
+    minute = timedelta(minutes=1)
+    found = over_time(
+        {"at": [FIRST, FIRST, FIRST + minute], "who": ["ann", "bob", "ann"], "n": [1, 2, 3]}
+    )
+
+    assert (found.by, [one.name for one in found.series]) == ("", ["rows", "n"])
+
+
 def test_only_some_groups_have_a_line() -> None:
     """Of many groups those with the highest values are drawn."""
     names = [f"n{number:03}" for number in range(40)]

@@ -78,7 +78,18 @@ def lateness(
 
     Nothing is computed by Spark. ``bins`` are how many columns and lines a picture may have.
     """
-    from infold.inspecting.lateness import BINS, lateness_of
+    from infold.inspecting import lateness as measured
+
+    tables, book = lake(project), ledger(project)
+    room = bins or (measured.BINS, measured.BINS)
+    return tuple(
+        measured.lateness_of(project, book, tables, name, room)
+        for name in events_of(project, terms)
+    )
+
+
+def events_of(project: Project, terms: Sequence[str]) -> Sequence[str]:
+    """The tables of events that are named, or all; an error if only others are named."""
     from infold.messages import command_errors
 
     named = select_models(project, terms)
@@ -87,9 +98,7 @@ def lateness(
     if terms and not wanted:
         others = [node.name for node in project if node.name in named]
         raise command_errors.not_events(others, every)
-    tables, book = lake(project), ledger(project)
-    room = bins or (BINS, BINS)
-    return tuple(lateness_of(project, book, tables, name, room) for name in wanted)
+    return wanted
 
 
 def export_to_store(project: Project, url: str, write: Callable[[Path], None]) -> None:

@@ -130,11 +130,16 @@ def _finest(at: Any) -> Granularity:
 
 
 def _group(rows: pa.Table, at: Any) -> str:
-    """The first column of names that tells the rows of each time apart, if there are several."""
+    """
+    The first column of names that tells the rows of each time apart.
+
+    Only where a time has two rows or more on average: events that happen to be at one instant are
+    not rows for a period and a name.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pc.count_distinct(at).as_py() == rows.num_rows:
+    if pc.count_distinct(at).as_py() * 2 > rows.num_rows:
         return ""
     names: list[str] = rows.column_names
     for name in names:

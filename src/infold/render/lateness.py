@@ -32,7 +32,7 @@ def lateness_screen(project: Project, found: Sequence[Lateness], look: Look) -> 
     lines = [formatting.clip(head, look.width)]
     if not found:
         nothing = "No model has the materialization `events`, so no rows arrive in a table."
-        lines += ["", *_wrapped(nothing, look)]
+        lines += ["", *look.wrapped(nothing)]
     for one in found:
         lines += ["", *_table_lines(one, look)]
     return look.screen(lines)
@@ -40,13 +40,13 @@ def lateness_screen(project: Project, found: Sequence[Lateness], look: Look) -> 
 
 def _table_lines(found: Lateness, look: Look) -> list[str]:
     if found.measures is None:
-        return [*_wrapped(f"{found.model}: {_NOTHING[found.column is not None]}", look)]
+        return look.wrapped(f"{found.model}: {_NOTHING[found.column is not None]}")
     rows = formatting.count(found.measures.rows, "row")
     by = f"by {found.column}" if found.how is How.RECEIVED else "by the runs in which they came"
     since = "" if found.since is None else f", since {show_instant(found.since)}"
-    lines = _wrapped(f"{found.model}: {rows} of {found.source}, {by}{since}", look)
+    lines = look.wrapped(f"{found.model}: {rows} of {found.source}, {by}{since}")
     if found.how is How.RUNS:
-        lines += _wrapped("Rows of the first run are left out, and a row may be later.", look)
+        lines += look.wrapped("Rows of the first run are left out, and a row may be later.")
     lines += ["", *_lookback_lines(found, found.measures, look)]
     lines += ["", "Age when received", *_age_lines(found.measures, look)]
     return [*lines, "", *_heat_lines(found.measures.heat, look)]
@@ -62,7 +62,6 @@ _NOTHING = {
 def _lookback_lines(found: Lateness, measures: Measures, look: Look) -> list[str]:
     """How much a job would miss that processes the last days again each day."""
     title = "A job that processes the last days again each day would have missed"
-    days = "of cells over a day long" if found.long_cells else ""
     rows = [("lookback", "rows", "", "of days")]
     rows += [
         (
@@ -74,13 +73,13 @@ def _lookback_lines(found: Lateness, measures: Measures, look: Look) -> list[str
         for one in measures.lookbacks
     ]
     longest = measures.longest_days
-    lines = [*_wrapped(title, look), *formatting.columns(rows, right=(1, 2, 3))]
+    lines = [*look.wrapped(title), *formatting.columns(rows, right=(1, 2, 3))]
     if longest > 0:
-        lines += _wrapped(
-            f"  The latest row came {formatting.count(longest, 'day')} after it happened.", look
-        )
-    if days:
-        lines += _wrapped(f"  Rows are known by the ends {days}: they may be later.", look)
+        days = formatting.count(longest, "day")
+        lines += look.wrapped(f"  The latest row came {days} after it happened.")
+    if found.long_cells:
+        text = "  Rows are known by the ends of cells over a day long: they may be later."
+        lines += look.wrapped(text)
     return lines
 
 
@@ -123,7 +122,7 @@ def _heat_lines(found: Heat, look: Look) -> list[str]:
             line[place] = line.get(place, 0) + count
             most = max(most, line[place])
     limits = shade_limits(most)
-    lines = [*_wrapped(title, look), *(f"{'':{_MARGIN}}{one}" for one in header_lines(across))]
+    lines = [*look.wrapped(title), *(f"{'':{_MARGIN}}{one}" for one in header_lines(across))]
     down = axis(_ranges(received, rows), received, LINES)
     for cell in down.columns:
         if cell is None:
@@ -138,10 +137,10 @@ def _heat_lines(found: Heat, look: Look) -> list[str]:
         lines.append(
             f"  {label:<{_MARGIN - 2}}" + look.tinted(_spread(signs, across).rstrip(), "blue")
         )
-    lines += ["", *_wrapped("  " + shades_text(look, limits), look)]
+    lines += ["", *look.wrapped("  " + shades_text(look, limits))]
     if found.left_out:
         left = formatting.count(found.left_out, "older row")
-        lines += _wrapped(f"  Left out: {left}, before {show_instant(found.since)}", look)
+        lines += look.wrapped(f"  Left out: {left}, before {show_instant(found.since)}")
     return lines
 
 
@@ -166,13 +165,6 @@ def _spread(signs: Sequence[str], across: Axis) -> str:
     """The signs over the widths of their columns."""
     wide = max(1, across.step - 1)
     return "".join((sign * wide).ljust(across.step) for sign in signs)
-
-
-def _wrapped(text: str, look: Look) -> list[str]:
-    from textwrap import wrap
-
-    indent = " " * (len(text) - len(text.lstrip()))
-    return wrap(text, look.width, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def lateness_json(project: Project, found: Sequence[Lateness]) -> dict[str, Any]:

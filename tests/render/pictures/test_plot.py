@@ -81,7 +81,7 @@ def test_negative_numbers_and_several_values() -> None:
                       01 02 03 04 05 06 07
 
           █ all values of a day reach here, ░
-        some do
+          some do
         """
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 NARROWEST = 40
 """No picture is made narrower: names and numbers would have no room."""
@@ -43,6 +44,11 @@ class Look:
             return "#" * max(1, round(share * width))
         eighths = max(1, round(share * width * 8))
         return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
+
+    def wrapped(self, text: str) -> list[str]:
+        """A text in lines that are not too wide, all indented as the first."""
+        indent = " " * (len(text) - len(text.lstrip()))
+        return wrap(text, self.width, subsequent_indent=indent, break_on_hyphens=False)
 
     def screen(self, lines: Sequence[str]) -> str:
         """The lines as one text; of a plain one the signs that infold puts in are ASCII."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from textwrap import wrap
 
 from infold.core.interval import Interval, Ranges
 from infold.core.plot import OverTime, Point, RowByRow, Series
@@ -33,24 +32,24 @@ def plot_screen(table: str, drawn: OverTime | RowByRow, look: Look, note: str = 
         ends.append(f"Not drawn: {formatting.names(drawn.not_drawn)} (--columns).")
     if isinstance(drawn, OverTime) and drawn.left_out:
         ends.append(f"{formatting.count(drawn.left_out, 'row')} without a time.")
-    folded = [line for text in ends for line in wrap(text, look.width)]
+    folded = [line for text in ends for line in look.wrapped(text)]
     return look.screen([*lines, *([""] if folded else []), *folded])
 
 
 def _over_time_lines(table: str, drawn: OverTime, look: Look) -> list[str]:
     points = [point for series in drawn.series for point in series.points]
     if not points:
-        return wrap(f"{table} has no values with a time in {drawn.time} to draw.", look.width)
+        return look.wrapped(f"{table} has no values with a time in {drawn.time} to draw.")
     margin = _NUMBER + 4
     if drawn.by:
         names = [name for series in drawn.series for name, _ in series.groups]
         margin = 4 + min(max(len(cell_text(name)) for name in names), max(8, look.width // 3))
     found = axis(Ranges.of(point.cell for point in points), drawn.finest, look.width - margin)
     by = f", for each {drawn.by}" if drawn.by else ""
-    lines = wrap(f"{table} by {drawn.time}, a column is {_a(found)}{by}", look.width)
+    lines = look.wrapped(f"{table} by {drawn.time}, a column is {_a(found)}{by}")
     header = [" " * margin + line for line in header_lines(found)]
     for series in drawn.series:
-        lines += ["", *wrap(_title(series, found, drawn), look.width)]
+        lines += ["", *look.wrapped(_title(series, found, drawn))]
         if not series.points:
             continue
         if drawn.by:
@@ -61,7 +60,7 @@ def _over_time_lines(table: str, drawn: OverTime, look: Look) -> list[str]:
         low, high = ("#", ":") if look.plain else ("█", "░")
         if found.granularity is not drawn.finest or _several(drawn.series):
             text = f"  {low} all values of {_a(found)} reach here, {high} some do"
-            lines += ["", *wrap(text, look.width)]
+            lines += ["", *look.wrapped(text)]
     return lines
 
 
@@ -218,7 +217,7 @@ def _shade_lines(series: Series, found: Axis, margin: int, look: Look) -> list[s
     legend = "  ".join(
         f"{sign} {compact(limit)}" for sign, limit in zip(look.shades, limits, strict=True)
     )
-    return [*lines, *wrap(f"{legend} or more", look.width, initial_indent="  ")]
+    return [*lines, *look.wrapped(f"  {legend} or more")]
 
 
 def _row_by_row_lines(table: str, drawn: RowByRow, look: Look) -> list[str]:

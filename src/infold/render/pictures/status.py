@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from textwrap import wrap
 
 from infold.core.interval import MAX, MIN, Granularity, Interval, Ranges
 from infold.core.project import Project
@@ -47,10 +46,10 @@ def status_plot(
         label = formatting.clip(entry.model, name)
         lines.append(f"  {label:<{name}}  {strip}  {compact(entry.rows):>{_NUMBER}}")
     shades = "  ".join(f"{sign} {part}" for sign, part in zip(look.shades, _PARTS, strict=True))
-    lines += ["", *_wrapped(f"  {shades} of its most rows", look)]
+    lines += ["", *look.wrapped(f"  {shades} of its most rows")]
     lines.append(f"  {_EMPTY} no rows  {_STALE} stale")
     partly = [entry.model for entry in stored if entry.partly]
-    lines += _wrapped(f"  stale in part: {formatting.names(partly)}", look) if partly else []
+    lines += look.wrapped(f"  stale in part: {formatting.names(partly)}") if partly else []
     return look.screen(lines)
 
 
@@ -83,10 +82,6 @@ def _strip(project: Project, entry: ModelStatus, gaps: Ranges, found: Axis, look
         sign, colour = _sign(entry, gaps, column, rows / most, look)
         text += look.tinted(sign * wide, colour) + " " * (found.step - wide)
     return text + " " * (width - len(found.columns) * found.step)
-
-
-def _wrapped(text: str, look: Look) -> list[str]:
-    return wrap(text, look.width, subsequent_indent="  ")
 
 
 def _sign(
