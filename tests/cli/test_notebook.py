@@ -25,6 +25,7 @@ from infold.api import displayed
 from infold.api.displayed import SHOWN_ROWS, Table
 from infold.api.notebook import Project
 from infold.core.plan import Plan
+from infold.core.progress import SilentProgress
 from infold.core.report import Explanation, ModelStatus, RunResult
 from infold.messages.errors import InfoldError
 
@@ -75,6 +76,19 @@ def test_what_is_asked_is_handed_on(fake: FakeApi) -> None:
     assert asked["as_of"] == sample.day(9).start
     project.plan(start=datetime(2024, 3, 1))  # noqa: DTZ001 (without an offset it is UTC)
     assert fake.asked["make_plan"]["asked"].window.start == sample.day(1).start
+
+
+def test_a_run_prints_its_steps(
+    fake: FakeApi, infold: Infold, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line for each step while it goes on, and then the summary: what the command prints."""
+    found = package.open().run()
+    lines = capsys.readouterr().out
+
+    assert lines.startswith("  1. ")
+    assert f"{lines}\n{found!r}\n" == infold("run").stdout
+    package.open().run(progress=SilentProgress())
+    assert capsys.readouterr().out == ""
 
 
 def test_a_plan_and_a_verification_are_true_or_false(fake: FakeApi) -> None:
