@@ -24,10 +24,7 @@ from infold.api import notebook
 ROOT = Path(__file__).parents[1]
 LISTED = Path(__file__).with_name("public_names.txt")
 DOCS = ROOT / "docs"
-PAGES = [
-    (DOCS / page).read_text(encoding="utf-8")
-    for page in ("python-api.md", "how-to/work-in-a-notebook.md")
-]
+PAGES = [(DOCS / page).read_text(encoding="utf-8") for page in ("python-api.md", "notebooks.md")]
 TEXT = "".join(PAGES)
 
 

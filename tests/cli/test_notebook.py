@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_type
 
 import duckdb
 import pandas as pd
@@ -24,6 +24,9 @@ import infold as package
 from infold.api import displayed
 from infold.api.displayed import SHOWN_ROWS, Table
 from infold.api.notebook import Project
+from infold.core.plan import Plan
+from infold.core.progress import SilentProgress
+from infold.core.report import Explanation, ModelStatus, RunResult
 from infold.messages.errors import InfoldError
 
 SCREENS: list[tuple[str, Callable[[Project], Any], tuple[str, ...]]] = [
@@ -73,6 +76,19 @@ def test_what_is_asked_is_handed_on(fake: FakeApi) -> None:
     assert asked["as_of"] == sample.day(9).start
     project.plan(start=datetime(2024, 3, 1))  # noqa: DTZ001 (without an offset it is UTC)
     assert fake.asked["make_plan"]["asked"].window.start == sample.day(1).start
+
+
+def test_a_run_prints_its_steps(
+    fake: FakeApi, infold: Infold, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line for each step while it goes on, and then the summary: what the command prints."""
+    found = package.open().run()
+    lines = capsys.readouterr().out
+
+    assert lines.startswith("  1. ")
+    assert f"{lines}\n{found!r}\n" == infold("run").stdout
+    package.open().run(progress=SilentProgress())
+    assert capsys.readouterr().out == ""
 
 
 def test_a_plan_and_a_verification_are_true_or_false(fake: FakeApi) -> None:
@@ -235,3 +251,17 @@ def test_importing_it_imports_nothing_slow() -> None:
 def test_what_is_shown_has_no_names_of_a_library() -> None:
     """The types of results are importable where no optional library is."""
     assert not {"pd", "pl", "duckdb"} & set(vars(displayed))
+
+
+def check_types(project: Project, table: Table) -> None:
+    """The types that others get, for mypy: this is not run."""
+    assert_type(package.open("."), Project)
+    assert_type(project.plan("daily").value, Plan)
+    assert_type(project.run().value, RunResult)
+    assert_type(project.status().value, tuple[ModelStatus, ...])
+    assert_type(project.verify().value.equal, bool)
+    assert_type(project.explain("daily", date(2024, 3, 9)).value, Explanation)
+    assert_type(project.table("daily"), Table)
+    assert_type(project.plan().to_dict(), dict[str, Any])
+    assert_type(table.to_polars(), pl.DataFrame)
+    assert_type(table.to_duckdb(), duckdb.DuckDBPyRelation)

@@ -98,6 +98,21 @@ def test_ends_of_lines_stay() -> None:
     assert found == LAID_OUT.replace("\n", "\r\n")
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        "SELECT a /* the first */,\n  b -- and the second\nFROM t\nWHERE c > 1\n",
+        "SELECT listagg(url) WITHIN GROUP (ORDER BY at) AS urls FROM t\n",
+    ],
+)
+def test_once_is_enough(written: str) -> None:
+    """What is laid out is not changed a second time, or `--check` would never be content."""
+    found = format_text("models/x.sql", written)
+
+    assert found != written
+    assert format_text("models/x.sql", found) == found
+
+
 def test_a_part_can_be_left_as_it_is() -> None:
     """Between two comments of sqlfmt nothing changes."""
     kept = "-- fmt: off\nSELECT a,   b\n-- fmt: on\nFROM t\n"
@@ -107,6 +122,13 @@ def test_a_part_can_be_left_as_it_is() -> None:
 
 WRONG = {
     "another name": ("SELECT a AS b FROM t", "select a as B from t", "the query"),
+    "another function's name": ("SELECT f(a) AS b FROM t", "select g(a) as b from t", "the query"),
+    "another field": ("SELECT s.A AS b FROM t", "select s.a as b from t", "the query"),
+    "another type's field": (
+        "SELECT cast(a AS STRUCT<B: INT>) AS c FROM t",
+        "select cast(a as STRUCT<b: INT>) as c from t",
+        "the query",
+    ),
     "another text": ("SELECT 'A' AS b FROM t", "select 'a' as b from t", "the query"),
     "another number": ("SELECT 1 AS b FROM t", "select 2 as b from t", "the query"),
     "less": ("SELECT a, b FROM t", "select a from t", "the query"),

@@ -16,7 +16,7 @@ from infold.messages.errors import InfoldError
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "python-api.md").read_text(encoding="utf-8")
-NOTEBOOK = (DOCS / "how-to" / "work-in-a-notebook.md").read_text(encoding="utf-8")
+NOTEBOOK = (DOCS / "notebooks.md").read_text(encoding="utf-8")
 EXAMPLES, NOTEBOOK_EXAMPLES = (
     re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     for page in (PAGE, NOTEBOOK)
@@ -107,7 +107,7 @@ def test_the_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (again.state, len(again.steps)) == ("done", 3)
 
     for example in NOTEBOOK_EXAMPLES:
-        exec(compile(example, "docs/how-to/work-in-a-notebook.md", "exec"), names)
+        exec(compile(example, "docs/notebooks.md", "exec"), names)
     project = infold.open("shop")
     assert project.table("daily").to_arrow().equals(api.show(api.open_project("shop"), "daily"))
     assert project.verify("daily")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -198,3 +199,17 @@ def test_the_command_prints_a_schema() -> None:
         done = CliRunner().invoke(cli, words)
 
         assert (done.exit_code, json.loads(done.stdout)) == (0, SCHEMAS[name])
+
+
+def test_what_the_page_about_editors_shows() -> None:
+    """Its commands print a schema, and its comments may be above an infold.yml."""
+    page = (DOCS / "editors.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^ {6}(# .*)$", page, re.MULTILINE)
+
+    assert len(lines) == 2
+    assert all(line.endswith("schema=infold.schema.json") for line in lines[:1])
+    files = {**SHOP, "infold.yml": "\n".join([*lines, SHOP["infold.yml"]])}
+    assert (refused(files), read(files)[1]) == ([], [])
+    for line in re.findall(r"^infold (.*)$", page, re.MULTILINE):
+        words = line.partition(" > ")[0].split()
+        assert CliRunner().invoke(cli, [*words, "--help"]).exit_code == 0

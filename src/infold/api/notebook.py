@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING
 from infold import api
 from infold.api.displayed import Explanation, Plan, Run, Status, Table, Verification
 from infold.core.interval import Interval, Ranges
-from infold.core.plan import PlanOptions
+from infold.core.plan import PlanOptions, Step
 from infold.core.progress import Progress, SilentProgress
+from infold.core.record import Receipt
 from infold.messages import command_errors
+from infold.messages.errors import InfoldError
+from infold.render.run import failed_line, step_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,6 +32,34 @@ __all__ = ["Explanation", "Plan", "Project", "Run", "Status", "Table", "Verifica
 
 Time = str | date
 """A date or a time: as text, or as ``datetime`` has it; without an offset it is UTC."""
+
+
+class _Printed(SilentProgress):
+    """A line for each step as it ends, as the commands print them into a file."""
+
+    def __init__(self) -> None:
+        self.index = 0
+
+    def step(self, index: int, total: int | None, step: Step) -> None:
+        """Remember its number."""
+        del total, step
+        self.index = index
+
+    def done(self, step: Step, receipt: Receipt) -> None:
+        """The step's line."""
+        _say(step_line(self.index, step, receipt))
+
+    def failed(self, step: Step, error: InfoldError) -> None:
+        """The step's line; the error is raised at the end."""
+        _say(failed_line(self.index, step, error))
+
+    def note(self, text: str) -> None:
+        """The text, on a line of its own."""
+        _say(f"     {text}")
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)  # noqa: T201 (into the output of a notebook's cell)
 
 
 class Project:
@@ -91,7 +122,8 @@ class Project:
         Bring the tables up to date: all, or those of some terms; asked as :meth:`plan`.
 
         The other arguments have the meaning of the options of ``infold run``. Spark starts if there
-        is something to do, and stays for later calls. Raises ``infold.api.RunFailed`` where some
+        is something to do, and stays for later calls. A line is printed for each step, unless there
+        is a ``progress`` that is called instead. Raises ``infold.api.RunFailed`` where some
         tables are not up to date, once all others are.
         """
         from infold.render import json_shapes
@@ -109,7 +141,7 @@ class Project:
             wait=wait,
             allow_refresh=allow_refresh,
             allow_removals=allow_removals,
-            progress=progress or SilentProgress(),
+            progress=progress or _Printed(),
         )
         if found.steps:
             text = summary_screen(found)
@@ -182,7 +214,7 @@ class Project:
         from infold.render import json_shapes
         from infold.render.verification import verification_screen
 
-        shown = progress or SilentProgress()
+        shown = progress or _Printed()
         found = api.verify(self.opened(), select=terms, sample=sample, progress=shown)
         text = verification_screen(found)
         return Verification(found, text, lambda: json_shapes.verification(found))

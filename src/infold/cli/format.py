@@ -16,7 +16,7 @@ def command(models: tuple[str, ...], check_only: bool) -> int:
     """
     Lay out the SQL of models, of all or of these.
 
-    Lines are broken and indented anew, and keywords get small letters. Names, comments and front
+    Lines are broken and indented again, and keywords get small letters. Names, comments and front
     matter stay as they are. A file is written only if its query has the same meaning and
     fingerprint, so that no table is built again because of it.
     """

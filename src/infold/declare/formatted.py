@@ -31,6 +31,9 @@ from infold.messages.errors import InfoldError
 LINE = 100
 """Signs in a line, as far as a line can be broken."""
 
+_MOST = 4
+"""How often a result is laid out again, as comments in a line may need it, before it stays so."""
+
 PACKAGE = "shandy-sqlfmt"
 """What has sqlfmt in it: an extra, as it brings a template language along."""
 
@@ -109,8 +112,13 @@ def _laid_out(file: str, query: str) -> str:
 
     # sqlfmt calls so the dialect that is every other one with names as they are written.
     mode = Mode(dialect_name="clickhouse", line_length=LINE, no_jinjafmt=True)
+    before, after = "", query.replace("\r\n", "\n")
     try:
-        return format_string(query.replace("\r\n", "\n"), mode)
+        for _ in range(_MOST):
+            if after == before:
+                break
+            before, after = after, format_string(after, mode)
+        return after
     except (SqlfmtError, RecursionError) as error:
         why = str(error).splitlines()[0]
         raise command_errors.not_laid_out(file=file, why=why) from error
@@ -132,14 +140,18 @@ def _difference(before: Parsed, after: Parsed, query: str, laid_out: str) -> str
 
 _EXACT = frozenset(
     {
-        *(TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.RAW_STRING),
+        *(TokenType.IDENTIFIER, TokenType.STRING, TokenType.RAW_STRING),
         *(TokenType.HEX_STRING, TokenType.NATIONAL_STRING, TokenType.UNICODE_STRING),
     }
 )
 
 
 def _words(parsed: Parsed) -> Iterator[tuple[Any, str]]:
-    """The tokens; the case of a keyword is layout, that of names and texts is not."""
+    """
+    The tokens; the case of a keyword is layout, that of texts is not.
+
+    A name may look like a keyword, as WITHIN does: the tree has the case of names.
+    """
     for token in parsed.text.tokens:
         exact = token.token_type in _EXACT
         yield token.token_type, token.text if exact else token.text.upper()
