@@ -64,6 +64,7 @@ from infold.core.report import (
     RunResult,
     VerificationReport,
 )
+from infold.core.sinks import Sinks
 from infold.core.target import Apply
 from infold.inspecting.explain import explain as explained
 from infold.messages.errors import InfoldError
@@ -223,6 +224,7 @@ def run(
     allow_removals: bool = False,
     progress: Progress | None = None,
     saved: SavedPlan | None = None,
+    sinks: Sinks | None = None,
 ) -> RunResult:
     """
     Bring the project's tables up to date; see :meth:`infold.running.execute.Runner.run`.
@@ -245,7 +247,7 @@ def run(
         base = after_exchange(base, wait)
         return Building(base, request, shown, select, exclude, as_of, saved).run()
 
-    result = told(project, command, progress, carry_out)
+    result = told(project, command, progress, carry_out, sinks=sinks)
     if result.steps:
         from infold.spark.jvm import class_archive
 
