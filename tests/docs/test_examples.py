@@ -31,6 +31,7 @@ ELSEWHERE: Mapping[str, str] = {
     "docs/coming-from-dbt.md": "test_how_to.py",
     "docs/cookbook.md": "test_cookbook.py",
     "docs/deploying.md": "../servers/test_deploying.py",
+    "docs/notifications.md": "../running/telling/test_hooks.py",
     "docs/object-stores.md": "../servers/test_object_store.py",
     "docs/operations.md": "test_how_to.py",
     "docs/python-api.md": "test_python_api.py",
