@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+from infold.api.opening import lake, ledger
 from infold.core.progress import Progress, SilentProgress
 from infold.core.project import Project
 from infold.core.report import RunResult
 from infold.core.sinks import Sinks
+
+if TYPE_CHECKING:
+    from infold.core.lineage import Lineage
+    from infold.running.telling.listener import Listener
 
 
 def told(
@@ -27,9 +33,9 @@ def told(
     """
     shown = progress or SilentProgress()
     hooks = () if environment else project.target.hooks
-    if not (hooks or sinks):
+    lineage = None if environment else project.target.lineage
+    if not (hooks or sinks or lineage):
         return carry_out(shown)
-    from infold.running.telling.listener import Listener
     from infold.running.telling.tell import tell
 
     listeners: list[Listener] = []
@@ -41,8 +47,22 @@ def told(
         from infold.running.telling.metrics import Metrics
 
         listeners.append(Metrics(sinks.metrics))
+    if lineage is not None:
+        listeners.append(_lineage_of(project, lineage))
     if hooks:
         from infold.running.telling.hooks import Hooks
 
         listeners.append(Hooks(hooks))
     return tell(project, command, shown, listeners, carry_out, environment=environment)
+
+
+def _lineage_of(project: Project, declared: Lineage) -> Listener:
+    from infold.running.telling.lineage import LineageEvents
+    from infold.running.telling.sender import sender_of
+
+    return LineageEvents(
+        sender_of(declared, project.root),
+        declared.namespace,
+        columns=lambda table: lake(project).columns(table),
+        audits=lambda: ledger(project).audits(),
+    )

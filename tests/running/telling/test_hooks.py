@@ -320,19 +320,18 @@ def test_the_run_is_shown_as_without_hooks(tmp_path: Path) -> None:
     assert good(SilentProgress()) == sample.result()
 
 
-def test_the_example_of_the_page(tmp_path: Path) -> None:
-    """`docs/notifications.md` shows hooks as they are declared."""
+@pytest.mark.parametrize(
+    ("number", "hooks", "lineage"),
+    [(0, ["on_failure[1]", "on_failure[2]", "on_success"], False), (1, [], True)],
+)
+def test_the_examples_of_the_page(number: int, hooks: list[str], lineage: bool) -> None:
+    """`docs/notifications.md` shows keys as they are declared."""
     page = (DOCS / "notifications.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```yaml\n(targets:.*?)```", page, re.DOTALL)
-    text = INFOLD[: INFOLD.index("targets:")] + example.replace("/srv/tables", str(tmp_path))
+    example = re.findall(r"```yaml\n(targets:.*?)```", page, re.DOTALL)[number]
 
-    found, errors = read({**SHOP, "infold.yml": text + "dev_target: dev\n"})
+    found, errors = read({**SHOP, "infold.yml": INFOLD[: INFOLD.index("targets:")] + example})
 
     assert errors == []
     assert found is not None
-    assert [hook.name for hook in found.targets["prod"].hooks] == [
-        "on_failure[1]",
-        "on_failure[2]",
-        "on_success",
-    ]
-    assert found.targets["dev"].hooks == ()
+    assert [hook.name for hook in found.targets["prod"].hooks] == hooks
+    assert (found.targets["prod"].lineage is not None) == lineage
