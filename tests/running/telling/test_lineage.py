@@ -7,7 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -210,6 +210,21 @@ def test_a_failure_and_what_is_left(tmp_path: Path) -> None:
     assert "DIVIDE_BY_ZERO" in found[4]["run"]["facets"]["errorMessage"]["message"]
     assert "errorMessage" in found[7]["run"]["facets"]
     assert "outputFacets" not in found[4]["outputs"][0]
+
+
+def test_a_table_that_is_built_under_another_name(tmp_path: Path) -> None:
+    """A changed table that will replace the one of its model: it is named, and no more is known."""
+    other = replace(CLICKS, model="clicks@apart")
+
+    def run(shown: Progress) -> RunResult:
+        shown.step(1, 1, other)
+        shown.done(other, Receipt(written=1))
+        return result()
+
+    found = events(project(tmp_path, ""), run)
+
+    assert [one["eventType"] for one in found] == ["START", "START", "COMPLETE", "COMPLETE"]
+    assert found[2]["outputs"][0]["name"].startswith(str(tmp_path / "warehouse" / "shop"))
 
 
 def test_audits(tmp_path: Path) -> None:

@@ -99,6 +99,8 @@ class LineageEvents(Listener):
         yield from self.sender.close()
 
     def _of_step(self, model: str, rows: int | None) -> JsonObject:
+        if model not in self._datasets.project:  # a changed table that is built under another name
+            return {"outputs": [self._datasets.named(model)]}
         node = self._datasets.project[model]
         return {
             "inputs": self._datasets.inputs(node),
@@ -173,9 +175,9 @@ class LineageEvents(Listener):
         kind = facet(
             "JobTypeJobFacet", processingType="BATCH", integration="INFOLD", jobType=job.kind
         )
-        sql = self._datasets.project[job.model].model.sql if job.kind == "MODEL" else ""
-        if not sql:
+        if job.kind != "MODEL" or job.model not in self._datasets.project:
             return {"jobType": kind}
+        sql = self._datasets.project[job.model].model.sql
         return {"jobType": kind, "sql": facet("SQLJobFacet", query=sql, dialect="spark")}
 
 
