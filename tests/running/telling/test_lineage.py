@@ -16,6 +16,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 from tests.cli import sample
+from tests.declare.shop import SHOP
+from tests.declare.shop import project as shop_of
 from tests.running.telling.receiver import receiver
 from tests.running.telling.runs import end, project
 
@@ -225,6 +227,31 @@ def test_a_table_that_is_built_under_another_name(tmp_path: Path) -> None:
 
     assert [one["eventType"] for one in found] == ["START", "START", "COMPLETE", "COMPLETE"]
     assert found[2]["outputs"][0]["name"].startswith(str(tmp_path / "warehouse" / "shop"))
+
+
+PYTHON = """from infold import model
+
+@model(materialization="table", columns={"a": "string"})
+def made(clicks):
+    return clicks
+"""
+
+
+def test_a_model_in_python(tmp_path: Path) -> None:
+    """What it reads is known; its columns are made by code, of which nothing is claimed."""
+    made = Step("made", Action.BUILD, Ranges(), ())
+
+    def run(shown: Progress) -> RunResult:
+        shown.step(1, 1, made)
+        shown.done(made, Receipt(written=1))
+        return result()
+
+    shop = replace(shop_of({**SHOP, "models/made.py": PYTHON}), root=tmp_path)
+    found = events(shop, run)[2]
+
+    assert [one["name"] for one in found["inputs"]] == [str(tmp_path / "warehouse/shop/clicks")]
+    assert "columnLineage" not in found["outputs"][0]["facets"]
+    assert "sql" not in found["job"]["facets"]
 
 
 def test_audits(tmp_path: Path) -> None:

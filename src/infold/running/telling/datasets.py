@@ -107,7 +107,7 @@ class Datasets:
         return self._lineage[node.name]
 
     def _find_lineage(self, node: Node) -> JsonObject | None:
-        """What each column is made of; None where the query is not understood."""
+        """What each column is made of; None where nothing is known of that."""
         from infold.analysis.definitions.column_sources import column_sources
 
         relation = self._meanings[node.name].relation
@@ -121,8 +121,11 @@ class Datasets:
                 ]
             }
             for column, of in found.fields.items()
+            if of  # made of no column, as count(*), or of what a function in Python does
         }
         rows = [self._field(place, "INDIRECT", use) for place, use in sorted(found.rows)]
+        if not (fields or rows):
+            return None
         return facet("ColumnLineageDatasetFacet", fields=fields, dataset=rows)
 
     def _field(self, place: tuple[str, str], kind: str, subtype: str) -> JsonObject:

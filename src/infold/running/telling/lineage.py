@@ -177,8 +177,10 @@ class LineageEvents(Listener):
         )
         if job.kind != "MODEL" or job.model not in self._datasets.project:
             return {"jobType": kind}
-        sql = self._datasets.project[job.model].model.sql
-        return {"jobType": kind, "sql": facet("SQLJobFacet", query=sql, dialect="spark")}
+        model = self._datasets.project[job.model].model
+        if model.python is not None:
+            return {"jobType": kind}
+        return {"jobType": kind, "sql": facet("SQLJobFacet", query=model.sql, dialect="spark")}
 
 
 def _assertion(result: AuditResult) -> JsonObject:
