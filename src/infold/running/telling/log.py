@@ -31,6 +31,8 @@ class JsonLog(Listener):
     path: Path
     of_run: dict[str, str] = field(default_factory=dict)
     name = "the log"
+    _open: set[int] = field(default_factory=set)
+    _index: int = 0
 
     def began(self, start: RunStart) -> None:
         """A run begins; its project and target are in every line."""
@@ -40,7 +42,11 @@ class JsonLog(Listener):
         self._line(INFO, "run_began", command=start.command)
 
     def step(self, index: int, total: int | None, step: Step) -> None:
-        """A step begins."""
+        """A step begins; one of several at a time is told again before its end."""
+        self._index = index
+        if index in self._open:
+            return
+        self._open.add(index)
         reasons = [f"{reason.cause.value}, {reason.detail}" for reason in step.reasons]
         self._line(
             INFO,
@@ -54,11 +60,13 @@ class JsonLog(Listener):
 
     def done(self, step: Step, receipt: Receipt) -> None:
         """A step ended well; of its receipt, what is not zero."""
+        self._open.discard(self._index)
         counts = {name: one for name, one in asdict(receipt).items() if one and name not in COUNTS}
         self._line(INFO, "step_done", model=step.model, action=step.action.value, receipt=counts)
 
     def failed(self, step: Step, error: InfoldError) -> None:
         """A step failed."""
+        self._open.discard(self._index)
         self._line(
             ERROR, "step_failed", model=step.model, action=step.action.value, error=error.record
         )
