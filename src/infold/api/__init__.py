@@ -230,8 +230,9 @@ def run(
     Bring the project's tables up to date; see :meth:`infold.running.execute.Runner.run`.
 
     A project that :func:`to_apply` made is applied first. With a ``saved`` plan, exactly that is
-    carried out, or ``apply_errors.plan_outdated`` is raised. Raises RunFailed where some tables are
-    not up to date, once all others are (``fail_fast``: at once).
+    carried out, or ``apply_errors.plan_outdated`` is raised. ``sinks`` are files to write besides.
+    Raises RunFailed where some tables are not up to date, once all others are (``fail_fast``: at
+    once).
     """
     project = wanted(project)
     asked = replace(asked or PlanOptions(), jobs=jobs)
