@@ -78,6 +78,7 @@ class Kept:
     """A sender that keeps what it is given."""
 
     events: list[Any] = field(default_factory=list)
+    closed: bool = False
 
     def send(self, event: Event) -> None:
         """Keep it, once it is what the schemas allow."""
@@ -86,6 +87,7 @@ class Kept:
 
     def close(self) -> Iterator[str]:
         """Nothing is left."""
+        self.closed = True
         yield from ()
 
 
@@ -268,6 +270,25 @@ def test_audits(tmp_path: Path) -> None:
         ("few", False, "warn"),
     ]
     assert '"a"' not in json.dumps(found)
+
+
+def test_what_cannot_be_found_out_is_left_out(tmp_path: Path) -> None:
+    """A table or a ledger that cannot be read: each run has its end, and a note says it."""
+    kept = Kept()
+
+    def broken(*_: str) -> Any:
+        raise ZeroDivisionError
+
+    listener = LineageEvents(kept, "infold", broken, broken)
+    found = tell(project(tmp_path, ""), "run", SilentProgress(), [listener], good)
+
+    assert [one["eventType"] for one in kept.events] == [
+        "START",
+        *("START", "COMPLETE") * 2,
+        "COMPLETE",
+    ]
+    assert kept.closed
+    assert found.notes == ("lineage failed: ZeroDivisionError",)
 
 
 def test_every_schema_is_used() -> None:

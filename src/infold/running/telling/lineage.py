@@ -80,7 +80,11 @@ class LineageEvents(Listener):
     def done(self, step: Step, receipt: Receipt) -> None:
         """A step has written its rows."""
         job = self._open.pop(self._index)
-        self._send("COMPLETE", job, **self._of_step(step.model, receipt.written))
+        found: JsonObject = {}
+        try:
+            found = self._of_step(step.model, receipt.written)
+        finally:  # whatever could not be found out about its table: the step is done
+            self._send("COMPLETE", job, **found)
 
     def failed(self, step: Step, error: InfoldError) -> None:
         """A step has written nothing."""
@@ -91,12 +95,14 @@ class LineageEvents(Listener):
         """The run ended: the steps that it left, what audits found, and its own end."""
         for job in self._open.values():
             self._send("ABORT", job, end.at, **self._of_step(job.model, None))
-        if end.result is not None:
-            self._send_audits(end.start.at)
         assert self._run is not None, "it began"
-        kind = "COMPLETE" if end.succeeded else "FAIL"
-        self._send(kind, self._run, end.at, error=end.error)
-        yield from self.sender.close()
+        try:
+            if end.result is not None:
+                self._send_audits(end.start.at)
+        finally:  # the ledger may be what failed
+            kind = "COMPLETE" if end.succeeded else "FAIL"
+            self._send(kind, self._run, end.at, error=end.error)
+            yield from self.sender.close()
 
     def _of_step(self, model: str, rows: int | None) -> JsonObject:
         if model not in self._datasets.project:  # a changed table that is built under another name
