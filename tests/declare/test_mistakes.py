@@ -68,6 +68,12 @@ KEYS = [
         "bad-secret infold.yml:20 `` (${env:NAME}, ${file:PATH})",
         "bad-value infold.yml:20 `` ({state}, {target}, {steps})",
     ]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {lineage: {}}", ["missing-key infold.yml:20 `{}` (events go to a URL, or into a `file`)"]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {lineage: {url: '${env:U}', file: a}}", ["needless-key infold.yml:20 `file`"]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {lineage: {url: 'a', headers: {B: '${x}'}}}", [
+        "bad-value infold.yml:20 `` (https://HOST/PATH, http://HOST/PATH, ${env:NAME}, ${file:PATH})",
+        "bad-secret infold.yml:20 `` (${env:NAME}, ${file:PATH})",
+    ]),
     # engines
     (YML, "dev: {warehouse: warehouse}", "dev: {engine: spark}", ["bad-value infold.yml:20 `spark` (local)"]),
     (YML, "dev: {warehouse: warehouse}", "dev: {engine: {shared_disk: true}}", [

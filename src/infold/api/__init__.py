@@ -64,6 +64,7 @@ from infold.core.report import (
     RunResult,
     VerificationReport,
 )
+from infold.core.sinks import Sinks
 from infold.core.target import Apply
 from infold.inspecting.explain import explain as explained
 from infold.messages.errors import InfoldError
@@ -225,13 +226,15 @@ def run(
     allow_removals: bool = False,
     progress: Progress | None = None,
     saved: SavedPlan | None = None,
+    sinks: Sinks | None = None,
 ) -> RunResult:
     """
     Bring the project's tables up to date; see :meth:`infold.running.execute.Runner.run`.
 
     A project that :func:`to_apply` made is applied first. With a ``saved`` plan, exactly that is
-    carried out, or ``apply_errors.plan_outdated`` is raised. Raises RunFailed where some tables are
-    not up to date, once all others are (``fail_fast``: at once).
+    carried out, or ``apply_errors.plan_outdated`` is raised. ``sinks`` are files to write besides.
+    Raises RunFailed where some tables are not up to date, once all others are (``fail_fast``: at
+    once).
     """
     project = wanted(project)
     asked = replace(asked or PlanOptions(), jobs=jobs)
@@ -247,7 +250,7 @@ def run(
         base = after_exchange(base, wait)
         return Building(base, request, shown, select, exclude, as_of, saved).run()
 
-    result = told(project, command, progress, carry_out)
+    result = told(project, command, progress, carry_out, sinks=sinks)
     if result.steps:
         from infold.spark.jvm import class_archive
 

@@ -9,6 +9,7 @@ from infold.core.catalogs import Catalog
 from infold.core.engines import Engine
 from infold.core.hooks import Hook
 from infold.core.interval import DAY
+from infold.core.lineage import Lineage
 from infold.core.model import OnLoss
 from infold.core.object_store import Stores, is_url
 from infold.core.storages import DEFAULT_STORAGE, STORAGE_SETTINGS, Storage
@@ -62,6 +63,8 @@ class Target:
     """Whether commands work in the environment of git's branch, unless another is named."""
     hooks: tuple[Hook, ...] = ()
     """Who is told of the ends of its runs."""
+    lineage: Lineage | None = None
+    """Where events of lineage are sent; None: nowhere."""
 
     @property
     def in_store(self) -> bool:

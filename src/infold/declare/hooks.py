@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -53,9 +53,9 @@ def _hook(keys: Keys, when: When, name: str) -> Hook:
     return replace(
         plain,
         command=_command(keys),
-        webhook=_webhook(keys),
+        webhook=read_url(keys, "webhook"),
         body=_body(keys),
-        headers=tuple(_headers(keys)),
+        headers=tuple(read_headers(keys, facts=tuple(Fact))),
         timeout=keys.span("timeout") or plain.timeout,
     )
 
@@ -77,10 +77,10 @@ def _command(keys: Keys) -> str:
     return text
 
 
-def _webhook(keys: Keys) -> str:
-    """The URL, which is a secret as a whole: no message shows it."""
-    text = (keys.text("webhook") or "").strip()
-    at, key = replace(keys.at("webhook"), text=""), keys.full_name("webhook")
+def read_url(keys: Keys, name: str) -> str:
+    """The URL that something is sent to; it is a secret as a whole: no message shows it."""
+    text = (keys.text(name) or "").strip()
+    at, key = replace(keys.at(name), text=""), keys.full_name(name)
     if (wrong := bad_reference(text)) is not None:
         keys.errors.append(findings.bad_secret(at, key=key, value=wrong))
     elif has_password(text):
@@ -110,27 +110,28 @@ def _plain(keys: Keys, value: Value) -> Any:
             return json.loads(value.text)
         except ValueError:  # YAML has more ways to write one
             return value.text
-    _check_template(keys, value, "body")
+    _check_template(keys, value, "body", tuple(Fact))
     return value.text
 
 
-def _headers(keys: Keys) -> Iterator[tuple[str, str]]:
+def read_headers(keys: Keys, facts: Collection[str] = ()) -> Iterator[tuple[str, str]]:
+    """Headers of a request; with ``facts``, these have places in them."""
     section = keys.section("headers", f"headers of {keys.where}")
     for name in section.entries if section is not None else ():
         assert section is not None
         text = section.text(name)
         if text is not None:
-            _check_template(keys, section.entries[name], f"headers.{name}")
+            _check_template(keys, section.entries[name], f"headers.{name}", facts)
             yield name, text
 
 
-def _check_template(keys: Keys, value: Value, key: str) -> None:
+def _check_template(keys: Keys, value: Value, key: str, facts: Collection[str]) -> None:
     """Note what is neither a fact nor a reference to a secret."""
     at, key = replace(value.at, text=""), keys.full_name(key)
     if (wrong := bad_reference(value.text)) is not None:
         keys.errors.append(findings.bad_secret(at, key=key, value=wrong))
-    for name in PLACE.findall(value.text):
-        if name not in tuple(Fact):
-            known = tuple(f"{{{fact}}}" for fact in Fact)
+    for name in PLACE.findall(value.text) if facts else ():
+        if name not in facts:
+            known = tuple(f"{{{fact}}}" for fact in facts)
             error = findings.bad_value(at, key=key, value=f"{{{name}}}", known=known)
             keys.errors.append(error)

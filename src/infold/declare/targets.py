@@ -15,6 +15,7 @@ from infold.declare.delta import refuse_beside_delta
 from infold.declare.engines import read_engine
 from infold.declare.hooks import read_hooks
 from infold.declare.keys import NAME, Keys
+from infold.declare.lineage import read_lineage
 from infold.declare.storage_options import check_warehouse, read_stores
 from infold.messages import findings
 from infold.system.secrets import REFERENCE, bad_reference, has_password
@@ -29,6 +30,7 @@ KEYS = (
         "environment_from_branch",
         "keep_old",
         *When,
+        "lineage",
     ),
 )
 NEVER = "never"
@@ -76,6 +78,7 @@ def read_target(name: str, keys: Keys) -> Target:
         keep_old=_lifetime(keys, "keep_old", plain.keep_old),
         environment_from_branch=keys.flag("environment_from_branch", default=False),
         hooks=read_hooks(keys),
+        lineage=read_lineage(keys),
     )
     refuse_not_together(found, keys)
     refuse_beside_delta(found, keys)

@@ -14,6 +14,7 @@ from infold.api.listening import told
 from infold.core.progress import Progress, SilentProgress
 from infold.core.project import Project
 from infold.core.report import RunFailed, RunResult
+from infold.core.sinks import Sinks
 from infold.messages.errors import InfoldError
 
 TARGET = "  dev: {warehouse: warehouse}\n"
@@ -52,6 +53,11 @@ def refused(error: InfoldError) -> Callable[[Progress], RunResult]:
     return run
 
 
-def end(of: Project, run: Callable[[Progress], RunResult] = good) -> RunResult:
+def end(
+    of: Project,
+    run: Callable[[Progress], RunResult] = good,
+    sinks: Sinks | None = None,
+    environment: str = "",
+) -> RunResult:
     """Tell of a run; its result."""
-    return told(of, "run", SilentProgress(), run)
+    return told(of, "run", SilentProgress(), run, sinks=sinks, environment=environment)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import pytest
 from tests.cli import sample
+from tests.declare.shop import INFOLD, SHOP, read
+from tests.docs.pages import DOCS
 from tests.running.telling.receiver import Receiver, receiver
 from tests.running.telling.runs import bad, end, good, project, refused
 
@@ -315,3 +318,20 @@ def test_the_run_is_shown_as_without_hooks(tmp_path: Path) -> None:
 
     assert said == ["one", "two"]
     assert good(SilentProgress()) == sample.result()
+
+
+@pytest.mark.parametrize(
+    ("number", "hooks", "lineage"),
+    [(0, ["on_failure[1]", "on_failure[2]", "on_success"], False), (1, [], True)],
+)
+def test_the_examples_of_the_page(number: int, hooks: list[str], lineage: bool) -> None:
+    """`docs/notifications.md` shows keys as they are declared."""
+    page = (DOCS / "notifications.md").read_text(encoding="utf-8")
+    example = re.findall(r"```yaml\n(targets:.*?)```", page, re.DOTALL)[number]
+
+    found, errors = read({**SHOP, "infold.yml": INFOLD[: INFOLD.index("targets:")] + example})
+
+    assert errors == []
+    assert found is not None
+    assert [hook.name for hook in found.targets["prod"].hooks] == hooks
+    assert (found.targets["prod"].lineage is not None) == lineage

@@ -69,8 +69,8 @@ def _run(hook: Hook, facts: Facts, root: Path) -> None:
     """
     Run a command in the project's folder, with all that it started.
 
-    It gets the facts as variables (``INFOLD_STATE``) and as JSON to read. What it prints is
-    printed as errors are, so that the output of the run stays what programs read.
+    It gets the facts as variables, in capitals after ``INFOLD_``, and as JSON to read. What it
+    prints goes where errors go, so that the output of the run stays what programs read.
     """
     named = {f"INFOLD_{fact.upper()}": str(value) for fact, value in facts.items()}
     seconds = hook.timeout / SECOND

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from infold.core.interval import datetime_of
 from infold.core.progress import SilentProgress
 from infold.core.project import Project
 from infold.core.report import Failure, RunResult
@@ -13,11 +14,12 @@ from infold.messages.errors import ExitCode, InfoldError
 
 @dataclass(frozen=True, slots=True)
 class RunStart:
-    """A run that begins ``at`` an instant, by a command."""
+    """A run that begins ``at`` an instant, by a command; ``environment`` is empty: production's."""
 
     project: Project
     command: str
     at: int
+    environment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,11 @@ class RunEnd:
     def why(self) -> str:
         """Why it failed, in one line; empty if it did not."""
         return "; ".join(failure.reason for failure in self.failures)
+
+
+def written(at: int) -> str:
+    """An instant for programs: ``2024-03-09T00:00:00Z``."""
+    return datetime_of(at).isoformat().replace("+00:00", "Z")
 
 
 class Listener(SilentProgress):

@@ -27,6 +27,8 @@ def tell(
     shown: Progress,
     listeners: Sequence[Listener],
     carry_out: Callable[[Progress], RunResult],
+    *,
+    environment: str = "",
 ) -> RunResult:
     """
     Carry a run out, and tell listeners of it; the result is that of the run, with their notes.
@@ -34,7 +36,7 @@ def tell(
     Who stops a run (Ctrl-C, a signal) is not kept waiting: nobody is told of its end.
     """
     everyone = _Everyone(shown, listeners)
-    start = RunStart(project, command, _now())
+    start = RunStart(project, command, _now(), environment)
     everyone.began(start)
     try:
         result = carry_out(everyone)
