@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -191,6 +191,24 @@ def test_a_version_that_is_written_over(made: Made) -> None:
     head = made.lake.metadata("daily")
     assert head is not None
     assert ([*head.steps], head.foreign, head.snapshot) == (["s-1"], 1, second)
+
+
+def test_a_version_is_asked_for_once(made: Made, object_store: ObjectStore) -> None:
+    """What is new is found by one listing of the log; a version that was read is known."""
+    for n in range(5):
+        made.write("daily", {"n": [n]}, f"s-{n}")
+    known = {"daily": made.lake.location("daily") or ""}
+    assert made.lake.metadata("daily")
+
+    def asked(what: Callable[[], object]) -> int:
+        object_store.seen.clear()
+        what()
+        return object_store.seen.total()
+
+    assert asked(lambda: made.lake.moved_tables(known)) == 1
+    assert asked(lambda: made.lake.metadata("daily")) == 1
+    made.write("daily", {"n": [5]}, "s-5")
+    assert asked(lambda: made.lake.metadata("daily")) <= 2
 
 
 @pytest.mark.parametrize(
