@@ -180,6 +180,22 @@ def test_rows_with_equal_keys_that_come_later_are_not_read(tmp_path: Path) -> No
         assert database.table().num_rows == found
 
 
+@pytest.mark.parametrize(("day", "left"), [(8, [8, 9, 10]), (9, [8, 10]), (10, [8, 9])])
+def test_a_day_without_rows_goes_if_it_is_read_again(
+    tmp_path: Path, day: int, left: list[int]
+) -> None:
+    """The first of the days that are read again, and the last one; the day before them stays."""
+    database = Database(tmp_path, key="at", reread=1)
+    database.run(T)
+    for one in (8, 9, 10):
+        database.run(INSERT, values=(one, f"2024-03-{one:02} 10:00", "a"))
+    database.extract()
+    database.run("DELETE FROM t WHERE id = ?", values=[day])
+    database.extract()
+
+    assert {row[0] for row in database.rows()} == {*left}
+
+
 def test_a_key_far_ahead_hides_no_row(tmp_path: Path) -> None:
     """A row dated in 2099 waits until then, and others are read on."""
     database = Database(tmp_path, key="at")
