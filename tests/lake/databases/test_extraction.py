@@ -196,6 +196,31 @@ def test_a_day_without_rows_goes_if_it_is_read_again(
     assert {row[0] for row in database.rows()} == {*left}
 
 
+def test_the_greatest_key_never_gets_smaller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though the newest row was deleted, or came before others: what was not seen stays so."""
+    monkeypatch.setattr(sqlite, "BATCH", 1)
+    database = Database(tmp_path, key="at", reread=1)
+    database.run(T, "INSERT INTO t VALUES (10, '2024-03-10', 'a')")
+    database.extract()
+    database.run(
+        "DELETE FROM t", "INSERT INTO t VALUES (9, '2024-03-09', 'a'), (8, '2024-03-08', '')"
+    )
+    database.extract()
+    database.extract()
+
+    assert [row[0] for row in database.rows()] == [9]
+
+    by_id = Database(tmp_path, key="id")
+    by_id.run("DELETE FROM t", "INSERT INTO t VALUES (7, NULL, ''), (3, NULL, '')")
+    by_id.extract()
+    by_id.run("INSERT INTO t VALUES (5, NULL, '')")
+    by_id.extract()
+
+    assert [row[0] for row in by_id.rows()] == [3, 7]
+
+
 def test_a_key_far_ahead_hides_no_row(tmp_path: Path) -> None:
     """A row dated in 2099 waits until then, and others are read on."""
     database = Database(tmp_path, key="at")
