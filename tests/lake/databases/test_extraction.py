@@ -262,6 +262,18 @@ def times(database: Database) -> list[str]:
     return [str(row["at"]) for row in database.table().to_pylist()]
 
 
+def test_the_same_values_under_another_name_are_other_rows(tmp_path: Path) -> None:
+    """A table is compared with its columns; only optional ones can change places unnoticed."""
+    columns = {"id": "bigint", "v": "string", "w": "string"}
+    database = Database(tmp_path, columns=columns, optional=["v", "w"])
+    database.run("CREATE TABLE t (id INTEGER, v TEXT)", "INSERT INTO t VALUES (1, 'a')")
+    database.extract()
+    database.run("ALTER TABLE t RENAME COLUMN v TO w")
+
+    assert database.extract().changed == 1
+    assert database.table().to_pylist() == [{"id": 1, "w": "a"}]
+
+
 @pytest.mark.parametrize("other", [{"key": "at"}, {"key": "at", "reread": 2}, {}])
 def test_another_declaration_reads_everything(tmp_path: Path, other: dict[str, Any]) -> None:
     """Another key, or another way to read, begins anew, and leaves no file of the one before."""
