@@ -180,6 +180,47 @@ def test_rows_with_equal_keys_that_come_later_are_not_read(tmp_path: Path) -> No
         assert database.table().num_rows == found
 
 
+@pytest.mark.parametrize(("day", "left"), [(8, [8, 9, 10]), (9, [8, 10]), (10, [8, 9])])
+def test_a_day_without_rows_goes_if_it_is_read_again(
+    tmp_path: Path, day: int, left: list[int]
+) -> None:
+    """The first of the days that are read again, and the last one; the day before them stays."""
+    database = Database(tmp_path, key="at", reread=1)
+    database.run(T)
+    for one in (8, 9, 10):
+        database.run(INSERT, values=(one, f"2024-03-{one:02} 10:00", "a"))
+    database.extract()
+    database.run("DELETE FROM t WHERE id = ?", values=[day])
+    database.extract()
+
+    assert {row[0] for row in database.rows()} == {*left}
+
+
+def test_the_greatest_key_never_gets_smaller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though the newest row was deleted, or came before others: what was not seen stays so."""
+    monkeypatch.setattr(sqlite, "BATCH", 1)
+    database = Database(tmp_path, key="at", reread=1)
+    database.run(T, "INSERT INTO t VALUES (10, '2024-03-10', 'a')")
+    database.extract()
+    database.run(
+        "DELETE FROM t", "INSERT INTO t VALUES (9, '2024-03-09', 'a'), (8, '2024-03-08', '')"
+    )
+    database.extract()
+    database.extract()
+
+    assert [row[0] for row in database.rows()] == [9]
+
+    by_id = Database(tmp_path, key="id")
+    by_id.run("DELETE FROM t", "INSERT INTO t VALUES (7, NULL, ''), (3, NULL, '')")
+    by_id.extract()
+    by_id.run("INSERT INTO t VALUES (5, NULL, '')")
+    by_id.extract()
+
+    assert [row[0] for row in by_id.rows()] == [3, 7]
+
+
 def test_a_key_far_ahead_hides_no_row(tmp_path: Path) -> None:
     """A row dated in 2099 waits until then, and others are read on."""
     database = Database(tmp_path, key="at")
@@ -219,6 +260,18 @@ def test_a_new_required_column_has_all_rows_read_again(tmp_path: Path) -> None:
 def times(database: Database) -> list[str]:
     """The times that were extracted, file by file."""
     return [str(row["at"]) for row in database.table().to_pylist()]
+
+
+def test_the_same_values_under_another_name_are_other_rows(tmp_path: Path) -> None:
+    """A table is compared with its columns; only optional ones can change places unnoticed."""
+    columns = {"id": "bigint", "v": "string", "w": "string"}
+    database = Database(tmp_path, columns=columns, optional=["v", "w"])
+    database.run("CREATE TABLE t (id INTEGER, v TEXT)", "INSERT INTO t VALUES (1, 'a')")
+    database.extract()
+    database.run("ALTER TABLE t RENAME COLUMN v TO w")
+
+    assert database.extract().changed == 1
+    assert database.table().to_pylist() == [{"id": 1, "w": "a"}]
 
 
 @pytest.mark.parametrize("other", [{"key": "at"}, {"key": "at", "reread": 2}, {}])
