@@ -254,10 +254,14 @@ def test_a_compacted_iceberg_table_lost_nothing(
     )
     project = replace(clicks.project, sources={**clicks.project.sources, source.name: source})
     clicks.project = project
-    now: list[ListedFile] = [ListedFile("data/all.parquet", 9, 0, "9")]
+    now: list[ListedFile] = [ListedFile("data/all.parquet", 2_500_000, 0, "9")]
     monkeypatch.setattr("infold.lake.reading.iceberg_table.table_files", lambda *_: tuple(now))
 
     assert not clicks.lost()
+    seen = api.observe(clicks.project)
+    (note,) = api.make_plan(clicks.project, seen, select=["clicks"]).notes
+    assert note.startswith("clicks: raw.clicks has rows in other files than before; all rows")
+    assert "(1 file, 2.5 MB) are read and compared" in note
     now.clear()
     assert clicks.lost()
 

@@ -29,6 +29,7 @@ class Format(StrEnum):
     AVRO = "avro"
     ORC = "orc"
     ICEBERG = "iceberg"
+    DELTA = "delta"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,8 @@ class FormatTraits:
     What is known of a format before a file is opened.
 
     A format of files is found by ``path``. A table (``is_table``) is found by ``table`` in a
-    catalog: it has columns of its own, and a change of it moves rows from file to file.
+    catalog, or is a folder (``is_folder``) that ``path`` names: it has columns of its own, and a
+    change of it moves rows from file to file.
     """
 
     suffixes: tuple[str, ...] = ()
@@ -45,6 +47,7 @@ class FormatTraits:
     keys: tuple[str, ...] = ()
     """Keys of a source in infold.yml that only this format has."""
     is_table: bool = False
+    is_folder: bool = False
     has_types: bool = False
     """Whether the values of a file have types of their own, and are no texts."""
     reading_cost: int = 1
@@ -58,9 +61,10 @@ FORMATS: Mapping[Format, FormatTraits] = {
     Format.AVRO: FormatTraits(suffixes=(".avro",), has_types=True, reading_cost=10),
     Format.ORC: FormatTraits(suffixes=(".orc",), has_types=True),
     Format.ICEBERG: FormatTraits(is_table=True),
+    Format.DELTA: FormatTraits(is_table=True, is_folder=True),
 }
 
-PLANNED_FORMATS = ("delta", "jdbc")
+PLANNED_FORMATS = ("jdbc",)
 """Formats that infold knows by name and does not read yet."""
 
 EPOCH_UNITS: Mapping[str, int] = {

@@ -15,10 +15,12 @@ from infold.core.formats import (
 )
 from infold.core.interval import DAY, HOUR, parse_duration
 from infold.core.model import ON_UNREADABLE, Column, Drift, NewColumns, Place, Source
+from infold.core.object_store import is_url
+from infold.declare.catalogs import read_source_catalog
 from infold.declare.keys import NAME, Keys
 from infold.declare.storage_options import check_place
 from infold.declare.types import ALIKE, SIMPLE, TIMES, is_type, is_value
-from infold.messages import findings
+from infold.messages import delta_errors, findings
 
 KEYS = (
     "path",
@@ -43,6 +45,11 @@ KEYS = (
     "multiline",
     "columns",
 )
+OF_FILES = (
+    *("settle", "file_time_column", "on_new_columns", "on_unreadable", "full_listing"),
+    "listing_window",
+)
+"""Keys that mean something for single files only."""
 NO_QUOTES = "none"
 QUOTES = ("double", NO_QUOTES)
 LATER = ("url", "query", "connection")
@@ -80,7 +87,7 @@ def read_source(name: str, keys: Keys) -> Source | None:
         columns=columns,
         path=path,
         table=table,
-        catalog=keys.text("catalog"),
+        catalog=read_source_catalog(keys),
         event_time_column=event_time,
         received_column=received,
         file_time_column=file_time,
@@ -104,27 +111,34 @@ def read_source(name: str, keys: Keys) -> Source | None:
 def _format(keys: Keys, path: str | None, table: str | None) -> Format | None:
     """The format as written, else by the file names of the path."""
     if path is None and table is None and not {"path", "table"} & set(keys.entries):
-        keys.missing("path", "a source is a folder of files (path) or an Iceberg table (table)")
+        keys.missing(
+            "path", "a source is files or a Delta table (path), or an Iceberg table (table)"
+        )
     if path is not None and table is not None:
         keys.errors.append(
             findings.needless_key(keys.key_at("table"), key="table", where="a source of files")
         )
     written = keys.choice("format", tuple(Format), PLANNED_FORMATS)
     if "format" in keys.entries:
-        if written and FORMATS[Format(written)].is_table != (table is not None and path is None):
-            known = [f for f in Format if FORMATS[f].is_table == (path is None)]
+        if written and _has_name(Format(written)) != (table is not None and path is None):
+            known = [f for f in Format if _has_name(f) == (path is None)]
             keys.errors.append(
                 findings.bad_value(keys.at("format"), key="format", value=written, known=known)
             )
         return Format(written) if written else None
     if table is not None:
-        return next(f for f in Format if FORMATS[f].is_table)
+        return next(filter(_has_name, Format))
     if path is None:
         return None
     found = format_of_path(path)
     if found is None:
         keys.missing("format", "the ending of the path does not say it")
     return found
+
+
+def _has_name(format_: Format) -> bool:
+    """Whether it is a table that a catalog knows by its name."""
+    return FORMATS[format_].is_table and not FORMATS[format_].is_folder
 
 
 def _columns(keys: Keys, format_: Format | None) -> tuple[Column, ...]:
@@ -242,6 +256,12 @@ def _check_companions(keys: Keys, format_: Format | None) -> None:
         if key in keys.entries and other not in keys.entries:
             where = f"{keys.where} without {other}"
             keys.errors.append(findings.needless_key(keys.key_at(key), key=key, where=where))
+    if format_ is not None and FORMATS[format_].is_folder:
+        if is_url(keys.text("path") or ""):
+            keys.errors.append(delta_errors.source_elsewhere(keys.at("path")))
+        for key in set(OF_FILES).intersection(keys.entries):
+            at, where = keys.key_at(key), f"{keys.where}, which is a table"
+            keys.errors.append(findings.needless_key(at, key=key, where=where))
     for other_format, traits in FORMATS.items():
         for key in traits.keys:
             if key in keys.entries and format_ not in (None, other_format):

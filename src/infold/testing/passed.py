@@ -91,7 +91,7 @@ class PassedTests:
         # Also what is before a model whose rows are given: it says the types of these rows.
         needed = needed_models(project, [*test.models, *test.judged, *test.given], ())
         nodes = [node for node in project if node.name in needed]
-        if any(source.table for source in project.sources.values()) or not all(
+        if any(source.is_table for source in project.sources.values()) or not all(
             map(_is_installed, set(_imported(nodes)))
         ):
             return None

@@ -16,6 +16,7 @@ from infold.core.project import Project
 from infold.lake.reading import (
     avro_files,
     csv_files,
+    delta_table,
     iceberg_table,
     json_lines,
     orc_files,
@@ -57,5 +58,6 @@ FORMAT_FILES: Mapping[Format, FormatFiles] = complete(
         Format.AVRO: avro_files,
         Format.ORC: orc_files,
         Format.ICEBERG: iceberg_table,
+        Format.DELTA: delta_table,
     }
 )
