@@ -259,7 +259,7 @@ def _check_companions(keys: Keys, format_: Format | None) -> None:
     if format_ is not None and FORMATS[format_].is_folder:
         if is_url(keys.text("path") or ""):
             keys.errors.append(delta_errors.source_elsewhere(keys.at("path")))
-        for key in set(OF_FILES).intersection(keys.entries):
+        for key in (one for one in OF_FILES if one in keys.entries):
             at, where = keys.key_at(key), f"{keys.where}, which is a table"
             keys.errors.append(findings.needless_key(at, key=key, where=where))
     for other_format, traits in FORMATS.items():

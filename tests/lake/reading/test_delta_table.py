@@ -112,6 +112,19 @@ class TestFiles:
             changed.pop(): [1]
         }
 
+    def test_a_link_to_a_table(self, written: Written, tmp_path: Path) -> None:
+        """Its files have the paths that the project gives them, and deleted rows are theirs."""
+        written.append(*range(12), partition_by=["name"])
+        written.delete([1], (), file=1)
+        link = tmp_path / "linked table"
+        link.symlink_to(written.folder)
+        linked = Source("raw.orders", Format.DELTA, (), path="../linked table")
+
+        found = delta_table.table_now(written.root, linked)
+
+        assert [path for path in found.deleted if path.startswith(str(link))] == [*found.deleted]
+        assert {*found.deleted} < {file.path for file in found.listed}
+
     def test_old_versions_do_not_matter(self, written: Written) -> None:
         """Vacuumed and after a checkpoint without the log before it, the files are the same."""
         for i in range(4):

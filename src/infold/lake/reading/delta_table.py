@@ -121,6 +121,9 @@ def _version(
     for path, size, at in zip(paths, sizes, times, strict=True):
         marks = _marks(deleted.get(path))
         files[path] = ListedFile(path, size, 0, f"{size}:{at}{marks}")
+    if unknown := deleted.keys() - files.keys():  # to read their deleted rows would be worst
+        why = f"rows are deleted of a file that it does not have: {min(unknown)}"
+        raise delta_errors.unreadable(at=str(folder), why=why)
     values = {name: found[f"partition.{name}"] for name in partitioned_by}
     return SourceTable(
         schema_json=stored.schema().to_json(),
@@ -159,6 +162,8 @@ def _shown(root: Path, folder: Path, path: str) -> str:
     if parts.scheme not in ("", "file"):
         raise delta_errors.unreadable(at=str(folder), why=f"it has files elsewhere: {path}")
     at = folder / unquote(parts.path if parts.scheme else path)
+    if not at.is_relative_to(folder) and at.is_relative_to(real := folder.resolve()):
+        at = folder / at.relative_to(real)  # deltalake follows a link to the folder
     inside = normpath(root.absolute())
     return str(at.relative_to(inside) if at.is_relative_to(inside) else at)
 
