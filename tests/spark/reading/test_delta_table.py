@@ -114,7 +114,7 @@ def shop_over_delta(folder: Path, warehouse: Path) -> ClicksProject:
     return shop
 
 
-@pytest.mark.parametrize("seed", [1])
+@pytest.mark.parametrize("seed", [2])
 def test_events_are_the_rows_of_the_table_after_every_change(
     tmp_path: Path, warehouse: Path, spark: SparkSession, seed: int
 ) -> None:
