@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from infold.core.formats import FORMATS, PLANNED_FORMATS, Format, complete, format_of_path
+from infold.core.formats import FORMATS, Format, complete, format_of_path
 
 
 def test_a_registry_without_a_format_is_refused() -> None:
@@ -43,8 +43,3 @@ def test_an_ending_means_one_format() -> None:
     suffixes = [suffix for traits in FORMATS.values() for suffix in traits.suffixes]
 
     assert len(suffixes) == len(set(suffixes))
-
-
-def test_a_format_is_planned_or_there() -> None:
-    """One that is read is no longer named as planned."""
-    assert not {format_.value for format_ in Format} & set(PLANNED_FORMATS)

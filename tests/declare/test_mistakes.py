@@ -178,21 +178,42 @@ KEYS = [
         "duplicate-name infold.yml:16 `infold.set_aside` (infold's own)",
     ]),
     (YML, "format: json", "format: jsn", ["bad-value infold.yml:6 `jsn` (json)"]),
-    (YML, "format: json", "format: delta", [
-        "not-supported-yet infold.yml:6 `delta` (csv, json, parquet, avro, orc, iceberg, jdbc)",
+    (YML, "format: json", "format: iceberg", [
+        "bad-value infold.yml:6 `iceberg` (csv, json, parquet, avro, orc, delta)",
     ]),
-    (YML, "format: json", "format: iceberg", ["bad-value infold.yml:6 `iceberg` (csv, json, parquet, avro, orc)"]),
+    (YML, "path: landing/clicks/*.json\n    format: json", "table: shop.clicks\n    format: delta", [
+        "bad-value infold.yml:6 `delta` (iceberg)",
+    ]),
+    (YML, "path: landing/clicks/*.json\n    format: json", "path: s3://lake/clicks\n    format: delta", [
+        "delta-source-elsewhere infold.yml:5 `s3://lake/clicks`",
+    ]),
+    (YML, "format: json", "format: delta\n    settle: 1 minute", ["needless-key infold.yml:7 `settle`"]),
+    (YML, "format: json", "format: delta\n    on_unreadable: set_aside", [
+        "needless-key infold.yml:7 `on_unreadable`",
+    ]),
     (YML, "countries.csv", "countries.txt", [
         "missing-key infold.yml:17 `path: countries.txt` (the ending of the path does not say it)",
     ]),
     (YML, "    path: countries.csv\n", "", [
-        "missing-key infold.yml:17 `columns: {code: string, country: string}` (a source is files (path), an Iceberg table (table), or in a database (url))",
+        "missing-key infold.yml:17 `columns: {code: string, country: string}` (a source is files or a Delta table (path), an Iceberg table (table), or in a database (url))",
     ]),
     (YML, "path: countries.csv", "path: countries.csv\n    table: shop.countries", [
         "needless-key infold.yml:18 `table`",
     ]),
     (YML, "path: countries.csv", "path: countries.csv\n    catalog: other.db", [
         "needless-key infold.yml:18 `catalog`",
+    ]),
+    (YML, "path: countries.csv", "table: shop.countries\n    catalog: {type: rest}", [
+        "missing-key infold.yml:18 `{type: rest}`",
+    ]),
+    (YML, "path: countries.csv", "table: shop.countries\n    catalog: {type: sqlite}", [
+        "missing-key infold.yml:18 `{type: sqlite}`",
+    ]),
+    (YML, "path: countries.csv", "table: shop.countries\n    catalog: {type: rest, uri: 'http://c', namespace: a}", [
+        "unknown-key infold.yml:18 `namespace` (type, uri, warehouse, token, credential, scope, oauth2_server_uri)",
+    ]),
+    (YML, "path: countries.csv", "table: shop.countries\n    catalog: {type: rest, uri: 'http://c', token: abc}", [
+        "secret-written-out infold.yml:18 `` (${env:NAME})",
     ]),
     (YML, "event_time_column: event_ts", "event_time_column: event_tz", [
         "unknown-column infold.yml:7 `event_tz` (event_ts, event_id, seen_at)",

@@ -137,6 +137,18 @@ def test_every_page_with_examples_has_a_test() -> None:
     assert all((Path(__file__).parent / test).exists() for test in ELSEWHERE.values())
 
 
+def test_tables_as_sources() -> None:
+    """`check` accepts the declared tables, and knows in what format each is."""
+    (sources,) = blocks("docs/table-sources.md", "yaml")
+    model = events("raw.orders", "order_id", "ordered_at")
+    project, errors = read({"infold.yml": f"name: shop\n{sources}", "models/orders.sql": model})
+
+    assert [str(error) for error in errors] == []
+    assert project is not None
+    formats = {name: one.format.value for name, one in project.sources.items()}
+    assert formats == {"raw.orders": "iceberg", "raw.returns": "delta"}
+
+
 def test_a_target_in_delta_lake() -> None:
     """`check` accepts the declared target, whose tables are Delta's."""
     (target,) = blocks("docs/delta.md", "yaml")

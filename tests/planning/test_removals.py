@@ -11,16 +11,14 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 from tests.declare.shop import INFOLD, SHOP, write
+from tests.planning.taken_in import take_in
 
 from infold import api
-from infold.core.files import FileCell, FilesOutcome, IngestedFile, ListedFile
+from infold.core.files import IngestedFile, ListedFile
 from infold.core.formats import Format
-from infold.core.interval import DAY, Interval, parse_instant_text
 from infold.core.model import Column, Source
 from infold.core.plan import FileDiff
 from infold.core.project import Project
-from infold.core.record import Outcome, Receipt
-from infold.core.trace import CellChange, Trace
 from infold.messages.errors import InfoldError, InfoldErrors
 from infold.planning.removals import excessive_removals, refuse_lost_rows, refuse_removals
 
@@ -48,26 +46,7 @@ class Share:
 
     def take_in(self) -> None:
         """What is there is what clicks holds."""
-        book = api.ledger(self.project)
-        book.acquire("r1")
-        book.begin_run("r1", "run", 0, {})
-        seen = api.observer(self.project).observe().models["clicks"].files
-        assert seen is not None
-        ids = book.register_files("raw.clicks", seen.new)
-        taken = tuple(
-            IngestedFile(ids[file.path], file.path, file.size, file.fingerprint, 0, rows=10)
-            for file in seen.new
-        )
-        day = Interval(parse_instant_text("2024-03-01"), parse_instant_text("2024-03-01") + DAY)
-        cells = tuple(FileCell(file.id, day, 10) for file in taken)
-        rows = 10 * len(taken)
-        trace = Trace("clicks", self.project["clicks"].fingerprint)
-        book.begin_step("r1", "r1-1", 1, "clicks", "build", {})
-        files = FilesOutcome("raw.clicks", taken, (), cells)
-        change = CellChange(day, rows, 0, 0, rows, 0, 1)
-        book.finish_step("r1-1", Outcome("clicks", 1, trace, (change,), files=files))
-        book.finish_run("r1", "done", Receipt())
-        book.close()
+        take_in(self.project, "clicks", "raw.clicks")
 
     def lose(self, *numbers: int) -> None:
         """Files that are gone."""
@@ -254,10 +233,14 @@ def test_a_compacted_iceberg_table_lost_nothing(
     )
     project = replace(clicks.project, sources={**clicks.project.sources, source.name: source})
     clicks.project = project
-    now: list[ListedFile] = [ListedFile("data/all.parquet", 9, 0, "9")]
+    now: list[ListedFile] = [ListedFile("data/all.parquet", 2_500_000, 0, "9")]
     monkeypatch.setattr("infold.lake.reading.iceberg_table.table_files", lambda *_: tuple(now))
 
     assert not clicks.lost()
+    seen = api.observe(clicks.project)
+    (note,) = api.make_plan(clicks.project, seen, select=["clicks"]).notes
+    assert note.startswith("clicks: raw.clicks has rows in other files than before; all rows")
+    assert "(1 file, 2.5 MB) are read and compared" in note
     now.clear()
     assert clicks.lost()
 

@@ -25,6 +25,8 @@ from tests.servers.rest_catalog import RestServer
 
 from infold.core import write_points
 from infold.core.catalogs import Catalog, CatalogType
+from infold.core.formats import Format
+from infold.core.model import Source
 from infold.core.stored_table import FORBIDDEN
 from infold.core.swap import Renaming
 from infold.lake.iceberg import jdbc_catalog as jdbc
@@ -32,6 +34,8 @@ from infold.lake.iceberg import rest_client
 from infold.lake.iceberg.jdbc_catalog import jdbc_catalog
 from infold.lake.iceberg.rest_catalog import RestCatalog, rest_catalog
 from infold.lake.iceberg.sql_catalog import SqlCatalog, Statements
+from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
+from infold.lake.reading.iceberg_table import table_files
 from infold.messages.errors import InfoldError
 
 pytestmark = pytest.mark.servers
@@ -66,6 +70,22 @@ class Died(BaseException):
 
 class TestTables:
     """What infold finds, drops and renames, pyiceberg finds dropped and renamed, and so back."""
+
+    def test_a_source_has_a_catalog_of_its_own(self, shelf: Shelf, tmp_path: Path) -> None:
+        """Whatever the target's is: its table is found, as it is after each commit."""
+        said = {"uri": f"sqlite:///{tmp_path / 'catalog.db'}", **shelf.declared}
+        type_ = CatalogType(said.pop("type"))
+        said.pop("namespace", None)
+        catalog = Catalog(type_, **said)
+        table = f"{shelf.namespace}.daily"
+        source = Source("raw.x", Format.ICEBERG, (), table=table, catalog=catalog)
+        own = sqlite_catalog(tmp_path / "none.db")
+        with pytest.raises(InfoldError, match="no-such-table"):
+            table_files(tmp_path, source, own)
+        shelf.make("daily")
+        assert len(table_files(tmp_path, source, own)) == 1
+        shelf.commit("daily")
+        assert len(table_files(tmp_path, source, own)) == 2
 
     def test_a_table_is_found_where_it_is(self, shelf: Shelf) -> None:
         """Its newest metadata, after each commit; one that is not there is not found."""

@@ -11,6 +11,7 @@ import pytest
 from tests.declare import shop
 from tests.testing.test_play import TEXT
 
+from infold.core.formats import Format
 from infold.core.project import Project
 from infold.core.unit_tests import Failure, TestResult, UnitTest
 from infold.declare.unit_tests import read_test_file
@@ -112,10 +113,11 @@ def test_a_failed_one_runs_again(tmp_path: Path) -> None:
     assert known(tmp_path) == []
 
 
-def test_a_table_elsewhere_may_change(tmp_path: Path) -> None:
+@pytest.mark.parametrize("format_", [Format.ICEBERG, Format.DELTA])
+def test_a_table_elsewhere_may_change(tmp_path: Path, format_: Format) -> None:
     """A source that is a table has columns that nothing here says."""
     found = project(tmp_path)
-    source = replace(found.sources["raw.countries"], table="lake.countries")
+    source = replace(found.sources["raw.countries"], format=format_)
     found = replace(found, sources={**found.sources, "raw.countries": source})
     results = {test.name: TestResult(test, ()) for test in read()}
     PassedTests(found, 0, 1).add(read(), results)

@@ -29,6 +29,7 @@ class Format(StrEnum):
     AVRO = "avro"
     ORC = "orc"
     ICEBERG = "iceberg"
+    DELTA = "delta"
     JDBC = "jdbc"
 
 
@@ -38,8 +39,9 @@ class FormatTraits:
     What is known of a format before a file is opened.
 
     A format of files is found by ``path``. A table (``is_table``) is found by ``table`` in a
-    catalog: it has columns of its own, and a change of it moves rows from file to file. A
-    table of a database (``is_extracted``) is found by ``url``: runs copy its rows into files.
+    catalog, or is a folder (``is_folder``) that ``path`` names: it has columns of its own, and a
+    change of it moves rows from file to file. A table of a database (``is_extracted``) is found
+    by ``url``: runs copy its rows into files.
     """
 
     suffixes: tuple[str, ...] = ()
@@ -48,6 +50,7 @@ class FormatTraits:
     """Keys of a source in infold.yml that only this format has."""
     is_table: bool = False
     is_extracted: bool = False
+    is_folder: bool = False
     has_types: bool = False
     """Whether the values of a file have types of their own, and are no texts."""
     reading_cost: int = 1
@@ -61,13 +64,12 @@ FORMATS: Mapping[Format, FormatTraits] = {
     Format.AVRO: FormatTraits(suffixes=(".avro",), has_types=True, reading_cost=10),
     Format.ORC: FormatTraits(suffixes=(".orc",), has_types=True),
     Format.ICEBERG: FormatTraits(is_table=True),
+    Format.DELTA: FormatTraits(is_table=True, is_folder=True),
     Format.JDBC: FormatTraits(
         keys=("url", "key", "corrections"), is_extracted=True, has_types=True
     ),
 }
 
-PLANNED_FORMATS = ("delta",)
-"""Formats that infold knows by name and does not read yet."""
 
 EPOCH_UNITS: Mapping[str, int] = {
     "epoch_seconds": SECOND,

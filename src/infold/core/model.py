@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from infold.core.audits import Audit
+from infold.core.catalogs import Catalog
 from infold.core.formats import FORMATS, Format
 from infold.core.functions import CalledFunction
 from infold.core.interval import DAY, HOUR, Granularity
@@ -73,10 +74,10 @@ class Source:
     """
     Rows from outside: a folder of files, a table of another catalog, or one in a database.
 
-    Either ``path`` (a glob, relative to the project) or ``table`` is set. That is
-    ``namespace.name`` in the SQLite catalog ``catalog``, by default the target's own, or a name
-    in the database ``url``. Lengths of time are microseconds. A source without
-    ``event_time_column`` is a lookup.
+    Either ``path`` (a glob, relative to the project; of a Delta table its folder) or ``table`` is
+    set. That is ``namespace.name`` in ``catalog``, by default the target's own, or a name in the
+    database ``url``. Lengths of time are microseconds. A source without ``event_time_column`` is a
+    lookup.
     """
 
     name: str
@@ -84,7 +85,7 @@ class Source:
     columns: tuple[Column, ...]
     path: str | None = None
     table: str | None = None
-    catalog: str | None = None
+    catalog: Catalog | None = None
     event_time_column: str | None = None
     received_column: str | None = None
     file_time_column: str | None = None

@@ -61,6 +61,8 @@ class FileDiff:
     """Those of ``ingested`` that are read for columns that a changed definition has."""
     cells: tuple[FileCell, ...] = ()
     """The rows of the ingested files by cell, where stored rows may follow another definition."""
+    of_table: bool = False
+    """Whether the source is a table, whose writers move rows from file to file."""
     folders: int = 0
     """How many dated folders were listed."""
     folders_left_out: int = 0

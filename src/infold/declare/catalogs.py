@@ -50,6 +50,21 @@ def read_catalog(keys: Keys) -> Catalog:
     """The catalog of a target; SQLite in the warehouse where nothing is said."""
     if "catalog" not in keys.entries:
         return Catalog()
+    return _declared(keys, of_source=False)
+
+
+def read_source_catalog(keys: Keys) -> Catalog | None:
+    """The catalog that has the table of a source: a SQLite file, or any; None: the target's."""
+    value = keys.entries.get("catalog")
+    if value is None:
+        return None
+    if value.kind == "a mapping":
+        return _declared(keys, of_source=True)
+    return Catalog(uri=f"{SQLITE_FILE}{keys.text('catalog') or ''}")
+
+
+def _declared(keys: Keys, *, of_source: bool) -> Catalog:
+    """A catalog with its keys; the name of a source's table has the namespace in it."""
     section = keys.section("catalog", f"catalog of {keys.where}")
     if section is None:
         return Catalog()
@@ -60,12 +75,13 @@ def read_catalog(keys: Keys) -> Catalog:
     if name is None:
         return Catalog()
     type_ = CatalogType(name)
-    section.check(("type", *KEYS[type_]))
-    found = {key: section.text(key) or "" for key in KEYS[type_]}
+    known = [key for key in KEYS[type_] if not (of_source and key == "namespace")]
+    section.check(("type", *known))
+    found = {key: section.text(key) or "" for key in known}
     for key in ("uri", "oauth2_server_uri"):
         if found.get(key):
             _check_url(section, key, type_)
-    if type_ is not CatalogType.SQLITE and "uri" not in section.entries:
+    if (of_source or type_ is not CatalogType.SQLITE) and "uri" not in section.entries:
         section.missing("uri")
     for key in SECRETS:
         if found.get(key):

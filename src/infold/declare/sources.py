@@ -7,7 +7,6 @@ import re
 from infold.core.dated_path import CALENDAR, DATE, WILD
 from infold.core.formats import (
     FORMATS,
-    PLANNED_FORMATS,
     TIMESTAMP_FORMATS,
     Format,
     format_of_path,
@@ -15,11 +14,13 @@ from infold.core.formats import (
 )
 from infold.core.interval import DAY, HOUR, parse_duration
 from infold.core.model import ON_UNREADABLE, Column, Drift, NewColumns, Place, Source
+from infold.core.object_store import is_url
+from infold.declare.catalogs import read_source_catalog
 from infold.declare.database_sources import check_format, is_in_database, read_database
 from infold.declare.keys import NAME, Keys
 from infold.declare.storage_options import check_place
 from infold.declare.types import ALIKE, SIMPLE, TIMES, is_type, is_value
-from infold.messages import findings
+from infold.messages import delta_errors, findings
 
 KEYS = (
     "path",
@@ -47,6 +48,11 @@ KEYS = (
     "multiline",
     "columns",
 )
+OF_FILES = (
+    *("settle", "file_time_column", "on_new_columns", "on_unreadable", "full_listing"),
+    "listing_window",
+)
+"""Keys that mean something for single files only."""
 NO_QUOTES = "none"
 QUOTES = ("double", NO_QUOTES)
 LATER = ("query", "connection")
@@ -85,7 +91,7 @@ def read_source(name: str, keys: Keys) -> Source | None:
         columns=columns,
         path=path,
         table=table,
-        catalog=keys.text("catalog"),
+        catalog=read_source_catalog(keys),
         event_time_column=event_time,
         received_column=received,
         file_time_column=file_time,
@@ -116,32 +122,38 @@ def _format(keys: Keys, path: str | None, table: str | None) -> Format | None:
     if path is None and table is None and not {"path", "table"} & set(keys.entries):
         keys.missing(
             "path",
-            "a source is files (path), an Iceberg table (table), or in a database (url)",
+            "a source is files or a Delta table (path), an Iceberg table (table), or in a database"
+            " (url)",
         )
     if path is not None and table is not None:
         keys.errors.append(
             findings.needless_key(keys.key_at("table"), key="table", where="a source of files")
         )
-    written = keys.choice("format", tuple(Format), PLANNED_FORMATS)
+    written = keys.choice("format", tuple(Format))
     if "format" in keys.entries:
-        if written and FORMATS[Format(written)].is_table != (table is not None and path is None):
+        if written and _has_name(Format(written)) != (table is not None and path is None):
             known = [
                 f
                 for f, of in FORMATS.items()
-                if of.is_table == (path is None) and not of.is_extracted
+                if _has_name(f) == (path is None) and not of.is_extracted
             ]
             keys.errors.append(
                 findings.bad_value(keys.at("format"), key="format", value=written, known=known)
             )
         return Format(written) if written else None
     if table is not None:
-        return next(f for f in Format if FORMATS[f].is_table)
+        return next(filter(_has_name, Format))
     if path is None:
         return None
     found = format_of_path(path)
     if found is None:
         keys.missing("format", "the ending of the path does not say it")
     return found
+
+
+def _has_name(format_: Format) -> bool:
+    """Whether it is a table that a catalog knows by its name."""
+    return FORMATS[format_].is_table and not FORMATS[format_].is_folder
 
 
 def _columns(keys: Keys, format_: Format | None) -> tuple[Column, ...]:
@@ -260,6 +272,12 @@ def _check_companions(keys: Keys, format_: Format | None) -> None:
         if key in keys.entries and other not in keys.entries:
             where = f"{keys.where} without {other}"
             keys.errors.append(findings.needless_key(keys.key_at(key), key=key, where=where))
+    if format_ is not None and FORMATS[format_].is_folder:
+        if is_url(keys.text("path") or ""):
+            keys.errors.append(delta_errors.source_elsewhere(keys.at("path")))
+        for key in (one for one in OF_FILES if one in keys.entries):
+            at, where = keys.key_at(key), f"{keys.where}, which is a table"
+            keys.errors.append(findings.needless_key(at, key=key, where=where))
     for other_format, traits in FORMATS.items():
         for key in traits.keys:
             if key in keys.entries and format_ not in (None, other_format):

@@ -44,3 +44,34 @@ column_names = Message(
     {"columns": "{names}", "without": "spaces , ; {{ }} ( ) = tabs and line breaks"},
     "Give them other names in the model's query (`AS`). Nothing was written.",
 )
+
+# --- a table of somebody else's, as a source
+
+no_source_table = Message(
+    "no-delta-table",
+    "the folder of source {source} is no table of Delta Lake",
+    {"folder": "{folder}", "why": "{why}"},
+    "Correct `path` in infold.yml: it is the folder with _delta_log in it. Or correct `format`.",
+)
+
+source_feature = Message(
+    "delta-feature",
+    "the table of source {source} has a feature of Delta Lake that infold does not read",
+    {"table": "{folder}", "feature": "{feature}"},
+    "Let its owner copy it into a table without that feature, or land its rows as files.",
+)
+
+source_unreadable = Message(
+    "delta-source-unreadable",
+    "the Delta table of source {source} cannot be read",
+    {"table": "{folder}", "why": "{why}"},
+    "Was it written by a newer program, with a feature that deltalake lacks? Or were files of its "
+    "log deleted? Nothing was changed.",
+    exit_code=ExitCode.FAILED,
+)
+
+source_elsewhere = Finding(
+    "delta-source-elsewhere",
+    "a Delta table in an object store cannot be a source yet",
+    todo="Name a folder of this machine, or land the rows as files.",
+)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from infold.core.model import Override
-from infold.core.plan import Action, ModelObservation, Observations, PlanOptions, Step
+from infold.core.plan import Action, FileDiff, ModelObservation, Observations, PlanOptions, Step
 from infold.core.project import Node
 from infold.core.queries import GroupedQuery
 from infold.core.trace import Cause
+from infold.planning.file_reasons import count_of
 from infold.planning.staleness import other_files
 
 
@@ -19,6 +20,8 @@ def plan_notes(node: Node, model: ModelObservation, steps: Mapping[str, Step]) -
     yield from _in_parts(node, steps[node.name])
     yield from _from_states(node, model, steps[node.name])
     yield from _after_derivation(node, model, steps)
+    if model.files is not None:
+        yield from _moved_rows(node, model.files)
 
 
 def unused_forward_only(seen: Observations, asked: PlanOptions) -> Iterator[str]:
@@ -60,6 +63,17 @@ def _unlocated_keys(
     if unknown:
         names = " and ".join(unknown)
         yield f"{node.name}: at most this; a run finds the rows with changed keys of {names} first"
+
+
+def _moved_rows(node: Node, files: FileDiff) -> Iterator[str]:
+    """What it costs that the writer of a table put rows into other files, changed or not."""
+    if files.of_table and files.new and files.removed:
+        size = sum(file.size for file in files.new) / 1e6
+        yield (
+            f"{node.name}: {files.source} has rows in other files than before; all rows of these "
+            f"({count_of(len(files.new), 'file')}, {size:,.1f} MB) are read and compared, and what "
+            "only moved changes nothing"
+        )
 
 
 def _in_parts(node: Node, step: Step) -> Iterator[str]:

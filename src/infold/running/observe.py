@@ -362,6 +362,7 @@ class Observer:
             lost=seen.lost,
             row_counts={} if count is None else count(source, seen.replaced),
             removals_allowed=self.removals_allowed,
+            of_table=source.is_table,
             folders=listed.folders,
             folders_left_out=len(listed.left_out),
         )

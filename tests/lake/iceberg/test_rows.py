@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from tests.running.standing_tables import CATALOG
 
+from infold.core.catalogs import Catalog
 from infold.core.files import ListedFile
 from infold.core.formats import Format
 from infold.core.interval import parse_instant_text
@@ -305,9 +306,8 @@ class TestSource:
 
     def test_a_catalog_of_its_own_is_the_projects(self, folder: Path, events: Table) -> None:
         """An Iceberg source may name its own catalog, relative to the project."""
-        outside = Source(
-            "raw.x", Format.ICEBERG, (), table="shop.events", catalog=f"{folder.name}/catalog.db"
-        )
+        catalog = Catalog(uri=f"sqlite:///{folder.name}/catalog.db")
+        outside = Source("raw.x", Format.ICEBERG, (), table="shop.events", catalog=catalog)
 
         found = iceberg_table.location(folder.parent, outside, sqlite_catalog(Path("/nowhere")))
 
@@ -330,7 +330,8 @@ class TestSource:
         made.close()
         own = sqlite_catalog(tmp_path / "catalog.db")
 
-        def found(table: str, catalog: str | None = "catalog.db") -> str:
+        def found(table: str, file: str | None = "catalog.db") -> str:
+            catalog = None if file is None else Catalog(uri=f"sqlite:///{file}")
             source = Source("raw.x", Format.ICEBERG, (), table=f"shop.{table}", catalog=catalog)
             return iceberg_table.location(tmp_path, source, own)
 

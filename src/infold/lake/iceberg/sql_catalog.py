@@ -184,6 +184,24 @@ class SqlCatalog:
             return () if statements is None else statements.rows(text, values)
 
 
+def tables_named(database: CatalogDatabase, table: Key) -> Mapping[str, str]:
+    """
+    Where the metadata of tables of this name is, by the name of their catalog.
+
+    Others may have made the database, and one may have the tables of several catalogs.
+    """
+    with database.read() as found:
+        if found is None:
+            return {}
+        rows = found.rows(
+            "SELECT catalog_name, metadata_location FROM iceberg_tables"
+            " WHERE table_namespace = ? AND table_name = ? AND metadata_location IS NOT NULL"
+            " ORDER BY catalog_name",
+            table,
+        )
+        return {str(name): str(at) for name, at in rows}
+
+
 def _named(rows: Sequence[tuple[Any, ...]]) -> dict[str, Row]:
     return {name: Row(location, previous) for name, location, previous in rows}
 

@@ -7,14 +7,13 @@ The file belongs to the engine. It is opened for each look and each change, and 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from infold.lake.iceberg.sql_catalog import OWN, SqlCatalog, Statements, TakenError
-from infold.lake.iceberg.table_catalog import Key
 from infold.messages import run_errors
 
 BUSY_SECONDS = 30.0
@@ -23,24 +22,6 @@ BUSY_SECONDS = 30.0
 def sqlite_catalog(file: Path) -> SqlCatalog:
     """The target's catalog."""
     return SqlCatalog(SqliteDatabase(file), OWN)
-
-
-def tables_named(file: Path, table: Key) -> Mapping[str, str]:
-    """
-    Where the metadata of tables of this name is, by the name of their catalog.
-
-    Others may have made the file, and one file may have the tables of several catalogs.
-    """
-    with SqliteDatabase(file).read() as found:
-        if found is None:
-            return {}
-        rows = found.rows(
-            "SELECT catalog_name, metadata_location FROM iceberg_tables"
-            " WHERE table_namespace = ? AND table_name = ? AND metadata_location IS NOT NULL"
-            " ORDER BY catalog_name",
-            table,
-        )
-        return {str(name): str(at) for name, at in rows}
 
 
 @dataclass(slots=True)

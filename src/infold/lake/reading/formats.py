@@ -17,6 +17,7 @@ from infold.lake.reading import (
     avro_files,
     csv_files,
     database_table,
+    delta_table,
     iceberg_table,
     json_lines,
     orc_files,
@@ -59,5 +60,6 @@ FORMAT_FILES: Mapping[Format, FormatFiles] = complete(
         Format.ORC: orc_files,
         Format.ICEBERG: iceberg_table,
         Format.JDBC: database_table,
+        Format.DELTA: delta_table,
     }
 )

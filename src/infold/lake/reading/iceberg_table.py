@@ -2,28 +2,29 @@
 An Iceberg table as a source, without a JVM: its data files, as :class:`ListedFile`.
 
 pyiceberg reads the manifests, which takes most of a second. A metadata file never changes, so the
-list of its data files is kept in the project's ``.infold`` folder. Listing a table that has not
-changed then costs one row of its catalog.
+list of its data files is kept (``kept_listing``). Listing a table that has not changed then costs
+one row of its catalog.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import astuple
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from infold.core.catalogs import SQLITE_FILE, Catalog, CatalogType
 from infold.core.files import ListedFile
 from infold.core.model import Source
 from infold.core.project import Project
-from infold.lake.iceberg.open_catalog import open_catalog
-from infold.lake.iceberg.sqlite_catalog import SqliteDatabase, tables_named
+from infold.lake.iceberg.open_catalog import open_catalog, open_server
+from infold.lake.iceberg.sql_catalog import SqlCatalog, tables_named
+from infold.lake.iceberg.sqlite_catalog import SqliteDatabase, sqlite_catalog
 from infold.lake.iceberg.static_table import open_table
 from infold.lake.iceberg.table_catalog import TableCatalog
+from infold.lake.reading.kept_listing import kept_files
 from infold.lake.reading.source_file import SourceFile
 from infold.messages import run_errors
 
@@ -53,62 +54,44 @@ def row_counts(_project: Project, _files: Sequence[ListedFile]) -> Mapping[str, 
 def table_files(root: Path, source: Source, own: TableCatalog) -> tuple[ListedFile, ...]:
     """The files of an Iceberg source now, by path; ``own`` is the target's catalog."""
     at = location(root, source, own)
-    kept = root / ".infold" / "sources" / f"{source.name}.json"
     names = [column.name for column in source.columns]
-    files = _load_cached(kept, at, names)
-    if files is None:
-        files = data_files(at, names)
-        _cache(kept, at, names, files)
-    return files
-
-
-def _load_cached(kept: Path, location: str, names: Sequence[str]) -> tuple[ListedFile, ...] | None:
-    try:
-        found = json.loads(kept.read_bytes())
-        if found["location"] != location or found["columns"] != names:
-            return None
-        return tuple(ListedFile(*values) for values in found["files"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None  # missing, or of another version: it is only kept to save time
-
-
-def _cache(kept: Path, location: str, names: Sequence[str], files: Iterable[ListedFile]) -> None:
-    if not kept.parent.parent.is_dir():  # looking at a project creates nothing in it
-        return
-    text = json.dumps(
-        {"location": location, "columns": names, "files": [astuple(file) for file in files]}
-    )
-    new = kept.with_name(f"{kept.name}.{os.getpid()}")
-    try:
-        kept.parent.mkdir(exist_ok=True)
-        new.write_text(text, encoding="utf-8")
-        new.replace(kept)
-    except OSError:
-        return  # a project that cannot be written can still be read
+    return kept_files(root, source, at, lambda: data_files(at, names))
 
 
 def location(root: Path, source: Source, own: TableCatalog) -> str:
     """Where the metadata of an Iceberg source is now; ``own`` is the target's."""
     namespace, _, name = (source.table or "").rpartition(".")
     key = (namespace, name)
-    places = tables_named(root / source.catalog, key) if source.catalog else own.find([key])
+    catalog = own if source.catalog is None else _opened(root, source, source.catalog)
+    if source.catalog is None or not isinstance(catalog, SqlCatalog):
+        places: Mapping[Any, str] = catalog.find([key])
+    else:  # whatever name its owner gives it: that is a part of the key of each row
+        places = tables_named(catalog.database, key)
     known = {*places.values()}
     if len(known) == 1:
         return known.pop()
-    file = str(root / source.catalog) if source.catalog else own.place
     if known:
         raise run_errors.table_of_two_catalogs(
             source=source.name,
             table=source.table or "",
-            catalog=file,
+            catalog=catalog.place,
             names=", ".join(map(str, places)),
         )
-    error = run_errors.no_such_table(source=source.name, table=source.table or "", catalog=file)
-    database = None if source.catalog else getattr(own, "database", None)
-    if isinstance(database, SqliteDatabase) and (others := tables_named(database.file, key)):
+    error = run_errors.no_such_table(
+        source=source.name, table=source.table or "", catalog=catalog.place
+    )
+    database = getattr(own, "database", None) if source.catalog is None else None
+    if isinstance(database, SqliteDatabase) and (others := tables_named(database, key)):
         # The target's catalog is one of those that its file has the tables of.
         error = error.with_facts(("beside it", _BESIDE.format(", ".join(others))))
     raise error
+
+
+def _opened(root: Path, source: Source, declared: Catalog) -> TableCatalog:
+    """The catalog that a source names."""
+    if declared.type is CatalogType.SQLITE:
+        return sqlite_catalog(root / declared.uri.removeprefix(SQLITE_FILE))
+    return open_server(declared, root, f"catalog of source {source.name}")
 
 
 _BESIDE = "the file has one of another catalog ({}): `catalog` with the file would find it"

@@ -9,13 +9,14 @@ of them, or the file is set aside. A file that was ingested before is not judged
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from infold.core.files import ListedFile, listed_fingerprint
 from infold.core.formats import packing_of
 from infold.core.model import Column, Drift, NewColumns, Source
 from infold.core.project import Project
@@ -111,6 +112,16 @@ def refuse_drifted(
     wrong = tuple((path, drift.how) for path, drift in drifted if drift and drift.error)
     if wrong:
         raise run_errors.drift(source.name, wrong)
+
+
+def refuse_moved(
+    source: Source, files: Sequence[PresentFile], listed: Iterable[ListedFile]
+) -> None:
+    """Raise ``errors.source_changed`` where a table no longer has a file as it was listed."""
+    here = {file.path: file.fingerprint for file in listed}
+    for file in files:
+        if here.get(file.path) != listed_fingerprint(file.fingerprint):
+            raise run_errors.source_changed(source=source.name, path=file.path)
 
 
 def readable_files(

@@ -17,6 +17,7 @@ from infold.core.project import Project
 from infold.spark.reading import (
     avro_files,
     csv_files,
+    delta_table,
     iceberg_table,
     json_lines,
     orc_files,
@@ -67,6 +68,7 @@ READERS: Mapping[Format, FormatReader] = complete(
         Format.AVRO: avro_files,
         Format.ORC: orc_files,
         Format.ICEBERG: iceberg_table,
+        Format.DELTA: delta_table,
         Format.JDBC: parquet_files,  # as it was extracted
     }
 )

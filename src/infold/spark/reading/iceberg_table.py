@@ -24,7 +24,7 @@ from infold.lake.reading.source_file import SourceFile
 from infold.messages import run_errors
 from infold.spark.reading import fit
 from infold.spark.reading.arrow_types import TypeFit
-from infold.spark.reading.drift import FileShape, PresentFile
+from infold.spark.reading.drift import FileShape, PresentFile, refuse_moved
 from infold.spark.reading.stored_columns import column_fit, declared_values, drift_of
 
 
@@ -50,10 +50,7 @@ def inspect(
     """
     at = location(project.root, source, open_catalog(project))
     declared = [column.name for column in source.columns]
-    here = {file.path: file.fingerprint for file in data_files(at, declared)}
-    for file in files:
-        if here.get(file.path) != file.fingerprint:
-            raise run_errors.source_changed(source=source.name, path=file.path)
+    refuse_moved(source, files, data_files(at, declared))
     stored = _open(spark, at)
     table = replace(source, on_drift=Drift.ERROR, on_new_columns=NewColumns.IGNORE)
     itself = PresentFile(0, source.table or "", SourceFile(str(project.root), 0))

@@ -16,7 +16,7 @@ from infold.messages import run_errors
 from infold.spark.reading import int96
 from infold.spark.reading.drift import PresentFile, declared_columns, unreadable
 from infold.spark.reading.paths import glob
-from infold.spark.reading.stored_columns import StoredShape, drift_of, stored_rows
+from infold.spark.reading.stored_columns import Read, StoredShape, drift_of, stored_rows
 
 _WANTED = "a Parquet file"
 
@@ -45,10 +45,14 @@ def rows(
     spark: SparkSession, source: Source, shape: StoredShape, files: Sequence[PresentFile]
 ) -> DataFrame:
     """See ``FormatReader``."""
+    return stored_rows(source, shape, reader(spark, shape, files))
+
+
+def reader(spark: SparkSession, shape: StoredShape, files: Sequence[PresentFile]) -> Read:
+    """What reads columns of files of one shape."""
     if any(map(_is_nanos, shape.types)):
         spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
-    paths = [glob(file.file.location) for file in files]
-    return stored_rows(source, shape, partial(_files, spark, paths))
+    return partial(_files, spark, [glob(file.file.location) for file in files])
 
 
 def _files(spark: SparkSession, paths: Sequence[str], schema: T.StructType) -> DataFrame:

@@ -80,14 +80,18 @@ def _read(
     rows = frames[0]
     for frame in frames[1:]:
         rows = rows.unionByName(frame)
-    # The frame of a table has the rows of all its files, that of files only those asked for.
-    how = "inner" if source.is_table else "left"
+    # What Spark opens as a table has the rows of all its files, else there are those asked for.
+    how = "inner" if _is_opened_whole(source) else "left"
     return _identified(spark, rows, [(file.spark_path, file.id) for file in present], how)
+
+
+def _is_opened_whole(source: Source) -> bool:
+    return source.table is not None
 
 
 def _present(project: Project, source: Source, id_: int, file: File) -> PresentFile:
     known = isinstance(file, IngestedFile)
-    if source.is_table:  # Spark opens the table, and names its files as the table does
+    if _is_opened_whole(source):  # Spark names its files as the table does
         at, spark_path = SourceFile(file.path, file.size), file.path
     elif is_url(file.path):
         at, spark_path = source_file(project.root, file, project.target.stores), uri(file.path)
@@ -100,7 +104,7 @@ def _present(project: Project, source: Source, id_: int, file: File) -> PresentF
 def refuse_changed(project: Project, source: Source, files: Iterable[File]) -> None:
     """Raise ``errors.source_changed`` when a file is no longer what its listing showed."""
     if source.is_table:
-        return  # read at one metadata file, checked when it was opened
+        return  # checked when it was opened, and read at that version
     objects = []
     for file in files:
         if is_url(file.path):

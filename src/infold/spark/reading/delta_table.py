@@ -1,0 +1,157 @@
+"""
+A Delta table as a source: the rows of those of its data files that a step asks for, and no others.
+
+The files are Parquet, and are read as such. The version's log says the rest: which of their rows
+are deleted, and the values of the columns that the table is partitioned by, which are in no file.
+So a step costs what its files cost, whatever else the table has, and no engine needs to know Delta.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+from pyspark.sql.pandas.types import to_arrow_type
+
+from infold.core.model import Column, Drift, NewColumns, Source
+from infold.core.project import Project
+from infold.lake.reading.delta_table import SourceTable, table_now
+from infold.lake.reading.source_file import SourceFile
+from infold.messages import run_errors
+from infold.spark.content import column as column_of
+from infold.spark.reading import parquet_files
+from infold.spark.reading.drift import PresentFile, refuse_moved
+from infold.spark.reading.stored_columns import Read, StoredShape, drift_of, stored_rows
+
+_PATH, _AT = "_of_file", "_at_row"
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaShape(StoredShape):
+    """The columns of a file, with those that the table is partitioned by."""
+
+    table: SourceTable = field(compare=False)
+
+
+def check_readable(_source: Source, _file: PresentFile) -> None:
+    """See ``FormatReader``; a table whose files are damaged is an error of its owner's."""
+
+
+def inspect(
+    spark: SparkSession, project: Project, source: Source, files: Sequence[PresentFile]
+) -> Mapping[int, DeltaShape]:
+    """
+    See ``FormatReader``; columns that are not declared are ignored.
+
+    Raises ``errors.source_changed`` where a file is no longer what it was when it was listed, and
+    ``errors.drift`` for the table: one of its files cannot be set aside.
+    """
+    table = table_now(project.root, source)
+    refuse_moved(source, files, table.listed)
+    schema = _schema(table)
+    types = {one.name: to_arrow_type(one.dataType) for one in schema if _is_asked(source, one.name)}
+    itself = PresentFile(0, source.path or "", SourceFile(str(project.root), 0))
+    whole = replace(source, on_drift=Drift.ERROR, on_new_columns=NewColumns.IGNORE)
+    if (drift := drift_of(whole, itself, tuple(types), tuple(types.values()))) is not None:
+        raise run_errors.drift(source.name, ((source.path or "", drift.how),))
+    # A file may be older than a column of the table, and has NULL for it.
+    own = [
+        replace(one, optional=True)
+        for one in source.columns
+        if one.name not in table.partitioned_by
+    ]
+    found = parquet_files.inspect(spark, project, replace(whole, columns=tuple(own)), files)
+    return {id_: _with_partitions(shape, table, types) for id_, shape in found.items()}
+
+
+def rows(
+    spark: SparkSession, source: Source, shape: DeltaShape, files: Sequence[PresentFile]
+) -> DataFrame:
+    """See ``FormatReader``."""
+    declared = source.columns or _columns(shape.table)
+    of_files = parquet_files.reader(spark, shape, files)
+    read = partial(_present_rows, spark, shape.table, files, of_files)
+    return stored_rows(replace(source, columns=tuple(declared)), shape, read)
+
+
+def columns(_spark: SparkSession, project: Project, source: Source) -> Sequence[Column]:
+    """See ``FormatReader``: of a source that declares none, those of the table."""
+    return source.columns or _columns(table_now(project.root, source))
+
+
+def _columns(table: SourceTable) -> Sequence[Column]:
+    return [Column(one.name, one.dataType.simpleString()) for one in _schema(table)]
+
+
+def _schema(table: SourceTable) -> T.StructType:
+    """The columns of the table: Delta writes them down as Spark does."""
+    return T.StructType.fromJson(json.loads(table.schema_json))
+
+
+def _is_asked(source: Source, name: str) -> bool:
+    return not source.columns or any(one.name == name for one in source.columns)
+
+
+def _with_partitions(
+    shape: StoredShape, table: SourceTable, types: Mapping[str, pa.DataType]
+) -> DeltaShape:
+    names = [name for name in table.partitioned_by if name in types]
+    return DeltaShape(
+        (*shape.names, *names),
+        (*shape.types, *(types[name] for name in names)),
+        drift=shape.drift,
+        table=table,
+    )
+
+
+def _present_rows(
+    spark: SparkSession,
+    table: SourceTable,
+    files: Sequence[PresentFile],
+    of_files: Read,
+    schema: T.StructType,
+) -> DataFrame:
+    """The rows of files that are not deleted, with the columns that are in no file."""
+    in_files = [one for one in schema if one.name not in table.partitioned_by]
+    found = of_files(T.StructType(in_files))
+    path, at = F.col("_metadata.file_path"), F.col("_metadata.row_index")
+    if (deleted := _deleted(table, files)).num_rows:
+        gone = spark.createDataFrame(deleted)
+        found = found.join(gone, (path == gone[_PATH]) & (at == gone[_AT]), "left_anti")
+    if len(in_files) < len(schema):
+        # At most a row for each file of the step.
+        values = F.broadcast(spark.createDataFrame(_partitions(table, files)))
+        found = found.join(values, path == values[_PATH], "left")
+    return found.select(*(column_of(one.name).cast(one.dataType) for one in schema))
+
+
+def _deleted(table: SourceTable, files: Sequence[PresentFile]) -> pa.Table:
+    """The deleted rows of files: a row for each, with the path as Spark has it."""
+    found = [(file.spark_path, table.deleted[file.path]) for file in files if _has(table, file)]
+    paths = [pa.array([path] * len(rows), pa.string()) for path, rows in found]
+    return pa.table(
+        {
+            _PATH: pa.chunked_array(paths, pa.string()),
+            _AT: pa.chunked_array([rows for _, rows in found], pa.int64()),
+        }
+    )
+
+
+def _has(table: SourceTable, file: PresentFile) -> bool:
+    return file.path in table.deleted
+
+
+def _partitions(table: SourceTable, files: Sequence[PresentFile]) -> pa.Table:
+    """The partition values of files: a row for each, with the path as Spark has it."""
+    by_path = {file.path: file.spark_path for file in files}
+    asked = pa.array(list(by_path), pa.string())
+    found = table.partitions.filter(pc.is_in(table.partitions["_path"], asked))
+    paths = [by_path[path] for path in found["_path"].to_pylist()]
+    return found.drop_columns(["_path"]).append_column(_PATH, pa.array(paths, pa.string()))

@@ -1,0 +1,237 @@
+"""The files of a Delta table that is a source: they differ exactly where its rows may."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from tests.lake.delta.vectors import PROTOCOL, commit, deleting
+
+from infold.core.formats import Format
+from infold.core.model import Source
+from infold.lake.reading import delta_table
+from infold.messages.errors import InfoldError
+
+NAMES = ("a", "b c", "é%41:=/#?")
+"""Values of the column that the table is partitioned by; each is the name of a folder."""
+
+
+class Written:
+    """A table as somebody else writes it, and a project that reads it."""
+
+    def __init__(self, root: Path, path: str) -> None:
+        self.root, self.folder = root, root / path
+        self.source = Source("raw.orders", Format.DELTA, (), path=path)
+
+    def append(self, *ids: int, **options: Any) -> None:
+        """Rows, two for each file."""
+        rows = pa.table({"id": list(ids), "name": [NAMES[i % len(NAMES)] for i in ids]})
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        write_deltalake(self.folder.as_uri(), rows, mode="append", **options)
+
+    @property
+    def stored(self) -> DeltaTable:
+        """The table as delta-rs sees it."""
+        return DeltaTable(self.folder.as_uri())
+
+    def files(self) -> Mapping[str, str]:
+        """The fingerprints of the source's files, by path."""
+        found = delta_table.table_files(self.root, self.source)
+        return {file.path: file.fingerprint for file in found}
+
+    def commit(self, *actions: Mapping[str, Any]) -> None:
+        """A commit of these actions."""
+        commit(self.folder, *actions)
+
+    def delete(self, positions: Sequence[int], before: Sequence[int], file: int) -> None:
+        """Let rows of a file be deleted, one of those that the first commit added."""
+        first = (self.folder / "_delta_log" / f"{0:020}.json").read_text(encoding="utf-8")
+        actions = [json.loads(line) for line in first.splitlines()]
+        add = sorted((one["add"] for one in actions if "add" in one), key=lambda one: one["path"])
+        self.commit(PROTOCOL, *deleting(add[file], positions, before))
+
+    def problem(self) -> InfoldError:
+        """What listing raises."""
+        with pytest.raises(InfoldError) as raised:
+            self.files()
+        return raised.value
+
+
+@pytest.fixture(params=["lake/orders", "../outside/a b#é%"])
+def written(tmp_path: Path, request: pytest.FixtureRequest) -> Written:
+    """A table in the project, or elsewhere in a folder whose name needs care in URLs."""
+    root = tmp_path / "project"
+    (root / ".infold").mkdir(parents=True)
+    return Written(root, request.param)
+
+
+class TestFiles:
+    """Which files a table has, and when one is another."""
+
+    def test_each_file_is_there_where_its_path_says(self, written: Written) -> None:
+        """Paths inside the project are relative; names of partitions are those on the disk."""
+        written.append(0, 1, 2, 3, 4, 5, partition_by=["name"])
+
+        found = written.files()
+
+        assert len(found) == len(NAMES)
+        assert all((written.root / path).is_file() for path in found)
+        outside = ".." in written.folder.parts
+        assert {Path(path).is_absolute() for path in found} == {outside}
+
+    def test_appended_rows_are_new_files(self, written: Written) -> None:
+        """Files that were there stay what they were."""
+        written.append(0, 1, 2)
+        before = written.files()
+        written.append(3)
+
+        after = written.files()
+
+        assert before.items() < after.items()
+
+    def test_deleted_rows_change_their_file_alone(self, written: Written) -> None:
+        """Each set of deleted rows is another version of the file; the same set is the same."""
+        written.append(*range(12), partition_by=["name"])
+        seen = [written.files()]
+        for before, positions in (((), [1]), ([1], [1, 3]), ([1, 3], [1])):
+            written.delete(positions, before, file=1)
+            seen.append(written.files())
+
+        changed = {path for path in seen[0] if seen[0][path] != seen[1][path]}
+        assert len(changed) == 1
+        assert seen[1] != seen[2]
+        assert seen[1] == seen[3]
+        table = delta_table.table_now(written.root, written.source)
+        assert {path: rows.to_pylist() for path, rows in table.deleted.items()} == {
+            changed.pop(): [1]
+        }
+
+    def test_a_link_to_a_table(self, written: Written, tmp_path: Path) -> None:
+        """Its files have the paths that the project gives them, and deleted rows are theirs."""
+        written.append(*range(12), partition_by=["name"])
+        written.delete([1], (), file=1)
+        link = tmp_path / "linked table"
+        link.symlink_to(written.folder)
+        linked = Source("raw.orders", Format.DELTA, (), path="../linked table")
+
+        found = delta_table.table_now(written.root, linked)
+
+        assert [path for path in found.deleted if path.startswith(str(link))] == [*found.deleted]
+        assert {*found.deleted} < {file.path for file in found.listed}
+
+    def test_old_versions_do_not_matter(self, written: Written) -> None:
+        """Vacuumed and after a checkpoint without the log before it, the files are the same."""
+        for i in range(4):
+            written.append(i)
+        stored = written.stored
+        stored.optimize.compact()
+        stored.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+        stored.create_checkpoint()
+        before = written.files()
+        for version in range(4):
+            (written.folder / "_delta_log" / f"{version:020}.json").unlink()
+        shutil.rmtree(written.root / ".infold")
+
+        assert written.files() == before
+        assert len(before) == 1
+
+    def test_a_table_made_anew_is_another(self, written: Written) -> None:
+        """Its version has the number of the old one's, and none of its files."""
+        written.append(0)
+        before = written.files()
+        shutil.rmtree(written.folder)
+        written.append(0)
+
+        assert not before.keys() & written.files().keys()
+
+    def test_an_unchanged_table_is_not_read_again(self, written: Written) -> None:
+        """What was found is kept for the version: the log before its newest commit is not read."""
+        written.append(0)
+        written.append(1)
+        before = written.files()
+        (written.folder / "_delta_log" / f"{0:020}.json").write_text("damaged", encoding="utf-8")
+
+        assert written.files() == before
+
+
+class TestBadTables:
+    """What is no table that can be read is an error by name, with the source's."""
+
+    def test_no_folder(self, written: Written) -> None:
+        """A folder that is not there."""
+        error = written.problem()
+
+        assert (error.slug, dict(error.facts)["why"]) == ("no-delta-table", "it does not exist")
+        assert dict(error.facts)["folder"] == str(Path(written.folder).resolve())
+
+    def test_no_log(self, written: Written) -> None:
+        """A folder of Parquet files."""
+        written.folder.mkdir(parents=True)
+
+        error = written.problem()
+
+        assert (error.slug, dict(error.facts)["why"]) == ("no-delta-table", "it has no _delta_log")
+
+    def test_column_mapping(self, written: Written) -> None:
+        """Names of columns that are not those in the files."""
+        written.append(0)
+        log = written.folder / "_delta_log" / f"{0:020}.json"
+        actions = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+        about = next(one["metaData"] for one in actions if "metaData" in one)
+        schema = json.loads(about["schemaString"])
+        for number, one in enumerate(schema["fields"], 1):
+            one["metadata"] = {
+                "delta.columnMapping.id": number,
+                "delta.columnMapping.physicalName": f"col-{number}",
+            }
+        mapped = {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "2"}
+        written.commit(
+            {"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}},
+            {"metaData": {**about, "schemaString": json.dumps(schema), "configuration": mapped}},
+        )
+
+        error = written.problem()
+
+        assert error.slug == "delta-feature"
+        assert dict(error.facts)["feature"] == "column mapping (name)"
+
+    @pytest.mark.parametrize(
+        ("protocol", "says"),
+        [
+            ({"minReaderVersion": 4, "minWriterVersion": 8}, "reader version 4"),
+            (
+                {
+                    "minReaderVersion": 3,
+                    "minWriterVersion": 7,
+                    "readerFeatures": ["timeTravelToTomorrow"],
+                    "writerFeatures": ["timeTravelToTomorrow"],
+                },
+                "timeTravelToTomorrow",
+            ),
+        ],
+        ids=["version", "feature"],
+    )
+    def test_a_newer_protocol(
+        self, written: Written, protocol: Mapping[str, Any], says: str
+    ) -> None:
+        """One that deltalake does not know: its own words say what."""
+        written.append(0)
+        written.commit({"protocol": protocol})
+
+        error = written.problem()
+
+        assert error.slug == "delta-source-unreadable"
+        assert says in dict(error.facts)["why"]
+
+    def test_a_damaged_log(self, written: Written) -> None:
+        """A commit that is no JSON."""
+        written.append(0)
+        (written.folder / "_delta_log" / f"{1:020}.json").write_text("{", encoding="utf-8")
+
+        assert written.problem().slug == "delta-source-unreadable"
