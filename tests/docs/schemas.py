@@ -36,6 +36,7 @@ from tests.docs.schema_types import (
 
 import infold.declare
 from infold.core.catalogs import CatalogType
+from infold.core.formats import Format
 from infold.core.hooks import When
 from infold.core.model import Override
 from infold.core.object_store import OPTION_KEYS
@@ -43,6 +44,7 @@ from infold.declare import (
     catalogs,
     engines,
     hooks,
+    lineage,
     models,
     project,
     seeds,
@@ -141,8 +143,15 @@ def _source() -> Schema:
     )
     columns = mapping_of({"anyOf": [TEXT, column]}, minProperties=1)
     return mapping(
-        _keys("Source keys", sources.KEYS, columns=columns),
-        oneOf=[{"required": ["path", "columns"]}, {"required": ["table"]}],
+        _keys("Source keys", sources.KEYS, columns=columns, catalog=_catalog_of_source()),
+        oneOf=[{"required": ["path"]}, {"required": ["table"]}],
+        **{
+            "if": {
+                "required": ["path"],
+                "not": {"properties": {"format": {"const": Format.DELTA}}, "required": ["format"]},
+            },
+            "then": {"required": ["columns"]},
+        },
         dependencies={
             "received_column": ["event_time_column"],
             "future_tolerance": ["received_column"],
@@ -166,6 +175,13 @@ def _storage_options() -> Schema:
         "Target keys", (name,), "storage_options", **{name: mapping_of(mapping(options, **needs))}
     )
     return mapping({**options, **buckets}, **needs)
+
+
+def _catalog_of_source() -> Schema:
+    """The file of a catalog, or where one is; the name of the table has its namespace."""
+    found = _catalog()
+    del found["properties"]["namespace"]
+    return {"anyOf": [TEXT, {**found, "required": ["type", "uri"]}]}
 
 
 def _catalog() -> Schema:
@@ -207,6 +223,15 @@ def _hooks() -> Schema:
     return {"anyOf": [one, {"type": "array", "items": one}]}
 
 
+def _lineage() -> Schema:
+    """Events to a URL, or into a file."""
+    types = dict.fromkeys(lineage.KEYS, TEXT) | {
+        "headers": mapping_of(SCALAR),
+        "timeout": LENGTH,
+    }
+    return mapping(types, oneOf=[{"required": ["url"]}, {"required": ["file"]}])
+
+
 def _target() -> Schema:
     refused = [*targets.MASTERS, *targets.REMOTES]
     settings = {"pattern": r"^spark\.", "not": {"enum": refused}}
@@ -215,6 +240,7 @@ def _target() -> Schema:
         "catalog": _catalog(),
         "storage_options": _storage_options(),
         "engine": _engine(),
+        "lineage": _lineage(),
         "spark": spark,
         **{str(when): _hooks() for when in When},
     }

@@ -150,10 +150,10 @@ def test_tables_as_sources() -> None:
 
 
 def test_a_target_in_delta_lake() -> None:
-    """`check` accepts the declared target, whose tables are Delta's."""
-    (target,) = blocks("docs/delta.md", "yaml")
-    accepted({}, PROJECT + target)
-    assert "storage: delta" in target
+    """`check` accepts the declared targets, whose tables are Delta's."""
+    for target in blocks("docs/delta.md", "yaml"):
+        accepted({}, PROJECT + target)
+        assert "storage: delta" in target
 
 
 @pytest.mark.parametrize(
