@@ -101,6 +101,7 @@ CHANGES_NO_ROW = {
     "source.path",  # files that are not named any more have gone, as others have
     "source.table",  # its snapshots are of another table, whose rows are all new
     "source.catalog",
+    *("source.url", "source.key", "source.corrections"),  # what runs extract into files from now on
     "source.settle",
     "source.full_listing",
     "source.listing_window",

@@ -64,6 +64,8 @@ CASES = [
     (("run", "--env", ""), []),
     (("com",), ["completion"]),
     (("schema", "m"), ["model"]),
+    (("lateness", ""), ["clicks"]),
+    (("dag", "+s"), ["+sessions"]),
 ]
 
 

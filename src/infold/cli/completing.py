@@ -84,7 +84,8 @@ def terms(ctx: click.Context, incomplete: str) -> Iterable[str]:
         begun, last = f"{begun}+", last[1:]
     if last.startswith("tag:"):
         return [f"{begun}tag:{tag}" for node in _project(ctx) for tag in node.model.tags]
-    return [begun + name for name in (*_model_names(ctx), "tag:")]
+    names = _model_names(ctx)
+    return [begun + name for name in (*names, "tag:")] if names else []
 
 
 @_completer
