@@ -35,6 +35,7 @@ from bench import (
     session_kinds,
     stages,
     storages,
+    stores,
     unit_tests,
     versus_sqlmesh,
 )
@@ -71,6 +72,7 @@ CASES: dict[str, Case] = {
     "y": large.hundred_million,
     "z": stages.one_task,
     "A": storages.delta_against_iceberg,
+    "B": stores.in_store_against_disk,
 }
 
 HERE = Path(__file__).parent

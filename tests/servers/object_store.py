@@ -229,9 +229,18 @@ def _handler(store: ObjectStore, port: int) -> Callable[..., BaseHTTPRequestHand
             self._answer(rule.status, body.encode(), {"Content-Type": "application/xml"})
 
         def _forward(self, content: bytes) -> tuple[int, dict[str, str], bytes]:
-            if self._behind is None:
-                self._behind = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
-            behind = self._behind
+            used, self._behind = self._behind, None
+            if used is not None:
+                try:
+                    return self._asked(used, content)
+                except (http.client.HTTPException, OSError):
+                    used.close()  # the server closes connections that nobody used for a while
+            new = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+            return self._asked(new, content)
+
+        def _asked(
+            self, behind: http.client.HTTPConnection, content: bytes
+        ) -> tuple[int, dict[str, str], bytes]:
             behind.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
             for name, value in self.headers.items():
                 if name.lower() not in ("connection", "expect"):
@@ -244,6 +253,7 @@ def _handler(store: ObjectStore, port: int) -> Callable[..., BaseHTTPRequestHand
                 for name, value in answer.getheaders()
                 if name.lower() not in ("connection", "transfer-encoding", "date", "server")
             }
+            self._behind = behind
             return answer.status, headers, body
 
         def _answer(

@@ -6,6 +6,7 @@ import re
 import signal
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from tests.servers.standalone import Cluster, running
 from infold import api
 from infold.cli import cli
 from infold.core.report import RunFailed
+from infold.core.storages import Storage
 from infold.spark.jvm.gateway import has_started
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark]
@@ -43,6 +45,16 @@ def on(cluster: Cluster, folder: Path, **more: Any) -> None:
     """Have the project's target compute on the cluster."""
     given = cluster.target()
     retarget(folder, {**given, **more, "spark": given["spark"] | more.get("spark", {})})
+
+
+def test_tables_of_delta_equal_the_reference(cluster: Cluster, tmp_path: Path) -> None:
+    """Executors have Delta's jars as they have Iceberg's, and the folders of its tables."""
+    shape = replace(SHAPES["fold"], storage=Storage.DELTA)
+    where = tmp_path / "delta", "delta", tmp_path / "warehouse"
+    play = Moved(shape, *where, USERS, move=partial(on, cluster))
+    play.play_all("arrive", "burst", "again", "replace", "delete")
+    assert len(cluster.executors()) == 2
+    api.close()  # a JVM with Delta's extension is not that of the next test
 
 
 @pytest.mark.turns(2)
