@@ -98,9 +98,16 @@ soak: need-java $(TOOLS) ## random arrivals for long: make soak SEED=7 STEPS=100
 .PHONY: docs
 docs: $(TOOLS) ## the pages as a site with search, in build/site
 	@$(BIN)/python docs/draw.py
+	@$(BIN)/python docs/pictures.py
 	@$(BIN)/python -m tests.docs.error_examples
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "Open build/site/index.html"
+
+.PHONY: pictures
+pictures: need-java $(TOOLS) ## the pictures of commands in the docs, from a new demo: two minutes
+	@rm -rf build/demo
+	@$(BIN)/infold --no-engine demo build/demo
+	@$(BIN)/python docs/pictures.py build/demo
 
 .PHONY: mutants
 mutants: need-java $(TOOLS) ## small wrong changes to the program, each of which tests must notice

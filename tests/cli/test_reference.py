@@ -11,17 +11,21 @@ from typing import Any
 import click
 import pytest
 from tests.cli import sample
+from tests.render.test_lateness import LATE
 
 from infold.cli.main import COMMANDS, cli
 from infold.core import fixed_settings
 from infold.core.formats import Format
+from infold.core.graph import graph_of
 from infold.core.interval import Ranges
 from infold.core.model import Materialization, Override
 from infold.core.report import Forgotten, LedgerCopy, State
 from infold.declare import models, project, seeds, sources, targets, versions
 from infold.declare import sessions as declared_sessions
 from infold.render import json_shapes
+from infold.render.lateness import lateness_json
 from infold.render.ledger_copies import ledger_copy_json
+from infold.render.pictures.graph_text import graph_json
 from infold.render.session_history import session_history_shape
 
 ROOT = Path(__file__).parents[2]
@@ -181,6 +185,8 @@ SHAPES = {
     "status": json_shapes.status(sample.project(), sample.status(), {"clicks": Ranges()}),
     "history": json_shapes.history(sample.history()),
     "explain": json_shapes.explanation(sample.explanation(sample.day(6))),
+    "lateness": lateness_json(sample.project(), [LATE]),
+    "dag": graph_json(sample.project(), graph_of(sample.project(), {"daily"})),
     "explain session": session_history_shape(sample.histories(quarantined=True)),
     "forget": json_shapes.forgotten(Forgotten(("daily",), ("dialy",))),
     "ledger copy": ledger_copy_json(LedgerCopy("a", "b", {"clicks": 1})),

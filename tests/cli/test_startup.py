@@ -34,6 +34,9 @@ COMMANDS = (
     "plan",
     "status",
     "history",
+    "dag",
+    "lateness",
+    "status --plot",
     "check",
     "explain sessions",
     "run --select daily",  # its input was never built: nothing to do

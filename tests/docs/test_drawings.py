@@ -40,14 +40,15 @@ def test_every_picture_is_on_a_page_and_described_there(drawing: Path) -> None:
 
 
 def test_every_picture_of_a_page_has_a_text() -> None:
-    """Each picture of a page has a text that `docs/draw.py` draws it from."""
+    """Each has a text that `docs/draw.py` draws, or one that `docs/pictures.py` recorded."""
     shown = {
         (page.parent / path).resolve()
         for page in DOCS.rglob("*.md")
         for path in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page.read_text(encoding="utf-8"))
     }
 
-    assert shown == {path.with_suffix(".svg") for path in DRAWINGS}
+    recorded = (DOCS / "pictures").glob("*.ansi")
+    assert shown == {path.with_suffix(".svg") for path in (*DRAWINGS, *recorded)}
 
 
 def test_every_concept_has_a_picture() -> None:

@@ -33,6 +33,7 @@ ELSEWHERE: Mapping[str, str] = {
     "docs/deploying.md": "../servers/test_deploying.py",
     "docs/object-stores.md": "../servers/test_object_store.py",
     "docs/operations.md": "test_how_to.py",
+    "docs/pictures.md": "test_pictures.py",
     "docs/python-api.md": "test_python_api.py",
     "docs/reading.md": "test_reading.py",
     "docs/tutorial.md": "test_tutorial.py",

@@ -36,6 +36,7 @@ BARE: Mapping[str, tuple[str, ...]] = {
     "unknown-session": ("quarantine",),
     "sessions-by-identifier": ("quarantine",),
     "bad-filter": ("show",),
+    "nothing-to-plot": ("show",),
     "port-unavailable": ("ui",),
     "protected": ("run", "apply", "restate", "backbuild", "forget", "teardown"),
     "unconfirmed": ("forget", "teardown"),

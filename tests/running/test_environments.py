@@ -19,15 +19,18 @@ from tests.running.production import change, production
 from tests.running.standing_tables import NAMES, day, folders, put, stand_up
 
 from infold import api
+from infold.api import environments
 from infold.api.environments import expire_environments, list_environments
-from infold.core.environment import Environment
+from infold.core.environment import PRODUCTION, Environment
 from infold.core.interval import DAY, Ranges
+from infold.core.lateness import How, Lateness
 from infold.core.plan import Action, Step
 from infold.core.project import Project
 from infold.core.record import Outcome, Receipt
 from infold.core.report import ModelState, RunResult, State, together
 from infold.core.trace import CellChange, CellState, Trace
 from infold.declare.definitions import definitions_of
+from infold.inspecting import lateness as measured
 from infold.inspecting.environments import Variant, same_contents, variant
 from infold.running.keep_definitions import keep_definitions
 
@@ -105,6 +108,33 @@ def test_it_is_listed(shop: Project) -> None:
     assert one["bytes"] == sum(
         file.stat().st_size for file in (shop.warehouse / "shop" / key).rglob("*.*")
     )
+
+
+def test_lateness_of_what_an_environment_has(
+    shop: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own table of events is measured by its key and shown by its name; else production's."""
+    asked: list[tuple[str, str]] = []
+
+    def noted(project: Project, _: object, __: object, name: str, ___: object) -> Lateness:
+        asked.append((project.environment, name))
+        return Lateness(name, "raw.clicks", How.NOTHING)
+
+    monkeypatch.setattr(measured, "lateness_of", noted)
+    shared = variant_of(shop)
+    model = shop.root / "models" / "clicks.sql"
+    text = model.read_text(encoding="utf-8")
+    model.write_text(text + "AND 1 = 2", encoding="utf-8")
+    own = variant_of(shop)
+    for found in (shared, own):
+        monkeypatch.setattr(environments, "stored", lambda *_, found=found: found)
+
+        code, printed = infold(shop, "lateness", "--env", "dev", "--json")
+
+        assert code == 0, printed
+        [one] = json.loads(printed)["models"]
+        assert one["model"] == "clicks"
+    assert asked == [(PRODUCTION, "clicks"), ("dev", own.own["clicks"])]
 
 
 def test_without_any(shop: Project) -> None:

@@ -38,7 +38,7 @@ from infold.api.opening import (
 )
 from infold.api.quarantine import add_quarantine_entries, list_quarantine_entries
 from infold.api.recovering import after_exchange
-from infold.api.rows import coverage, evaluate, manifest, session_history, show
+from infold.api.rows import coverage, evaluate, lateness, manifest, session_history, show
 from infold.api.saved_plans import (
     plan_to_save,
     project_of_saved,
@@ -100,6 +100,7 @@ __all__ = [
     "forgettable",
     "history",
     "lake",
+    "lateness",
     "ledger",
     "list_quarantine_entries",
     "make_plan",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from infold.api.auditing import audit_models
 from infold.api.dropping import dropper
 from infold.api.opening import lake, ledger, now, observer
-from infold.api.rows import show
+from infold.api.rows import events_of, lateness, show
 from infold.api.states import states
 from infold.api.verifying import verify_models
 from infold.core.audits import AuditReport
@@ -23,6 +23,7 @@ from infold.core.environment import (
     set_aside_of,
 )
 from infold.core.interval import Interval
+from infold.core.lateness import Lateness
 from infold.core.model import table_name
 from infold.core.model_names import with_model_names
 from infold.core.plan import PlanOptions
@@ -129,6 +130,19 @@ def show_environment(declared: Project, name: str, table: str, **options: Any) -
     found = stored(declared, name)
     project, own = project_of(found, table)
     return show(project, own, **options)
+
+
+def environment_lateness(
+    declared: Project, name: str, terms: Sequence[str] = (), bins: tuple[int, int] | None = None
+) -> tuple[Lateness, ...]:
+    """How late rows came in tables of events as an environment has them: own, or production's."""
+    found = stored(declared, name)
+    measured: list[Lateness] = []
+    for model in events_of(found.declared, terms):
+        project, own = project_of(found, model)
+        if own in project:
+            measured += lateness(project, (own,), bins)
+    return with_model_names(tuple(measured), found.models)
 
 
 def project_of(found: Variant, table: str) -> tuple[Project, str]:

@@ -15,6 +15,8 @@ from infold.api.opening import (
     spark_work,
 )
 from infold.core.interval import Ranges
+from infold.core.lateness import Lateness
+from infold.core.model import Kind
 from infold.core.plan import Plan
 from infold.core.project import Node, Project
 from infold.inspecting.session_history import SessionHistories
@@ -66,6 +68,37 @@ def show(
         beside = evaluate, left, lambda: audit_failure_rows(project, ledger(project))
         return shown_rows(project, shown, table, columns, where, limit, *beside)
     return select_rows(manifest(project, manifest_table, select, where), columns, limit)
+
+
+def lateness(
+    project: Project, terms: Sequence[str] = (), bins: tuple[int, int] | None = None
+) -> tuple[Lateness, ...]:
+    """
+    How late the rows of tables of events came: of those that are named, or of all.
+
+    Nothing is computed by Spark. ``bins`` are how many columns and lines a picture may have.
+    """
+    from infold.inspecting import lateness as measured
+
+    tables, book = lake(project), ledger(project)
+    room = bins or (measured.BINS, measured.BINS)
+    return tuple(
+        measured.lateness_of(project, book, tables, name, room)
+        for name in events_of(project, terms)
+    )
+
+
+def events_of(project: Project, terms: Sequence[str]) -> Sequence[str]:
+    """The tables of events that are named, or all; an error if only others are named."""
+    from infold.messages import command_errors
+
+    named = select_models(project, terms)
+    every = [node.name for node in project if node.model.kind is Kind.EVENTS]
+    wanted = [name for name in every if name in named]
+    if terms and not wanted:
+        others = [node.name for node in project if node.name in named]
+        raise command_errors.not_events(others, every)
+    return wanted
 
 
 def export_to_store(project: Project, url: str, write: Callable[[Path], None]) -> None:

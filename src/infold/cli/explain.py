@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from infold.cli import shared_options
+from infold.cli import completion, shared_options
 from infold.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ SESSION = "session"
 
 
 @click.command("explain")
-@click.argument("model")
+@click.argument("model", shell_complete=completion.models)
 @click.argument("cell", required=False, metavar="[CELL|ID]")
 @click.option(
     "--deep",

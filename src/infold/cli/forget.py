@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import shared_options
+from infold.cli import completion, shared_options
 from infold.cli.output import confirm, print_json
 
 
 @click.command("forget")
-@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@click.argument(
+    "models", nargs=-1, required=True, metavar="MODEL...", shell_complete=completion.models
+)
 @shared_options.yes
 @shared_options.allow_refresh
 @shared_options.wait

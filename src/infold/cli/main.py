@@ -30,6 +30,8 @@ COMMANDS = {
     "status": "Show the state of every model.",
     "env": "List environments, and drop them.",
     "diff": "Compare an environment with production.",
+    "lateness": "Show how late rows came, and what a lookback would have missed.",
+    "dag": "Draw the graph of models.",
     "history": "Show past runs and their steps.",
     "explain": "Explain a model, or one cell of it.",
     "ui": "Show the project in a browser.",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import shared_options
+from infold.cli import completion, shared_options
 from infold.cli.build_again import build_again
 
 
 @click.command("restate")
-@click.argument("terms", nargs=-1, required=True, metavar="TERM...")
+@click.argument(
+    "terms", nargs=-1, required=True, metavar="TERM...", shell_complete=completion.models
+)
 @shared_options.rebuild
 def command(terms: tuple[str, ...], options: shared_options.Rebuild) -> int:
     """

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from infold.cli import completion
+
 if TYPE_CHECKING:
     from infold.core.plan import PlanOptions
     from infold.core.project import Project
@@ -29,6 +31,7 @@ select = click.option(
     metavar="TERM",
     help="Only these models: a name, a glob, tag:NAME; +m with all it reads, m+ with all that "
     "read it. Repeatable.",
+    shell_complete=completion.models,
 )
 exclude = click.option(
     "--exclude", "-x", multiple=True, metavar="TERM", help="Not these models; terms as above."
@@ -300,7 +303,7 @@ allow_destructive = click.option(
 def build_options(command: Command) -> Command:
     """Declare the options of :class:`BuildOptions`; the command gets them as ``options``."""
     options = (
-        click.argument("terms", nargs=-1, metavar="[TERM...]"),
+        click.argument("terms", nargs=-1, metavar="[TERM...]", shell_complete=completion.models),
         start,
         end,
         click.option("--auto", is_flag=True, help="Everything that is stale; the default."),

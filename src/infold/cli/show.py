@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from infold.cli import shared_options
+from infold.cli import completion, shared_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 
 FORMATS = ("csv", "json", "parquet")
 
+_ROWS = 20
+"""How many rows are printed."""
+
 
 @click.command("show")
-@click.argument("table")
+@click.argument("table", shell_complete=completion.tables)
 @click.option(
     "--where", metavar="TEXT", help="Only rows for which this is true: day >= '2024-03-09'."
 )
@@ -35,11 +38,10 @@ FORMATS = ("csv", "json", "parquet")
     "--limit",
     "-n",
     type=click.IntRange(min=0),
-    default=20,
-    show_default=True,
     metavar="N",
-    help="At most so many rows; 0 is all.",
+    help="At most so many rows, by default 20; 0 is all. With --plot all with a time, by default.",
 )
+@click.option("--plot", is_flag=True, help="Draw the rows: over time, or a bar for each.")
 @click.option(
     "--format",
     "format_",
@@ -63,7 +65,8 @@ def command(
     where: str | None,
     select: tuple[str, ...],
     columns: str | None,
-    limit: int,
+    limit: int | None,
+    plot: bool,
     format_: str | None,
     output: str | None,
     env: str | None,
@@ -89,8 +92,16 @@ def command(
         raise click.UsageError(
             "--select is for manifest tables, which have rows of several models."
         )
+    if plot and format_ is not None:
+        raise click.UsageError("--plot draws, and an export is for programs: leave one out.")
     if stored in project and project[stored].model.kind is Kind.VIEW and where is None:
         click.echo(f"{table} is a view: starting Spark to evaluate it.", err=True)
+    if plot:
+        from infold.cli.show_plot import draw
+
+        draw(project, (table, stored), wanted, where, select, limit)
+        return
+    limit = _ROWS if limit is None else limit
     # Of stored tables one row more tells that there are more; a manifest table is small.
     most = limit + 1 if limit and manifest_table_of(table) is None else None
     found = api.show(

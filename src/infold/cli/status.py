@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import shared_options
+from infold.cli import completion, shared_options, terminal
 from infold.cli.output import end_if_refused, print_json
 
 
 @click.command("status")
-@click.argument("terms", nargs=-1, metavar="[TERM...]")
+@click.argument("terms", nargs=-1, metavar="[TERM...]", shell_complete=completion.models)
 @click.option("--since", metavar="TIME", help="Only what is from here on; cells without rows too.")
 @click.option("--until", metavar="TIME", help="Only what is before this.")
 @shared_options.as_of
 @shared_options.env
+@click.option("--plot", is_flag=True, help="Draw the rows of each table over event time.")
 @shared_options.as_json
 def command(
     terms: tuple[str, ...],
@@ -21,6 +22,7 @@ def command(
     until: str | None,
     as_of: str | None,
     env: str | None,
+    plot: bool,
     as_json: bool,
 ) -> None:
     """
@@ -38,8 +40,11 @@ def command(
     from infold.planning import requested_window
     from infold.planning.selection import select_models
     from infold.render import json_shapes
+    from infold.render.pictures.status import status_plot
     from infold.render.status import status_screen
 
+    if plot and as_json:
+        raise click.UsageError("--plot draws, and --json is for programs: leave one of them out.")
     name = shared_options.existing_environment(env)
     project = shared_options.opened(declared=name is not None)
     first = requested_window.parse_instant("--since", since)
@@ -58,7 +63,13 @@ def command(
     models = [entry for entry in found if entry.model in wanted]
     seen = Ranges((Interval(MIN if first is None else first, MAX if last is None else last),))
     models = [
-        replace(entry, covered=entry.covered & seen, stale=entry.stale & seen) for entry in models
+        replace(
+            entry,
+            covered=entry.covered & seen,
+            stale=entry.stale & seen,
+            cells=tuple(one for one in entry.cells if seen.overlaps(one.cell)),
+        )
+        for entry in models
     ]
     gaps = {}
     for entry in models:
@@ -69,6 +80,8 @@ def command(
             gaps[entry.model] = Ranges((Interval(start, end),)) - entry.covered
     if as_json:
         print_json(json_shapes.status(project, models, gaps))
+    elif plot:
+        click.echo(status_plot(project, models, gaps, terminal.look()))
     else:
         click.echo(status_screen(project, models, gaps))
     refused = {entry.model: entry.refused for entry in models if entry.refused is not None}

@@ -8,6 +8,7 @@ import click
 
 from infold.cli import shared_options
 from infold.cli.output import print_json, write_text
+from infold.core.unit_tests import SHUFFLES
 from infold.messages.errors import ExitCode
 
 
@@ -17,7 +18,7 @@ from infold.messages.errors import ExitCode
 @click.option(
     "--shuffles",
     type=click.IntRange(min=1),
-    default=1,
+    default=SHUFFLES,
     metavar="N",
     help="Try N random orders and cuts of each test; 1 by default.",
 )

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,6 +87,16 @@ def show_instant(at: int) -> str:
         return when.date().isoformat()
     timespec = "minutes" if at % MINUTE == 0 else "auto"
     return when.isoformat(sep=" ", timespec=timespec).removesuffix("+00:00")
+
+
+def within_calendar(column: Any) -> Any:
+    """Which values of an Arrow column of timestamps are in the years 1 to 9999; NULL is not."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    at = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+    inside = pc.and_(pc.greater_equal(at, _FIRST), pc.less(at, _LAST))
+    return pc.fill_null(inside, pa.scalar(False))
 
 
 @dataclass(frozen=True, slots=True, order=True)

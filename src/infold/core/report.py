@@ -270,6 +270,8 @@ class ModelStatus:
     """The table that is to replace it, where that is built apart."""
     audits: tuple[JudgedAudit, ...] = ()
     """What its audits found last."""
+    cells: tuple[CellState, ...] = ()
+    """The cells of its table that have rows."""
 
 
 @dataclass(frozen=True, slots=True)

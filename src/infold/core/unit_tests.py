@@ -17,6 +17,9 @@ from infold.messages.errors import InfoldError, Spot
 
 Row = Mapping[str, Any]
 
+SHUFFLES = 1
+"""In how many other orders each test is run, unless another number is asked for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:

@@ -33,7 +33,7 @@ def model_status(
         return ModelStatus(name, node.model.kind, State.VIEW)
     model = observed.models[name]
     there = model.trace is not None  # else what the ledger knows is of a table that is gone
-    cells = ledger.cells(name) if there else ()
+    cells = tuple(ledger.cells(name)) if there else ()
     aside = sum(file.set_aside for file in ledger.files_set_aside(name))
     incremental = node.model.incremental
     expression = incremental.cron if incremental is not None else None
@@ -57,6 +57,7 @@ def model_status(
         waiting=sum(file.waiting for file in ledger.files_due(name, MAX)),
         next_due=due,
         model_state=model_state,
+        cells=cells,
     )
 
 

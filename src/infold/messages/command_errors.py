@@ -118,6 +118,24 @@ def not_sessions(model: str, known: Sequence[str]) -> InfoldError:
     )
 
 
+def not_events(models: Sequence[str], known: Sequence[str]) -> InfoldError:
+    """How late rows came was asked of models in which none arrive."""
+    verb = "is not a table" if len(models) == 1 else "are not tables"
+    return InfoldError(
+        "not-events",
+        f"{', '.join(models)} {verb} of events, in which rows arrive",
+        todo=f"There are: {', '.join(known)}." if known else "This project has none.",
+    )
+
+
+nothing_to_plot = Message(
+    "nothing-to-plot",
+    "{table} has no column of times or of numbers to draw",
+    {"columns": "{columns}"},
+    "Name others with --columns, or leave out --plot.",
+)
+
+
 unknown_session = Message(
     "unknown-session",
     "{model} has no session {session}",

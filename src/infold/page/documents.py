@@ -24,6 +24,7 @@ from infold.page import (
     model_document,
     project_documents,
     session_documents,
+    unit_tests,
 )
 from infold.page.run_document import run_document
 from infold.page.shapes import JsonObject
@@ -114,4 +115,5 @@ _PLAIN: dict[str, Callable[[Project, SqlLedger], JsonObject]] = {
     "runs": _runs,
     "aside": _aside,
     "changes": definition_changes.changes_document,
+    "tests": unit_tests.tests_document,
 }

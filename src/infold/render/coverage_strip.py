@@ -52,11 +52,13 @@ class Axis:
 
     granularity: Granularity
     columns: tuple[Interval | None, ...]
+    room: int = COLUMNS
+    """How many characters there is room for."""
 
     @property
     def spaced(self) -> bool:
         """Whether there is room to label every column."""
-        return 0 < len(self.columns) * _SCALES[self.granularity].width <= COLUMNS
+        return 0 < len(self.columns) * _SCALES[self.granularity].width <= self.room
 
     @property
     def step(self) -> int:
@@ -81,9 +83,9 @@ def axis(domain: Ranges, finest: Granularity, most: int = COLUMNS) -> Axis:
         actual = finest if granularity is _on_ladder(finest) else granularity
         found = tuple(_columns(parts, actual, most + 1))
         if len(found) <= most:
-            return Axis(actual, found)
+            return Axis(actual, found, most)
     every = list(_columns(parts, Granularity.YEAR, 10_000))
-    return Axis(Granularity.YEAR, (None, *every[-(most - 1) :]))
+    return Axis(Granularity.YEAR, (None, *every[-(most - 1) :]), most)
 
 
 def axis_of(rows: Sequence[Row], finest: Granularity) -> Axis:

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from infold.core.project import Project
-from infold.core.unit_tests import TestReport, TestResult, UnitTest
+from infold.core.unit_tests import SHUFFLES, TestReport, TestResult, UnitTest
 from infold.declare.unit_tests import PATTERN, read_tests
 from infold.messages import unit_test_errors
 from infold.messages.errors import InfoldErrors, by_place
@@ -57,7 +57,7 @@ def run_tests(
     tests: Sequence[UnitTest],
     *,
     seed: int = 0,
-    shuffles: int = 1,
+    shuffles: int = SHUFFLES,
     coverage: bool = False,
     cached: bool = False,
     done: Callable[[TestResult], None] = lambda _: None,

@@ -5,9 +5,10 @@ infold.pages.model = async (main, name) => {
   const model = await infold.load(`model/${name}`);
   if (model.error) return main.replaceChildren(infold.error(model.error));
   // The explanation looks at the whole project; the page is there before it.
-  main.replaceChildren(...infold.modelParts(name, { ...model, explained: { waits: true } }));
-  const found = await infold.load(`explained/${name}`).catch((error) => ({ error: { text: error.message } }));
-  main.replaceChildren(...infold.modelParts(name, { ...model, explained: found }));
+  main.replaceChildren(...infold.modelParts(name, { ...model, explained: { waits: true }, tests: {} }));
+  const later = (one) => infold.load(one).catch((error) => ({ error: { text: error.message } }));
+  const [explained, tests] = await Promise.all([later(`explained/${name}`), later("tests")]);
+  main.replaceChildren(...infold.modelParts(name, { ...model, explained, tests }));
 };
 
 infold.modelState = (model) => {
@@ -45,6 +46,7 @@ infold.modelParts = (name, model) => {
     model.materialization === "sessions" && model.versions.length ? infold.sessionsPart(name) : "",
     infold.readsPart(model),
     model.audits.length ? infold.section("Audits", infold.auditsTable(model.audits)) : "",
+    infold.testsPart(model.tests, name),
     infold.section(
       "Definition",
       el("p", { class: "faint" }, model.file, explained.applied ? `; applied since ${infold.when(explained.applied.at)}${explained.applied.same ? "" : ", differs from the files"}` : ""),
@@ -176,6 +178,19 @@ infold.auditsTable = (audits) =>
     ],
     audits
   );
+
+/* The unit tests that expect rows of a model; those that fail are not kept. */
+infold.testsPart = (tests, name) => {
+  if (tests.error) return infold.section("Unit tests", infold.notice("bad", tests.error.text));
+  const found = (tests.models || {})[name];
+  if (!found) return "";
+  const columns = [
+    ["Test", "long", (one) => one.test],
+    ["Where", "", (one) => one.file],
+    ["Last run", "", (one) => (one.passed ? infold.pill("passed", "good") : infold.pill("not known to pass"))],
+  ];
+  return infold.section("Unit tests", infold.table(columns, found));
+};
 
 /* Words of SQL or Python in colours; the text itself is as it is. */
 infold.highlighted = (text, python) => {

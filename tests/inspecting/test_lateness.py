@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pyarrow as pa
 from hypothesis import given
@@ -17,15 +17,16 @@ from tests.page.history import FIRST, History, day, history, lay_out
 
 from infold import api
 from infold.core.interval import DAY, HOUR, Interval
+from infold.core.lateness import How
 from infold.core.ports import Lake
 from infold.core.trace import CellChange, CellState
-from infold.page.lateness import (
+from infold.inspecting.lateness import (
     LOOKBACKS,
     MOST_ROWS,
     _newest,
-    _received_column,
-    _shapes,
-    lateness_document,
+    lateness_of,
+    measures_of,
+    received_column,
 )
 
 START = datetime(1969, 12, 20, tzinfo=UTC)  # before 1970: days are counted down there
@@ -55,7 +56,7 @@ def test_counts_are_those_of_the_rows(drawn: list[tuple[int, int]]) -> None:
     ages = [(b - a) // MICRO for a, b in zip(events, received, strict=True)]
     days = [(b.date() - a.date()).days for a, b in zip(events, received, strict=True)]
 
-    found = _shapes(
+    found = measures_of(
         pa.table(
             {
                 "event": pa.array([at.replace(tzinfo=None) for at in events], pa.timestamp("us")),
@@ -69,21 +70,22 @@ def test_counts_are_those_of_the_rows(drawn: list[tuple[int, int]]) -> None:
         )
     )
 
-    assert found["rows"] == len(drawn)
-    assert [one["rows"] for one in found["ages"]] == [
+    assert found.rows == len(drawn)
+    assert [rows for _, rows in found.ages] == [
         sum(low <= age < high for age in ages) for low, high in BOUNDS
     ]
-    assert {one["days"]: (one["rows"], one["event_days"]) for one in found["lookbacks"]} == {
+    assert {one.days: (one.rows, one.event_days) for one in found.lookbacks} == {
         length: (
             sum(late > length for late in days),
             len({at.date() for at, late in zip(events, days, strict=True) if late > length}),
         )
         for length in LOOKBACKS
     }
-    assert found["longest_days"] == max(days)
-    assert sum(rows for _, _, rows in found["heat"]["cells"]) == len(drawn)
+    assert found.longest_days == max(days)
+    assert found.heat.event_unit is found.heat.received_unit
+    assert sum(rows for _, _, rows in found.heat.cells) == len(drawn)
     worst = Counter(at.date() for at, late in zip(events, days, strict=True) if late > 1)
-    assert [rows for _, rows in found["worst"]] == sorted(worst.values(), reverse=True)[:10]
+    assert [rows for _, rows in found.worst] == sorted(worst.values(), reverse=True)[:10]
 
 
 EDGES = [-(10**18), HOUR, DAY, 3 * DAY, 7 * DAY, 30 * DAY, 365 * DAY, 10**18]
@@ -114,7 +116,7 @@ def test_the_received_column_is_found_under_its_name_in_the_table(tmp_path: Path
     for number, name in enumerate(("", " AS came_at")):
         root = with_received(lay_out(tmp_path / str(number)), plain.format(name))
         project = api.open_project(root)
-        columns[name] = _received_column(project, project["clicks"])
+        columns[name] = received_column(project, project["clicks"])
     root = with_received(
         lay_out(tmp_path / "other"),
         "SELECT event_id, user_id, event_ts, event_ts AS seen_at FROM raw.clicks",
@@ -122,16 +124,19 @@ def test_the_received_column_is_found_under_its_name_in_the_table(tmp_path: Path
     project = api.open_project(root)
 
     assert columns == {"": "seen_at", " AS came_at": "came_at"}
-    assert _received_column(project, project["clicks"]) is None
+    assert received_column(project, project["clicks"]) is None
 
 
 def test_rows_of_the_table_tell_themselves(tmp_path: Path) -> None:
-    """Where the table has both times, they are read, and rows without one are left out."""
+    """Where the table has both times, they are read; rows without one are left out, or with one
+    that no calendar has.
+    """
     root = with_received(
         history(tmp_path / "shop"), "SELECT event_id, user_id, event_ts, seen_at FROM raw.clicks"
     )
     at = datetime(2024, 3, 1, 12, tzinfo=UTC)
-    times = [(at, at), (at, at + timedelta(days=2)), (at, None)]
+    far = 10**18  # microseconds: the year 33,658, where seconds were taken for milliseconds
+    times = [(at, _micros(at)), (at, _micros(at + timedelta(days=2))), (at, None), (at, far)]
     table = pa.table(
         {
             "event_ts": pa.array([a for a, _ in times], pa.timestamp("us", "UTC")),
@@ -140,12 +145,11 @@ def test_rows_of_the_table_tell_themselves(tmp_path: Path) -> None:
     )
     project = api.open_project(root)
 
-    found: dict[str, Any] = lateness_document(
-        project, api.ledger(project), cast("Lake", StoredRows(table)), "clicks"
-    )
+    found = lateness_of(project, api.ledger(project), cast("Lake", StoredRows(table)), "clicks")
 
-    assert (found["how"], found["column"], found["rows"]) == ("received", "seen_at", 2)
-    assert [one["rows"] for one in found["lookbacks"]] == [1, 0, 0, 0]
+    assert found.measures is not None
+    assert (found.how, found.column, found.measures.rows) == (How.RECEIVED, "seen_at", 2)
+    assert [one.rows for one in found.measures.lookbacks] == [1, 0, 0, 0]
 
 
 def test_a_row_of_a_long_cell_is_as_late_as_it_must_be(tmp_path: Path) -> None:
@@ -165,13 +169,12 @@ def test_a_row_of_a_long_cell_is_as_late_as_it_must_be(tmp_path: Path) -> None:
         change = CellChange(cell, 10, 0, 0, 10, 0, 70, cell.start)
         made.run(("clicks", (change,), "new"), file="first")
 
-    found: dict[str, Any] = lateness_document(
-        project, made.book, cast("Lake", StoredRows(pa.table({}))), "clicks"
-    )
+    found = lateness_of(project, made.book, cast("Lake", StoredRows(pa.table({}))), "clicks")
 
-    assert (found["how"], found["rows"], found["long_cells"]) == ("runs", 10, True)
-    assert [one["rows"] for one in found["lookbacks"]] == [0, 0, 0, 0]
-    assert found["longest_days"] == 0
+    assert found.measures is not None
+    assert (found.how, found.measures.rows, found.long_cells) == (How.RUNS, 10, True)
+    assert [one.rows for one in found.measures.lookbacks] == [0, 0, 0, 0]
+    assert found.measures.longest_days == 0
 
 
 def _micros(at: datetime) -> int:

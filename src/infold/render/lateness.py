@@ -1,0 +1,210 @@
+"""How late the rows of tables came: numbers and pictures, and the same as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from infold.core.interval import Granularity, Interval, Ranges, show_instant
+from infold.core.lateness import Heat, How, Lateness, Measures
+from infold.core.project import Project
+from infold.render import formatting
+from infold.render.coverage_strip import Axis, axis, header_lines
+from infold.render.formatting import iso
+from infold.render.pictures.look import Look, compact, shade, shade_limits, shades_text
+
+LINES = 24
+"""How many lines the picture of the two times has at most."""
+
+_MARGIN = 14
+_BAR = 30
+_ROOM_FOR_ALL_DIGITS = 60
+
+
+def bins(look: Look) -> tuple[int, int]:
+    """How many columns and lines the picture of the two times has room for."""
+    return look.width - _MARGIN, LINES
+
+
+def lateness_screen(project: Project, found: Sequence[Lateness], look: Look) -> str:
+    """Each table of events: what lookbacks would have missed, ages, and both times."""
+    head = f"infold lateness · {project.name} · {project.target.name}"
+    lines = [formatting.clip(head, look.width)]
+    if not found:
+        nothing = "No model has the materialization `events`, so no rows arrive in a table."
+        lines += ["", *look.wrapped(nothing)]
+    for one in found:
+        lines += ["", *_table_lines(one, look)]
+    return look.screen(lines)
+
+
+def _table_lines(found: Lateness, look: Look) -> list[str]:
+    if found.measures is None:
+        return look.wrapped(f"{found.model}: {_NOTHING[found.column is not None]}")
+    rows = formatting.count(found.measures.rows, "row")
+    by = f"by {found.column}" if found.how is How.RECEIVED else "by the runs in which they came"
+    since = "" if found.since is None else f", since {show_instant(found.since)}"
+    lines = look.wrapped(f"{found.model}: {rows} of {found.source}, {by}{since}")
+    if found.how is How.RUNS:
+        lines += look.wrapped("Rows of the first run are left out, and a row may be later.")
+    lines += ["", *_lookback_lines(found, found.measures, look)]
+    lines += ["", "Age when received", *_age_lines(found.measures, look)]
+    return [*lines, "", *_heat_lines(found.measures.heat, look)]
+
+
+_NOTHING = {
+    True: "nothing is known yet: no row has both times.",
+    False: "nothing is known yet: of the first run nobody knows since when its rows were there. "
+    "A `received_column` of the source tells for each row.",
+}
+
+
+def _lookback_lines(found: Lateness, measures: Measures, look: Look) -> list[str]:
+    """How much a job would miss that processes the last days again each day."""
+    title = "A job that processes the last days again each day would have missed"
+    rows = [("lookback", "rows", "", "of days")]
+    rows += [
+        (
+            formatting.count(one.days, "day"),
+            compact(one.rows) if look.width < _ROOM_FOR_ALL_DIGITS else f"{one.rows:,}",
+            _share_text(one.rows, measures.rows),
+            f"{one.event_days:,}",
+        )
+        for one in measures.lookbacks
+    ]
+    longest = measures.longest_days
+    lines = [*look.wrapped(title), *formatting.columns(rows, right=(1, 2, 3))]
+    if longest > 0:
+        days = formatting.count(longest, "day")
+        lines += look.wrapped(f"  The latest row came {days} after it happened.")
+    if found.long_cells:
+        text = "  Rows are known by the ends of cells over a day long: they may be later."
+        lines += look.wrapped(text)
+    return lines
+
+
+def _share_text(part: int, whole: int) -> str:
+    share = 100 * part / whole if whole else 0.0
+    if part and share < 0.05:
+        return "<0.1 %"
+    return f"{share:.1f} %"
+
+
+def _age_lines(found: Measures, look: Look) -> list[str]:
+    most = max((rows for _, rows in found.ages), default=0) or 1
+    table = formatting.columns(
+        [(age, compact(rows), _share_text(rows, found.rows)) for age, rows in found.ages],
+        right=(1, 2),
+    )
+    wide = max(map(len, table))
+    room = min(_BAR, look.width - wide - 2)
+    return [
+        f"{line:<{wide}}  " + look.tinted(look.bar(rows / most, room), "blue")
+        for line, (_, rows) in zip(table, found.ages, strict=True)
+    ]
+
+
+def _heat_lines(found: Heat, look: Look) -> list[str]:
+    """Both times: columns are when rows happened, lines when they were received."""
+    by = found.event_unit.value
+    if found.received_unit is not found.event_unit:
+        by = f"{by} and {found.received_unit.value}"
+    title = f"When rows happened (across) and were received (down), by {by}"
+    event, received = found.event_unit, found.received_unit
+    across = axis(_ranges(event, (one[0] for one in found.cells)), event, bins(look)[0])
+    rows: dict[int, dict[Interval, int]] = {}
+    most = 1
+    places = {at: place for at in {one[0] for one in found.cells} for place in _place(across, at)}
+    for happened, came, count in found.cells:
+        place = places.get(happened)
+        if place is not None:
+            line = rows.setdefault(came, {})
+            line[place] = line.get(place, 0) + count
+            most = max(most, line[place])
+    limits = shade_limits(most)
+    lines = [*look.wrapped(title), *(f"{'':{_MARGIN}}{one}" for one in header_lines(across))]
+    down = axis(_ranges(received, rows), received, LINES)
+    for cell in down.columns:
+        if cell is None:
+            lines.append("  …")
+            continue
+        line = _together([counts for at, counts in rows.items() if at in cell])
+        signs = [
+            "…" if place is None else shade(look, line.get(place, 0), limits)
+            for place in across.columns
+        ]
+        label = formatting.cell_text(cell, down.granularity)
+        lines.append(
+            f"  {label:<{_MARGIN - 2}}" + look.tinted(_spread(signs, across).rstrip(), "blue")
+        )
+    lines += ["", *look.wrapped("  " + shades_text(look, limits))]
+    if found.left_out:
+        left = formatting.count(found.left_out, "older row")
+        lines += look.wrapped(f"  Left out: {left}, before {show_instant(found.since)}")
+    return lines
+
+
+def _ranges(unit: Granularity, starts: Any) -> Ranges:
+    return Ranges.of(unit.cell(at) for at in starts)
+
+
+def _place(across: Axis, at: int) -> tuple[Interval, ...]:
+    """The column of an instant, if it has one."""
+    return tuple(one for one in across.columns if one is not None and at in one)
+
+
+def _together(lines: Sequence[dict[Interval, int]]) -> dict[Interval, int]:
+    found: dict[Interval, int] = {}
+    for line in lines:
+        for place, rows in line.items():
+            found[place] = found.get(place, 0) + rows
+    return found
+
+
+def _spread(signs: Sequence[str], across: Axis) -> str:
+    """The signs over the widths of their columns."""
+    wide = max(1, across.step - 1)
+    return "".join((sign * wide).ljust(across.step) for sign in signs)
+
+
+def lateness_json(project: Project, found: Sequence[Lateness]) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "project": project.name,
+        "target": project.target.name,
+        "models": [_model_json(one) for one in found],
+    }
+
+
+def _model_json(found: Lateness) -> dict[str, Any]:
+    one = found.measures
+    return {
+        "model": found.model,
+        "source": found.source,
+        "how": found.how.value,
+        "column": found.column,
+        "since": None if found.since is None else iso(found.since),
+        "long_cells": found.long_cells,
+        "rows": one.rows if one else 0,
+        "ages": [{"age": age, "rows": rows} for age, rows in one.ages] if one else [],
+        "lookbacks": [
+            {"days": each.days, "rows": each.rows, "event_days": each.event_days}
+            for each in (one.lookbacks if one else ())
+        ],
+        "longest_days": one.longest_days if one else None,
+        "worst": [{"day": iso(day), "rows": rows} for day, rows in (one.worst if one else ())],
+        "picture": None if one is None else _heat_json(one.heat),
+    }
+
+
+def _heat_json(found: Heat) -> dict[str, Any]:
+    return {
+        "event_unit": found.event_unit.value,
+        "received_unit": found.received_unit.value,
+        "left_out": found.left_out,
+        "since": iso(found.since),
+        "cells": [
+            {"event": iso(event), "received": iso(received), "rows": rows}
+            for event, received, rows in found.cells
+        ],
+    }

@@ -1,0 +1,252 @@
+"""Rows of a table as bars and shades: over time, or one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from infold.core.interval import Interval, Ranges
+from infold.core.plot import OverTime, Point, RowByRow, Series
+from infold.render import formatting
+from infold.render.coverage_strip import Axis, axis, header_lines
+from infold.render.pictures.look import Look, compact
+from infold.render.table import cell as cell_text
+
+HEIGHT = 6
+"""How many lines the bars of one column have."""
+
+_NUMBER = 10
+"""How wide the text of a number is at most."""
+
+Columns = Sequence[tuple[float, float] | None]
+"""The lowest and the highest value of each column of a picture."""
+
+
+def plot_screen(table: str, drawn: OverTime | RowByRow, look: Look, note: str = "") -> str:
+    """All pictures of a table, and what they do not show."""
+    if isinstance(drawn, RowByRow):
+        lines = _row_by_row_lines(table, drawn, look)
+    else:
+        lines = _over_time_lines(table, drawn, look)
+    ends = [note] if note else []
+    if drawn.not_drawn:
+        ends.append(f"Not drawn: {formatting.names(drawn.not_drawn)} (--columns).")
+    if isinstance(drawn, OverTime) and drawn.left_out:
+        ends.append(f"{formatting.count(drawn.left_out, 'row')} without a time.")
+    folded = [line for text in ends for line in look.wrapped(text)]
+    return look.screen([*lines, *([""] if folded else []), *folded])
+
+
+def _over_time_lines(table: str, drawn: OverTime, look: Look) -> list[str]:
+    points = [point for series in drawn.series for point in series.points]
+    if not points:
+        return look.wrapped(f"{table} has no values with a time in {drawn.time} to draw.")
+    margin = _NUMBER + 4
+    if drawn.by:
+        names = [name for series in drawn.series for name, _ in series.groups]
+        margin = 4 + min(max(len(cell_text(name)) for name in names), max(8, look.width // 3))
+    found = axis(Ranges.of(point.cell for point in points), drawn.finest, look.width - margin)
+    by = f", for each {drawn.by}" if drawn.by else ""
+    lines = look.wrapped(f"{table} by {drawn.time}, a column is {_a(found)}{by}")
+    header = [" " * margin + line for line in header_lines(found)]
+    for series in drawn.series:
+        lines += ["", *look.wrapped(_title(series, found, drawn))]
+        if not series.points:
+            continue
+        if drawn.by:
+            lines += [*header, *_shade_lines(series, found, margin, look)]
+        else:
+            lines += [*_bar_lines(_columns(series, found), found, look), *header]
+    if not drawn.by and any(not one.adds_up for one in drawn.series):
+        low, high = ("#", ":") if look.plain else ("█", "░")
+        if found.granularity is not drawn.finest or _several(drawn.series):
+            text = f"  {low} all values of {_a(found)} reach here, {high} some do"
+            lines += ["", *look.wrapped(text)]
+    return lines
+
+
+def _a(found: Axis) -> str:
+    unit = found.granularity.value
+    return f"an {unit}" if unit == "hour" else f"a {unit}"
+
+
+def _several(series: Sequence[Series]) -> bool:
+    return any(point.low != point.high for one in series for point in one.points)
+
+
+def _title(series: Series, found: Axis, drawn: OverTime) -> str:
+    """What is drawn, and from where to where its values reach."""
+    if not series.points:
+        return f"{series.name}: no values"
+    if series.adds_up:
+        known = [one[1] for one in _columns(series, found) if one is not None]
+        return f"{series.name}: up to {compact(max(known))} in {_a(found)}"
+    low = min(point.low for point in series.points)
+    high = max(point.high for point in series.points)
+    reach = compact(low) if low == high else f"{compact(low)} to {compact(high)}"
+    if drawn.by and found.granularity is not drawn.finest:
+        reach += f", the highest of {_a(found)}"
+    return f"{series.name}: {reach}"
+
+
+def _columns(series: Series, found: Axis) -> Columns:
+    """What each column of the axis shows of a series."""
+    return _placed(series.points, found, adds_up=series.adds_up)
+
+
+def _placed(points: Sequence[Point], found: Axis, *, adds_up: bool) -> Columns:
+    """Points by columns; both are in the order of time."""
+    placed: list[tuple[float, float] | None] = []
+    at = 0
+    for column in found.columns:
+        inside: list[Point] = []
+        while column and at < len(points) and points[at].cell.start < column.end:
+            if points[at].cell.start >= column.start:
+                inside.append(points[at])
+            at += 1
+        if not inside:
+            placed.append(None)
+        elif adds_up:
+            total = sum(point.high for point in inside)
+            placed.append((total, total))
+        else:
+            low, high = min(one.low for one in inside), max(one.high for one in inside)
+            placed.append((low, high))
+    return placed
+
+
+def _bar_lines(columns: Columns, found: Axis, look: Look) -> list[str]:
+    """Bars up from zero and down from it; a lighter end reaches to the highest (or lowest)."""
+    known = [one for one in columns if one is not None]
+    top, bottom = max(0.0, *(high for _, high in known)), min(0.0, *(low for low, _ in known))
+    up, down, unit = _scale(top, bottom)
+    wide = max(1, found.step - 1)
+    lines = []
+    for line in range(up, -down, -1):
+        sign = _up(line, unit, look) if line > 0 else _down(1 - line, unit, look)
+        label = _label(line, up, down, unit)
+        text = "".join(
+            (_quiet(found.columns[i], line) if one is None else sign(one) * wide).ljust(found.step)
+            for i, one in enumerate(columns)
+        )
+        ruler = "|" if look.plain else "│"
+        lines.append(f"  {label:>{_NUMBER}}{ruler}" + " " + look.tinted(text.rstrip(), "blue"))
+    return lines
+
+
+def _quiet(column: Interval | None, line: int) -> str:
+    """A stretch without anything is marked once, at the foot of the bars."""
+    return "…" if column is None and line == 1 else " "
+
+
+def _scale(top: float, bottom: float) -> tuple[int, int, float]:
+    """How many lines there are above and below zero, and how much one of them is."""
+    if top == bottom == 0:
+        return 1, 0, 1.0
+    if bottom == 0:
+        return HEIGHT, 0, top / HEIGHT
+    if top == 0:
+        return 0, HEIGHT, -bottom / HEIGHT
+    down = min(HEIGHT - 1, max(1, round(HEIGHT * _share_below(top, bottom))))
+    return HEIGHT - down, down, max(top / (HEIGHT - down), -bottom / down)
+
+
+def _label(line: int, up: int, down: int, unit: float) -> str:
+    if line == up and up:
+        return compact(up * unit)
+    if line == 1 - down and down:
+        return compact(-down * unit)
+    return "0" if line == 1 else ""
+
+
+Sign = Callable[[tuple[float, float]], str]
+
+
+def _up(line: int, unit: float, look: Look) -> Sign:
+    """The sign of a value in one of the lines above zero, counted from it."""
+
+    def sign(value: tuple[float, float]) -> str:
+        low, high = value
+        whole, light = max(0.0, low) / unit - (line - 1), max(0.0, high) / unit - (line - 1)
+        if whole >= 1:
+            return "#" if look.plain else "█"
+        if light >= 0.5 and whole < 0.5:
+            return ":" if look.plain else "░"
+        if whole > 0:
+            eighths = "____####" if look.plain else "▁▂▃▄▅▆▇█"
+            return eighths[int(whole * 8)]
+        foot = line == 1 and (light > 0 or low <= 0 <= high)
+        return ("_" if look.plain else "▁") if foot else " "
+
+    return sign
+
+
+def _down(line: int, unit: float, look: Look) -> Sign:
+    """The same below zero."""
+
+    def sign(value: tuple[float, float]) -> str:
+        low, high = value
+        whole, light = -min(0.0, high) / unit - (line - 1), -min(0.0, low) / unit - (line - 1)
+        if whole >= 0.75:
+            return "#" if look.plain else "█"
+        if whole > 0 and (whole >= 0.25 or line == 1):
+            return "#" if look.plain else "▀"
+        if light >= 0.5 or (light > 0 and line == 1):
+            return ":" if look.plain else "░"
+        return " "
+
+    return sign
+
+
+def _shade_lines(series: Series, found: Axis, margin: int, look: Look) -> list[str]:
+    """A line for each group, its values as shades; the last line says what they mean."""
+    low = min(0.0, *(point.low for point in series.points))
+    high = max(0.0, *(point.high for point in series.points))
+    limits = [low * (1 - part / 4) + high * part / 4 for part in range(4)]
+    wide = max(1, found.step - 1)
+    lines = []
+    for name, points in series.groups:
+        text = ""
+        placed = _placed(points, found, adds_up=False)
+        for column, value in zip(found.columns, placed, strict=True):
+            sign = "…" if column is None else " "
+            if value is not None:
+                sign = look.shades[max(0, sum(value[1] >= limit for limit in limits) - 1)]
+            text += (sign * wide).ljust(found.step)
+        label = formatting.clip(cell_text(name), margin - 4)
+        lines.append(f"  {label:<{margin - 2}}" + look.tinted(text.rstrip(), "blue"))
+    legend = "  ".join(
+        f"{sign} {compact(limit)}" for sign, limit in zip(look.shades, limits, strict=True)
+    )
+    return [*lines, *look.wrapped(f"  {legend} or more")]
+
+
+def _row_by_row_lines(table: str, drawn: RowByRow, look: Look) -> list[str]:
+    name = min(max(len(cell_text(one)) for one in drawn.labels), max(8, look.width // 3))
+    room = look.width - name - _NUMBER - 6
+    lines = [f"{table} by {drawn.label}"]
+    for column, values in drawn.columns:
+        known = [one for one in values if one is not None]
+        top, bottom = max([0.0, *known]), min([0.0, *known])
+        share = _share_below(top, bottom) if bottom else 0.0
+        left = min(room - bool(top), max(bool(bottom), round(room * share)))
+        lines += ["", column]
+        for label, value in zip(drawn.labels, values, strict=True):
+            shown = formatting.clip(cell_text(label), name)
+            number = "NULL" if value is None else compact(value)
+            bar = _bar(value or 0.0, (top, bottom), (left, room - left), look)
+            lines.append(f"  {shown:<{name}}  {number:>{_NUMBER}}  " + look.tinted(bar, "blue"))
+    return lines
+
+
+def _share_below(top: float, bottom: float) -> float:
+    """Which part of a picture is below zero; by halves, as the span of huge numbers is infinite."""
+    return (-bottom / 2) / (top / 2 - bottom / 2)
+
+
+def _bar(value: float, reach: tuple[float, float], widths: tuple[int, int], look: Look) -> str:
+    """A bar to the right of zero, or to the left of it if the value is negative."""
+    (top, bottom), (left, right) = reach, widths
+    if value < 0:
+        size = min(left, max(1, round(value / bottom * left)))
+        return " " * (left - size) + ("#" if look.plain else "█") * size
+    return " " * left + (look.bar(value / top, right) if top else "")
