@@ -9,11 +9,28 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
     from typing import Any, TypeVar
+
+    from infold.api.notebook import Project
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
 __version__ = "0.1.0"
+
+__all__ = ["function", "model", "session_rule"]
+"""Not ``open``: a star would put it in the place of Python's own."""
+
+
+def open(root: str | Path = ".", target: str | None = None) -> Project:  # noqa: A001 (infold.open)
+    """
+    The project of a folder, for a notebook: its methods return what shows itself.
+
+    Raises all mistakes in its files at once.
+    """
+    from infold.api.notebook import Project
+
+    return Project(root, target)
 
 
 def function(

@@ -11,16 +11,13 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import click
 import pyarrow as pa
 import pytest
-from click.shell_completion import ShellComplete
 from tests.cli.conftest import FakeApi, Infold
 from tests.page.history import history, lay_out
 
 from infold import api
-from infold.cli import cli, terminal
-from infold.cli.init import write_project
+from infold.cli import terminal
 from infold.cli.show_plot import BARS
 from infold.render.pictures.look import NARROWEST
 
@@ -290,29 +287,3 @@ class TestLook:
         monkeypatch.setenv("COLUMNS", columns)
 
         assert terminal.look().width == width
-
-
-class TestCompletion:
-    """A shell completes the names of models."""
-
-    @staticmethod
-    def completed(words: list[str], typed: str) -> list[str]:
-        """What a shell offers after some words."""
-        found = ShellComplete(cli, {}, "infold", "_COMPLETE").get_completions(words, typed)
-        return [one.value for one in found]
-
-    def test_models(self, tmp_path: Path) -> None:
-        """Also of the project that is named, after a plus, and in a list."""
-        write_project(tmp_path)
-        words = ["-C", str(tmp_path)]
-
-        assert self.completed([*words, "status"], "d") == ["daily"]
-        assert self.completed([*words, "dag"], "+s") == ["+sessions"]
-        assert self.completed([*words, "dag"], "daily,s") == ["daily,sessions"]
-        assert "incremental_manifest" in self.completed([*words, "show"], "")
-        assert len(self.completed([*words, "lateness"], "")) == 1
-
-    def test_no_project(self, tmp_path: Path) -> None:
-        """Where there is none, nothing is offered, and no error is printed."""
-        assert self.completed(["-C", str(tmp_path), "status"], "") == []
-        assert click.Context(cli).find_root().params == {}

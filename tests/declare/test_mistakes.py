@@ -641,6 +641,9 @@ FILES: list[tuple[str, dict[str, str | bytes | None], list[str]]] = [
     ("a declaration of no model", {YML: INFOLD + "models:\n  dayly: {tags: [x]}\n"}, [
         "unknown-key infold.yml:22 `dayly` (daily)",
     ]),
+    ("a declaration that is no mapping", {YML: INFOLD + "models:\n  daily: [x]\n"}, [
+        "wrong-type infold.yml:22 `[x]`",
+    ]),
     ("an unknown key in defaults", {YML: INFOLD + "defaults: {tag: x}\n"}, [
         "unknown-key infold.yml:21 `tag` (tags, start)",
     ]),

@@ -31,6 +31,8 @@ ELSEWHERE: Mapping[str, str] = {
     "docs/coming-from-dbt.md": "test_how_to.py",
     "docs/cookbook.md": "test_cookbook.py",
     "docs/deploying.md": "../servers/test_deploying.py",
+    "docs/editors.md": "test_schemas.py",
+    "docs/notebooks.md": "test_python_api.py",
     "docs/object-stores.md": "../servers/test_object_store.py",
     "docs/operations.md": "test_how_to.py",
     "docs/pictures.md": "test_pictures.py",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import yaml
 from tests.declare.shop import read
-from tests.docs.pages import DOCS
+from tests.docs.key_table import Row, rows
 
 from infold.core.formats import TIMESTAMP_FORMATS, Format
 from infold.core.model import (
@@ -30,31 +30,7 @@ from infold.core.storages import Storage
 from infold.core.target import Apply, Publish
 from infold.declare import models, sources
 
-PAGE = (DOCS / "reference" / "keys.md").read_text(encoding="utf-8")
-
-
-class Row(NamedTuple):
-    """One key of the page."""
-
-    section: str
-    key: str
-    type: str
-    default: str
-
-
-def rows() -> list[Row]:
-    """All keys with their types and defaults; the table of model keys has one column more."""
-    found = []
-    for part in re.split(r"^#{2,4} ", PAGE, flags=re.MULTILINE)[1:]:
-        section, _, text = part.partition("\n")
-        for line in re.findall(r"^\| (`\w+` \|.*) \|$", text, re.MULTILINE):
-            key, *cells = line.split(" | ")
-            kind, default = cells[-3:-1]
-            found.append(Row(section, key.strip("`"), kind, default))
-    return found
-
-
-ROWS = rows()
+ROWS = [row for row in rows() if "." not in row.key]
 
 PROJECT: Mapping[str, Any] = {
     "name": "shop",

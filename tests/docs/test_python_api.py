@@ -9,12 +9,18 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import infold
 from infold import api
 from infold.cli import cli
 from infold.messages.errors import InfoldError
 
-PAGE = (Path(__file__).parents[2] / "docs" / "python-api.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "python-api.md").read_text(encoding="utf-8")
+NOTEBOOK = (DOCS / "notebooks.md").read_text(encoding="utf-8")
+EXAMPLES, NOTEBOOK_EXAMPLES = (
+    re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    for page in (PAGE, NOTEBOOK)
+)
 
 
 def test_every_name_of_the_page_exists() -> None:
@@ -82,7 +88,10 @@ class TestWithoutSpark:
 
 @pytest.mark.spark
 def test_the_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page's examples run as one program; after Spark is closed, another run works."""
+    """
+    The page's examples run as one program; after Spark is closed, another run works, and so do
+    the examples of the page about notebooks.
+    """
     monkeypatch.chdir(tmp_path)
     assert CliRunner().invoke(cli, ["init", "shop"]).exit_code == 0
     names: dict[str, object] = {}
@@ -96,3 +105,10 @@ def test_the_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     later.rename(Path("shop/landing/clicks") / later.name)
     again = api.run(api.open_project("shop"))
     assert (again.state, len(again.steps)) == ("done", 3)
+
+    for example in NOTEBOOK_EXAMPLES:
+        exec(compile(example, "docs/notebooks.md", "exec"), names)
+    project = infold.open("shop")
+    assert project.table("daily").to_arrow().equals(api.show(api.open_project("shop"), "daily"))
+    assert project.verify("daily")
+    assert not project.plan()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import completion, shared_options
+from infold.cli import completing, shared_options
 from infold.cli.output import print_json
 from infold.messages.errors import ExitCode
 
 
 @click.command("audit")
-@click.argument("terms", nargs=-1, metavar="[TERM...]", shell_complete=completion.models)
+@click.argument("terms", nargs=-1, metavar="[TERM...]", shell_complete=completing.terms)
 @shared_options.as_of
 @shared_options.env
 @shared_options.as_json

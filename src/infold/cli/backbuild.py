@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import completion, shared_options
+from infold.cli import completing, shared_options
 from infold.cli.build_again import build_again
 
 
 @click.command("backbuild")
 @click.argument(
-    "terms", nargs=-1, required=True, metavar="TERM...", shell_complete=completion.models
+    "terms", nargs=-1, required=True, metavar="TERM...", shell_complete=completing.terms
 )
 @shared_options.rebuild
 def command(terms: tuple[str, ...], options: shared_options.Rebuild) -> int:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import completion, shared_options, terminal
+from infold.cli import completing, shared_options, terminal
 from infold.cli.output import print_json
 
 FORMATS = ("text", "mermaid", "dot", "svg")
 
 
 @click.command("dag")
-@click.argument("terms", nargs=-1, metavar="[TERM...]", shell_complete=completion.models)
+@click.argument("terms", nargs=-1, metavar="[TERM...]", shell_complete=completing.terms)
 @click.option(
     "--format",
     "format_",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import completion, shared_options
+from infold.cli import completing, shared_options
 from infold.cli.output import print_json
 from infold.messages.errors import ExitCode
 
 
 @click.command("diff")
-@click.argument("name")
-@click.argument("models", nargs=-1, metavar="[MODEL...]", shell_complete=completion.models)
+@click.argument("name", shell_complete=completing.environments)
+@click.argument("models", nargs=-1, metavar="[MODEL...]", shell_complete=completing.models)
 @shared_options.as_json
 def command(name: str, models: tuple[str, ...], as_json: bool) -> int:
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import shared_options
+from infold.cli import completing, shared_options
 from infold.cli.output import confirm, print_json
 
 
@@ -35,7 +35,7 @@ def list_(as_json: bool) -> None:
 
 
 @command.command("drop")
-@click.argument("name")
+@click.argument("name", shell_complete=completing.environments)
 @shared_options.yes
 @shared_options.wait
 @shared_options.as_json

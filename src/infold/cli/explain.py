@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from infold.cli import completion, shared_options
+from infold.cli import completing, shared_options
 from infold.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ SESSION = "session"
 
 
 @click.command("explain")
-@click.argument("model", shell_complete=completion.models)
+@click.argument("model", shell_complete=completing.models)
 @click.argument("cell", required=False, metavar="[CELL|ID]")
 @click.option(
     "--deep",

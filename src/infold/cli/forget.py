@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import completion, shared_options
+from infold.cli import completing, shared_options
 from infold.cli.output import confirm, print_json
 
 
 @click.command("forget")
 @click.argument(
-    "models", nargs=-1, required=True, metavar="MODEL...", shell_complete=completion.models
+    "models", nargs=-1, required=True, metavar="MODEL...", shell_complete=completing.models
 )
 @shared_options.yes
 @shared_options.allow_refresh

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import completion, shared_options
+from infold.cli import completing, shared_options
 from infold.cli.output import print_json
 
 
 @click.command("history")
-@click.argument("model", required=False, shell_complete=completion.models)
+@click.argument("model", required=False, shell_complete=completing.models)
 @click.option(
     "--limit",
     "-n",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import completion, shared_options, terminal
+from infold.cli import completing, shared_options, terminal
 from infold.cli.output import print_json
 
 
 @click.command("lateness")
-@click.argument("terms", nargs=-1, metavar="[TERM...]", shell_complete=completion.events)
+@click.argument("terms", nargs=-1, metavar="[TERM...]", shell_complete=completing.events)
 @shared_options.env
 @shared_options.as_json
 def command(terms: tuple[str, ...], env: str | None, as_json: bool) -> None:

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import click
 
 from infold import __version__
+from infold.cli import completing
 from infold.cli.process_exit import OutputError, ReaderGone, report_failed_output
 from infold.messages.errors import ExitCode, InfoldError
 from infold.system import failures, signals
@@ -42,6 +43,9 @@ COMMANDS = {
     "ledger": "Take a target's ledger to another place, to a file, or from one.",
     "engine": "Show, stop or restart the engine that commands leave running.",
     "check": "Read the project and report all mistakes in it.",
+    "format": "Lay out the SQL of models, of all or of these.",
+    "schema": "Print the JSON Schema of infold.yml, or of a model's front matter.",
+    "completion": "Print what makes a shell complete infold's commands.",
     "doctor": "Check that all a target needs is there and works.",
     "test": "Run the unit tests of the project.",
     "verify": "Compare the tables with a full rebuild of them.",
@@ -104,7 +108,12 @@ class Commands(click.Group):
     metavar="DIR",
     help="The folder of the project; the present one by default.",
 )
-@click.option("--target", metavar="NAME", help="One of the targets in infold.yml.")
+@click.option(
+    "--target",
+    metavar="NAME",
+    shell_complete=completing.targets,
+    help="One of the targets in infold.yml.",
+)
 @click.option(
     "--no-engine", is_flag=True, help="Use no engine that an earlier command left, and leave none."
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import shared_options
+from infold.cli import completing, shared_options
 from infold.cli.output import carry_out_exchange
 
 
 @click.command("promote")
-@click.argument("name")
+@click.argument("name", shell_complete=completing.environments)
 @shared_options.yes
 @shared_options.allow_destructive
 @shared_options.wait

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import completion, shared_options
+from infold.cli import completing, shared_options
 from infold.cli.output import print_json
 
-_MODEL = click.argument("model", shell_complete=completion.models)
+_MODEL = click.argument("model", shell_complete=completing.models)
 _SESSIONS = click.argument("sessions", nargs=-1, metavar="[SESSION]...")
 _USER = click.option(
     "--user",

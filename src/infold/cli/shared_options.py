@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from infold.cli import completion
+from infold.cli import completing
 
 if TYPE_CHECKING:
     from infold.core.plan import PlanOptions
@@ -23,18 +23,21 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 
+_terms: Any = {"multiple": True, "metavar": "TERM", "shell_complete": completing.terms}
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 select = click.option(
     "--select",
     "-s",
-    multiple=True,
-    metavar="TERM",
+    **_terms,
     help="Only these models: a name, a glob, tag:NAME; +m with all it reads, m+ with all that "
     "read it. Repeatable.",
-    shell_complete=completion.models,
 )
 exclude = click.option(
-    "--exclude", "-x", multiple=True, metavar="TERM", help="Not these models; terms as above."
+    "--exclude",
+    "-x",
+    **_terms,
+    help="Not these models; terms as above.",
 )
 as_of = click.option(
     "--as-of",
@@ -90,11 +93,10 @@ allow_removals = click.option(
     is_flag=True,
     help="Take out all rows of files that are gone, however much of a source that is.",
 )
-
-
 env = click.option(
     "--env",
     metavar="NAME",
+    shell_complete=completing.environments,
     help="In the environment of this name: tables of its own where definitions differ.",
 )
 
@@ -295,6 +297,7 @@ allow_destructive = click.option(
     "--allow-destructive",
     multiple=True,
     metavar="MODEL",
+    shell_complete=completing.models,
     help="Let this model's table lose columns, types or keys, or the model be removed, for this "
     "once. Repeatable.",
 )
@@ -303,7 +306,7 @@ allow_destructive = click.option(
 def build_options(command: Command) -> Command:
     """Declare the options of :class:`BuildOptions`; the command gets them as ``options``."""
     options = (
-        click.argument("terms", nargs=-1, metavar="[TERM...]", shell_complete=completion.models),
+        click.argument("terms", nargs=-1, metavar="[TERM...]", shell_complete=completing.terms),
         start,
         end,
         click.option("--auto", is_flag=True, help="Everything that is stale; the default."),
@@ -330,8 +333,7 @@ def build_options(command: Command) -> Command:
         as_of,
         click.option(
             "--forward-only",
-            multiple=True,
-            metavar="TERM",
+            **_terms,
             help="Changed definitions of these models hold from the first cell that is not built; "
             "earlier cells keep their rows. Repeatable.",
         ),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from infold.cli import completion, shared_options
+from infold.cli import completing, shared_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +22,7 @@ _ROWS = 20
 
 
 @click.command("show")
-@click.argument("table", shell_complete=completion.tables)
+@click.argument("table", shell_complete=completing.tables)
 @click.option(
     "--where", metavar="TEXT", help="Only rows for which this is true: day >= '2024-03-09'."
 )
@@ -31,9 +31,15 @@ _ROWS = 20
     "-s",
     multiple=True,
     metavar="TERM",
+    shell_complete=completing.terms,
     help="Of a manifest table, only the rows of these models: a name, a glob, tag:NAME.",
 )
-@click.option("--columns", metavar="NAMES", help="Only these columns, in this order: day,sessions.")
+@click.option(
+    "--columns",
+    metavar="NAMES",
+    shell_complete=completing.columns,
+    help="Only these columns, in this order: day,sessions.",
+)
 @click.option(
     "--limit",
     "-n",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from infold.cli import completion, shared_options, terminal
+from infold.cli import completing, shared_options, terminal
 from infold.cli.output import end_if_refused, print_json
 
 
 @click.command("status")
-@click.argument("terms", nargs=-1, metavar="[TERM...]", shell_complete=completion.models)
+@click.argument("terms", nargs=-1, metavar="[TERM...]", shell_complete=completing.terms)
 @click.option("--since", metavar="TIME", help="Only what is from here on; cells without rows too.")
 @click.option("--until", metavar="TIME", help="Only what is before this.")
 @shared_options.as_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from infold.cli import shared_options
+from infold.cli import completing, shared_options
 from infold.cli.output import print_json, write_text
 from infold.core.unit_tests import SHUFFLES
 from infold.messages.errors import ExitCode
@@ -31,7 +31,12 @@ from infold.messages.errors import ExitCode
     metavar="FILE",
     help="Write the results as JUnit's XML, too.",
 )
-@click.option("--new", metavar="MODEL", help="Write a test of this model from real rows; run none.")
+@click.option(
+    "--new",
+    metavar="MODEL",
+    shell_complete=completing.models,
+    help="Write a test of this model from real rows; run none.",
+)
 @click.option(
     "--from",
     "start",
@@ -42,6 +47,7 @@ from infold.messages.errors import ExitCode
     "--mask",
     multiple=True,
     metavar="COLUMN",
+    shell_complete=completing.columns,
     help="With --new: replace the values of this column of text by others. Repeatable.",
 )
 @shared_options.as_json

@@ -27,6 +27,9 @@ _MAY_BE_THERE = (
 )
 """Folders that a project may have, and how the names of their files end."""
 
+FOLDERS = (MODELS, *(name for name, _ in _MAY_BE_THERE))
+"""All folders with files of a project."""
+
 
 @dataclass(frozen=True, slots=True)
 class Folder:

@@ -246,7 +246,8 @@ def _read_models(reading: _Reading, keys: Keys) -> None:
             continue
         if not _claim_name(reading, path.stem, at):
             continue
-        own = per_model.entries.get(path.stem) if per_model else None
+        section = per_model.section(path.stem) if per_model else None
+        own = section.value if section else None
         default_value = defaults.value if defaults else None
         draft = None
         if text is not None:

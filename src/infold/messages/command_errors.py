@@ -61,6 +61,25 @@ not_landed = Message(
     todo="Show a model that ingests it, or name {source} in a `table`, which lands it.",
 )
 
+package_missing = Message(
+    "package-missing",
+    "{method} needs {package}, which is not installed",
+    todo="Install it: pip install {package}",
+)
+
+not_laid_out = Message(
+    "not-formatted",
+    "{file} is left as it is: sqlfmt cannot read its query",
+    {"why": "{why}"},
+    "Put `-- fmt: off` above what it cannot read and `-- fmt: on` below, or lay it out by hand.",
+)
+
+not_formatted = Message(
+    "not-formatted",
+    "{file} is left as it is: laid out, {why} would differ",
+    todo="Put `-- fmt: off` above what changes and `-- fmt: on` below, or lay it out by hand.",
+)
+
 not_an_instant = Message(
     "not-an-instant",
     "{option} is not a date or a time: {text}",

@@ -108,6 +108,10 @@ class InfoldError(Exception):
             parts.append(self.todo)
         return "\n\n".join(parts)
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows, as IPython asks for it: the message, and no lines of infold's."""
+        return str(self).splitlines()
+
     @property
     def each(self) -> tuple[InfoldError, ...]:
         """The error; of several at once every one."""

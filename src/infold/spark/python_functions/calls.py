@@ -40,7 +40,7 @@ class ArrowCall:
             return self._by_row(function, columns)
         given: Sequence[Any] = columns
         if self.code.over == "pandas":
-            import pandas as pd  # type: ignore[import-untyped]
+            import pandas as pd
 
             given = [one.to_pandas(types_mapper=pd.ArrowDtype) for one in columns]
         try:

@@ -1,0 +1,254 @@
+"""
+A project in a notebook: ``infold.open(".")``.
+
+A thin layer over the functions of ``infold.api``: it takes what people type, such as terms and
+dates, and returns what shows itself. The project's files are read again by each call, so that an
+edited model counts at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from infold import api
+from infold.api.displayed import Explanation, Plan, Run, Status, Table, Verification
+from infold.core.interval import Interval, Ranges
+from infold.core.plan import PlanOptions, Step
+from infold.core.progress import Progress, SilentProgress
+from infold.core.record import Receipt
+from infold.messages import command_errors
+from infold.messages.errors import InfoldError
+from infold.render.run import failed_line, step_line
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from infold.core import project as core
+
+__all__ = ["Explanation", "Plan", "Project", "Run", "Status", "Table", "Verification"]
+
+Time = str | date
+"""A date or a time: as text, or as ``datetime`` has it; without an offset it is UTC."""
+
+
+class _Printed(SilentProgress):
+    """A line for each step as it ends, as the commands print them into a file."""
+
+    def __init__(self) -> None:
+        self.index = 0
+
+    def step(self, index: int, total: int | None, step: Step) -> None:
+        """Remember its number."""
+        del total, step
+        self.index = index
+
+    def done(self, step: Step, receipt: Receipt) -> None:
+        """The step's line."""
+        _say(step_line(self.index, step, receipt))
+
+    def failed(self, step: Step, error: InfoldError) -> None:
+        """The step's line; the error is raised at the end."""
+        _say(failed_line(self.index, step, error))
+
+    def note(self, text: str) -> None:
+        """The text, on a line of its own."""
+        _say(f"     {text}")
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)  # noqa: T201 (into the output of a notebook's cell)
+
+
+class Project:
+    """A project's folder, and one of its targets."""
+
+    def __init__(self, root: str | Path = ".", target: str | None = None) -> None:
+        self.root = Path(root).resolve()
+        self.target = target
+        self.opened()  # mistakes are raised at once
+
+    def opened(self, *, declared: bool = False) -> core.Project:
+        """The project as it is now, for the functions of ``infold.api``."""
+        return api.open_project(self.root, self.target, declared=declared)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models, each after those that it reads."""
+        return tuple(node.name for node in self.opened() if not node.landed)
+
+    def plan(
+        self,
+        *terms: str,
+        exclude: Sequence[str] = (),
+        start: Time | None = None,
+        end: Time | None = None,
+        as_of: Time | None = None,
+    ) -> Plan:
+        """
+        What :meth:`run` would do, and why; nothing is written, and no Spark started.
+
+        ``terms`` name the models, as for ``--select``; ``start`` and ``end`` say for which times
+        tables are built cell by cell; ``as_of`` is the clock.
+        """
+        from infold.render import json_shapes
+        from infold.render.plan import plan_screen
+
+        project = api.to_apply(self.opened(declared=True), terms, exclude)
+        asked, at = _window(project, terms, start, end), _instant("as_of", as_of)
+        project = api.as_run(project, asked, select=terms, exclude=exclude, as_of=at)
+        observed = api.observe_all(project, as_of=at, asked=asked)
+        found = api.make_plan(project, observed, asked, select=terms, exclude=exclude)
+        covered = api.coverage(project, found) if found else {}
+        text = plan_screen(project, observed, found, covered, _typed(terms, exclude, start, end))
+        return Plan(found, text, lambda: json_shapes.plan(found))
+
+    def run(
+        self,
+        *terms: str,
+        exclude: Sequence[str] = (),
+        start: Time | None = None,
+        end: Time | None = None,
+        as_of: Time | None = None,
+        jobs: int | None = None,
+        wait: float = 0.0,
+        allow_refresh: bool = False,
+        allow_removals: bool = False,
+        progress: Progress | None = None,
+    ) -> Run:
+        """
+        Bring the tables up to date: all, or those of some terms; asked as :meth:`plan`.
+
+        The other arguments have the meaning of the options of ``infold run``. Spark starts if there
+        is something to do, and stays for later calls. A line is printed for each step, unless there
+        is a ``progress`` that is called instead. Raises ``infold.api.RunFailed`` where some
+        tables are not up to date, once all others are.
+        """
+        from infold.render import json_shapes
+        from infold.render.plan import nothing_screen
+        from infold.render.run import summary_screen
+
+        project = self.opened()
+        found = api.run(
+            project,
+            asked=_window(project, terms, start, end),
+            select=terms,
+            exclude=exclude,
+            as_of=_instant("as_of", as_of),
+            jobs=jobs,
+            wait=wait,
+            allow_refresh=allow_refresh,
+            allow_removals=allow_removals,
+            progress=progress or _Printed(),
+        )
+        if found.steps:
+            text = summary_screen(found)
+        else:
+            states, notes = found.model_states, found.notes
+            text = nothing_screen(project, None, found.plans[-1], states, notes)
+        return Run(found, text, lambda: json_shapes.run(found))
+
+    def table(
+        self,
+        name: str,
+        *,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        limit: int | None = None,
+    ) -> Table:
+        """
+        A model, or another table that ``infold show`` has; its rows are read without a JVM.
+
+        ``where`` is a predicate of Spark SQL that compares columns with values. The rows of a view
+        are computed by Spark.
+        """
+
+        def read(most: int | None) -> pa.Table:
+            found = api.show(self.opened(), name, columns=columns, where=where, limit=most)
+            return found if most is None else found.slice(0, most)
+
+        return Table(name, read, limit)
+
+    def explain(
+        self, model: str, cell: Time | None = None, *, as_of: Time | None = None
+    ) -> Explanation:
+        """What is known about a model, or about the cell of it that has a date or time."""
+        from infold.planning.selection import unknown_model
+        from infold.render import json_shapes
+        from infold.render.explain import explain_screen
+
+        project = self.opened()
+        if model not in project:
+            raise unknown_model(project, model)
+        at, granularity = _instant("cell", cell), project[model].model.granularity
+        if at is not None and granularity is None:
+            raise command_errors.not_a_cell(model=model, text=_text(cell))
+        chosen = None if at is None or granularity is None else granularity.cell(at)
+        found = api.explain(project, model, chosen, _instant("as_of", as_of))
+        return Explanation(found, explain_screen(found), lambda: json_shapes.explanation(found))
+
+    def status(self, *terms: str, as_of: Time | None = None) -> Status:
+        """The state of each model, or of those of some terms."""
+        from infold.planning.selection import select_models
+        from infold.render import json_shapes
+        from infold.render.status import status_screen
+
+        project = api.with_apart(self.opened())
+        wanted = select_models(project, terms)
+        every = api.status(project, _instant("as_of", as_of))
+        found = tuple(one for one in every if one.model in wanted)
+        gaps = {}
+        for one in found:
+            hull: Interval | None = one.covered.span
+            if hull is not None:
+                gaps[one.model] = Ranges((hull,)) - one.covered
+        text = status_screen(project, found, gaps)
+        return Status(found, text, lambda: json_shapes.status(project, found, gaps))
+
+    def verify(
+        self, *terms: str, sample: int | None = None, progress: Progress | None = None
+    ) -> Verification:
+        """Compare tables with a full rebuild of them: all cells, or ``sample`` of each table."""
+        from infold.render import json_shapes
+        from infold.render.verification import verification_screen
+
+        shown = progress or _Printed()
+        found = api.verify(self.opened(), select=terms, sample=sample, progress=shown)
+        text = verification_screen(found)
+        return Verification(found, text, lambda: json_shapes.verification(found))
+
+    def __repr__(self) -> str:
+        project = self.opened()
+        named = ", ".join(self.models) or "none"
+        return f"{project.name} · {project.target.name} · {self.root}\nmodels: {named}"
+
+
+def _text(time: Time | None) -> str:
+    return time if isinstance(time, str) else "" if time is None else time.isoformat()
+
+
+def _instant(name: str, time: Time | None) -> int | None:
+    from infold.planning.requested_window import parse_instant
+
+    return None if time is None else parse_instant(name, _text(time))
+
+
+def _window(
+    project: core.Project, terms: Sequence[str], start: Time | None, end: Time | None
+) -> PlanOptions:
+    """The options of a plan for the times from ``start`` to before ``end``."""
+    first, last = (None if time is None else _text(time) for time in (start, end))
+    return PlanOptions(window=api.window_of(project, first, last, terms))
+
+
+def _typed(
+    terms: Sequence[str], exclude: Sequence[str], start: Time | None, end: Time | None
+) -> str:
+    """The same options as a command has them, for the line that says how to go on."""
+    import shlex
+
+    given = [("start", _text(start)), ("end", _text(end))]
+    given += [("select", term) for term in terms] + [("exclude", term) for term in exclude]
+    return "".join(f" --{name} {shlex.quote(value)}" for name, value in given if value)

@@ -1,0 +1,245 @@
+"""
+Writes the JSON Schemas of infold.yml and of front matter, which editors check files with.
+
+Which keys there are is taken from the code that reads them; their types, defaults and meanings
+from docs/reference/keys.md, which other tests compare with the code. A schema refuses nothing that
+infold accepts. It cannot see what lies in other files, such as the columns of a table.
+
+    python -m tests.docs.schemas
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import yaml
+from tests.docs.key_table import rows
+from tests.docs.schema_types import (
+    FLAG,
+    GROUP_NAME_PATTERN,
+    LENGTH,
+    NAME_PATTERN,
+    SCALAR,
+    TEXT,
+    TEXTS,
+    Schema,
+    audits_schema,
+    mapping,
+    mapping_of,
+    of_type,
+    only_where,
+)
+
+import infold.declare
+from infold.core.catalogs import CatalogType
+from infold.core.model import Override
+from infold.core.object_store import OPTION_KEYS
+from infold.declare import (
+    catalogs,
+    engines,
+    models,
+    project,
+    seeds,
+    sessions,
+    sources,
+    storage_options,
+    targets,
+    versions,
+)
+
+FOLDER = Path(infold.declare.__file__).parent / "schemas"
+ROWS = {(row.section, row.key): row for row in rows()}
+_MODEL = (*models.KEYS, "forward_only")
+"""Keys of a model; of a table that is built cell by cell `forward_only` is in `incremental`."""
+
+
+def _schema_of(section: str, key: str, own: Schema | None = None) -> Schema:
+    """A key with its meaning; ``own`` where the page calls it a mapping, or more than a type."""
+    row = ROWS[section, key]
+    found: Schema = {"description": _plain(row.meaning), **(own or of_type(row.type))}
+    if own is None and re.fullmatch(r"`[^`]+`", row.default) and row.key != "partition_column":
+        default = yaml.safe_load(row.default.strip("`"))
+        found["default"] = default if isinstance(default, bool) else str(default)
+    return found
+
+
+def _plain(meaning: str) -> str:
+    """A cell of a table without its links, and without brackets that have a link alone."""
+    meaning = re.sub(r" \(\[[^]]+\]\([^)]*\)\)", "", meaning)
+    return re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", meaning)
+
+
+def _keys(section: str, known: Iterable[str], inside: str = "", **own: Schema) -> dict[str, Any]:
+    """The keys of a section of the page; those ``inside`` of another key have its name before."""
+    return {
+        key: _schema_of(section, f"{inside}.{key}" if inside else key, own.get(key))
+        for key in known
+    }
+
+
+# -- models
+
+
+def _sessions() -> Schema:
+    campaign = {
+        "anyOf": [
+            TEXTS,
+            mapping(_keys("campaign", sessions.CAMPAIGN)),
+        ]
+    }
+    without = {"anyOf": [{"const": "set_aside"}, mapping({"gap": LENGTH})]}
+    cuts = mapping(_keys("cuts", sessions.CUTS, campaign=campaign))
+    return mapping(_keys("sessions", sessions.KEYS, without_identifier=without, cuts=cuts))
+
+
+def _incremental() -> Schema:
+    overrides = mapping(_keys("safety_overrides", Override))
+    bounds = mapping_of(mapping(_keys("bounds", models.BOUND)))
+    return mapping(
+        _keys("incremental", models.INCREMENTAL, safety_overrides=overrides, bounds=bounds)
+    )
+
+
+def _model_keys(known: Iterable[str]) -> dict[str, Any]:
+    return _keys(
+        "Model keys",
+        known,
+        audits=audits_schema(),
+        timeseries=mapping(_keys("timeseries", models.TIMESERIES)),
+        incremental=_incremental(),
+        sessions=_sessions(),
+        scd_type_2=mapping(_keys("scd_type_2", versions.KEYS)),
+    )
+
+
+def _model() -> Schema:
+    """
+    The keys of one model.
+
+    None is required: front matter, `models` and `defaults` of infold.yml are read together.
+    """
+    kinds = [
+        only_where("materialization", kind, meant) for kind, meant in models._MEANT_FOR.items()
+    ]
+    return mapping(_model_keys(_MODEL), allOf=kinds)
+
+
+# -- infold.yml
+
+
+def _source() -> Schema:
+    column = mapping(
+        {"type": TEXT, "optional": FLAG, "default": {}},
+        required=["type"],
+        dependencies={"default": ["optional"]},
+    )
+    columns = mapping_of({"anyOf": [TEXT, column]}, minProperties=1)
+    return mapping(
+        _keys("Source keys", sources.KEYS, columns=columns),
+        oneOf=[{"required": ["path", "columns"]}, {"required": ["table"]}],
+        dependencies={
+            "received_column": ["event_time_column"],
+            "future_tolerance": ["received_column"],
+            "catalog": ["table"],
+            "listing_window": ["full_listing"],
+            **{key: ["path"] for key in ("settle", "file_time_column", "on_new_columns")},
+            **{key: ["path"] for key in ("on_unreadable", "full_listing")},
+        },
+    )
+
+
+def _storage_options() -> Schema:
+    options = _keys("Target keys", OPTION_KEYS, "storage_options")
+    one, other, token = storage_options.SECRETS
+    needs = {"dependencies": {one: [other], other: [one], token: [one]}}
+    name = storage_options.BUCKETS
+    buckets = _keys(
+        "Target keys", (name,), "storage_options", **{name: mapping_of(mapping(options, **needs))}
+    )
+    return mapping({**options, **buckets}, **needs)
+
+
+def _catalog() -> Schema:
+    known = {key: None for keys in catalogs.KEYS.values() for key in keys}
+    needs_uri = {"required": ["uri"]}
+    kinds = [
+        only_where(
+            "type", kind, ("type", *keys), **({} if kind is CatalogType.SQLITE else needs_uri)
+        )
+        for kind, keys in catalogs.KEYS.items()
+    ]
+    keys = _keys("Target keys", ("type", *known), "catalog")
+    return mapping(keys, required=["type"], allOf=kinds)
+
+
+def _engine() -> Schema:
+    section = mapping(
+        _keys("Target keys", engines.KEYS, "engine"),
+        anyOf=[
+            *({"required": [key]} for key in engines.PLACES),
+            {"required": ["idle"], "maxProperties": 1},
+        ],
+    )
+    return {"anyOf": [{"const": "local"}, section]}
+
+
+def _target() -> Schema:
+    refused = [*targets.MASTERS, *targets.REMOTES]
+    settings = {"pattern": r"^spark\.", "not": {"enum": refused}}
+    spark = mapping_of(SCALAR, propertyNames=settings)
+    return mapping(
+        _keys(
+            "Target keys",
+            targets.KEYS,
+            catalog=_catalog(),
+            storage_options=_storage_options(),
+            engine=_engine(),
+            spark=spark,
+        )
+    )
+
+
+def _seed() -> Schema:
+    return mapping(_keys("Seed keys", seeds.KEYS, columns=mapping_of(TEXT)))
+
+
+def _project() -> Schema:
+    named = {"propertyNames": {"pattern": NAME_PATTERN}}
+    keys = _keys(
+        "Project keys",
+        project.KEYS,
+        sources=mapping_of(
+            {"$ref": "#/definitions/source"}, propertyNames={"pattern": GROUP_NAME_PATTERN}
+        ),
+        seeds=mapping_of({"$ref": "#/definitions/seed"}, **named),
+        targets=mapping_of({"$ref": "#/definitions/target"}, **named),
+        models=mapping_of({"$ref": "#/definitions/model"}, **named),
+        defaults=mapping(_model_keys(models.KEYS)),
+    )
+    keys["name"]["pattern"] = NAME_PATTERN
+    return mapping(keys, required=["name"])
+
+
+def schemas() -> dict[str, Schema]:
+    """The schemas, each by the name of its file."""
+    begun: Schema = {"$schema": "http://json-schema.org/draft-07/schema#"}
+    sections = {"model": _model(), "source": _source(), "seed": _seed(), "target": _target()}
+    whole = {**begun, "title": "infold.yml, a project of infold", **_project()}
+    return {
+        "project": {**whole, "definitions": sections},
+        "model": {**begun, "title": "The front matter of a model of infold", **_model()},
+    }
+
+
+def text_of(schema: Schema) -> str:
+    """A schema as its file has it."""
+    return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    for name, schema in schemas().items():
+        (FOLDER / f"{name}.json").write_text(text_of(schema), encoding="utf-8")
