@@ -21,6 +21,7 @@ from infold.core.interval import Interval, parse_instant_text
 from infold.core.plan import PlanOptions
 from infold.core.record import Receipt
 from infold.core.report import RunFailed, RunResult
+from infold.core.sinks import Sinks
 from infold.core.trace import Version
 from infold.messages import command_errors, errors, faults
 from infold.spark.jvm import java
@@ -153,7 +154,21 @@ class TestRun:
             "allow_refresh": False,
             "fail_fast": True,
             "allow_removals": False,
+            "sinks": Sinks(),
         }
+
+    def test_files_for_other_programs(self, fake: FakeApi, infold: Infold, tmp_path: Path) -> None:
+        """`--metrics` and `--log` reach the API; without a folder for them nothing is run."""
+        metrics, log = tmp_path / "a.prom", tmp_path / "b.log"
+        infold("run", "--metrics", str(metrics), "--log", str(log))
+        sinks = fake.asked.pop("run")["sinks"]
+
+        wrong = infold("run", "--metrics", str(tmp_path / "gone" / "a.prom"))
+
+        assert sinks == Sinks(metrics, log)
+        assert wrong.exit_code == 2
+        assert "there is no such folder" in wrong.stderr
+        assert "run" not in fake.asked
 
     def test_json(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
         """`run --json` prints one JSON object and nothing else, so that it can be piped."""

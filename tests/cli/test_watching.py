@@ -86,6 +86,7 @@ def test_the_command_runs_until_one_fails(
 
     assert result.exit_code == 1
     assert result.stdout.startswith("  1. ")
+    assert result.stdout.count(sample.result().notes[0]) == 2  # of each run, in its words
     assert "Files are taken in as they land" in result.stderr
     assert [(one["select"], one["wait"]) for one in ran] == [(("daily",), 60.0)] * 2
     assert not plans

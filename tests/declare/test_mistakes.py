@@ -47,6 +47,33 @@ KEYS = [
     (YML, "targets:", "sources_:", ["unknown-key infold.yml:19 `sources_` (sources)"]),
     (YML, "  dev: {warehouse: warehouse}", "  dev: warehouse", ["wrong-type infold.yml:20 `warehouse`"]),
     (YML, "name: shop", "default_target: pord\nname: shop", ["bad-value infold.yml:1 `pord` (dev)"]),
+    # hooks
+    (YML, "dev: {warehouse: warehouse}", "dev: {on_failure: tell}", ["wrong-type infold.yml:20 `tell`"]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {on_failure: {}}", ["missing-key infold.yml:20 `{}` (it tells a URL, or runs a `command`)"]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {on_failure: {command: a, webhook: '${env:U}', body: b}}", [
+        "needless-key infold.yml:20 `webhook`",
+        "needless-key infold.yml:20 `body`",
+    ]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {on_success: [{command: 'a ${env:U}'}]}", [
+        "needless-key infold.yml:20 `'a ${env:U}'`",
+    ]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {on_success: {webhook: 'ftp://secret'}}", [
+        "bad-value infold.yml:20 `` (https://HOST/PATH, http://HOST/PATH, ${env:NAME}, ${file:PATH})",
+    ]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {on_success: {webhook: 'https://a:secret@b'}}", [
+        "password-written-out infold.yml:20 `` (postgresql+psycopg://USER:${env:LEDGER_PASSWORD}@HOST/DATABASE)",
+    ]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {on_success: {webhook: '${U}', headers: {A: '{stat}'}, body: ['${x}']}}", [
+        "bad-secret infold.yml:20 `` (${env:NAME}, ${file:PATH})",
+        "bad-secret infold.yml:20 `` (${env:NAME}, ${file:PATH})",
+        "bad-value infold.yml:20 `` ({state}, {target}, {steps})",
+    ]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {lineage: {}}", ["missing-key infold.yml:20 `{}` (events go to a URL, or into a `file`)"]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {lineage: {url: '${env:U}', file: a}}", ["needless-key infold.yml:20 `file`"]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {lineage: {url: 'a', headers: {B: '${x}'}}}", [
+        "bad-value infold.yml:20 `` (https://HOST/PATH, http://HOST/PATH, ${env:NAME}, ${file:PATH})",
+        "bad-secret infold.yml:20 `` (${env:NAME}, ${file:PATH})",
+    ]),
     # engines
     (YML, "dev: {warehouse: warehouse}", "dev: {engine: spark}", ["bad-value infold.yml:20 `spark` (local)"]),
     (YML, "dev: {warehouse: warehouse}", "dev: {engine: {shared_disk: true}}", [

@@ -33,6 +33,7 @@ ELSEWHERE: Mapping[str, str] = {
     "docs/deploying.md": "../servers/test_deploying.py",
     "docs/editors.md": "test_schemas.py",
     "docs/notebooks.md": "test_python_api.py",
+    "docs/notifications.md": "../running/telling/test_hooks.py",
     "docs/object-stores.md": "../servers/test_object_store.py",
     "docs/operations.md": "test_how_to.py",
     "docs/pictures.md": "test_pictures.py",

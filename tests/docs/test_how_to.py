@@ -6,8 +6,9 @@ import ast
 import re
 import shlex
 import subprocess
+from configparser import ConfigParser
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -105,6 +106,23 @@ def test_schedules_are_valid() -> None:
     assert next(CronSim(incremental["cron"], now)).hour == 6
     for example in code(page, "python"):
         ast.parse(example)
+
+
+def test_units_of_systemd_are_those_of_one_service() -> None:
+    """The guide's units can be parsed; the timer starts the service of its own name."""
+    units = {}
+    for text in code(page_of("schedule-runs"), "ini"):
+        path, _, body = text.partition("\n")
+        unit = ConfigParser(interpolation=None, strict=True)
+        unit.optionxform = str  # type: ignore[assignment, method-assign] # as they are written
+        unit.read_string(body)
+        units[PurePosixPath(path.removeprefix("# ")).name] = unit
+
+    assert set(units) == {"infold.service", "infold.timer"}
+    words = units["infold.service"]["Service"]["ExecStart"].split()[1:]
+    assert CliRunner().invoke(cli, [*words, "--help"]).exit_code == 0
+    assert units["infold.timer"]["Timer"]["OnCalendar"] == "*:0/15"
+    assert units["infold.service"]["Service"]["Type"] == "oneshot"
 
 
 def test_targets_of_a_guide_are_accepted(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from infold.api.asked import chosen_models, refuse_unknown_allowed
 from infold.api.auditing import audit_models
 from infold.api.building import Building
 from infold.api.dropping import dropper
+from infold.api.listening import told
 from infold.api.opening import (
     by_applied,
     definition_errors,
@@ -63,6 +64,7 @@ from infold.core.report import (
     RunResult,
     VerificationReport,
 )
+from infold.core.sinks import Sinks
 from infold.core.target import Apply
 from infold.inspecting.explain import explain as explained
 from infold.messages.errors import InfoldError
@@ -223,25 +225,31 @@ def run(
     allow_removals: bool = False,
     progress: Progress | None = None,
     saved: SavedPlan | None = None,
+    sinks: Sinks | None = None,
 ) -> RunResult:
     """
     Bring the project's tables up to date; see :meth:`infold.running.execute.Runner.run`.
 
     A project that :func:`to_apply` made is applied first. With a ``saved`` plan, exactly that is
-    carried out, or ``apply_errors.plan_outdated`` is raised. Raises RunFailed where some tables are
-    not up to date, once all others are (``fail_fast``: at once).
+    carried out, or ``apply_errors.plan_outdated`` is raised. ``sinks`` are files to write besides.
+    Raises RunFailed where some tables are not up to date, once all others are (``fail_fast``: at
+    once).
     """
     project = wanted(project)
-    if project.target.apply is Apply.MANUAL and project.applied is None:
-        project = by_applied(project)
-    refuse_nothing_applied(project)
-    project = after_exchange(project, wait)
     asked = replace(asked or PlanOptions(), jobs=jobs)
     if window is not None:
         asked = replace(asked, window=window)
     request = Request(asked, max_rows, wait, command, allow_refresh, fail_fast, allow_removals)
-    shown = progress or SilentProgress()
-    result = Building(project, request, shown, select, exclude, as_of, saved).run()
+
+    def carry_out(shown: Progress) -> RunResult:
+        base = project
+        if base.target.apply is Apply.MANUAL and base.applied is None:
+            base = by_applied(base)
+        refuse_nothing_applied(base)
+        base = after_exchange(base, wait)
+        return Building(base, request, shown, select, exclude, as_of, saved).run()
+
+    result = told(project, command, progress, carry_out, sinks=sinks)
     if result.steps:
         from infold.spark.jvm import class_archive
 

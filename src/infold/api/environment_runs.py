@@ -10,6 +10,7 @@ from functools import partial
 
 from infold.api.asked import with_chosen
 from infold.api.environments import ShownByName, observer_of
+from infold.api.listening import told
 from infold.api.opening import lake, ledger, now
 from infold.api.recovering import finish_steps
 from infold.api.rows import coverage
@@ -21,9 +22,10 @@ from infold.core.interval import Ranges
 from infold.core.model_names import with_model_names
 from infold.core.plan import Observations, Plan, PlanOptions
 from infold.core.ports import Lake, Ledger
-from infold.core.progress import Progress, SilentProgress
+from infold.core.progress import Progress
 from infold.core.project import Project
 from infold.core.report import RunFailed, RunResult, together
+from infold.core.sinks import Sinks
 from infold.inspecting.environments import Variant, recorded, variant
 from infold.messages import environment_errors
 from infold.planning.planner import plan as planned
@@ -120,6 +122,7 @@ def run_environment(
     fail_fast: bool = False,
     allow_removals: bool = False,
     progress: Progress | None = None,
+    sinks: Sinks | None = None,
 ) -> RunResult:
     """
     Bring an environment up to date; it is made if there is none of this name.
@@ -140,12 +143,19 @@ def run_environment(
         fail_fast=fail_fast,
         allow_removals=allow_removals,
     )
-    refuse_other_project(declared, ledger(declared))
-    finish_steps(declared, wait)
+
+    def carry_out(shown: Progress) -> RunResult:
+        refuse_other_project(declared, ledger(declared))
+        finish_steps(declared, wait)
+        return _by_levels(_Level(declared, name, request, shown, select, exclude, as_of))
+
+    return told(declared, "run", progress, carry_out, sinks=sinks, environment=name)
+
+
+def _by_levels(level: _Level) -> RunResult:
+    """Build an environment, each level once those before it are there."""
     results: list[RunResult] = []
-    shown = progress or SilentProgress()
-    level = _Level(declared, name, request, shown, select, exclude, as_of)
-    for _ in range(len(declared.nodes) + 1):
+    for _ in range(len(level.declared.nodes) + 1):
         try:
             results.append(level.run())
         except RunFailed as failed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -14,6 +15,17 @@ from infold.cli.output import failures_after_summary, print_json
 if TYPE_CHECKING:
     from infold.core.project import Project
     from infold.core.report import RunResult
+
+
+def _in_a_folder(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
+    """A file that will be written at the end: rather no run than one without it."""
+    if path is not None and not path.absolute().parent.is_dir():
+        why = f"{path}: there is no such folder."
+        raise click.BadParameter(why)
+    return path
+
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command("run")
@@ -33,6 +45,20 @@ if TYPE_CHECKING:
     "--watch", is_flag=True, help="Go on: take files in as they land, until Ctrl-C or a failure."
 )
 @click.option("-v", "--verbose", is_flag=True, help="Say why each step is done.")
+@click.option(
+    "--metrics",
+    type=_FILE,
+    callback=_in_a_folder,
+    metavar="FILE",
+    help="Write what the run came to into a file, in Prometheus' text format.",
+)
+@click.option(
+    "--log",
+    type=_FILE,
+    callback=_in_a_folder,
+    metavar="FILE",
+    help="Add what happens to a file, a JSON object a line.",
+)
 @shared_options.env
 @shared_options.as_json
 def command(
@@ -45,6 +71,8 @@ def command(
     jobs: int | None,
     watch: bool,
     verbose: bool,
+    metrics: Path | None,
+    log: Path | None,
     env: str | None,
     as_json: bool,
 ) -> int:
@@ -63,11 +91,12 @@ def command(
     """
     from infold import api
     from infold.cli.progress import progress
+    from infold.core.sinks import Sinks
     from infold.render import json_shapes
     from infold.render.plan import nothing_screen
     from infold.render.run import summary_screen
 
-    name = shared_options.environment(env)
+    name, sinks = shared_options.environment(env), Sinks(metrics, log)
     if watch:
         if as_json or name is not None:
             why = "--watch goes on and on, for people and production: not with --json or --env."
@@ -81,6 +110,7 @@ def command(
             allow_refresh=allow_refresh,
             fail_fast=fail_fast,
             allow_removals=allow_removals,
+            sinks=sinks,
         )
     project = options.project() if name is None else options.project_for_environment()
     asked = options.plan_options(project)
@@ -100,6 +130,7 @@ def command(
                 fail_fast=fail_fast,
                 allow_removals=allow_removals,
                 progress=shown,
+                sinks=sinks,
             )
         if as_json:
             print_json(json_shapes.run(result))
@@ -140,7 +171,10 @@ def _watch(options: shared_options.BuildOptions, *, verbose: bool, **asked: Any)
             failures_after_summary(as_json=False),
             progress(quiet=False, verbose=verbose) as shown,
         ):
-            return bool(api.run(project, **chosen(project), **asked, progress=shown).steps)
+            result = api.run(project, **chosen(project), **asked, progress=shown)
+            for note in result.notes:
+                shown.note(note)
+            return bool(result.steps)
 
     click.echo("Files are taken in as they land; Ctrl-C ends this.", err=True)
     watch(look, run)

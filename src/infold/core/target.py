@@ -7,7 +7,9 @@ from enum import StrEnum
 
 from infold.core.catalogs import Catalog
 from infold.core.engines import Engine
+from infold.core.hooks import Hook
 from infold.core.interval import DAY
+from infold.core.lineage import Lineage
 from infold.core.model import OnLoss
 from infold.core.object_store import Stores, is_url
 from infold.core.storages import DEFAULT_STORAGE, STORAGE_SETTINGS, Storage
@@ -59,6 +61,10 @@ class Target:
     """How long tables are kept that others took the place of; microseconds. None: for ever."""
     environment_from_branch: bool = False
     """Whether commands work in the environment of git's branch, unless another is named."""
+    hooks: tuple[Hook, ...] = ()
+    """Who is told of the ends of its runs."""
+    lineage: Lineage | None = None
+    """Where events of lineage are sent; None: nowhere."""
 
     @property
     def in_store(self) -> bool:

@@ -6,13 +6,16 @@ from dataclasses import replace
 
 from infold.core import fixed_settings
 from infold.core.engines import Engine
+from infold.core.hooks import When
 from infold.core.object_store import is_url
 from infold.core.storages import Storage
 from infold.core.target import LONGEST_SCHEMA, Apply, Publish, Target
 from infold.declare.catalogs import read_catalog, refuse_not_together
 from infold.declare.delta import refuse_beside_delta
 from infold.declare.engines import read_engine
+from infold.declare.hooks import read_hooks
 from infold.declare.keys import NAME, Keys
+from infold.declare.lineage import read_lineage
 from infold.declare.storage_options import check_warehouse, read_stores
 from infold.messages import findings
 from infold.system.secrets import REFERENCE, bad_reference, has_password
@@ -26,6 +29,8 @@ KEYS = (
         "environment_ttl",
         "environment_from_branch",
         "keep_old",
+        *When,
+        "lineage",
     ),
 )
 NEVER = "never"
@@ -71,6 +76,8 @@ def read_target(name: str, keys: Keys) -> Target:
         environment_ttl=_lifetime(keys, "environment_ttl", plain.environment_ttl),
         keep_old=_lifetime(keys, "keep_old", plain.keep_old),
         environment_from_branch=keys.flag("environment_from_branch", default=False),
+        hooks=read_hooks(keys),
+        lineage=read_lineage(keys),
     )
     refuse_not_together(found, keys)
     refuse_beside_delta(found, keys)

@@ -1,0 +1,171 @@
+"""
+The columns of stored tables and sources that each column of a query is made of.
+
+Views, subqueries and CTEs are seen through. Columns that decide which rows there are (WHERE, joins,
+GROUP BY) are about all columns, and are kept apart. It is for people who look at a picture: where a
+name cannot be followed, something is left out, and nothing is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+from sqlglot import exp
+
+from infold.analysis.names.equal_values import equal_by_using
+from infold.analysis.names.relation import (
+    Block,
+    FromEntry,
+    OtherRows,
+    Relation,
+    RenamedColumns,
+    SetOperation,
+    Table,
+    blocks_of,
+    own_nodes,
+)
+
+Place = tuple[str, str]
+"""A table or source, and a column of it."""
+
+
+class How(IntEnum):
+    """What is done with a column's value; of several the greatest counts."""
+
+    IDENTITY = 0
+    TRANSFORMATION = 1
+    AGGREGATION = 2
+
+
+class Use(StrEnum):
+    """How a column decides about rows."""
+
+    FILTER = "FILTER"
+    JOIN = "JOIN"
+    GROUP_BY = "GROUP_BY"
+    SORT = "SORT"
+
+
+CLAUSES: Mapping[str, Use] = {
+    "where": Use.FILTER,
+    "having": Use.FILTER,
+    "qualify": Use.FILTER,
+    "group": Use.GROUP_BY,
+    "order": Use.SORT,
+}
+"""The clauses of a SELECT that are about its rows, by the parser's names."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSources:
+    """Of each column its ``fields``, and the ``rows`` that all columns are of."""
+
+    fields: Mapping[str, Mapping[Place, How]]
+    rows: frozenset[tuple[Place, Use]]
+
+
+def column_sources(relation: Relation) -> ColumnSources:
+    """Those of a query."""
+    found = _Sources()
+    names = relation.columns or ()
+    fields = {
+        name: found.of_output(relation, at, frozenset()) for at, name in enumerate(names) if name
+    }
+    blocks = (one for one in blocks_of(relation, views=True) if isinstance(one, Block))
+    rows = frozenset(use for block in blocks for use in found.about_rows(block))
+    return ColumnSources(fields, rows)
+
+
+class _Sources:
+    """Follows columns down; ``seen`` are the SELECTs on the way, so that recursion ends."""
+
+    def of_output(self, relation: Relation, at: int, seen: frozenset[int]) -> Mapping[Place, How]:
+        """What the column at a position of a relation is made of."""
+        if id(relation) in seen:
+            return {}
+        seen |= {id(relation)}
+        if isinstance(relation, Table):
+            if relation.view is not None:
+                return self.of_output(relation.view, at, seen)
+            columns = relation.columns or ()
+            return {(relation.name, columns[at]): How.IDENTITY} if at < len(columns) else {}
+        if isinstance(relation, RenamedColumns):
+            return self.of_output(relation.inner, at, seen)
+        if isinstance(relation, SetOperation):
+            sides = (relation.left, relation.right)
+            return _merged(self.of_output(side, at, seen) for side in sides)
+        if isinstance(relation, Block) and relation.outputs and at < len(relation.outputs):
+            out = relation.outputs[at]
+            if out.origin is not None:
+                return self._of_entry(relation, out.origin.entry, out.origin.column, seen)
+            return self._of_value(relation, out.node, seen)
+        return {}
+
+    def about_rows(self, block: Block) -> Iterator[tuple[Place, Use]]:
+        """The columns that decide which rows a SELECT has."""
+        clauses = [(block.node.args.get(name), use) for name, use in CLAUSES.items()]
+        joins = block.node.args.get("joins") or ()
+        clauses += [(join.args.get("on"), Use.JOIN) for join in joins]
+        for clause, use in clauses:
+            if clause is not None:
+                for place in self._of_value(block, clause, frozenset()):
+                    yield place, use
+        for pair in equal_by_using(block):
+            for origin in pair:
+                found = self._of_entry(block, origin.entry, origin.column, frozenset())
+                yield from ((place, Use.JOIN) for place in found)
+
+    def _of_value(self, block: Block, node: exp.Expr, seen: frozenset[int]) -> Mapping[Place, How]:
+        """What an expression of a SELECT is made of."""
+        parts, plain = [], node.unalias()
+        while isinstance(plain, exp.Paren):
+            plain = plain.this
+        nodes = list(own_nodes(node))
+        grouped = any(isinstance(one, exp.AggFunc) for one in nodes)
+        how = How.AGGREGATION if grouped else How.TRANSFORMATION
+        for one in nodes:
+            if isinstance(one, exp.Column):
+                found = self._of_name(block, one, seen)
+                parts.append(
+                    found if one is plain else {at: max(how, old) for at, old in found.items()}
+                )
+        inner = {id(one) for one in nodes}
+        for around, relation in block.nested_queries:
+            if id(around) in inner or any(id(one) in inner for one in around.walk()):
+                width = range(len(relation.columns or ()))
+                every = _merged(self.of_output(relation, at, seen) for at in width)
+                parts.append({at: max(how, old) for at, old in every.items()})
+        return _merged(parts)
+
+    def _of_name(
+        self, block: Block, column: exp.Column, seen: frozenset[int]
+    ) -> Mapping[Place, How]:
+        alias = block.aliases.get(column)
+        if alias is not None:
+            return {} if id(alias) in seen else self._of_value(block, alias, seen | {id(alias)})
+        origin = block.origins.get(column)
+        return {} if origin is None else self._of_entry(block, origin.entry, origin.column, seen)
+
+    def _of_entry(
+        self, block: Block, entry: FromEntry, name: str, seen: frozenset[int]
+    ) -> Mapping[Place, How]:
+        """What a column of an entry of FROM is made of; of an exploded one, what is exploded."""
+        relation = entry.relation
+        if isinstance(relation, OtherRows):
+            columns = [one for one in own_nodes(entry.node) if isinstance(one, exp.Column)]
+            every = [self._of_name(block, one, seen) for one in columns]
+            return {at: max(old, How.TRANSFORMATION) for at, old in _merged(every).items()}
+        for at, column in enumerate(relation.columns or ()):
+            if column.lower() == name.lower():
+                return self.of_output(relation, at, seen)
+        return {}
+
+
+def _merged(parts: Iterable[Mapping[Place, How]]) -> Mapping[Place, How]:
+    found: dict[Place, How] = {}
+    for part in parts:
+        for place, how in part.items():
+            found[place] = max(how, found.get(place, how))
+    return found

@@ -1,0 +1,68 @@
+"""Who is told of a run: what its target declares, and what its command asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from infold.api.opening import lake, ledger
+from infold.core.progress import Progress, SilentProgress
+from infold.core.project import Project
+from infold.core.report import RunResult
+from infold.core.sinks import Sinks
+
+if TYPE_CHECKING:
+    from infold.core.lineage import Lineage
+    from infold.running.telling.listener import Listener
+
+
+def told(
+    project: Project,
+    command: str,
+    progress: Progress | None,
+    carry_out: Callable[[Progress], RunResult],
+    *,
+    sinks: Sinks | None = None,
+    environment: str = "",
+) -> RunResult:
+    """
+    Carry a run out, and tell of it whoever is to know.
+
+    What a target declares is about production; files that a command was given are for any run. They
+    come first: then they are there when a hook is told.
+    """
+    shown = progress or SilentProgress()
+    hooks = () if environment else project.target.hooks
+    lineage = None if environment else project.target.lineage
+    if not (hooks or sinks or lineage):
+        return carry_out(shown)
+    from infold.running.telling.tell import tell
+
+    listeners: list[Listener] = []
+    if sinks is not None and sinks.log is not None:
+        from infold.running.telling.log import JsonLog
+
+        listeners.append(JsonLog(sinks.log))
+    if sinks is not None and sinks.metrics is not None:
+        from infold.running.telling.metrics import Metrics
+
+        listeners.append(Metrics(sinks.metrics))
+    if lineage is not None:
+        listeners.append(_lineage_of(project, lineage))
+    if hooks:
+        from infold.running.telling.hooks import Hooks
+
+        listeners.append(Hooks(hooks))
+    return tell(project, command, shown, listeners, carry_out, environment=environment)
+
+
+def _lineage_of(project: Project, declared: Lineage) -> Listener:
+    from infold.running.telling.lineage import LineageEvents
+    from infold.running.telling.sender import sender_of
+
+    return LineageEvents(
+        sender_of(declared, project.root),
+        declared.namespace,
+        columns=lambda table: lake(project).columns(table),
+        audits=lambda: ledger(project).audits(),
+    )

@@ -1,0 +1,63 @@
+"""A project, and runs of it that end as a test wants, told to its hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from tests.cli import sample
+from tests.declare.shop import INFOLD, SHOP
+from tests.declare.shop import read as read_shop
+
+from infold.api.listening import told
+from infold.core.progress import Progress, SilentProgress
+from infold.core.project import Project
+from infold.core.report import RunFailed, RunResult
+from infold.core.sinks import Sinks
+from infold.messages.errors import InfoldError
+
+TARGET = "  dev: {warehouse: warehouse}\n"
+
+
+def project(root: Path, hooks: str) -> Project:
+    """The shop in a folder, with a target that has these keys, each a line or several."""
+    lines = "".join(f"    {line}\n" for line in hooks.splitlines())
+    text = INFOLD.replace(TARGET, "  dev:\n    warehouse: warehouse\n" + lines)
+    found, errors = read_shop({**SHOP, "infold.yml": text})
+    assert errors == []
+    assert found is not None
+    return replace(found, root=root)
+
+
+def good(_: Progress) -> RunResult:
+    """A run that built tables."""
+    return sample.result()
+
+
+def bad(result: RunResult) -> Callable[[Progress], RunResult]:
+    """A run in which models failed."""
+
+    def run(_: Progress) -> RunResult:
+        raise RunFailed(result)
+
+    return run
+
+
+def refused(error: InfoldError) -> Callable[[Progress], RunResult]:
+    """A run that did not begin."""
+
+    def run(_: Progress) -> RunResult:
+        raise error
+
+    return run
+
+
+def end(
+    of: Project,
+    run: Callable[[Progress], RunResult] = good,
+    sinks: Sinks | None = None,
+    environment: str = "",
+) -> RunResult:
+    """Tell of a run; its result."""
+    return told(of, "run", SilentProgress(), run, sinks=sinks, environment=environment)

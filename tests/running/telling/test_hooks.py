@@ -1,0 +1,337 @@
+"""Hooks tell of the ends of runs, keep their secrets, and never change what a run does."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli import sample
+from tests.declare.shop import INFOLD, SHOP, read
+from tests.docs.pages import DOCS
+from tests.running.telling.receiver import Receiver, receiver
+from tests.running.telling.runs import bad, end, good, project, refused
+
+from infold.api.listening import told
+from infold.core.progress import Progress, SilentProgress
+from infold.core.report import RunFailed, RunResult
+from infold.messages import run_errors
+from infold.messages.errors import InfoldError
+
+SECRET = "s3cret/part"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
+    """A server whose address is a secret in the environment."""
+    with receiver() as found:
+        monkeypatch.setenv("HOOK_URL", f"{found.url}/{SECRET}")
+        monkeypatch.setenv("HOOK_TOKEN", SECRET)
+        yield found
+
+
+def failed_of(root: Path, hooks: str, result: RunResult | None = None) -> RunResult:
+    """The result of a run that failed, as it is raised."""
+    with pytest.raises(RunFailed) as found:
+        end(project(root, hooks), bad(result or sample.failed()))
+    return found.value.result
+
+
+def reasons(result: RunResult) -> list[str]:
+    """Why models failed."""
+    return [failure.reason for failure in result.failures]
+
+
+class TestWebhooks:
+    """A request to a URL."""
+
+    def test_the_facts_are_the_body(self, server: Receiver, tmp_path: Path) -> None:
+        """Without a template the facts are sent as JSON."""
+        end(project(tmp_path, "on_success: {webhook: '${env:HOOK_URL}'}"))
+
+        [got] = server.got
+        assert 0 <= got.json["seconds"] < 60
+        assert got.path == f"/{SECRET}"
+        assert got.headers["Content-Type"] == "application/json"
+        assert got.json | {"seconds": 0} == {
+            "project": "shop",
+            "target": "dev",
+            "command": "run",
+            "run": "20240311T063000-a1b2c3",
+            "state": "done",
+            "error": "",
+            "models": "",
+            "steps": 3,
+            "rows_read": sample.result().receipt.read,
+            "rows_written": sample.result().receipt.written,
+            "seconds": 0,
+        }
+
+    def test_a_template_is_json_whatever_a_fact_says(
+        self, server: Receiver, tmp_path: Path
+    ) -> None:
+        """Facts are filled into the texts of a body, so quotes and line ends break nothing."""
+        hooks = """\
+on_failure:
+  webhook: ${env:HOOK_URL}
+  headers: {Authorization: 'Bearer ${env:HOOK_TOKEN}', X-State: '{state}'}
+  body:
+    text: '{project} {state}: {error}'
+    key: ${env:HOOK_TOKEN}
+    fields: [{n: 3, on: true, no: null, models: '{models} {steps}'}]
+"""
+        error = run_errors.step_failed(model="daily", what='a "b"\n${env:HOOK_TOKEN}', condition="")
+        with pytest.raises(InfoldError):
+            end(project(tmp_path, hooks), refused(error))
+
+        [got] = server.got
+        assert got.headers["Authorization"] == f"Bearer {SECRET}"
+        assert got.headers["X-State"] == "failed"
+        assert got.json["key"] == SECRET
+        assert got.json["fields"] == [{"n": 3, "on": True, "no": None, "models": " 0"}]
+        # A reference in a fact is text: nobody may read secrets by what a row or an error says.
+        assert got.json["text"].endswith('a "b"\n${env:HOOK_TOKEN}')
+
+    def test_a_text_is_plain_text(self, server: Receiver, tmp_path: Path) -> None:
+        """A body that is one text is sent as it is."""
+        failed_of(tmp_path, "on_failure: {webhook: '${env:HOOK_URL}', body: '{state}: {models}'}")
+
+        [got] = server.got
+        assert (got.body, got.headers["Content-Type"]) == (
+            "failed: daily, users",
+            "text/plain; charset=utf-8",
+        )
+
+    @pytest.mark.parametrize("answer", [300, 302, 404, 500])
+    def test_another_answer_is_said(self, server: Receiver, tmp_path: Path, answer: int) -> None:
+        """The result is the run's, with a note; and no redirection is followed."""
+        server.answer, server.location = answer, f"{server.url}/elsewhere"
+
+        result = end(project(tmp_path, "on_success: {webhook: '${env:HOOK_URL}'}"))
+
+        own = sample.result()
+        assert result.notes == (*own.notes, f"the hook on_success failed: the answer was {answer}")
+        assert (result.steps, result.state) == (own.steps, own.state)
+        assert [got.path for got in server.got] == [f"/{SECRET}"]
+
+    def test_who_does_not_answer_is_left(self, server: Receiver, tmp_path: Path) -> None:
+        """After `timeout`; the run ends as it would have."""
+        server.hang = threading.Event()
+        hooks = "on_failure: {webhook: '${env:HOOK_URL}', timeout: 1 second}"
+        before = time.monotonic()
+
+        result = failed_of(tmp_path, hooks)
+
+        assert time.monotonic() - before < 10
+        assert result.notes[-1].startswith("the hook on_failure failed: no answer")
+        assert reasons(result) == reasons(sample.failed())
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "http://127.0.0.1:1/" + SECRET,
+            "http://nowhere.invalid/" + SECRET,
+            "http://[" + SECRET,
+            "http://127.0.0.1:9/a b" + SECRET,
+            "file:///" + SECRET,
+            "http://127.0.0.1:port/" + SECRET,
+        ],
+    )
+    def test_no_note_has_the_address(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str
+    ) -> None:
+        """Whatever is wrong with it: it is a secret as a whole."""
+        monkeypatch.setenv("HOOK_URL", url)
+
+        result = end(
+            project(tmp_path, "on_success: {webhook: '${env:HOOK_URL}', timeout: 5 seconds}")
+        )
+
+        assert result.notes[-1].startswith("the hook on_success failed: ")
+        assert SECRET not in repr(result)
+
+    def test_a_secret_that_is_not_there(self, tmp_path: Path) -> None:
+        """Is said by its reference, and the next hook is told all the same."""
+        hooks = """\
+on_success:
+  - {webhook: '${file:none.txt}'}
+  - {command: 'echo told > told.txt'}
+"""
+        result = end(project(tmp_path, hooks))
+
+        assert result.notes[-1] == (
+            "the hook on_success[1] failed: ${file:none.txt}, "
+            "the file cannot be read: No such file or directory"
+        )
+        assert (tmp_path / "told.txt").read_text() == "told\n"
+
+
+class TestCommands:
+    """A command of the shell."""
+
+    def test_it_gets_the_facts(self, tmp_path: Path) -> None:
+        """As variables and as JSON, in the project's folder."""
+        hooks = "on_failure: {command: 'echo \"$INFOLD_STATE $INFOLD_MODELS\" > a; cat > b'}"
+
+        result = failed_of(tmp_path, hooks)
+
+        assert result.notes == sample.failed().notes
+        assert reasons(result) == reasons(sample.failed())
+        assert (tmp_path / "a").read_text() == "failed daily, users\n"
+        assert json.loads((tmp_path / "b").read_text())["error"] == "; ".join(reasons(result))
+
+    def test_what_it_prints_is_not_the_runs(
+        self, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        """Programs read a run's output: a hook prints where errors go."""
+        end(project(tmp_path, "on_success: {command: 'echo hello'}"))
+
+        out, err = capfd.readouterr()
+        assert (out, err) == ("", "hello\n")
+
+    def test_one_that_fails_is_said(self, tmp_path: Path) -> None:
+        """By its exit code; one that reads nothing of what it is given fails not for that."""
+        hooks = "on_success: [{command: 'exit 7'}, {command: 'true'}]"
+
+        result = end(project(tmp_path, hooks))
+
+        assert result.notes[-1] == "the hook on_success[1] failed: it ended with exit code 7"
+
+    def test_one_that_hangs_is_ended_with_all_it_started(self, tmp_path: Path) -> None:
+        """Its children as well: none goes on behind the run."""
+        hooks = "on_success: {command: 'sleep 60 & echo $! > pid; wait', timeout: 1 second}"
+        before = time.monotonic()
+
+        result = end(project(tmp_path, hooks))
+
+        assert time.monotonic() - before < 20
+        assert result.notes[-1] == "the hook on_success failed: it was ended after 1 seconds"
+        child = int((tmp_path / "pid").read_text())
+        for _ in range(100):
+            if not alive(child):
+                break
+            time.sleep(0.05)
+        assert not alive(child)
+
+    def test_a_folder_that_is_gone(self, tmp_path: Path) -> None:
+        """No reason to fail, either."""
+        result = end(project(tmp_path / "gone", "on_success: {command: 'true'}"))
+
+        assert result.notes[-1] == "the hook on_success failed: No such file or directory"
+
+
+def alive(process: int) -> bool:
+    """Whether a process is there, and not only left to be waited for."""
+    try:
+        return " Z " not in Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return False
+
+
+class TestWhich:
+    """Which hooks are told."""
+
+    HOOKS = """\
+on_success: {command: 'echo good >> told'}
+on_failure: {command: 'echo "$INFOLD_STATE $INFOLD_ERROR" >> told'}
+"""
+
+    def test_a_run_that_did_not_begin(self, tmp_path: Path) -> None:
+        """Is a failure; the error is the same one, without a result."""
+        error = run_errors.over_budget(rows=10, max_rows=3)
+
+        with pytest.raises(InfoldError) as found:
+            end(project(tmp_path, self.HOOKS), refused(error))
+
+        assert found.value is error
+        assert (tmp_path / "told").read_text() == f"refused over-budget: {error.what}\n"
+
+    def test_what_could_not_be_told_of_it(self, tmp_path: Path) -> None:
+        """Is a fact of the error, as there is no result to note it in."""
+        error = run_errors.over_budget(rows=10, max_rows=3)
+
+        with pytest.raises(InfoldError) as found:
+            end(project(tmp_path, "on_failure: {command: 'exit 3'}"), refused(error))
+
+        assert found.value.exit_code == 3
+        assert found.value.facts[-1] == (
+            "note",
+            "the hook on_failure failed: it ended with exit code 3",
+        )
+
+    def test_a_crash(self, tmp_path: Path) -> None:
+        """Is a failure like others, and goes on its way."""
+
+        def crash(_: Progress) -> RunResult:
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            end(project(tmp_path, self.HOOKS), crash)
+
+        assert (tmp_path / "told").read_text().startswith("failed ")
+
+    def test_who_stops_a_run_does_not_wait(self, tmp_path: Path) -> None:
+        """Ctrl-C ends the command, and nobody is told."""
+
+        def stop(_: Progress) -> RunResult:
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            end(project(tmp_path, self.HOOKS), stop)
+
+        assert not (tmp_path / "told").exists()
+
+    def test_a_run_that_tells_nobody_imports_nothing(self, tmp_path: Path) -> None:
+        """The code of telling is only there for those who declare it."""
+        code = (
+            "import sys; from infold.api.listening import told; "
+            "from tests.running.telling.runs import *; end(project(Path('.'), '')); "
+            "print([one for one in sys.modules if one.startswith('infold.running.telling')])"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+
+        assert done.stdout == "[]\n"
+
+
+def test_the_run_is_shown_as_without_hooks(tmp_path: Path) -> None:
+    """What a run says of its steps reaches its progress, once each and in order."""
+    said = []
+
+    class Saying(SilentProgress):
+        def note(self, text: str) -> None:
+            said.append(text)
+
+    def run(shown: Progress) -> RunResult:
+        shown.note("one")
+        shown.note("two")
+        return sample.result()
+
+    told(project(tmp_path, "on_success: {command: 'true'}"), "run", Saying(), run)
+
+    assert said == ["one", "two"]
+    assert good(SilentProgress()) == sample.result()
+
+
+@pytest.mark.parametrize(
+    ("number", "hooks", "lineage"),
+    [(0, ["on_failure[1]", "on_failure[2]", "on_success"], False), (1, [], True)],
+)
+def test_the_examples_of_the_page(number: int, hooks: list[str], lineage: bool) -> None:
+    """`docs/notifications.md` shows keys as they are declared."""
+    page = (DOCS / "notifications.md").read_text(encoding="utf-8")
+    example = re.findall(r"```yaml\n(targets:.*?)```", page, re.DOTALL)[number]
+
+    found, errors = read({**SHOP, "infold.yml": INFOLD[: INFOLD.index("targets:")] + example})
+
+    assert errors == []
+    assert found is not None
+    assert [hook.name for hook in found.targets["prod"].hooks] == hooks
+    assert (found.targets["prod"].lineage is not None) == lineage

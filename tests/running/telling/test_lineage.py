@@ -1,0 +1,389 @@
+"""Events of lineage are what OpenLineage's own schemas allow, and say what a run did."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
+from tests.cli import sample
+from tests.declare.shop import SHOP
+from tests.declare.shop import project as shop_of
+from tests.running.telling.receiver import receiver
+from tests.running.telling.runs import end, project
+
+from infold.core.audits import AuditResult, AuditState, JudgedAudit, Severity
+from infold.core.interval import Ranges
+from infold.core.plan import Action, Step
+from infold.core.progress import Progress, SilentProgress
+from infold.core.project import Project
+from infold.core.record import Receipt
+from infold.core.report import RunFailed, RunResult
+from infold.messages import run_errors
+from infold.running.telling.datasets import VERSIONS
+from infold.running.telling.lineage import LineageEvents
+from infold.running.telling.sender import Event
+from infold.running.telling.tell import tell
+
+SCHEMAS = Path(__file__).parents[2] / "data" / "openlineage"
+BY_ID = {
+    schema["$id"]: schema
+    for schema in (json.loads(path.read_text()) for path in sorted(SCHEMAS.glob("*.json")))
+}
+REGISTRY: Any = Registry().with_resources(  # of any schema
+    (name, Resource.from_contents(schema)) for name, schema in BY_ID.items()
+)
+CLICKS = Step("clicks", Action.INGEST, Ranges(), ())
+SESSIONS = Step("sessions", Action.FOLD, Ranges(), ())
+DAILY = Step("daily", Action.RECOMPUTE, Ranges(), ())
+FAILED = run_errors.step_failed(model="daily", what="[DIVIDE_BY_ZERO] Division", condition="")
+
+
+def check(event: Event) -> None:
+    """An event by the schema that it names, and each facet by its own."""
+    judge(event["schemaURL"], event)
+    datetime.fromisoformat(event["eventTime"])
+    facets = [event["run"]["facets"], event["job"]["facets"]]
+    for dataset in (*event["inputs"], *event["outputs"]):
+        facets += [dataset.get(kind, {}) for kind in ("facets", "inputFacets", "outputFacets")]
+    for found in facets:
+        for key, one in found.items():
+            schema = BY_ID[one["_schemaURL"].partition("#")[0]]
+            # A facet has to be under the key that its schema gives it.
+            assert list(schema["properties"]) == [key]
+            judge(one["_schemaURL"], one)
+
+
+def judge(url: str, value: Any) -> None:
+    """A value by a part of a schema."""
+    validator = Draft202012Validator(
+        {"$ref": url},
+        registry=REGISTRY,
+        format_checker=Draft202012Validator.FORMAT_CHECKER,
+    )
+    assert [error.message for error in validator.iter_errors(value)] == []
+
+
+@dataclass
+class Kept:
+    """A sender that keeps what it is given."""
+
+    events: list[Any] = field(default_factory=list)
+    closed: bool = False
+
+    def send(self, event: Event) -> None:
+        """Keep it, once it is what the schemas allow."""
+        check(event)
+        self.events.append(json.loads(json.dumps(event)))
+
+    def close(self) -> Iterator[str]:
+        """Nothing is left."""
+        self.closed = True
+        yield from ()
+
+
+def result(state: str = "done") -> RunResult:
+    """What came of the run."""
+    return RunResult("r", state)
+
+
+def judged(audit: str, state: AuditState, severity: Severity, **more: Any) -> JudgedAudit:
+    """What the ledger knows of an audit."""
+    at = 0 if audit == "earlier" else 10**16
+    return JudgedAudit(AuditResult("clicks", audit, severity, state, **more), at)
+
+
+AUDITS = (
+    judged("not_null_user", AuditState.PASSED, Severity.ERROR),
+    judged("few", AuditState.FAILED, Severity.WARN, bad=3, what="3 rows", rows=('{"a": "x"}',)),
+    judged("earlier", AuditState.FAILED, Severity.ERROR),
+    judged("later", AuditState.WAITING, Severity.ERROR),
+    judged("stored", AuditState.FAILED, Severity.ERROR, stored=True),
+)
+
+
+def events(
+    shop: Project, run: Callable[[Progress], RunResult], audits: tuple[JudgedAudit, ...] = ()
+) -> list[Any]:
+    """The events of a run."""
+    kept = Kept()
+    types = {"event_id": "string", "amount": "decimal(18,2)"}
+    listener = LineageEvents(kept, "infold", lambda _: types, lambda: audits)
+    try:
+        found = tell(shop, "run", SilentProgress(), [listener], run)
+    except RunFailed as failed:
+        found = failed.result
+    assert [note for note in found.notes if "lineage" in note] == []
+    return kept.events
+
+
+def good(shown: Progress) -> RunResult:
+    """Two steps."""
+    shown.step(1, 2, CLICKS)
+    shown.done(CLICKS, Receipt(read=9, written=7))
+    shown.step(2, 2, SESSIONS)
+    shown.done(SESSIONS, Receipt(read=7, written=2))
+    return result()
+
+
+def test_a_run_and_its_steps(tmp_path: Path) -> None:
+    """Each begins and ends once; steps name the run as their parent."""
+    found = events(project(tmp_path, ""), good)
+
+    assert [(one["eventType"], one["job"]["name"]) for one in found] == [
+        ("START", "shop.dev"),
+        ("START", "shop.dev.clicks"),
+        ("COMPLETE", "shop.dev.clicks"),
+        ("START", "shop.dev.sessions"),
+        ("COMPLETE", "shop.dev.sessions"),
+        ("COMPLETE", "shop.dev"),
+    ]
+    runs = [one["run"]["runId"] for one in found]
+    assert (runs[0], runs[1], runs[3]) == (runs[5], runs[2], runs[4])
+    assert len({str(uuid.UUID(run)) for run in runs}) == 3
+    for step in found[1:5]:
+        assert step["run"]["facets"]["parent"]["run"] == {"runId": runs[0]}
+        assert step["run"]["facets"]["parent"]["job"]["name"] == "shop.dev"
+
+
+def test_what_a_step_reads_and_writes(tmp_path: Path) -> None:
+    """Datasets by their places; schema, rows and columns with what they are made of."""
+    clicks, sessions = (events(project(tmp_path, ""), good)[at] for at in (2, 4))
+
+    [source], [table] = clicks["inputs"], clicks["outputs"]
+    assert (source["namespace"], source["name"]) == ("file", str(tmp_path / "landing" / "clicks"))
+    assert [one["name"] for one in source["facets"]["schema"]["fields"]][:2] == [
+        "event_id",
+        "user_id",
+    ]
+    assert table["name"] == str(tmp_path / "warehouse" / "shop" / "clicks")
+    assert table["outputFacets"]["outputStatistics"]["rowCount"] == 7
+    assert table["facets"]["schema"]["fields"] == [
+        {"name": "event_id", "type": "string"},
+        {"name": "amount", "type": "decimal(18,2)"},
+    ]
+    lineage = table["facets"]["columnLineage"]
+    assert lineage["fields"]["url"]["inputFields"] == [
+        {
+            "namespace": "file",
+            "name": source["name"],
+            "field": "url",
+            "transformations": [{"type": "DIRECT", "subtype": "IDENTITY"}],
+        }
+    ]
+    assert [(one["field"], one["transformations"]) for one in lineage["dataset"]] == [
+        ("user_id", [{"type": "INDIRECT", "subtype": "FILTER"}])
+    ]
+    # The output of one step is the input of the next, by the same name.
+    assert [one["name"] for one in sessions["inputs"]] == [table["name"]]
+    made_of = sessions["outputs"][0]["facets"]["columnLineage"]["fields"]["revenue"]
+    assert [(one["field"], one["transformations"][0]["subtype"]) for one in
+            made_of["inputFields"]] == [("amount", "AGGREGATION")]  # fmt: skip
+    assert clicks["job"]["facets"]["sql"]["query"].startswith("SELECT event_id")
+
+
+def test_a_failure_and_what_is_left(tmp_path: Path) -> None:
+    """A step that fails says why; one whose end nobody saw is aborted."""
+
+    def bad(shown: Progress) -> RunResult:
+        for index, step in enumerate((CLICKS, SESSIONS, DAILY), 1):
+            shown.step(index, 3, step)
+        shown.step(3, 3, DAILY)
+        shown.failed(DAILY, FAILED)
+        shown.step(1, 3, CLICKS)
+        shown.done(CLICKS, Receipt(written=1))
+        raise RunFailed(sample.failed())
+
+    found = events(project(tmp_path, ""), bad)
+
+    assert [(one["eventType"], one["job"]["name"]) for one in found[4:]] == [
+        ("FAIL", "shop.dev.daily"),
+        ("COMPLETE", "shop.dev.clicks"),
+        ("ABORT", "shop.dev.sessions"),
+        ("FAIL", "shop.dev"),
+    ]
+    assert "DIVIDE_BY_ZERO" in found[4]["run"]["facets"]["errorMessage"]["message"]
+    assert "errorMessage" in found[7]["run"]["facets"]
+    assert "outputFacets" not in found[4]["outputs"][0]
+
+
+def test_a_table_that_is_built_under_another_name(tmp_path: Path) -> None:
+    """A changed table that will replace the one of its model: it is named, and no more is known."""
+    other = replace(CLICKS, model="clicks@apart")
+
+    def run(shown: Progress) -> RunResult:
+        shown.step(1, 1, other)
+        shown.done(other, Receipt(written=1))
+        return result()
+
+    found = events(project(tmp_path, ""), run)
+
+    assert [one["eventType"] for one in found] == ["START", "START", "COMPLETE", "COMPLETE"]
+    assert found[2]["outputs"][0]["name"].startswith(str(tmp_path / "warehouse" / "shop"))
+
+
+PYTHON = """from infold import model
+
+@model(materialization="table", columns={"a": "string"})
+def made(clicks):
+    return clicks
+"""
+
+
+def test_a_model_in_python(tmp_path: Path) -> None:
+    """What it reads is known; its columns are made by code, of which nothing is claimed."""
+    made = Step("made", Action.BUILD, Ranges(), ())
+
+    def run(shown: Progress) -> RunResult:
+        shown.step(1, 1, made)
+        shown.done(made, Receipt(written=1))
+        return result()
+
+    shop = replace(shop_of({**SHOP, "models/made.py": PYTHON}), root=tmp_path)
+    found = events(shop, run)[2]
+
+    assert [one["name"] for one in found["inputs"]] == [str(tmp_path / "warehouse/shop/clicks")]
+    assert "columnLineage" not in found["outputs"][0]["facets"]
+    assert "sql" not in found["job"]["facets"]
+
+
+def test_audits(tmp_path: Path) -> None:
+    """What audits found of this run's rows, without the rows themselves."""
+    found = events(project(tmp_path, ""), good, AUDITS)
+
+    begun, ended = (one for one in found if one["job"]["name"] == "shop.dev.clicks.audits")
+    assert (begun["eventType"], ended["eventType"]) == ("START", "COMPLETE")
+    [table] = ended["inputs"]
+    assert table["name"] == str(tmp_path / "warehouse" / "shop" / "clicks")
+    known = table["inputFacets"]["dataQualityAssertions"]["assertions"]
+    assert [(one["name"], one["success"], one["severity"]) for one in known] == [
+        ("not_null_user", True, "error"),
+        ("few", False, "warn"),
+    ]
+    assert '"a"' not in json.dumps(found)
+
+
+def test_what_cannot_be_found_out_is_left_out(tmp_path: Path) -> None:
+    """A table or a ledger that cannot be read: each run has its end, and a note says it."""
+    kept = Kept()
+
+    def broken(*_: str) -> Any:
+        raise ZeroDivisionError
+
+    listener = LineageEvents(kept, "infold", broken, broken)
+    found = tell(project(tmp_path, ""), "run", SilentProgress(), [listener], good)
+
+    assert [one["eventType"] for one in kept.events] == [
+        "START",
+        *("START", "COMPLETE") * 2,
+        "COMPLETE",
+    ]
+    assert kept.closed
+    assert found.notes == ("lineage failed: ZeroDivisionError",)
+
+
+def test_every_schema_is_used() -> None:
+    """The versions that events name are those of the schemas beside the tests."""
+    named = {
+        f"https://openlineage.io/spec/facets/{version}/{name}.json"
+        for name, version in VERSIONS.items()
+    }
+
+    assert named | {"https://openlineage.io/spec/2-0-2/OpenLineage.json"} == set(BY_ID)
+
+
+def test_the_judge_judges() -> None:
+    """An event without a run, and a facet without its maker, are refused."""
+    url = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
+    with pytest.raises(AssertionError):
+        judge(url, {"eventTime": "2024-01-01T00:00:00Z", "producer": "x", "schemaURL": "y"})
+    with pytest.raises(AssertionError):
+        judge(f"{url.partition('#')[0]}#/$defs/BaseFacet", {"_producer": "a"})
+
+
+class TestSending:
+    """To a file or a URL; the run is as it would have been."""
+
+    def test_to_a_file(self, tmp_path: Path) -> None:
+        """A line for each event, also in a folder that is not there yet."""
+        shop = project(tmp_path, "lineage: {file: out/lineage.jsonl, namespace: prod}")
+
+        assert end(shop, good) == result()
+
+        lines = (tmp_path / "out" / "lineage.jsonl").read_text(encoding="utf-8").splitlines()
+        for line in lines:
+            check(json.loads(line))
+        assert len(lines) == 6
+        assert json.loads(lines[0])["job"]["namespace"] == "prod"
+
+    def test_to_a_url(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """In order, with headers that may be secret."""
+        monkeypatch.setenv("TOKEN", "s3cret")
+        hooks = "lineage: {url: '${env:LINEAGE}', headers: {Authorization: 'Bearer ${env:TOKEN}'}}"
+        with receiver() as server:
+            monkeypatch.setenv("LINEAGE", f"{server.url}/api/v1/lineage")
+            found = end(project(tmp_path, hooks), good)
+
+        assert found == result()
+        assert [got.json["eventType"] for got in server.got] == [
+            "START",
+            *("START", "COMPLETE") * 2,
+            "COMPLETE",
+        ]
+        assert {got.headers["Authorization"] for got in server.got} == {"Bearer s3cret"}
+        assert {got.path for got in server.got} == {"/api/v1/lineage"}
+
+    def test_a_server_that_refuses(self, tmp_path: Path) -> None:
+        """One event is tried, and one note says how many were not sent."""
+        with receiver() as server:
+            server.answer = 503
+            found = end(project(tmp_path, f"lineage: {{url: '{server.url}'}}"), good)
+
+        assert found.notes == ("lineage: 6 of 6 events were not sent: the answer was 503",)
+        assert len(server.got) == 1
+
+    def test_a_server_that_hangs(self, tmp_path: Path) -> None:
+        """Steps do not wait for it, and the end of the run does so once."""
+        with receiver() as server:
+            server.hang = threading.Event()
+            shop = project(tmp_path, f"lineage: {{url: '{server.url}', timeout: 1 second}}")
+            before = time.monotonic()
+            found = end(shop, good)
+            took = time.monotonic() - before
+
+        assert took < 5
+        [note] = found.notes
+        assert note.startswith("lineage: 6 of 6 events were not sent: no answer")
+
+    def test_a_file_that_cannot_be_written(self, tmp_path: Path) -> None:
+        """One note."""
+        (tmp_path / "out").touch()
+
+        found = end(project(tmp_path, "lineage: {file: out/lineage.jsonl}"), good)
+
+        assert found.notes == (
+            f"lineage: {tmp_path / 'out' / 'lineage.jsonl'} was not written: File exists",
+        )
+
+    def test_a_secret_that_is_not_there(self, tmp_path: Path) -> None:
+        """Is a note with its reference."""
+        found = end(project(tmp_path, "lineage: {url: '${env:NOT_SET_ANYWHERE}'}"), good)
+
+        assert found.notes == (
+            "lineage: 6 of 6 events were not sent: ${env:NOT_SET_ANYWHERE}, it is not set",
+        )
+
+    def test_an_environment_sends_nothing(self, tmp_path: Path) -> None:
+        """Its tables have other names."""
+        end(project(tmp_path, "lineage: {file: lineage.jsonl}"), good, environment="mine")
+
+        assert not (tmp_path / "lineage.jsonl").exists()
