@@ -36,11 +36,14 @@ from tests.docs.schema_types import (
 
 import infold.declare
 from infold.core.catalogs import CatalogType
+from infold.core.hooks import When
 from infold.core.model import Override
 from infold.core.object_store import OPTION_KEYS
 from infold.declare import (
     catalogs,
     engines,
+    hooks,
+    lineage,
     models,
     project,
     seeds,
@@ -187,20 +190,43 @@ def _engine() -> Schema:
     return {"anyOf": [{"const": "local"}, section]}
 
 
+def _hooks() -> Schema:
+    """One that is told of runs, or a list: by a command, or by a webhook."""
+    types = dict.fromkeys(hooks.KEYS, TEXT) | {
+        "body": {},
+        "headers": mapping_of(SCALAR),
+        "timeout": LENGTH,
+    }
+    one = mapping(
+        types,
+        oneOf=[{"required": ["command"]}, {"required": ["webhook"]}],
+        dependencies={key: ["webhook"] for key in hooks.OF_WEBHOOKS},
+    )
+    return {"anyOf": [one, {"type": "array", "items": one}]}
+
+
+def _lineage() -> Schema:
+    """Events to a URL, or into a file."""
+    types = dict.fromkeys(lineage.KEYS, TEXT) | {
+        "headers": mapping_of(SCALAR),
+        "timeout": LENGTH,
+    }
+    return mapping(types, oneOf=[{"required": ["url"]}, {"required": ["file"]}])
+
+
 def _target() -> Schema:
     refused = [*targets.MASTERS, *targets.REMOTES]
     settings = {"pattern": r"^spark\.", "not": {"enum": refused}}
     spark = mapping_of(SCALAR, propertyNames=settings)
-    return mapping(
-        _keys(
-            "Target keys",
-            targets.KEYS,
-            catalog=_catalog(),
-            storage_options=_storage_options(),
-            engine=_engine(),
-            spark=spark,
-        )
-    )
+    own = {
+        "catalog": _catalog(),
+        "storage_options": _storage_options(),
+        "engine": _engine(),
+        "lineage": _lineage(),
+        "spark": spark,
+        **{str(when): _hooks() for when in When},
+    }
+    return mapping(_keys("Target keys", targets.KEYS, "", **own))
 
 
 def _seed() -> Schema:
