@@ -64,6 +64,19 @@ def landing(object_store: ObjectStore, tmp_path: Path) -> Landing:
     return Landing(object_store, tmp_path / "shop")
 
 
+def test_a_listing_that_is_cut(landing: Landing) -> None:
+    """It is asked for again, and has each object once; one that is cut always is an error."""
+    for n in range(3):
+        landing.put(f"in/{n}.json")
+    with landing.store.rule("GET", "list-type", cut=True, times=2) as cut:
+        assert landing.names("in/*.json") == ["in/0.json", "in/1.json", "in/2.json"]
+        assert {*places.names(f"{landing.base}/in")} == {"0.json", "1.json", "2.json"}
+    assert cut.met == 2
+    with landing.store.rule("GET", "list-type", cut=True), pytest.raises(InfoldError) as failed:
+        landing.names("in/*.json")
+    assert failed.value.slug == "store-failed"
+
+
 @pytest.mark.parametrize(
     ("pattern", "expected"),
     [

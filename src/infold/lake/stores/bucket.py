@@ -9,7 +9,7 @@ a name (``errors``), or ``FileNotFoundError`` for an object that is not there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -52,17 +52,25 @@ class Bucket:
         """All objects below a folder, at any depth; not the markers of folders."""
         import obstore
 
+        last, prefix = None, folder or None
         with self._named(folder):
-            for page in obstore.list(self.store, prefix=folder or None, chunk_size=1000):
-                for one in page:
-                    yield _listed(one)
+            for cut in _cuts():
+                with cut:
+                    for page in obstore.list(self.store, prefix, offset=last, chunk_size=1000):
+                        for one in page:
+                            last = one["path"]
+                            yield _listed(one)
+                    return
 
     def names(self, folder: str) -> Sequence[str]:
         """The names right below a folder: of folders, and of objects."""
         import obstore
 
         with self._named(folder):
-            found = obstore.list_with_delimiter(self.store, folder or None)
+            for cut in _cuts():
+                with cut:
+                    found = obstore.list_with_delimiter(self.store, folder or None)
+                    break
         keys = [*found["common_prefixes"], *(one["path"] for one in found["objects"])]
         return [key.rpartition("/")[2] for key in keys]
 
@@ -118,6 +126,27 @@ class Bucket:
             raise FileNotFoundError(2, "there is no such object", at) from error
         except (BaseError, PermissionError, OSError, ValueError) as error:
             raise refused(error, key=self.settings, at=at) from None
+
+
+def _cuts() -> Iterator[AbstractContextManager[None]]:
+    """
+    Tries of a listing, each but the last without its failure if a connection was cut.
+
+    obstore repeats a request that fails, but no listing that ends before all of it has come.
+    """
+    from obstore.exceptions import GenericError
+
+    @contextmanager
+    def forgiven() -> Iterator[None]:
+        try:
+            yield
+        except GenericError as error:
+            if "response body" not in str(error):
+                raise
+
+    for _ in range(_RETRIES):
+        yield forgiven()
+    yield nullcontext()
 
 
 def _listed(one: Mapping[str, Any]) -> Listed:
