@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from infold.spark.damaged_tables import damaged_table
 from infold.system.failures import known_failure
 
 HADOOP = "org.apache.hadoop.fs.s3a"
@@ -28,6 +31,7 @@ LINES = {
     f"{HADOOP}.AWSServiceThrottledException: PUT on {AT}: {REFUSED}: 503): SlowDown": (
         "store-failed"
     ),
+    "org.apache.http.ConnectionClosedException: Premature end of a message body": "store-failed",
     f"java.lang.ClassNotFoundException: Class {HADOOP}.S3AFileSystem not found": (
         "store-jars-missing"
     ),
@@ -50,3 +54,31 @@ def test_a_failure_of_a_store_has_a_name(line: str, slug: str) -> None:
     assert found.slug == slug
     if AT in line and slug != "store-bucket-missing":
         assert dict(found.facts)["at"] == AT
+
+
+class Whole:
+    """Tables and a lake in which no file is missing."""
+
+    def lost_files(self, table: str) -> tuple[str, ...]:
+        """None."""
+        return ()
+
+    def has_file(self, table: str, path: str) -> bool:
+        """All are a table's."""
+        return True
+
+
+@pytest.mark.parametrize(
+    ("line", "damaged"),
+    [
+        ("org.apache.http.ConnectionClosedException: Premature end of a message body", False),
+        (f"{HADOOP}.AWSServiceIOException: open {AT}: {REFUSED}: 500)", False),
+        ("java.lang.RuntimeException: expected magic number at tail", True),
+    ],
+)
+def test_a_table_is_not_damaged_by_a_store_that_fails(line: str, damaged: bool) -> None:
+    """A cut connection says nothing of the table: nobody is told to build it again."""
+    whole: Any = Whole()
+    error = Py4JJavaError(f"Error while reading {AT}/b.parquet\nCaused by: {line}")
+    found = damaged_table(whole, whole, ["daily"], error)
+    assert (found is not None) == damaged

@@ -15,6 +15,7 @@ from infold.core.ports import Lake
 from infold.messages import mismatches
 from infold.messages.errors import InfoldError
 from infold.spark.tables.port import Tables
+from infold.system.store_failures import is_store_failure
 
 _WORDS = re.compile(
     "FileNotFound|NotFoundException|NoSuchFile|does not exist|open input stream|parquet|corrupt"
@@ -38,6 +39,8 @@ def damaged_table(
         gone = lake.lost_files(table_name(name))
         if gone:
             return name, mismatches.damaged_table(name, gone[0], len(gone))
+    if is_store_failure(str(error)):  # the same files may be read by the next run
+        return None
     files = _FILE.findall(str(error))
     if files:  # the file is of one of these tables, or of a source
         return next(
@@ -52,6 +55,8 @@ def damaged_table(
         try:
             tables.read(name).write.format("noop").mode("overwrite").save()
         except Exception as found:  # noqa: BLE001 (whatever keeps a table from being read)
+            if is_store_failure(str(found)):
+                return None
             return name, mismatches.damaged_table(name, _last_cause(found))
     return None
 

@@ -25,6 +25,7 @@ _SILENT = (
 _FAILED = (
     r"AWS(?:ServiceIO|Client|BadRequest|Status500|ServiceThrottled|NoResponse)\w*Exception"
     r"|awssdk\.\S*(?:SdkClientException|S3Exception)"
+    r"|org\.apache\.http\.ConnectionClosedException"
 )
 
 
@@ -56,3 +57,8 @@ STORE_FAILURES: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
     (_SILENT, lambda line: store_errors.unreachable(key=_KEY, at=_url(line), why=line)),
     (_FAILED, lambda line: store_errors.failed(key=_KEY, at=_url(line), why=line)),
 )
+
+
+def is_store_failure(text: str) -> bool:
+    """Whether a message of the JVM's says that a store failed, and not what it has."""
+    return any(re.search(words, text) for words, _ in STORE_FAILURES)

@@ -136,6 +136,8 @@ HADOOP_COMMON: Mapping[str, str] = {
     "fs.s3a.attempts.maximum": "5",
     "fs.s3a.retry.limit": "5",
     "fs.s3a.retry.interval": "200ms",
+    # Reads of several parts at once fail when a connection is cut; others are repeated.
+    "parquet.hadoop.vectored.io.enabled": "false",
 }
 
 
