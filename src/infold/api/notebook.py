@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from infold import api
 from infold.api.displayed import Explanation, Plan, Run, Status, Table, Verification
-from infold.core.interval import Interval, Ranges
 from infold.core.plan import PlanOptions, Step
 from infold.core.progress import Progress, SilentProgress
 from infold.core.record import Receipt
@@ -199,11 +198,7 @@ class Project:
         wanted = select_models(project, terms)
         every = api.status(project, _instant("as_of", as_of))
         found = tuple(one for one in every if one.model in wanted)
-        gaps = {}
-        for one in found:
-            hull: Interval | None = one.covered.span
-            if hull is not None:
-                gaps[one.model] = Ranges((hull,)) - one.covered
+        gaps = {one.model: one.covered.gaps for one in found if one.covered}
         text = status_screen(project, found, gaps)
         return Status(found, text, lambda: json_shapes.status(project, found, gaps))
 

@@ -214,6 +214,11 @@ class Ranges:
         """From the first start to the last end, or None when empty."""
         return Interval(self.parts[0].start, self.parts[-1].end) if self.parts else None
 
+    @property
+    def gaps(self) -> Ranges:
+        """What lies between the parts."""
+        return Ranges() if self.span is None else Ranges((self.span,)) - self
+
 
 class Granularity(StrEnum):
     """

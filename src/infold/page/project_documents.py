@@ -107,7 +107,7 @@ def _sessions(project: Project) -> list[Node]:
 def _state_shape(node: Node, entry: ModelStatus, step: Step | None) -> JsonObject:
     granularity, hull = node.model.granularity, entry.covered.span
     ends = hull is not None and formatting.has_ends(entry.covered)
-    gaps = Ranges((hull,)) - entry.covered if hull is not None and ends else Ranges()
+    gaps = entry.covered.gaps if ends else Ranges()
     failed = [one.result for one in entry.audits if one.result.state.value == "failed"]
     return {
         "state": "refused" if entry.refused else entry.state.value,

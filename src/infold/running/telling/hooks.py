@@ -12,10 +12,9 @@ from pathlib import Path
 
 from infold.core.hooks import Hook, When
 from infold.core.interval import SECOND
-from infold.messages.errors import InfoldError
 from infold.running.telling.facts import Facts, facts_of, filled
 from infold.running.telling.listener import Listener, RunEnd
-from infold.running.telling.post import NotSentError, post
+from infold.running.telling.post import NotSentError, post, with_secrets
 from infold.system.secrets import resolve, resolve_url
 
 JSON, TEXT = "application/json", "text/plain; charset=utf-8"
@@ -36,15 +35,13 @@ class Hooks(Listener):
             if hook.when is not wanted:
                 continue
             try:
-                if hook.command:
-                    _run(hook, facts_of(end), root)
-                else:
-                    _send(hook, facts_of(end), root)
+                with with_secrets():
+                    if hook.command:
+                        _run(hook, facts_of(end), root)
+                    else:
+                        _send(hook, facts_of(end), root)
             except NotSentError as error:
                 yield f"the hook {hook.name} failed: {error}"
-            except InfoldError as error:  # a secret that is not there
-                known = dict(error.facts)
-                yield f"the hook {hook.name} failed: {known['secret']}, {known['why']}"
 
 
 def _send(hook: Hook, facts: Facts, root: Path) -> None:

@@ -8,17 +8,29 @@ A redirection is not followed, as it would take headers to another place.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from infold import __version__
+from infold.messages.errors import InfoldError
 
 
 class NotSentError(Exception):
     """Why something was not sent; its text may be shown."""
+
+
+@contextmanager
+def with_secrets() -> Iterator[None]:
+    """Resolves references to secrets in the block: one that is not there is why nothing is sent."""
+    try:
+        yield
+    except InfoldError as error:
+        known = dict(error.facts)
+        raise NotSentError(f"{known['secret']}, {known['why']}") from error
 
 
 class _NoRedirects(HTTPRedirectHandler):

@@ -19,8 +19,7 @@ from typing import Any, Protocol
 
 from infold.core.interval import SECOND
 from infold.core.lineage import Lineage
-from infold.messages.errors import InfoldError
-from infold.running.telling.post import NotSentError, post
+from infold.running.telling.post import NotSentError, post, with_secrets
 from infold.system.secrets import resolve, resolve_url
 
 Event = Mapping[str, Any]
@@ -102,13 +101,11 @@ class ToUrl:
             if self.why:
                 continue
             try:
-                self._send(event)
+                with with_secrets():
+                    self._send(event)
                 self.sent += 1
             except NotSentError as error:
                 self.why = str(error)
-            except InfoldError as error:  # a secret that is not there
-                known = dict(error.facts)
-                self.why = f"{known['secret']}, {known['why']}"
 
     def _send(self, event: Event) -> None:
         root, own = self.root, self.lineage
