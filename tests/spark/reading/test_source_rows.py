@@ -468,6 +468,17 @@ class TestParquet:
             )
         ]
 
+    def test_values_held_in_another_way_are_the_same(self, folder: Folder) -> None:
+        """A file may ask readers of Arrow for views or long offsets: its own types are the same."""
+        views = {
+            "text": pa.array(["a"], pa.string_view()),
+            "bytes": pa.array([b"b"], pa.binary_view()),
+            "long": pa.array([["c"]], pa.large_list(pa.large_string())),
+        }
+        folder.put("a.parquet", pa.table(views))
+        columns = {"text": "string", "bytes": "binary", "long": "array<string>"}
+        assert folder.values(columns) == [("a", b"b", ["c"])]
+
     def test_text_and_numbers_as_timestamps_are_judged_row_by_row(self, folder: Folder) -> None:
         """Texts and numbers in Parquet follow the declared
         timestamp format row by row, as in text files.

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from infold.lake.plain_types import plain_schema
 from infold.lake.stores import places
 from infold.messages import delta_errors
 
@@ -91,7 +92,7 @@ def columns_of(folder: str, version: int | None = None) -> Schema:
     from pyiceberg.schema import Schema, assign_fresh_schema_ids
 
     found = pa.schema(open_table(folder, version).schema().to_arrow())
-    numberless = visit_pyarrow(_plain_schema(found), _ConvertToIcebergWithoutIDs())
+    numberless = visit_pyarrow(plain_schema(found), _ConvertToIcebergWithoutIDs())
     assert isinstance(numberless, Schema), "a schema is visited"
     return assign_fresh_schema_ids(numberless)
 
@@ -111,7 +112,7 @@ def read_rows(
     needed = rows.needed if rows is not None else ()
     schema = pa.schema(stored.schema().to_arrow())
     read = list(dict.fromkeys((*columns, *(name for name in needed if name not in columns))))
-    plain = _plain_schema(pa.schema([schema.field(name) for name in (read or schema.names[:1])]))
+    plain = plain_schema(pa.schema([schema.field(name) for name in (read or schema.names[:1])]))
     found, count = [], 0
     with named_errors(folder):
         for batch in pa.RecordBatchReader.from_stream(stored.scan(columns=plain.names)):
@@ -125,35 +126,6 @@ def read_rows(
     empty = pa.schema([plain.field(name) for name in columns]).empty_table()
     whole = pa.concat_tables([empty, *found])
     return whole if limit is None else whole.slice(0, limit)
-
-
-def _plain_schema(schema: pa.Schema) -> pa.Schema:
-    """The same columns without views and dictionaries, which are only ways to hold values."""
-    import pyarrow as pa
-
-    return pa.schema([field.with_type(_plain(field.type)) for field in schema])
-
-
-def _plain(type_: pa.DataType) -> pa.DataType:
-    import pyarrow as pa
-
-    types = pa.types
-    if types.is_string_view(type_) or types.is_large_string(type_):
-        return pa.string()
-    if types.is_binary_view(type_) or types.is_large_binary(type_):
-        return pa.binary()
-    if types.is_dictionary(type_):
-        return _plain(type_.value_type)
-    if types.is_list(type_) or types.is_large_list(type_):
-        return pa.list_(type_.value_field.with_type(_plain(type_.value_type)))
-    if types.is_map(type_):
-        return pa.map_(
-            type_.key_field.with_type(_plain(type_.key_type)),
-            type_.item_field.with_type(_plain(type_.item_type)),
-        )
-    if types.is_struct(type_):
-        return pa.struct([one.with_type(_plain(one.type)) for one in type_])
-    return type_
 
 
 def _unreadable(folder: str, error: BaseException) -> Exception:

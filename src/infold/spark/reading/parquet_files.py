@@ -12,6 +12,7 @@ from pyspark.sql import types as T
 
 from infold.core.model import Source
 from infold.core.project import Project
+from infold.lake.plain_types import plain_type
 from infold.messages import run_errors
 from infold.spark.reading import int96
 from infold.spark.reading.drift import PresentFile, declared_columns, unreadable
@@ -102,7 +103,7 @@ def _refuse_unread(file: PresentFile, footer: parquet.ParquetFile) -> None:
 
 def _physical(int96: bool, column: pa.Field) -> pa.DataType:
     # Spark reads the old type as an instant, which is what its writer meant.
-    return pa.timestamp("us", "UTC") if int96 else column.type
+    return pa.timestamp("us", "UTC") if int96 else plain_type(column.type)
 
 
 def _is_nanos(type_: pa.DataType) -> bool:
