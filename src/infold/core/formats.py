@@ -56,6 +56,11 @@ class FormatTraits:
     reading_cost: int = 1
     """How much longer than a text of that size a file takes to be read in this process, about."""
 
+    @property
+    def is_in_catalog(self) -> bool:
+        """Whether it is a table that a catalog knows by its name."""
+        return self.is_table and not self.is_folder
+
 
 FORMATS: Mapping[Format, FormatTraits] = {
     Format.CSV: FormatTraits(suffixes=(".csv", ".tsv"), keys=("delimiter", "header", "quote")),

@@ -131,29 +131,26 @@ def _format(keys: Keys, path: str | None, table: str | None) -> Format | None:
         )
     written = keys.choice("format", tuple(Format))
     if "format" in keys.entries:
-        if written and _has_name(Format(written)) != (table is not None and path is None):
+        if written and FORMATS[Format(written)].is_in_catalog != (
+            table is not None and path is None
+        ):
             known = [
                 f
                 for f, of in FORMATS.items()
-                if _has_name(f) == (path is None) and not of.is_extracted
+                if of.is_in_catalog == (path is None) and not of.is_extracted
             ]
             keys.errors.append(
                 findings.bad_value(keys.at("format"), key="format", value=written, known=known)
             )
         return Format(written) if written else None
     if table is not None:
-        return next(filter(_has_name, Format))
+        return next(name for name, of in FORMATS.items() if of.is_in_catalog)
     if path is None:
         return None
     found = format_of_path(path)
     if found is None:
         keys.missing("format", "the ending of the path does not say it")
     return found
-
-
-def _has_name(format_: Format) -> bool:
-    """Whether it is a table that a catalog knows by its name."""
-    return FORMATS[format_].is_table and not FORMATS[format_].is_folder
 
 
 def _columns(keys: Keys, format_: Format | None) -> tuple[Column, ...]:

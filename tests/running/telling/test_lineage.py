@@ -21,6 +21,7 @@ from tests.declare.shop import project as shop_of
 from tests.running.telling.receiver import receiver
 from tests.running.telling.runs import end, project
 
+from infold import api
 from infold.core.audits import AuditResult, AuditState, JudgedAudit, Severity
 from infold.core.interval import Ranges
 from infold.core.plan import Action, Step
@@ -29,7 +30,7 @@ from infold.core.project import Project
 from infold.core.record import Receipt
 from infold.core.report import RunFailed, RunResult
 from infold.messages import run_errors
-from infold.running.telling.datasets import VERSIONS
+from infold.running.telling.datasets import VERSIONS, Datasets
 from infold.running.telling.lineage import LineageEvents
 from infold.running.telling.sender import Event
 from infold.running.telling.tell import tell
@@ -387,3 +388,30 @@ class TestSending:
         end(project(tmp_path, "lineage: {file: lineage.jsonl}"), good, environment="mine")
 
         assert not (tmp_path / "lineage.jsonl").exists()
+
+
+def test_names_of_tables_elsewhere(tmp_path: Path) -> None:
+    """By catalog, database and file; never with who asks for them."""
+    sources = """
+  lake.orders: {table: shop.orders, catalog: {type: rest, uri: 'https://lake/api'}, columns: *id}
+  lake.own: {table: shop.own, columns: *id}
+  db.orders: {url: 'postgresql://me:${env:PW}@db:5432/shop', table: public.orders, columns: *id}
+  db.small: {url: 'sqlite:///in/shop.db', table: small, columns: *id}
+"""
+    first = "sources:\n  raw.clicks: {path: in/*.json, columns: &id {id: string}}"
+    (tmp_path / "infold.yml").write_text(f"name: shop\n{first}{sources}", encoding="utf-8")
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "m.sql").write_text(
+        "---\nmaterialization: view\n---\nSELECT id FROM raw.clicks", encoding="utf-8"
+    )
+    datasets = Datasets(api.open_project(tmp_path), lambda _: {})
+
+    found = {name: tuple(datasets.named(name).values()) for name in datasets.project.sources}
+
+    assert found == {
+        "raw.clicks": ("file", str(tmp_path / "in")),
+        "lake.orders": ("iceberg://lake/api", "shop.orders"),
+        "lake.own": ("iceberg://catalog", "shop.own"),
+        "db.orders": ("postgres://db:5432", "shop.public.orders"),
+        "db.small": ("file", str(tmp_path / "in" / "shop.db" / "small")),
+    }

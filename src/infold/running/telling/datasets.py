@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+from urllib.parse import SplitResult, urlsplit
 
 from infold import __version__
 from infold.core.model import Source, table_name
@@ -62,12 +63,28 @@ class Datasets:
         return _placed(f"{place}/{self.project.namespace}/{table_name(name)}")
 
     def _of_source(self, source: Source) -> JsonObject:
+        if source.url is not None:
+            return self._in_database(source.url, source.table or "")
         if source.path is None:
-            return {"namespace": f"iceberg://{source.catalog or 'catalog'}", "name": source.table}
+            of = urlsplit(source.catalog.uri if source.catalog is not None else "catalog")
+            place = f"{_server(of)}{of.path}".strip("/")
+            return {"namespace": f"iceberg://{place}", "name": source.table}
         folder = source.path.partition("*")[0].partition("{")[0].rpartition("/")[0]
         whole = "*" in source.path or "{" in source.path
         path = folder if whole else source.path
         return _placed(path if is_url(path) else str((self.project.root / path).resolve()))
+
+    def _in_database(self, url: str, table: str) -> JsonObject:
+        """As other programs name tables of PostgreSQL; of SQLite, below the file."""
+        parts = urlsplit(url)
+        if parts.scheme == "sqlite":
+            return _placed(
+                f"{(self.project.root / parts.path.removeprefix('/')).resolve()}/{table}"
+            )
+        return {
+            "namespace": f"postgres://{_server(parts)}",
+            "name": f"{parts.path.strip('/')}.{table}",
+        }
 
     def inputs(self, node: Node) -> list[JsonObject]:
         """What a step of a model reads."""
@@ -138,6 +155,11 @@ class Datasets:
         from infold.analysis.definitions.meanings import Meanings
 
         return Meanings.of(self.project, self.project.sources)
+
+
+def _server(url: SplitResult) -> str:
+    """Where a server is, without who asks it."""
+    return url.netloc.rpartition("@")[2]
 
 
 def _placed(location: str) -> JsonObject:

@@ -24,6 +24,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from infold.core.files import IngestedFile, ListedFile, listed_fingerprint
+from infold.core.formats import FORMATS
 from infold.core.model import Source
 from infold.core.object_store import is_url
 from infold.core.own_columns import FILE
@@ -81,17 +82,13 @@ def _read(
     for frame in frames[1:]:
         rows = rows.unionByName(frame)
     # What Spark opens as a table has the rows of all its files, else there are those asked for.
-    how = "inner" if _is_opened_whole(source) else "left"
+    how = "inner" if FORMATS[source.format].is_in_catalog else "left"
     return _identified(spark, rows, [(file.spark_path, file.id) for file in present], how)
-
-
-def _is_opened_whole(source: Source) -> bool:
-    return source.table is not None
 
 
 def _present(project: Project, source: Source, id_: int, file: File) -> PresentFile:
     known = isinstance(file, IngestedFile)
-    if _is_opened_whole(source):  # Spark names its files as the table does
+    if FORMATS[source.format].is_in_catalog:  # Spark names its files as the table does
         at, spark_path = SourceFile(file.path, file.size), file.path
     elif is_url(file.path):
         at, spark_path = source_file(project.root, file, project.target.stores), uri(file.path)
