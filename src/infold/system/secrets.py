@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from urllib.parse import quote, unquote
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from infold.messages import run_errors
 
@@ -74,6 +74,12 @@ _TOKEN = re.compile(r"(?<=;)(token=)((?:\$\{[^{}]*\}|[^;\s,}#\"'])+)", re.IGNORE
 
 _KEYED = re.compile(r"(\b(?:token|credential)[\"']?\s*:\s*[\"']?)([^\s,}#\"'][^,}#\"']{9,})")
 """A secret of a catalog; what is shorter is taken for a type of a column that is called so."""
+
+
+def address(url: str) -> SplitResult:
+    """The parts of a URL, without secrets and without who asks."""
+    parts = urlsplit(REFERENCE.sub("", url))
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2])
 
 
 def has_password(url: str) -> bool:

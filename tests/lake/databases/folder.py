@@ -36,6 +36,7 @@ class Database:
         key: str | None = None,
         reread: int | None = None,
         optional: Sequence[str] = (),
+        file: str = "own.db",
     ) -> None:
         declared = tuple(
             Column(name, type_, optional=name in optional)
@@ -47,11 +48,11 @@ class Database:
             Format.JDBC,
             declared,
             table="t",
-            url="sqlite:///own.db",
+            url=f"sqlite:///{file}",
             key=key,
             reread=None if reread is None else reread * DAY,
         )
-        self.file = root / "own.db"
+        self.file = root / file
         self.folder = extracted_folder(self.project, self.source)
 
     def run(self, *statements: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:

@@ -288,6 +288,18 @@ def test_another_declaration_reads_everything(tmp_path: Path, other: dict[str, A
     assert not second.extract().changed
 
 
+def test_another_database_is_read_from_the_start(tmp_path: Path) -> None:
+    """Its keys say nothing of the other's: the smaller one would be missing for good."""
+    first = Database(tmp_path, key="id")
+    first.run(T, "INSERT INTO t VALUES (7, '2024-03-09', 'a')")
+    first.extract()
+    second = Database(tmp_path, key="id", file="other.db")
+    second.run(T, "INSERT INTO t VALUES (2, '2024-03-08', 'b')")
+
+    assert second.extract().whole
+    assert [row[0] for row in second.rows()] == [2]
+
+
 def test_a_lost_file_has_everything_read_again(tmp_path: Path) -> None:
     """What is missing is noticed by the listing, and mended by the next reading."""
     database = Database(tmp_path, key="id")

@@ -398,7 +398,7 @@ def test_names_of_tables_elsewhere(tmp_path: Path) -> None:
     sources = """
   lake.orders: {table: shop.orders, catalog: {type: rest, uri: 'https://lake/api'}, columns: *id}
   lake.own: {table: shop.own, columns: *id}
-  db.orders: {url: 'postgresql://me:${env:PW}@db:5432/shop', table: public.orders, columns: *id}
+  db.orders: {url: 'postgresql://me:${file:a/b@c}@db:5432/shop', table: public.orders, columns: *id}
   db.small: {url: 'sqlite:///in/shop.db', table: small, columns: *id}
 """
     first = "sources:\n  raw.clicks: {path: in/*.json, columns: &id {id: string}}"

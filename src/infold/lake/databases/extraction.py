@@ -36,6 +36,7 @@ from infold.lake.databases.columns import (
 from infold.lake.databases.extracted_files import Extracted, ExtractedFile
 from infold.lake.databases.open_table import KeyRange, KeyValue, OpenTable
 from infold.messages import database_errors
+from infold.system.secrets import address
 
 WHOLE = "all"
 """The name of the file of a table without a key."""
@@ -115,11 +116,18 @@ def wanted_columns(source: Source, table: OpenTable) -> list[WantedColumn]:
 
 def _declared_as(source: Source, key: StoredColumn | None) -> str:
     """What makes files of one reading go on where those of another ended."""
+    table = (_place(source.url or ""), source.table)
     if key is None or key.type is None:
-        return repr((source.table,))
+        return repr(table)
     type_ = ColumnType.INT64 if key.type in _NUMBERS else key.type
     how = "none" if source.reread is None else "reread"
-    return repr((source.table, key.name, type_.value, how))
+    return repr((*table, key.name, type_.value, how))
+
+
+def _place(url: str) -> str:
+    """Where a database is, whoever asks for it: keys of one say nothing of another's rows."""
+    parts = address(url)
+    return f"{parts.netloc}{parts.path}"
 
 
 def _start(source: Source, known: Extracted | None) -> KeyValue | None:

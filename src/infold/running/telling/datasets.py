@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
 
 from infold import __version__
 from infold.core.model import Source, table_name
 from infold.core.object_store import is_url, split
 from infold.core.project import Node, Project
 from infold.core.type_changes import Type
+from infold.system.secrets import address
 
 PRODUCER = f"https://pypi.org/project/infold/{__version__}"
 """Who makes the events, as a URI."""
@@ -66,8 +66,8 @@ class Datasets:
         if source.url is not None:
             return self._in_database(source.url, source.table or "")
         if source.path is None:
-            of = urlsplit(source.catalog.uri if source.catalog is not None else "catalog")
-            place = f"{_server(of)}{of.path}".strip("/")
+            of = address(source.catalog.uri if source.catalog is not None else "catalog")
+            place = f"{of.netloc}{of.path}".strip("/")
             return {"namespace": f"iceberg://{place}", "name": source.table}
         folder = source.path.partition("*")[0].partition("{")[0].rpartition("/")[0]
         whole = "*" in source.path or "{" in source.path
@@ -76,13 +76,13 @@ class Datasets:
 
     def _in_database(self, url: str, table: str) -> JsonObject:
         """As other programs name tables of PostgreSQL; of SQLite, below the file."""
-        parts = urlsplit(url)
+        parts = address(url)
         if parts.scheme == "sqlite":
             return _placed(
                 f"{(self.project.root / parts.path.removeprefix('/')).resolve()}/{table}"
             )
         return {
-            "namespace": f"postgres://{_server(parts)}",
+            "namespace": f"postgres://{parts.netloc}",
             "name": f"{parts.path.strip('/')}.{table}",
         }
 
@@ -155,11 +155,6 @@ class Datasets:
         from infold.analysis.definitions.meanings import Meanings
 
         return Meanings.of(self.project, self.project.sources)
-
-
-def _server(url: SplitResult) -> str:
-    """Where a server is, without who asks it."""
-    return url.netloc.rpartition("@")[2]
 
 
 def _placed(location: str) -> JsonObject:
