@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from threading import Thread
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -19,7 +20,10 @@ from infold.messages.errors import InfoldError
 from infold.page.redirect import file_that_leads_to
 from infold.page.server import PageServer
 
-SECRET = {"project": {"name": EVIL}, "model/a": {"model": "a"}}
+SECRET: dict[str, dict[str, Any]] = {
+    "project": {"name": EVIL, "models": [{"model": "a"}]},
+    "model/a": {"model": "a"},
+}
 
 
 @pytest.fixture(scope="module")

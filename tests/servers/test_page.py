@@ -23,6 +23,7 @@ from tests.servers.browser import chromium
 
 from infold.page.documents import Documents
 from infold.page.export import export
+from infold.page.runs import PageRuns
 from infold.page.server import PageServer
 from infold.page.shapes import plain
 from infold.render.session_history import session_history_shape
@@ -248,3 +249,33 @@ def test_the_command_serves_until_it_is_stopped(tmp_path: Path) -> None:
     assert (found["project"], code) == ("shop", 130)
     with pytest.raises(URLError):
         urlopen(url, timeout=5)
+
+
+def test_a_run_is_started_and_seen(browser: Browser, documents: Documents) -> None:
+    """Its output is there while it goes on, and at its end the page is drawn anew."""
+    code = "import sys, time; print('began', *sys.argv[1:], flush=True); time.sleep(2); sys.exit(1)"
+    runs = PageRuns([sys.executable, "-c", code])
+    with PageServer(documents, runs=runs) as server:
+        Thread(target=lambda: server.serve_forever(0.01), daemon=True).start()
+        page = browser.new_page()
+        wrong: list[str] = []
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.goto(f"{server.url}#/model/daily")
+        page.get_by_role("button", name="Run this model and what it reads").click()
+        page.get_by_text("began --select=+daily").wait_for(timeout=8_000)
+        assert page.get_by_role("button", name="Running…").is_disabled()
+        page.get_by_text("exit code 1").wait_for(timeout=8_000)
+        assert page.get_by_role("button", name="Run this model").is_enabled()
+        page.goto(f"{server.url}#/")
+        page.get_by_role("button", name="Run now").wait_for(timeout=8_000)
+        assert "The run of daily with all it reads" in page.inner_text("main")
+        assert wrong == []
+        page.close()
+        server.shutdown()
+
+
+def test_no_run_is_offered_where_none_may_start(opened: Opened) -> None:
+    """A page that only looks, and one of files, has no such button."""
+    page = opened.open("project")
+    page.wait_for_load_state("networkidle")
+    assert page.get_by_role("button", name="Run").count() == 0

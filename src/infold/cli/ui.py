@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="The port of this machine; one that is free by default.",
 )
+@click.option("--allow-runs", is_flag=True, help="Let the page start runs, as `infold run` does.")
 @click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
 @click.option(
     "--export",
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Write the page into a folder instead: files that open from disk.",
 )
-def command(port: int | None, opens: bool, folder: Path | None) -> int | None:
+def command(port: int | None, allow_runs: bool, opens: bool, folder: Path | None) -> int | None:
     """
     Show the project in a browser: what is stale, which rows were late, why a count changed.
 
-    The page only looks, and is for this machine alone: its address has a token. It ends with
-    Ctrl-C.
+    The page only looks, unless --allow-runs lets it start runs. It is for this machine alone: its
+    address has a token. It ends with Ctrl-C, and a run that it started with it.
     """
     import webbrowser
     from contextlib import ExitStack
@@ -39,6 +40,7 @@ def command(port: int | None, opens: bool, folder: Path | None) -> int | None:
     from infold import api
     from infold.page.documents import Documents
     from infold.page.redirect import file_that_leads_to
+    from infold.page.runs import PageRuns, run_command
     from infold.page.server import PageServer
     from infold.system import signals
 
@@ -46,11 +48,16 @@ def command(port: int | None, opens: bool, folder: Path | None) -> int | None:
     api.open_project(root, target)  # its mistakes are the command's
     documents = Documents(root, target)
     if folder is not None:
-        if port is not None or opens:
-            raise click.UsageError("--export writes files; leave --port and --open out.")
+        if port is not None or opens or allow_runs:
+            raise click.UsageError(
+                "--export writes files; leave --port, --open and --allow-runs out."
+            )
         return _export(documents, folder)
     with ExitStack() as until_the_end:
-        server = until_the_end.enter_context(PageServer(documents, port or 0))
+        runs = PageRuns(run_command(root, target)) if allow_runs else None
+        if runs is not None:
+            until_the_end.callback(runs.end)
+        server = until_the_end.enter_context(PageServer(documents, port or 0, runs))
         click.echo(f"The page is at {server.url}\nIt ends with Ctrl-C.")
         try:
             if opens:

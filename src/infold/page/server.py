@@ -4,8 +4,9 @@ Hands out the page on this machine alone, to who has its address.
 The address has a random token, which no other page can guess. Nothing is answered that does not
 have it, nor what comes by another host name (a name of somebody else's may point to this machine)
 or from another site; only a link to the first page, which has no data, may be anywhere. Only GET
-and HEAD are answered, so nothing can be asked for but to look. What a browser may do with the
-answers is in their headers: run the scripts of this page, and talk to nobody else.
+and HEAD are answered, so nothing can be asked for but to look, unless the page may start runs: then
+a POST from the page itself starts one. What a browser may do with the answers is in their headers:
+run the scripts of this page, and talk to nobody else.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from hmac import compare_digest
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,11 +23,16 @@ from urllib.parse import unquote, urlsplit
 
 from infold.messages import command_errors
 from infold.page.assets_list import INDEX, assets, type_of
+from infold.page.runs import PageRuns, asked_models
 
 LOOPBACK = "127.0.0.1"
 """Where it listens: nobody else's machine reaches it."""
 
 DATA = "data/"
+RUN = "run"
+"""Where a run is asked for, below the token; and how the last one goes, below the data."""
+LONGEST = 1 << 20
+"""How many bytes a request for a run may have."""
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -52,9 +58,13 @@ class PageServer(ThreadingHTTPServer):
     allow_reuse_address = os.name == "posix"
     """There it lets a port that has just been left be taken; elsewhere, one that is in use."""
 
-    def __init__(self, documents: Documents, port: int = 0) -> None:
-        """Raises ``command_errors.port_unavailable``; port 0 is one that is free."""
-        self.documents = documents
+    def __init__(self, documents: Documents, port: int = 0, runs: PageRuns | None = None) -> None:
+        """
+        Raises ``command_errors.port_unavailable``; port 0 is one that is free.
+
+        Without ``runs`` the page only looks.
+        """
+        self.documents, self.runs = documents, runs
         self.token = secrets.token_urlsafe(24)
         try:
             super().__init__((LOOPBACK, port), _Handler)
@@ -87,14 +97,9 @@ class _Handler(BaseHTTPRequestHandler):
         if status is not None:
             self._answer(status)
             return
-        path = urlsplit(self.path).path.removeprefix(f"/{self.server.token}/")
+        path = self._path()
         if path.startswith(DATA):
-            found = self.server.documents(unquote(path.removeprefix(DATA)))
-            if found is None:
-                self._answer(HTTPStatus.NOT_FOUND)
-            else:
-                body = json.dumps(found, ensure_ascii=False, separators=(",", ":"), default=str)
-                self._answer(HTTPStatus.OK, body.encode(), "application/json")
+            self._answer_json(self._document(unquote(path.removeprefix(DATA))))
             return
         name = path or INDEX
         if name in assets():
@@ -105,6 +110,47 @@ class _Handler(BaseHTTPRequestHandler):
     def do_HEAD(self) -> None:
         """The same without its body."""
         self.do_GET()
+
+    def do_POST(self) -> None:
+        """Starts a run, if that is allowed and none goes on."""
+        runs = self.server.runs
+        if runs is None:
+            self.send_error(HTTPStatus.NOT_IMPLEMENTED)
+            return
+        # A browser says where a POST comes from, so one that says nothing is none of the page's.
+        status = self._refused() or (None if self.headers.get("Origin") else HTTPStatus.FORBIDDEN)
+        if status is None and self._path() != RUN:
+            status = HTTPStatus.NOT_FOUND
+        models = None if status is not None else self._asked_models()
+        if status is not None or models is None:
+            self._answer(status or HTTPStatus.BAD_REQUEST)
+        elif runs.start(models):
+            self._answer_json(runs.document())
+        else:
+            self._answer(HTTPStatus.CONFLICT)
+
+    def _path(self) -> str:
+        return urlsplit(self.path).path.removeprefix(f"/{self.server.token}/")
+
+    def _document(self, name: str) -> Mapping[str, Any] | None:
+        if name == RUN:
+            runs = self.server.runs
+            return {"allowed": False} if runs is None else runs.document()
+        return self.server.documents(name)
+
+    def _asked_models(self) -> Sequence[str] | None:
+        """The models in the body of a request; None if it is no such request."""
+        if self.headers.get("Content-Type") != "application/json":
+            return None
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal() or int(length) > LONGEST:
+            return None
+        try:
+            body = json.loads(self.rfile.read(int(length)))
+        except (ValueError, RecursionError):
+            return None
+        project = self.server.documents("project") or {}
+        return asked_models(body, [one["model"] for one in project.get("models", ())])
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """What is no request, or asks for anything but to look, gets its status and no more."""
@@ -137,6 +183,13 @@ class _Handler(BaseHTTPRequestHandler):
         """
         asked = [self.headers.get(f"Sec-Fetch-{name}", "") for name in ("Mode", "Dest")]
         return asked == ["navigate", "document"] and self.path == f"/{self.server.token}/"
+
+    def _answer_json(self, found: Mapping[str, Any] | None) -> None:
+        if found is None:
+            self._answer(HTTPStatus.NOT_FOUND)
+            return
+        body = json.dumps(found, ensure_ascii=False, separators=(",", ":"), default=str)
+        self._answer(HTTPStatus.OK, body.encode(), "application/json")
 
     def _answer(self, status: HTTPStatus, body: bytes = b"", kind: str = "text/plain") -> None:
         body = body or f"{status.value} {status.phrase}\n".encode()

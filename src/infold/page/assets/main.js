@@ -37,7 +37,7 @@ infold.show = async () => {
 infold.head = (page) => {
   document.getElementById("project").textContent = infold.project.project;
   document.getElementById("target").textContent = infold.project.target;
-  document.getElementById("made").textContent = `infold ${infold.project.infold}; as of ${infold.when(infold.project.made_at)} UTC. Nothing here changes a table.`;
+  document.getElementById("made").textContent = `infold ${infold.project.infold}; as of ${infold.when(infold.project.made_at)} UTC.`;
   const current = { model: "project", session: "project", run: "runs" }[page] || page;
   for (const link of document.querySelectorAll("nav a")) {
     const own = link.getAttribute("href").slice(2) || "project";

@@ -33,6 +33,7 @@ infold.modelParts = (name, model) => {
     el("p", { class: "faint" }, kind, model.granularity ? `, one ${model.granularity} a cell` : "", model.tags.map((tag) => [" ", infold.pill(tag)])),
     explained.error ? infold.notice("bad", explained.error.text) : "",
     step ? infold.stalePart(step) : "",
+    model.explained.waits ? "" : infold.runPart("Run this model and what it reads", [name]),
     infold.facts([
       ["Rows", infold.number(known.rows)],
       ["Cells with rows", infold.cellsOf(model)],

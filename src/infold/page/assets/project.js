@@ -23,7 +23,7 @@ infold.pages.project = async (main) => {
   const table = el("div");
   main.replaceChildren(
     el("h1", {}, project.project),
-    el("div", { class: "two" }, infold.section("What needs attention", attention), infold.section("What changed last", changed)),
+    el("div", { class: "two" }, infold.section("What needs attention", attention, infold.runPart("Run now", [])), infold.section("What changed last", changed)),
     infold.section("Models", el("div", { class: "tall" }, graph), el("h3", {}, "All models"), table)
   );
   const states = {};
