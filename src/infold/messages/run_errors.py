@@ -187,8 +187,10 @@ catalog_unreadable = Message(
     exit_code=ExitCode.FAILED,
 )
 
+METADATA_MISSING = "metadata-missing"
+
 metadata_missing = Message(
-    "metadata-missing",
+    METADATA_MISSING,
     "the catalog names a metadata file that cannot be read",
     {"file": "{path}", "why": "{why}"},
     "Was the warehouse moved, or files in it deleted? Its files name each other by full path. Put "
