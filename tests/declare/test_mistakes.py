@@ -406,8 +406,18 @@ KEYS = [
     (YML, "{warehouse: warehouse}", r'{catalog: {type: sqlite, uri: "sqlite:///a\0b"}}', [
         r'wrong-type infold.yml:20 `"sqlite:///a\0b"`',
     ]),
-    (YML, "{warehouse: warehouse}", "{storage: delta, publish: together, engine: {submitted: true, shared_disk: true}}", [
+    (YML, "dev: {warehouse: warehouse}", "dev: {hide_technical: views, catalog: {type: rest, uri: 'http://a'}}", [
+        "catalog-without-views infold.yml:20 `views`",
+    ]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {hide_technical: views, catalog: {type: hive, uri: 'thrift://a:9083'}}", [
+        "catalog-without-views infold.yml:20 `views`",
+    ]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {hide_technical: columns}", [
+        "bad-value infold.yml:20 `columns` (views)",
+    ]),
+    (YML, "{warehouse: warehouse}", "{storage: delta, hide_technical: views, publish: together, engine: {submitted: true, shared_disk: true}}", [
         "not-with-delta infold.yml:20 `together`",
+        "not-with-delta infold.yml:20 `views`",
         "not-with-delta infold.yml:20 `{submitted: true, shared_disk: true}`",
     ]),
     (YML, "{warehouse: warehouse}", "{storage: delta, warehouse: 's3://b/x', catalog: {type: sqlite, uri: 'sqlite:///c.db'}}", [
@@ -415,6 +425,10 @@ KEYS = [
     ]),
     (YML, "{warehouse: warehouse}", "{storage: delta, warehouse: 's3://b/w/'}\n  new: {warehouse: 's3a://b/w', catalog: {type: sqlite, uri: 'sqlite:///c.db'}}", [
         "not-with-delta infold.yml:21 `new`",
+    ]),
+    (YML, "{warehouse: warehouse}", "{storage: delta, catalog: {type: jdbc, uri: 'postgresql://a@b:5432/c'}, engine: {remote: 'sc://a:15002', shared_disk: true}}", [
+        "not-with-delta infold.yml:20 `{type: jdbc, uri: 'postgresql://a@b:5432/c'}`",
+        "not-with-delta infold.yml:20 `{remote: 'sc://a:15002', shared_disk: true}`",
     ]),
     (YML, "{warehouse: warehouse}", "{storage: delta, warehouse: 's3://b/x', catalog: {type: rest, uri: 'https://c.example.com'}}", [
         "not-with-delta infold.yml:20 `{type: rest, uri: 'https://c.example.com'}`",

@@ -27,7 +27,7 @@ from infold.core.model import (
 from infold.core.session_cuts import Nulls
 from infold.core.session_rules import Choose, Keep
 from infold.core.storages import Storage
-from infold.core.target import Apply, Publish
+from infold.core.target import Apply, HideTechnical, Publish
 from infold.declare import database_sources, models, sources
 
 ROWS = [row for row in rows() if "." not in row.key]
@@ -121,6 +121,7 @@ VALUES: Mapping[str, Iterable[str]] = {
     "storage": Storage,
     "apply": Apply,
     "publish": Publish,
+    "hide_technical": HideTechnical,
     "materialization": Materialization,
     "prefer": ("column", "column desc"),
     "deduplicate": Deduplicate,

@@ -12,7 +12,7 @@ and another one is built, as far as readers see.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -132,6 +132,14 @@ class RenamedTables(Protocol):
         Whether tables got other names, as a process that died may have begun to give them.
 
         Where the catalog gives one table another name after the other, what is left is done.
+        """
+
+    def refresh_views(self, tables: Collection[str], *, only_new: bool = False) -> Sequence[str]:
+        """
+        Let there be exactly the views of these tables, for readers, as far as the tables are there.
+
+        With ``only_new``, those that are there already are taken for right. Returns the names that
+        something else has, which infold did not make. A storage without views does nothing.
         """
 
     def folder_for_new(self, table: str) -> str | None:

@@ -36,6 +36,13 @@ class Publish(StrEnum):
     """All rows of a run at one instant, once it has ended without a failure."""
 
 
+class HideTechnical(StrEnum):
+    """What readers have who are to see no technical columns."""
+
+    VIEWS = "views"
+    """A view of each table, in a namespace of its own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """Where a project's tables and its ledger live; relative paths are the project's."""
@@ -55,6 +62,7 @@ class Target:
     """Settings of the Spark session (``spark.…``)."""
     apply: Apply = Apply.AUTO
     publish: Publish = Publish.EACH
+    hide_technical: HideTechnical | None = None
     environment_ttl: int | None = 14 * DAY
     """How long an environment is kept after its last run; microseconds. None: for ever."""
     keep_old: int | None = 7 * DAY

@@ -47,6 +47,9 @@ def _ruled_out(target: Target) -> Iterator[tuple[str, str, str]]:
     if target.publish is Publish.TOGETHER:
         todo = "Leave it out: readers see each table once its step is done."
         yield "publish", "`publish: together`", todo
+    if target.hide_technical is not None:
+        todo = "Leave it out: a folder is a table and no view. Readers name the columns they want."
+        yield "hide_technical", "`hide_technical: views`", todo
     if target.engine.remote or target.engine.submitted:
         what = "Spark Connect" if target.engine.remote else "spark-submit"
         todo = "Let infold start Spark, on this machine or with executors of a cluster."

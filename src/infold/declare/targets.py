@@ -9,8 +9,8 @@ from infold.core.engines import Engine
 from infold.core.hooks import When
 from infold.core.object_store import is_url
 from infold.core.storages import Storage
-from infold.core.target import LONGEST_SCHEMA, Apply, Publish, Target
-from infold.declare.catalogs import read_catalog, refuse_not_together
+from infold.core.target import LONGEST_SCHEMA, Apply, HideTechnical, Publish, Target
+from infold.declare.catalogs import read_catalog, refuse_not_together, refuse_without_views
 from infold.declare.delta import refuse_beside_delta
 from infold.declare.engines import read_engine
 from infold.declare.hooks import read_hooks
@@ -29,6 +29,7 @@ KEYS = (
         "environment_ttl",
         "environment_from_branch",
         "keep_old",
+        "hide_technical",
         *When,
         "lineage",
     ),
@@ -61,6 +62,7 @@ def read_target(name: str, keys: Keys) -> Target:
     storage = Storage(keys.choice("storage", tuple(Storage)) or plain.storage)
     check_warehouse(keys, warehouse, catalog, storage)
     engine = read_engine(keys)
+    hide = keys.choice("hide_technical", tuple(HideTechnical))
     found = Target(
         name=name,
         warehouse=(warehouse.rstrip("/") if is_url(warehouse) else warehouse) or plain.warehouse,
@@ -74,6 +76,7 @@ def read_target(name: str, keys: Keys) -> Target:
         publish=Publish(keys.choice("publish", tuple(Publish)) or plain.publish),
         engine=engine,
         spark=_spark(keys, engine=engine),
+        hide_technical=HideTechnical(hide) if hide else None,
         environment_ttl=_lifetime(keys, "environment_ttl", plain.environment_ttl),
         keep_old=_lifetime(keys, "keep_old", plain.keep_old),
         environment_from_branch=keys.flag("environment_from_branch", default=False),
@@ -81,6 +84,7 @@ def read_target(name: str, keys: Keys) -> Target:
         lineage=read_lineage(keys),
     )
     refuse_not_together(found, keys)
+    refuse_without_views(found, keys)
     refuse_beside_delta(found, keys)
     return found
 

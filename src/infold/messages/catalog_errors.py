@@ -123,6 +123,13 @@ not_published_together = Finding(
     todo="Use `publish: each`, or a catalog of type sqlite or jdbc.",
 )
 
+without_views = Finding(
+    "catalog-without-views",
+    "infold cannot make views in a catalog of type {type} yet, as `hide_technical: views` asks for",
+    todo="Leave it out, and make the views there by hand (docs/reading.md has their queries), or "
+    "use a catalog of type sqlite or jdbc.",
+)
+
 secret_written_out = Finding(
     "secret-written-out",
     "{key} has a secret in it, where everybody can read it who sees this file",

@@ -134,6 +134,35 @@ no_such_table = Message(
     "Correct `table` or `catalog` in infold.yml.",
 )
 
+_ALL_ROWS = (
+    "source {source} would read the files of {table}, with rows that the table no longer has"
+)
+_OF_TABLE = {"path": "{pattern}", "table": "{folder}", "file": "{file}"}
+
+files_of_delta_table = Message(
+    "files-of-a-table",
+    _ALL_ROWS.replace("{table}", "a Delta table"),
+    _OF_TABLE,
+    "Let infold read the table: `format: delta` and `path: {folder}`.",
+)
+
+# The same, where `format: delta` would be refused.
+files_of_delta_table_in_store = Message(
+    "files-of-a-table",
+    _ALL_ROWS.replace("{table}", "a Delta table"),
+    _OF_TABLE,
+    "A Delta table in an object store cannot be a source yet. Let its owner copy it to a folder of "
+    "this machine, for `format: delta`, or land its rows as files of their own.",
+)
+
+files_of_iceberg_table = Message(
+    "files-of-a-table",
+    _ALL_ROWS.replace("{table}", "an Iceberg table"),
+    _OF_TABLE,
+    "Let infold read the table: `format: iceberg`, `table: NAMESPACE.NAME` and the `catalog` that "
+    "has it, in place of `path`.",
+)
+
 equality_deletes = Message(
     "equality-deletes",
     "the source table has equality deletes, which cannot be read yet",
@@ -158,8 +187,10 @@ catalog_unreadable = Message(
     exit_code=ExitCode.FAILED,
 )
 
+METADATA_MISSING = "metadata-missing"
+
 metadata_missing = Message(
-    "metadata-missing",
+    METADATA_MISSING,
     "the catalog names a metadata file that cannot be read",
     {"file": "{path}", "why": "{why}"},
     "Was the warehouse moved, or files in it deleted? Its files name each other by full path. Put "

@@ -7,8 +7,10 @@ without failures publishes them at its end, and with them what runs before it le
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from infold.core.environment import PRODUCTION
-from infold.core.model import table_name
+from infold.core.model import Kind, table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
 from infold.core.target import Publish
@@ -16,6 +18,8 @@ from infold.running.run_progress import RunProgress
 
 NOT_PUBLISHED = "Nothing was published: readers see all tables as they were before"
 """The note of a run that failed in a target where all tables are published together."""
+
+TAKEN = "no view of {0} was made: something else has its name there, which infold did not make"
 
 
 def hold_back(project: Project, ledger: Ledger, lake: Lake) -> None:
@@ -31,8 +35,34 @@ def hold_back(project: Project, ledger: Ledger, lake: Lake) -> None:
 
 
 def publish(course: RunProgress, lake: Lake) -> bool:
+    """At the end of a run: show readers what was built; whether they see all of it."""
+    seen = _publish(course, lake)
+    if course.done or course.project.target.hide_technical:
+        notes = refresh_views(course.project, lake, only_new=not course.done)
+        course.notes = (*course.notes, *notes)
+    return seen
+
+
+def refresh_views(project: Project, lake: Lake, *, only_new: bool = False) -> Sequence[str]:
     """
-    At the end of a run: show readers what was built; whether they see all of it.
+    Let readers have the views that the target says, or none; notes about those that they have not.
+
+    Views are of production's tables: an environment's come and go.
+    """
+    if project.environment != PRODUCTION:
+        return ()
+    tables = [
+        table_name(node.name)
+        for node in project.wanted or project
+        if node.model.kind is not Kind.VIEW and project.target.hide_technical
+    ]
+    taken = lake.refresh_views(tables, only_new=only_new)
+    return [TAKEN.format(name) for name in taken]
+
+
+def _publish(course: RunProgress, lake: Lake) -> bool:
+    """
+    Publish what is held back; whether readers see all that was built.
 
     A run of an environment shows its own tables alone, and nothing that production has yet to
     publish.

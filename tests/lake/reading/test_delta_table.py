@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,22 @@ class Written:
     def commit(self, *actions: Mapping[str, Any]) -> None:
         """A commit of these actions."""
         commit(self.folder, *actions)
+
+    def change(
+        self,
+        protocol: Mapping[str, Any],
+        configuration: Mapping[str, str],
+        column: Callable[[int], Mapping[str, Any]],
+    ) -> None:
+        """A commit of another protocol and other metadata, ``column`` of the n-th column."""
+        log = self.folder / "_delta_log" / f"{0:020}.json"
+        actions = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+        about = next(one["metaData"] for one in actions if "metaData" in one)
+        schema = json.loads(about["schemaString"])
+        for number, one in enumerate(schema["fields"], 1):
+            one["metadata"] = {**column(number)}
+        changed = {"schemaString": json.dumps(schema), "configuration": configuration}
+        self.commit({"protocol": protocol}, {"metaData": {**about, **changed}})
 
     def delete(self, positions: Sequence[int], before: Sequence[int], file: int) -> None:
         """Let rows of a file be deleted, one of those that the first commit added."""
@@ -160,6 +176,62 @@ class TestFiles:
         assert written.files() == before
 
 
+IDENTITY = {
+    "delta.identity.start": 1,
+    "delta.identity.step": 1,
+    "delta.identity.highWaterMark": 3,
+    "delta.identity.allowExplicitInsert": False,
+}
+"""Of a column whose values the writer numbers."""
+
+
+class TestWhatOnlyWritersNeed:
+    """Features that say how a table may be written do not change what its rows are."""
+
+    @pytest.mark.parametrize(
+        ("protocol", "configuration", "column"),
+        [
+            ({"minReaderVersion": 1, "minWriterVersion": 6}, {}, IDENTITY),
+            (
+                {
+                    "minReaderVersion": 1,
+                    "minWriterVersion": 7,
+                    "writerFeatures": ["identityColumns"],
+                },
+                {},
+                IDENTITY,
+            ),
+            (
+                {"minReaderVersion": 1, "minWriterVersion": 4},
+                {},
+                {"delta.generationExpression": "'a'"},
+            ),
+            (
+                {"minReaderVersion": 1, "minWriterVersion": 4},
+                {"delta.constraints.some": "id < 9", "delta.enableChangeDataFeed": "true"},
+                {},
+            ),
+        ],
+        ids=["identity", "identity by name", "generated", "constraints and change data"],
+    )
+    def test_its_files_are_listed(
+        self,
+        written: Written,
+        protocol: Mapping[str, Any],
+        configuration: Mapping[str, str],
+        column: Mapping[str, Any],
+    ) -> None:
+        """The same files as before, with what is stored in them."""
+        written.append(0, 1, 2)
+        before = written.files()
+
+        written.change(protocol, configuration, lambda at: column if at == 1 else {})
+
+        assert written.files() == before
+        table = delta_table.table_now(written.root, written.source)
+        assert [one["name"] for one in json.loads(table.schema_json)["fields"]] == ["id", "name"]
+
+
 class TestBadTables:
     """What is no table that can be read is an error by name, with the source's."""
 
@@ -178,28 +250,24 @@ class TestBadTables:
 
         assert (error.slug, dict(error.facts)["why"]) == ("no-delta-table", "it has no _delta_log")
 
-    def test_column_mapping(self, written: Written) -> None:
-        """Names of columns that are not those in the files."""
+    @pytest.mark.parametrize("mode", ["name", "id"])
+    def test_column_mapping_of_either_mode(self, written: Written, mode: str) -> None:
+        """Refused by its name, before a file of the table is read."""
         written.append(0)
-        log = written.folder / "_delta_log" / f"{0:020}.json"
-        actions = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-        about = next(one["metaData"] for one in actions if "metaData" in one)
-        schema = json.loads(about["schemaString"])
-        for number, one in enumerate(schema["fields"], 1):
-            one["metadata"] = {
-                "delta.columnMapping.id": number,
-                "delta.columnMapping.physicalName": f"col-{number}",
-            }
-        mapped = {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "2"}
-        written.commit(
-            {"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}},
-            {"metaData": {**about, "schemaString": json.dumps(schema), "configuration": mapped}},
+        written.change(
+            {"minReaderVersion": 2, "minWriterVersion": 5},
+            {"delta.columnMapping.mode": mode, "delta.columnMapping.maxColumnId": "2"},
+            lambda at: {
+                "delta.columnMapping.id": at,
+                "delta.columnMapping.physicalName": f"col-{at}",
+            },
         )
 
         error = written.problem()
 
         assert error.slug == "delta-feature"
-        assert dict(error.facts)["feature"] == "column mapping (name)"
+        assert dict(error.facts)["feature"] == f"column mapping ({mode})"
+        assert dict(error.facts)["table"] == str(written.folder.resolve())
 
     @pytest.mark.parametrize(
         ("protocol", "says"),

@@ -88,6 +88,11 @@ class DeltaLake:
             self._refuse_together()
         return ()
 
+    def refresh_views(self, tables: Collection[str], *, only_new: bool = False) -> Sequence[str]:
+        """See ``ports.Lake``: folders have none."""
+        del tables, only_new
+        return ()
+
     def _refuse_together(self) -> NoReturn:
         raise catalog_errors.not_together(catalog=self.warehouse)
 

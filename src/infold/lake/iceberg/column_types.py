@@ -33,9 +33,15 @@ def user_columns(metadata: Mapping[str, Any], snapshot: int | None = None) -> Ma
 
 def column_names(metadata: Mapping[str, Any]) -> tuple[str, ...]:
     """The names of all columns of the current schema."""
+    return tuple(str(one["name"]) for one in current_fields(metadata))
+
+
+def current_fields(metadata: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The columns of the current schema, as metadata has them."""
     current, schemas = metadata.get("current-schema-id"), metadata.get("schemas") or []
     [fields] = [one["fields"] for one in schemas if one["schema-id"] == current] or [[]]
-    return tuple(str(one["name"]) for one in fields)
+    found: Sequence[Mapping[str, Any]] = fields
+    return found
 
 
 def spark_type(type_: str | Mapping[str, Any]) -> Type:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
+
+from infold.core.stored_table import History
 
 STEP = "infold.step"
 RUN = "infold.run"
@@ -51,3 +54,18 @@ def may_add_files(snapshot: Mapping[str, Any]) -> bool:
     if summary.get("changed-partition-count") != "1":  # which of them lost files is unknown
         return "changed-partition-count" not in summary or data + deletes > 0
     return data > count("deleted-data-files") or deletes > count("removed-delete-files")
+
+
+def history_of(metadata: Mapping[str, Any]) -> History:
+    """What has gathered in a table's metadata."""
+    kept = metadata.get("snapshots") or []
+    main = list(main_branch(metadata))
+    commits = takewhile(lambda entry: operation(entry) != REWRITE, main)
+    grew = [may_add_files(snapshot) for snapshot in commits]
+    return History(
+        snapshots=len(kept),
+        oldest_at=min((entry["timestamp-ms"] for entry in kept), default=0) * 1000,
+        since_rewrite=len(grew),
+        steady=grew.index(True) if True in grew else len(grew),
+        main=tuple(entry["snapshot-id"] for entry in main),
+    )

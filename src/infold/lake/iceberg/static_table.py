@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from infold.lake.chosen_rows import truth_of
+from infold.lake.iceberg.metadata_file import read_metadata
 from infold.lake.stores import places
 from infold.messages import run_errors
 
@@ -25,6 +26,8 @@ def open_table(location: str) -> StaticTable:
         why = error.strerror or str(error).partition("\n")[0]
     except ValidationError as error:
         why = f"it is damaged: {str(error).partition(': ')[0].splitlines()[-1].strip()}"
+        if "view-uuid" in read_metadata(location):
+            why = "it is that of a view, which has no rows of its own"
     raise run_errors.metadata_missing(path=places.shown(location), why=why)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,15 +26,14 @@ from infold.lake.chosen_rows import matching_rows, shown_columns
 from infold.lake.iceberg import missing_files, publishing, set_back
 from infold.lake.iceberg.column_types import column_names, user_columns
 from infold.lake.iceberg.commits import (
-    REWRITE,
     STEP,
     foreign_snapshot,
+    history_of,
     main_branch,
-    may_add_files,
-    operation,
 )
 from infold.lake.iceberg.folders import Folders
 from infold.lake.iceberg.metadata_file import read_metadata
+from infold.lake.iceberg.reader_views import refresh_views
 from infold.lake.iceberg.sql_catalog import SqlCatalog
 from infold.lake.iceberg.static_table import open_table, scan_where
 from infold.lake.iceberg.table_catalog import Key, TableCatalog
@@ -93,6 +91,13 @@ class IcebergLake:
         if not (self.catalog.at_once or hold_back):
             return ()  # there nothing can be held back
         return publishing.publish(self._database(), self.namespace, keep=hold_back, only=tables)
+
+    def refresh_views(self, tables: Collection[str], *, only_new: bool = False) -> Sequence[str]:
+        """See ``ports.Lake``; other catalogs than those in a database never have any."""
+        if not isinstance(self.catalog, SqlCatalog):
+            return ()
+        folder = self.folders.warehouse or ""
+        return refresh_views(self.catalog, self.namespace, folder, tables, only_new=only_new)
 
     def _database(self) -> SqlCatalog:
         """The catalog in a database. Raises ``not_together`` where it is none."""
@@ -304,18 +309,7 @@ class IcebergLake:
         location = self.location(table)
         if location is None:
             return History()
-        metadata = read_metadata(location)
-        kept = metadata.get("snapshots") or []
-        main = list(main_branch(metadata))
-        commits = takewhile(lambda entry: operation(entry) != REWRITE, main)
-        grew = [may_add_files(snapshot) for snapshot in commits]
-        return History(
-            snapshots=len(kept),
-            oldest_at=min((entry["timestamp-ms"] for entry in kept), default=0) * 1000,
-            since_rewrite=len(grew),
-            steady=grew.index(True) if True in grew else len(grew),
-            main=tuple(entry["snapshot-id"] for entry in main),
-        )
+        return history_of(read_metadata(location))
 
     def rows(
         self,

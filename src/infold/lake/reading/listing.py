@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from infold.core.dated_path import WILD, glob_of
 from infold.core.files import FileListing, ListedFile, written_at
@@ -21,6 +23,12 @@ from infold.core.model import Source
 from infold.core.object_store import is_url
 from infold.core.project import Project
 from infold.lake.reading.patterns import HIDDEN, matcher
+from infold.lake.reading.table_folders import (
+    MARKS,
+    marks_above,
+    may_be_of_tables,
+    refuse_tables,
+)
 from infold.messages import run_errors
 
 
@@ -52,13 +60,16 @@ def matching_files(
         base, parts = _split(root, source)
         shown = path_prefix(root, base)
         found: dict[str, str] = {}  # two `**` may lead to one file
-        _walk(base, parts, shown, found, leaves)
+        marks = [*marks_above(shown)]
+        _walk(base, parts, shown, _Seen(found, marks), leaves)
     except OSError as error:
         raise run_errors.unreadable_folder(
             source=source.name,
             path=str(error.filename or source.path),
             why=error.strerror or str(error),
         ) from error
+    if marks and may_be_of_tables(source):
+        refuse_tables(source, found, marks, partial(_names_in, root))
     for path in found:
         if not path.isascii() and path.encode(errors="replace").decode() != path:
             raise run_errors.bad_file_name(source=source.name, path=ascii(path))
@@ -111,9 +122,16 @@ def path_prefix(root: Path, base: str) -> str:
     return base.rstrip("/") + "/"
 
 
-def _walk(folder: str, parts: list[str], below: str, found: dict[str, str], leaves: Leaves) -> None:
+class _Seen(NamedTuple):
+    """What a walk finds: files with their fingerprints, and what may be a table's metadata."""
+
+    files: dict[str, str]
+    marks: list[str]
+
+
+def _walk(folder: str, parts: list[str], below: str, seen: _Seen, leaves: Leaves) -> None:
     """
-    Add the files of a folder that match, with their fingerprints; ``below`` is before their names.
+    Add the files of a folder that match; ``below`` is before their names.
 
     ``**`` is any number of folders, none too; at the end it means every file below. Files are asked
     for by their names in the open folder: the system would look up each part of a whole path.
@@ -130,6 +148,8 @@ def _walk(folder: str, parts: list[str], below: str, found: dict[str, str], leav
         with os.scandir(opened) as entries:
             for entry in entries:
                 own = entry.name
+                if own in MARKS:
+                    seen.marks.append(below + own)
                 open_to_all = own[0] not in HIDDEN
                 if not (open_to_all or hidden):
                     continue
@@ -142,11 +162,19 @@ def _walk(folder: str, parts: list[str], below: str, found: dict[str, str], leav
                     there = entry.is_dir() and not leaves(below + own)
                     folders += [(own, rest)] if there else []
                 elif fingerprint := _fingerprint(entry):
-                    found[below + own] = fingerprint
+                    seen.files[below + own] = fingerprint
     finally:
         os.close(opened)
     for own, more in folders:
-        _walk(f"{folder}/{own}", more, f"{below}{own}/", found, leaves)
+        _walk(f"{folder}/{own}", more, f"{below}{own}/", seen, leaves)
+
+
+def _names_in(root: Path, folder: str) -> Iterable[str]:
+    """The names in a folder, as far as there is one that can be read."""
+    try:
+        return os.listdir(root / folder)  # noqa: PTH208 - names
+    except OSError:
+        return ()
 
 
 def _fingerprint(entry: os.DirEntry[str]) -> str:

@@ -9,9 +9,10 @@ fingerprint has the time too where it becomes a column (``file_time_column``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
+from functools import partial
+from itertools import chain, islice
 from operator import attrgetter
 
 from infold.core.dated_path import WILD, DatedPath, Listed, glob_of
@@ -21,7 +22,15 @@ from infold.core.model import Source
 from infold.core.object_store import split
 from infold.core.project import Project
 from infold.lake.reading.patterns import HIDDEN, matcher
-from infold.lake.stores.bucket import Bucket, bucket_of
+from infold.lake.reading.table_folders import (
+    TableFolder,
+    marks_above,
+    may_be_of_tables,
+    refuse_files_of,
+    refuse_tables,
+    table_with,
+)
+from infold.lake.stores.bucket import PAGE, Bucket, bucket_of
 from infold.lake.stores.bucket import Listed as Object
 from infold.messages import store_errors
 from infold.messages.errors import InfoldError
@@ -40,7 +49,7 @@ def matching_objects(
     found = list(bucket.list(base)) or ([] if WILD.search(url) else _alone(bucket, base))
     if not found:
         raise _nothing_there(source)
-    return _matching(source, found, now)
+    return _matching(source, found, now, bucket)
 
 
 def objects_without(
@@ -57,7 +66,7 @@ def objects_without(
     wanted = [folder for folder in there if above + folder not in skip]
     with ThreadPoolExecutor(max(1, min(_AT_ONCE, len(wanted)))) as pool:
         pages = pool.map(lambda folder: list(bucket.list(folder)), wanted)
-        found, settling = _matching(source, chain.from_iterable(pages), now)
+        found, settling = _matching(source, chain.from_iterable(pages), now, bucket)
     left_out = frozenset(above + folder for folder in there) & skip
     return Listed(found, settling, len(wanted), left_out)
 
@@ -90,7 +99,7 @@ def _nothing_there(source: Source) -> InfoldError:
 
 
 def _matching(
-    source: Source, found: Iterable[Object], now: int
+    source: Source, found: Iterable[Object], now: int, bucket: Bucket
 ) -> tuple[tuple[ListedFile, ...], tuple[str, ...]]:
     """Those of some objects that match."""
     base, parts = _split(split(glob_of(source.path or ""))[1])
@@ -98,7 +107,10 @@ def _matching(
     skip = len(base) + 1 if base else 0
     seen: list[ListedFile] = []
     young: list[str] = []
+    tables: set[TableFolder] = set()
     for one in found:
+        if (table := table_with(above + one.key)) is not None:
+            tables.add(table)
         names = one.key[skip:] or one.key.rpartition("/")[2]
         # What has no bytes has no rows; most are what tools leave for the name of a folder.
         if not one.size or not _matches(names.split("/"), parts):
@@ -110,8 +122,20 @@ def _matching(
         _refuse_name(source, path)
         fingerprint = _fingerprint(source, one)
         seen.append(ListedFile(path, one.size, one.seconds * SECOND, fingerprint))
+    if may_be_of_tables(source):
+        urls = [*(file.path for file in seen), *young]
+        refuse_files_of(source, urls, tables)
+        marks = (above + mark for mark in marks_above(base and base + "/"))
+        refuse_tables(source, urls, marks, partial(_names_in, bucket))
     seen.sort(key=attrgetter("path"))
     return tuple(seen), tuple(sorted(young))
+
+
+def _names_in(bucket: Bucket, url: str) -> Iterator[str]:
+    """The names below a folder, as far as one request shows them."""
+    folder = split(url)[1]
+    for one in islice(bucket.list(folder), PAGE):
+        yield one.key.removeprefix(folder + "/")
 
 
 def _alone(bucket: Bucket, key: str) -> list[Object]:

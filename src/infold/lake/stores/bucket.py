@@ -21,6 +21,9 @@ from infold.lake.stores.errors import refused
 from infold.lake.stores.settings import Access, access_of
 from infold.messages import store_errors
 
+PAGE = 1000
+"""Objects that one request of a listing gives, at most."""
+
 _RETRIES = 5
 _RETRY_SECONDS = 60
 
@@ -56,7 +59,7 @@ class Bucket:
         with self._named(folder):
             for cut in _cuts():
                 with cut:
-                    for page in obstore.list(self.store, prefix, offset=last, chunk_size=1000):
+                    for page in obstore.list(self.store, prefix, offset=last, chunk_size=PAGE):
                         for one in page:
                             last = one["path"]
                             yield _listed(one)

@@ -168,6 +168,12 @@ def is_folder(folder: str) -> bool:
     return local_path(folder).is_dir()
 
 
+def make_folder(folder: str) -> None:
+    """Have a folder, with those above it; a store needs none."""
+    if not in_store(folder):
+        local_path(folder).mkdir(parents=True, exist_ok=True)
+
+
 def names(folder: str) -> Collection[str]:
     """The names right in a folder; none where there is no such folder."""
     if in_store(folder):

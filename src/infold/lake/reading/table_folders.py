@@ -1,0 +1,104 @@
+"""
+Tables whose files a source of plain files would read: they are refused by name.
+
+A table of Delta Lake or Iceberg is what its metadata says. In its folder are also files that it no
+longer has, and in its files rows that are deleted: a pattern would read them all. A folder is a
+table's if it has metadata of one. Listings see it on the way to the files. Above a listing it is
+looked for only where names are those of folders inside a table (``name=value``, ``data``), so that
+it costs a look or two for each source, and none for each file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from operator import attrgetter
+
+from infold.core.formats import Format
+from infold.core.model import Source
+from infold.core.object_store import is_url
+from infold.messages import run_errors
+from infold.messages.errors import InfoldError
+
+MARKS = ("_delta_log", "metadata")
+"""The folders in a table's folder with its metadata: of Delta Lake, of Iceberg."""
+
+_METADATA = re.compile(
+    r"(?P<folder>(?:.*/)?)(?:"
+    r"(?P<delta>_delta_log)/\d{20}\.(?:json|checkpoint\b.*)"
+    r"|metadata/(?:v\d+|\d{5,}-[0-9a-f-]{36})(?:\.gz)?\.metadata\.json(?:\.gz)?"
+    r")",
+    re.DOTALL,
+)
+_INSIDE = "data"
+"""Where Iceberg has the files of a table, in its folder."""
+
+
+def may_be_of_tables(source: Source) -> bool:
+    """Whether a table's rows are in files of the source's format."""
+    return source.format in (Format.PARQUET, Format.ORC, Format.AVRO)
+
+
+@dataclass(frozen=True, slots=True)
+class TableFolder:
+    """The folder of a table, with a slash at its end; empty for that of the project."""
+
+    path: str
+    is_delta: bool
+
+    def has(self, file: str) -> bool:
+        """Whether a file lies in it, but for the table's metadata."""
+        mark = MARKS[0] if self.is_delta else MARKS[1]
+        return file.startswith(self.path) and not file.startswith(f"{self.path}{mark}/")
+
+
+def table_with(path: str) -> TableFolder | None:
+    """The folder of the table that has a file as its metadata; None for any other file."""
+    # Twice, as the search for a text is much faster: a listing may have a million files.
+    if MARKS[0] not in path and ".metadata.json" not in path:
+        return None
+    found = _METADATA.fullmatch(path)
+    return found and TableFolder(found["folder"], found["delta"] is not None)
+
+
+def marks_above(start: str) -> Iterator[str]:
+    """The folders above a listing that would have a table's metadata; ``start`` ends in a slash."""
+    names = start.split("/")[:-1]
+    for at, name in enumerate(names):
+        if name == _INSIDE or "=" in name:
+            yield from ("/".join([*names[:at], mark]) for mark in MARKS)
+
+
+def refuse_tables(
+    source: Source,
+    files: Collection[str],
+    marks: Iterable[str],
+    names_in: Callable[[str], Iterable[str]],
+) -> None:
+    """Raise if one of the folders ``marks`` has the metadata of a table that has a file."""
+    if not files:
+        return
+    folders = (table_with(f"{mark}/{name}") for mark in marks for name in names_in(mark))
+    refuse_files_of(source, files, (one for one in folders if one is not None))
+
+
+def refuse_files_of(source: Source, files: Collection[str], tables: Iterable[TableFolder]) -> None:
+    """Raise if a file lies in the folder of a table."""
+    for table in sorted({*tables}, key=attrgetter("path")):
+        file = min((one for one in files if table.has(one)), default=None)
+        if file is not None:
+            raise _error(source, table, file)
+
+
+def _error(source: Source, table: TableFolder, file: str) -> InfoldError:
+    name, path, folder = source.name, source.path or "", table.path.rstrip("/") or "."
+    if not table.is_delta:
+        return run_errors.files_of_iceberg_table(
+            source=name, pattern=path, folder=folder, file=file
+        )
+    if is_url(path):
+        return run_errors.files_of_delta_table_in_store(
+            source=name, pattern=path, folder=folder, file=file
+        )
+    return run_errors.files_of_delta_table(source=name, pattern=path, folder=folder, file=file)

@@ -1,0 +1,142 @@
+"""`hide_technical: views`: when runs and other commands make the views of a target anew."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.running.commands import infold
+from tests.running.production import TARGET
+from tests.running.promoted import MORE, OWN, shop_in_production, with_environment
+from tests.running.standing_tables import NAMES, put
+
+from infold import api
+from infold.core.project import Project
+from infold.running.publish import refresh_views
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Project:
+    """The shop in production, with built tables and no views."""
+    return shop_in_production(tmp_path / "shop")
+
+
+@pytest.fixture
+def hiding(shop: Project) -> Project:
+    """The same with the key, before a run."""
+    return with_key(shop)
+
+
+def with_key(shop: Project) -> Project:
+    """The project with the key in infold.yml."""
+    file, new = shop.root / "infold.yml", TARGET.replace("{", "{hide_technical: views, ", 1)
+    file.write_text(file.read_text(encoding="utf-8").replace(TARGET, new), encoding="utf-8")
+    return api.open_project(shop.root, "prod")
+
+
+def views(shop: Project) -> set[str]:
+    """The views in the catalog."""
+    with closing(sqlite3.connect(shop.catalog_db)) as catalog:
+        found = catalog.execute(
+            "SELECT table_name FROM iceberg_tables"
+            " WHERE table_namespace = ? AND iceberg_type = 'VIEW'",
+            (f"{shop.namespace}_views",),
+        )
+        return {name for (name,) in found}
+
+
+def test_a_run_with_nothing_to_do_makes_them(hiding: Project) -> None:
+    """The key takes effect with the next run, whatever that builds; tables are not written."""
+    code, printed = infold(hiding, "run")
+
+    assert (code, "Nothing to do" in printed) == (0, True), printed
+    assert views(hiding) == {*NAMES}
+
+
+def test_not_without_the_key(shop: Project) -> None:
+    """By default there are none."""
+    assert infold(shop, "run")[0] == 0
+    assert views(shop) == set()
+
+
+def test_a_forgotten_model_has_none(hiding: Project) -> None:
+    """Its view would name a table that is not there."""
+    infold(hiding, "run")
+
+    assert infold(hiding, "forget", "daily", "--yes", "--allow-refresh")[0] == 0
+
+    assert views(hiding) == {"clicks", "sessions"}
+
+
+def test_a_teardown_takes_them_along(hiding: Project) -> None:
+    """Nothing of infold's is left in the catalog, and nothing on the disk."""
+    infold(hiding, "run")
+
+    code, printed = infold(hiding, "teardown", "--yes", "--allow-refresh")
+
+    assert code == 0, printed
+    assert views(hiding) == set()
+    assert not any((hiding.warehouse / f"{hiding.namespace}_views").rglob("*.json"))
+
+
+def test_the_key_is_taken_away(hiding: Project) -> None:
+    """So are the views, with the next command that changes a table."""
+    infold(hiding, "run")
+    file = hiding.root / "infold.yml"
+    file.write_text(file.read_text(encoding="utf-8").replace("hide_technical: views, ", ""))
+
+    assert infold(hiding, "forget", "daily", "--yes", "--allow-refresh")[0] == 0
+
+    assert views(hiding) == set()
+
+
+def test_a_promote_makes_them_anew(shop: Project) -> None:
+    """The table under the name is another one, maybe with other columns."""
+    with_environment(shop, MORE, own={"sessions": {"clicks": 1}})
+    hiding = with_key(shop)
+    refresh_views(hiding, api.lake(hiding))
+    made = _files(hiding)
+    own = Path((api.lake(hiding).location(OWN["sessions"]) or "").removeprefix("file:"))
+    schema = '{"schema-id": 0, "fields": [{"id": 1, "name": "dearest", "type": "long"}]}'
+    text = own.read_text().replace("{", f'{{"current-schema-id": 0, "schemas": [{schema}], ', 1)
+    own.write_text(text)
+
+    code, printed = infold(hiding, "promote", "dev", "--yes")
+
+    assert code == 0, printed
+    assert {path.parent.parent.name for path in _files(hiding) - made} == {"sessions"}
+
+
+def test_an_environment_has_none(hiding: Project) -> None:
+    """Its tables come and go; and its runs leave those of production alone."""
+    infold(hiding, "run")
+    before = _files(hiding)
+    put(hiding, "daily__00000001", "s", 5)
+
+    assert refresh_views(_in_environment(hiding), api.lake(hiding)) == ()
+    assert (views(hiding), _files(hiding)) == ({*NAMES}, before)
+
+
+def test_a_name_that_is_taken_is_told(hiding: Project) -> None:
+    """What somebody else made stays; the run says that there is no view."""
+    with closing(sqlite3.connect(hiding.catalog_db)) as catalog, catalog:
+        catalog.execute(
+            "INSERT INTO iceberg_tables VALUES ('infold', ?, 'daily', 'elsewhere', NULL, 'VIEW')",
+            (f"{hiding.namespace}_views",),
+        )
+
+    code, printed = infold(hiding, "run")
+
+    assert code == 0
+    assert "no view of daily was made" in printed
+
+
+def _in_environment(shop: Project) -> Project:
+    return replace(shop, environment="dev")
+
+
+def _files(shop: Project) -> set[Path]:
+    return {*(shop.warehouse / f"{shop.namespace}_views").rglob("*.json")}
