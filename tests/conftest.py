@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 from tests.turns import not_their_turn
 
 if TYPE_CHECKING:
+    from tests.servers.google_store import GoogleStore
     from tests.servers.hive_metastore import HiveMetastore
     from tests.servers.object_store import ObjectStore
     from tests.servers.postgresql import Postgresql
@@ -134,6 +135,18 @@ def object_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectSto
             patch.setenv(name, value)
         with running(tmp_path_factory.mktemp("store")) as found:
             yield found
+
+
+@pytest.fixture(scope="session")
+def google_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoogleStore]:
+    """A server of Google Cloud Storage, for tests marked ``servers``."""
+    from tests.servers.google_store import key_of, running
+
+    folder = tmp_path_factory.mktemp("google")
+    with pytest.MonkeyPatch.context() as patch, running(folder) as found:
+        patch.setenv("GOOGLE_KEY", key_of(found.url))
+        patch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(folder / "none.json"))
+        yield found
 
 
 BOTH_COMPILERS = (

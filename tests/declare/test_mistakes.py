@@ -369,8 +369,14 @@ KEYS = [
     (YML, "path: landing/clicks/*.json", "path: 's3:///landing/*.json'", [
         "no-bucket infold.yml:5 `'s3:///landing/*.json'` (s3://BUCKET/FOLDER)",
     ]),
-    (YML, "path: landing/clicks/*.json", "path: 'abfss://a@b/landing/*.json'", [
-        "not-supported-yet infold.yml:5 `'abfss://a@b/landing/*.json'` (a folder, s3://BUCKET/FOLDER, s3a://BUCKET/FOLDER)",
+    (YML, "path: landing/clicks/*.json", "path: 'hdfs://name:8020/landing/*.json'", [
+        "not-supported-yet infold.yml:5 `'hdfs://name:8020/landing/*.json'` (a folder, s3://BUCKET/FOLDER, s3a://BUCKET/FOLDER, gs://BUCKET/FOLDER)",
+    ]),
+    (YML, "path: landing/clicks/*.json", "path: 'gs://*/landing/*.json'", [
+        "no-bucket infold.yml:5 `'gs://*/landing/*.json'` (gs://BUCKET/FOLDER)",
+    ]),
+    (YML, "{warehouse: warehouse}", "{storage_options: {service_account_key: '{}'}}", [
+        "password-written-out infold.yml:20 `` (${env:NAME})",
     ]),
     (YML, "{warehouse: warehouse}", "{ledger: 'mysql://u@db'}", [
         "bad-value infold.yml:20 `` (sqlite:///FILE)",

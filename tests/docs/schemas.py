@@ -39,7 +39,7 @@ from infold.core.catalogs import CatalogType
 from infold.core.formats import Format
 from infold.core.hooks import When
 from infold.core.model import Override
-from infold.core.object_store import OPTION_KEYS
+from infold.core.object_store import AWS_KEY, OPTION_KEYS
 from infold.declare import (
     catalogs,
     engines,
@@ -168,7 +168,7 @@ def _source() -> Schema:
 
 def _storage_options() -> Schema:
     options = _keys("Target keys", OPTION_KEYS, "storage_options")
-    one, other, token = storage_options.SECRETS
+    one, other, token = AWS_KEY
     needs = {"dependencies": {one: [other], other: [one], token: [one]}}
     name = storage_options.BUCKETS
     buckets = _keys(

@@ -1,4 +1,4 @@
-"""A server in a JVM for tests, and a gate of ours before it, which counts and spoils requests."""
+"""A server for tests, mostly in a JVM; a gate of ours before it counts and spoils requests."""
 
 from __future__ import annotations
 
@@ -29,14 +29,17 @@ def behind(
     path: str = "/",
     statuses: Sequence[int] = (),
     environment: Mapping[str, str] | None = None,
+    program: Sequence[str] = (),
 ) -> Iterator[str]:
     """
-    The URL of a gate, for the block, before a server that Java runs with these words.
+    The URL of a gate, for the block, before a server that Java, or ``program``, runs with these
+    words.
 
     The server is there once it answers at ``path``, with one of ``statuses`` if any are given. It
     ends with the block, and with this process.
     """
-    command = [str(find_java().home / "bin" / "java"), *_SMALL, *words]
+    java = (str(find_java().home / "bin" / "java"), *_SMALL)
+    command = [*(program or java), *words]
     with log.open("wb") as output:
         process = subprocess.Popen(
             ["sh", "-c", UNTIL_THE_END, "sh", *command],

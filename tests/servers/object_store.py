@@ -1,22 +1,11 @@
-"""
-A real S3 server for tests, s3proxy, which keeps objects in a folder; and a gate before it.
-
-The gate counts requests, and can do what stores and networks do: refuse, be busy, be slow, cut a
-connection, lose an answer, and leave an object out of a listing.
-"""
+"""A real S3 server for tests, s3proxy, which keeps objects in a folder; and a gate before it."""
 
 from __future__ import annotations
 
-import http.client
 import os
-import re
-import socket
-import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +13,7 @@ import yaml
 from tests.servers.gated import behind
 from tests.servers.jars import fetched_jars
 from tests.servers.ports import free_port
+from tests.servers.store_gate import Gate, Gated, handler
 
 from infold.core.object_store import StorageOptions, Stores
 from infold.lake.stores.bucket import Bucket, bucket_of
@@ -49,50 +39,15 @@ jclouds.filesystem.basedir=FOLDER
 
 
 @dataclass
-class Rule:
-    """What the gate does with requests of a method to paths that match, so many ``times``."""
-
-    method: str
-    path: str
-    status: int = 0
-    """Refuse with this status."""
-    code: str = "Refused"
-    """What S3 calls that."""
-    seconds: float = 0.0
-    """Wait before."""
-    lost: bool = False
-    """Do the request, and close the connection without an answer."""
-    cut: bool = False
-    """Send half of the answer, and close the connection."""
-    every: int = 1
-    """Only every so many-th request."""
-    hide: str = ""
-    """Leave out of a listing the objects that have this in their names."""
-    first: Callable[[], None] | None = None
-    """What happens before the request is done, once."""
-    times: int = 1_000_000
-    met: int = 0
-
-
-@dataclass
-class ObjectStore:
+class ObjectStore(Gated):
     """A running server."""
 
-    folder: Path
-    url: str = ""
-    """The gate."""
+    folder: Path = field(default_factory=Path)
     direct: str = ""
     """
     The server behind it: for what keeps this process from answering at the gate while it waits for
     that (some of deltalake's functions).
     """
-    rules: list[Rule] = field(default_factory=list)
-    seen: Counter[str] = field(default_factory=Counter)
-    """How many requests came to the gate, by method."""
-    sent: int = 0
-    """Bytes of their answers."""
-    received: int = 0
-    """Bytes of what was put."""
 
     def new_bucket(self) -> str:
         """A bucket that nobody used; by its folder, as nothing of infold's makes one."""
@@ -134,16 +89,6 @@ class ObjectStore:
         )
         made.create_dir(f"{bucket}/{folder}")
 
-    @contextmanager
-    def rule(self, method: str, path: str, **how: Any) -> Iterator[Rule]:
-        """A rule for the block."""
-        rule = Rule(method, path, **how)
-        self.rules.append(rule)
-        try:
-            yield rule
-        finally:
-            self.rules.remove(rule)
-
 
 def move_to_store(folder: Path, store: ObjectStore, bucket: str) -> None:
     """Have a project's tables, and the files of its sources, in a bucket."""
@@ -163,118 +108,14 @@ def move_to_store(folder: Path, store: ObjectStore, bucket: str) -> None:
 @contextmanager
 def running(folder: Path) -> Iterator[ObjectStore]:
     """A server for the block."""
-    store = ObjectStore(folder / "buckets")
+    store = ObjectStore(folder=folder / "buckets")
     store.folder.mkdir()
     port, log, configuration = free_port(), folder / "server.log", folder / "s3proxy.conf"
     text = CONFIGURATION.replace("PORT", str(port)).replace("FOLDER", str(store.folder))
     configuration.write_text(text, encoding="utf-8")
     [jar] = fetched_jars([S3PROXY])
-    gate = _Gate(("127.0.0.1", 0), _handler(store, port))
+    gate = Gate(("127.0.0.1", 0), handler(store, port))
     store.direct = f"http://127.0.0.1:{port}"
     words = ("-jar", str(jar), "--properties", str(configuration))
     with behind(gate, words, port, log) as store.url:
         yield store
-
-
-class _Gate(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128
-
-    def handle_error(self, *_: object) -> None:
-        """A client that went away is none."""
-
-
-def _handler(store: ObjectStore, port: int) -> Callable[..., BaseHTTPRequestHandler]:
-    class Gate(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        _behind: http.client.HTTPConnection | None = None
-
-        def log_message(self, *_: object) -> None:
-            """Nothing."""
-
-        def _serve(self) -> None:
-            content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            store.seen[self.command] += 1
-            store.received += len(content)
-            rule = next((one for one in store.rules if self._fits(one)), None)
-            if rule is not None:
-                rule.times -= 1
-                time.sleep(rule.seconds)
-                if rule.first is not None:
-                    first, rule.first = rule.first, None
-                    first()
-                if rule.status:
-                    return self._refuse(rule)
-            status, headers, answer = self._forward(content)
-            if rule is not None and rule.lost:
-                self.close_connection = True
-                self.connection.shutdown(socket.SHUT_RDWR)
-                return None
-            if rule is not None and rule.hide:
-                pattern = rf"<Contents><Key>[^<]*{re.escape(rule.hide)}.*?</Contents>"
-                answer = re.sub(pattern.encode(), b"", answer)
-            return self._answer(status, answer, headers, cut=rule is not None and rule.cut)
-
-        do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _serve  # noqa: N815 (its names)
-
-        def _fits(self, rule: Rule) -> bool:
-            here = re.fullmatch(rule.method, self.command) and re.search(rule.path, self.path)
-            if not here or rule.times <= 0:
-                return False
-            rule.met += 1
-            return rule.met % rule.every == 0
-
-        def _refuse(self, rule: Rule) -> None:
-            body = f"<Error><Code>{rule.code}</Code><Message>a rule says so</Message></Error>"
-            self._answer(rule.status, body.encode(), {"Content-Type": "application/xml"})
-
-        def _forward(self, content: bytes) -> tuple[int, dict[str, str], bytes]:
-            used, self._behind = self._behind, None
-            if used is not None:
-                try:
-                    return self._asked(used, content)
-                except (http.client.HTTPException, OSError):
-                    used.close()  # the server closes connections that nobody used for a while
-            new = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
-            return self._asked(new, content)
-
-        def _asked(
-            self, behind: http.client.HTTPConnection, content: bytes
-        ) -> tuple[int, dict[str, str], bytes]:
-            behind.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
-            for name, value in self.headers.items():
-                if name.lower() not in ("connection", "expect"):
-                    behind.putheader(name, value)
-            behind.endheaders(content or None)
-            answer = behind.getresponse()
-            body = answer.read()
-            headers = {
-                name: value
-                for name, value in answer.getheaders()
-                if name.lower() not in ("connection", "transfer-encoding", "date", "server")
-            }
-            self._behind = behind
-            return answer.status, headers, body
-
-        def _answer(
-            self, status: int, body: bytes, headers: Mapping[str, str], *, cut: bool = False
-        ) -> None:
-            self.send_response(status)
-            for name, value in headers.items():
-                if name.lower() != "content-length":
-                    self.send_header(name, value)
-            head = self.command == "HEAD"
-            size = next((n for k, n in headers.items() if k.lower() == "content-length"), None)
-            if status not in (204, 304):
-                self.send_header("Content-Length", str(size or 0) if head else str(len(body)))
-            self.end_headers()
-            store.sent += len(body)
-            if cut:
-                self.wfile.write(body[: len(body) // 2])
-                self.wfile.flush()
-                self.close_connection = True
-                self.connection.shutdown(socket.SHUT_RDWR)
-            elif not head and status not in (204, 304):
-                self.wfile.write(body)
-
-    return Gate

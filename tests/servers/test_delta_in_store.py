@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from tests.lake.delta.made import Made
 from tests.lake.delta.test_folders import DeathError, dying, exchange, forget
-from tests.servers.object_store import ObjectStore, Rule
+from tests.servers.object_store import ObjectStore
+from tests.servers.store_gate import Rule
 
 from infold.core.object_store import StorageOptions, Stores
 from infold.core.project import Project

@@ -25,7 +25,7 @@ from infold.messages.errors import InfoldError, InfoldErrors
 pytestmark = [pytest.mark.servers, pytest.mark.spark]
 
 USERS = 30
-NO_STORE = ObjectStore(Path())
+NO_STORE = ObjectStore()
 
 
 @pytest.fixture(scope="module")

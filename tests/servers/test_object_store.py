@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner
 from tests.docs.pages import DOCS
 from tests.docs.test_how_to import code
-from tests.servers.object_store import ObjectStore, Rule, move_to_store
+from tests.servers.object_store import ObjectStore, move_to_store
+from tests.servers.store_gate import Rule
 
 from infold import api
 from infold.cli import cli

@@ -16,7 +16,23 @@ AT = "s3://lake/a"
 DENIED = f"java.nio.file.AccessDeniedException: {AT}: open {AT}: {REFUSED}: 403)"
 SILENT = f"{SDK}.core.exception.SdkClientException: Unable to execute HTTP request: timed out"
 
+GOOGLE = "com.google.api.client"
+AT_GOOGLE = "gs://landing/a.json"
+SAID = f"java.io.IOException: Error accessing {AT_GOOGLE}. reason="
+
 LINES = {
+    f"{SAID}403 Forbidden": "store-access-denied",
+    f"{SAID}401 Unauthorized": "store-credentials-refused",
+    f"{GOOGLE}.auth.oauth2.TokenResponseException: 400 Bad Request": "store-credentials-refused",
+    f"{SAID}Connection refused": "store-unreachable",
+    f"{SAID}500 Internal Server Error": "store-failed",
+    f"{GOOGLE}.http.HttpResponseException: 403 Forbidden": "store-access-denied",
+    "java.io.IOException: Error getting access token from metadata server at: 'http://…'": (
+        "store-credentials-missing"
+    ),
+    "java.lang.ClassNotFoundException: Class com.google.cloud.hadoop.fs.gcs.X not found": (
+        "store-jars-missing"
+    ),
     f"{HADOOP}.UnknownStoreException: `{AT}': getFileStatus: NoSuchBucket": "store-bucket-missing",
     DENIED: "store-access-denied",
     f"{DENIED}: InvalidAccessKeyId": "store-credentials-refused",
@@ -52,6 +68,8 @@ def test_a_failure_of_a_store_has_a_name(line: str, slug: str) -> None:
     found = known_failure(Py4JJavaError(trace))
     assert found is not None
     assert found.slug == slug
+    if AT_GOOGLE in line:
+        assert dict(found.facts)["at"] == AT_GOOGLE
     if AT in line and slug != "store-bucket-missing":
         assert dict(found.facts)["at"] == AT
 

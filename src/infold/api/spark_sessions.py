@@ -131,7 +131,7 @@ def _remote_session(project: Project, size: Size, number: int) -> Any:
 
     target, key = project.target, _key(project, number)
     if target.in_store or project.buckets:
-        place = project.warehouse_location if target.in_store else f"s3://{project.buckets[0]}"
+        place = project.warehouse_location if target.in_store else project.buckets[0]
         raise store_errors.not_over_connect(target=target.name, place=place)
     if not gateway.is_stopped():
         running = spark_session.running_master()

@@ -147,7 +147,7 @@ def _destination(
     format_: str | None, output: str | None, older: Mapping[str, str | None]
 ) -> tuple[str | None, str | None]:
     """The format and file to export to; the former options mean the same, and say so."""
-    from infold.core.object_store import SCHEMES, is_url, names_object
+    from infold.core.object_store import forms, is_url, names_object
 
     for name in FORMATS:
         file = older[f"as_{name}"]
@@ -164,8 +164,8 @@ def _destination(
     if output is not None and format_ is None:
         raise click.UsageError(f"--output needs --format: {', '.join(FORMATS)}.")
     if output is not None and is_url(output) and not names_object(output):
-        forms = " or ".join(f"{scheme}://BUCKET/NAME" for scheme in SCHEMES)
-        raise click.UsageError(f"--output takes a file, or an object: {forms}.")
+        known = " or ".join(forms("NAME"))
+        raise click.UsageError(f"--output takes a file, or an object: {known}.")
     return format_, output
 
 

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields
+from enum import StrEnum
 
-SCHEMES = ("s3", "s3a")
+from infold.messages import store_errors
+
+
+class StoreKind(StrEnum):
+    """Whose protocol a store speaks; the value is the scheme of its places."""
+
+    S3 = "s3"
+    GCS = "gs"
+    AZURE = "abfss"
+
+
+SCHEMES = {"s3": StoreKind.S3, "s3a": StoreKind.S3, "gs": StoreKind.GCS}
 """The schemes of places that infold reads and writes."""
 
-PLANNED_SCHEMES = ("gs", "abfs", "abfss", "hdfs")
-"""Schemes that infold knows by name and does not have yet."""
+PLANNED_SCHEMES = ("abfs", "abfss", "hdfs")
+"""Schemes that infold knows by name and does not have."""
 
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 
@@ -28,6 +40,24 @@ def split(url: str) -> tuple[str, str]:
     """The bucket of a URL, and the key in it: without slashes at either end."""
     bucket, _, key = url.partition("://")[2].partition("/")
     return bucket, key.strip("/")
+
+
+def kind_of(url: str) -> StoreKind:
+    """Whose store a URL is in. Raises ``store_errors.unknown_store``."""
+    found = SCHEMES.get(scheme_of(url))
+    if found is None:
+        raise store_errors.unknown_store(at=url, known=tuple(f"{one}://" for one in SCHEMES))
+    return found
+
+
+def bucket_url(url: str) -> str:
+    """The bucket of a URL as a URL, which tells it from one of another store."""
+    return f"{kind_of(url)}://{split(url)[0]}"
+
+
+def forms(last: str = "FOLDER") -> tuple[str, ...]:
+    """How places in stores are written."""
+    return tuple(f"{scheme}://BUCKET/{last}" for scheme in SCHEMES)
 
 
 def names_bucket(url: str) -> bool:
@@ -57,7 +87,7 @@ class StorageOptions:
     """
 
     endpoint: str = ""
-    """The URL of a server that is not Amazon's."""
+    """The URL of a server in place of Amazon's, or Google's."""
     region: str = ""
     access_key_id: str = ""
     secret_access_key: str = ""
@@ -66,9 +96,20 @@ class StorageOptions:
     """A profile of the files in ``~/.aws``."""
     path_style: bool | None = None
     """Whether a bucket is named in the path; by default where there is an ``endpoint``."""
+    service_account_key: str = ""
+    """The JSON of a key of a service account of Google's."""
 
 
 OPTION_KEYS = tuple(one.name for one in fields(StorageOptions))
+
+AWS_KEY = ("access_key_id", "secret_access_key", "session_token")
+"""A key of Amazon's: its name, its secret, and the token of one that expires."""
+
+SECRETS = (*AWS_KEY, "service_account_key")
+"""Those of them that are no part of infold.yml."""
+
+_OF_KIND = {"service_account_key": StoreKind.GCS}
+"""Which of them only one store understands; the others are of S3."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +120,25 @@ class Stores:
     buckets: tuple[tuple[str, StorageOptions], ...] = ()
 
     def of(self, bucket: str) -> StorageOptions:
-        """The options of a bucket."""
-        return dict(self.buckets).get(bucket, self.common)
+        """The options of a bucket, which is named by a URL."""
+        return dict(self.buckets).get(split(bucket)[0], self.common)
 
     def key(self, bucket: str) -> str:
         """What errors call these options."""
-        own = f".buckets.{bucket}" if bucket in dict(self.buckets) else ""
+        name = split(bucket)[0]
+        own = f".buckets.{name}" if name in dict(self.buckets) else ""
         return f"storage_options{own} of the target"
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The buckets that have options of their own, as URLs."""
+        return tuple(f"{_meant(options)}://{name}" for name, options in self.buckets)
+
+
+def _meant(options: StorageOptions) -> StoreKind:
+    """Whose store options are for."""
+    given = (kind for key, kind in _OF_KIND.items() if getattr(options, key))
+    return next(given, StoreKind.S3)
 
 
 NO_STORES = Stores()

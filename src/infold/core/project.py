@@ -19,7 +19,7 @@ from infold.core.catalogs import CATALOG_FILE, SQLITE_FILE, CatalogType
 from infold.core.environment import PRODUCTION
 from infold.core.interval import Ranges
 from infold.core.model import SET_ASIDE, Kind, Model, Override, Source
-from infold.core.object_store import NO_STORES, is_url, split
+from infold.core.object_store import bucket_url, is_url, split
 from infold.core.queries import GroupedQuery, SessionsQuery, VersionedQuery
 from infold.core.target import Target
 
@@ -348,14 +348,16 @@ class Project:
     @property
     def uses_stores(self) -> bool:
         """Whether tables or files of sources are in an object store."""
-        return bool(self.buckets) or self.target.stores != NO_STORES
+        return bool(self.buckets)
 
     @property
     def buckets(self) -> tuple[str, ...]:
-        """The buckets of the tables and of the sources."""
+        """The buckets of the tables and of the sources, as URLs."""
         paths = (self.target.warehouse, *(one.path or "" for one in self.sources.values()))
-        found = {split(path)[0] for path in paths if is_url(path)}
-        return tuple(sorted({*found, *dict(self.target.stores.buckets)}))
+        found = {bucket_url(path) for path in paths if is_url(path)}
+        named = {split(url)[0] for url in found}
+        more = (url for url in self.target.stores.own if split(url)[0] not in named)
+        return tuple(sorted({*found, *more}))
 
     @property
     def namespace(self) -> str:

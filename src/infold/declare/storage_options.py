@@ -6,12 +6,17 @@ from dataclasses import replace
 
 from infold.core.catalogs import Catalog, CatalogType
 from infold.core.object_store import (
+    AWS_KEY,
     OPTION_KEYS,
     PLANNED_SCHEMES,
     SCHEMES,
+    SECRETS,
     StorageOptions,
+    StoreKind,
     Stores,
+    forms,
     is_url,
+    kind_of,
     names_bucket,
     scheme_of,
 )
@@ -20,10 +25,8 @@ from infold.declare.keys import Keys
 from infold.messages import findings, store_errors
 from infold.system.secrets import REFERENCE, bad_reference, has_password
 
-SECRETS = ("access_key_id", "secret_access_key", "session_token")
 BUCKETS = "buckets"
 ENDPOINTS = ("https://", "http://")
-_FORMS = tuple(f"{scheme}://BUCKET/FOLDER" for scheme in SCHEMES)
 
 
 def read_stores(keys: Keys) -> Stores:
@@ -47,18 +50,22 @@ def check_place(keys: Keys, key: str, url: str) -> None:
         return
     at, scheme = keys.at(key), scheme_of(url)
     if scheme in PLANNED_SCHEMES:
-        known = ("a folder", *_FORMS)
+        known = ("a folder", *forms())
         keys.errors.append(findings.later_value(at, key=key, value=url, known=known))
     elif scheme not in SCHEMES or has_password(url):
         shown = f"{scheme}://…"
-        keys.errors.append(findings.bad_value(at, key=key, value=shown, known=_FORMS))
+        keys.errors.append(findings.bad_value(at, key=key, value=shown, known=forms()))
     elif not names_bucket(url):
-        keys.errors.append(store_errors.no_bucket(at, key=key))
+        keys.errors.append(store_errors.no_bucket(at, key=key, form=f"{scheme}://BUCKET/FOLDER"))
 
 
 def check_warehouse(keys: Keys, url: str, catalog: Catalog, storage: Storage) -> None:
     """Note a warehouse that is no place, and one in a store without a catalog elsewhere."""
     check_place(keys, "warehouse", url)
+    if is_url(url) and scheme_of(url) in SCHEMES and kind_of(url) is not StoreKind.S3:
+        known = ("a folder", *(form for form in forms() if kind_of(form) is StoreKind.S3))
+        at = keys.at("warehouse")
+        keys.errors.append(findings.later_value(at, key="warehouse", value=url, known=known))
     if catalog.type is not CatalogType.SQLITE or STORAGE_SETTINGS[storage].by_folders:
         return
     if is_url(url) and not catalog.uri:
@@ -77,7 +84,7 @@ def _options(section: Keys) -> StorageOptions:
     texts = {key: section.text(key) or "" for key in OPTION_KEYS if key != "path_style"}
     for key in SECRETS:
         _check_secret(section, key, texts[key])
-    for key, other in (SECRETS[:2], SECRETS[1::-1]):
+    for key, other in (AWS_KEY[:2], AWS_KEY[1::-1]):
         if texts[key] and not texts[other] and other not in section.entries:
             at = section.key_at(key)
             section.errors.append(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from infold.messages.errors import ExitCode
+from infold.messages.errors import ExitCode, InfoldError
 from infold.messages.message import Finding, Message
 
 _DOCTOR = "`infold doctor` tries it again."
@@ -19,7 +19,7 @@ sqlite_catalog = Finding(
 no_bucket = Finding(
     "no-bucket",
     "{key} names no bucket",
-    {"such as": "s3://BUCKET/FOLDER"},
+    {"such as": "{form}"},
     "A bucket is named in full: letters, digits, dots, underscores and hyphens, and no pattern.",
 )
 
@@ -27,8 +27,8 @@ secret_written_out = Finding(
     "password-written-out",
     "{key} is written out, where everybody can read it who sees this file",
     {"such as": "${{env:NAME}}"},
-    "Write `${{env:NAME}}` or `${{file:PATH}}` in its place, or leave it out: the environment and "
-    "the profile of the AWS tools are read too.",
+    "Write `${{env:NAME}}` or `${{file:PATH}}` in its place, or leave it out: the environment is "
+    "read too, and what the tools of Amazon and of Google keep.",
 )
 
 half_a_key = Finding(
@@ -41,7 +41,7 @@ extra_missing = Message(
     "store-driver-missing",
     "places in an object store need obstore, which is not installed",
     {"at": "{at}"},
-    "Install it: pip install 'infold[s3]'",
+    "Install it: pip install 'infold[{extra}]'",
 )
 
 jars_missing = Message(
@@ -67,6 +67,28 @@ no_such_profile = Message(
     "Name one that has `aws_access_key_id` and `aws_secret_access_key`. Others, such as those of "
     "single sign-on or of a role, can be put into the environment by `aws configure "
     "export-credentials`.",
+)
+
+bad_key_of_google = Message(
+    "store-profile",
+    "the key for Google Cloud Storage cannot be used",
+    {"key": "{key}", "from": "{place}", "why": "{why}"},
+    "Use the JSON of the key of a service account. On a machine of Google's its own account is "
+    "used where none is named.",
+)
+
+one_key_for_all = Message(
+    "store-two-ways",
+    "Spark reaches all buckets in Google Cloud Storage in one way",
+    {"bucket": "{bucket}", "other": "{other}"},
+    "Its connector has one server and one key. Give both buckets the same `storage_options`, and a "
+    "service account that may read both.",
+)
+
+unknown_store = Message(
+    "not-supported-yet",
+    "infold cannot reach places of this kind",
+    {"at": "{at}", "supported": "{known}"},
 )
 
 two_ways = Message(
@@ -99,18 +121,30 @@ credentials_refused = Message(
     "the object store does not take these credentials",
     {"key": "{key}", "at": "{at}", "store": "{why}"},
     "Renew or correct them, and run again: nothing is lost or counted twice. They are those of "
-    "`storage_options`, else of the environment, else of the profile. " + _DOCTOR,
+    "`storage_options`, else of the environment, else of a profile. " + _DOCTOR,
     exit_code=ExitCode.FAILED,
 )
 
-no_credentials = Message(
-    "store-credentials-missing",
-    "there are no credentials for the object store",
-    {"key": "{key}", "at": "{at}", "why": "{why}"},
+_GIVEN_BY = {
+    "gs": "Set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account's key, or name its "
+    "content as `service_account_key` in `storage_options` by `${file:PATH}`. ",
+}
+_GIVEN_BY_AWS = (
     "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or name them in "
-    "`storage_options` by `${{env:NAME}}`. " + _DOCTOR,
-    exit_code=ExitCode.FAILED,
+    "`storage_options` by `${env:NAME}`. "
 )
+
+
+def no_credentials(key: str, at: str, why: str) -> InfoldError:
+    """Nothing says who infold is at a store; what to set depends on whose store it is."""
+    return InfoldError(
+        "store-credentials-missing",
+        "there are no credentials for the object store",
+        (("key", key), ("at", at), ("why", why)),
+        _GIVEN_BY.get(at.partition("://")[0], _GIVEN_BY_AWS) + _DOCTOR,
+        ExitCode.FAILED,
+    )
+
 
 wrong_region = Message(
     "store-wrong-region",

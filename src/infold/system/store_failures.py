@@ -1,4 +1,4 @@
-"""What Hadoop's connector and the AWS SDK say of an object store in Spark, as named errors."""
+"""What the connectors for object stores say in Spark, as named errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from infold.messages import store_errors
 from infold.messages.errors import InfoldError
 
 _KEY = "storage_options of the target"
-_URL = re.compile(r"s3a?://[^\s:,;]+")
+_URL = re.compile(r"(?:s3a?|gs)://[^\s:,;]+")
 
 _CREDENTIALS = (
     "InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|InvalidToken|TokenRefreshRequired"
@@ -28,16 +28,21 @@ _FAILED = (
     r"|org\.apache\.http\.ConnectionClosedException"
 )
 
+_GOOGLE = r"Error accessing gs://\S+ reason=|(?:GoogleJson|Http|Token)ResponseException: "
+_TO_GOOGLE = (
+    r"(?:Connection refused|Connect timed out|Read timed out|UnknownHostException|No route to host)"
+)
+
 
 def _url(line: str) -> str:
     """The place that a line names; empty if it names none."""
     found = _URL.search(line)
-    return found[0] if found else ""
+    return found[0].rstrip(".") if found else ""
 
 
 STORE_FAILURES: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
     (
-        r"org\.apache\.hadoop\.fs\.s3a\.\w+ not found|software\.amazon\.awssdk\S* not found",
+        r"(?:apache\.hadoop\.fs\.s3a|software\.amazon\.awssdk|com\.google\.cloud)\S* not found",
         lambda line: store_errors.jars_missing(key=_KEY, why=line),
     ),
     (
@@ -55,6 +60,26 @@ STORE_FAILURES: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
         lambda line: store_errors.denied(key=_KEY, at=_url(line), why=line),
     ),
     (_SILENT, lambda line: store_errors.unreachable(key=_KEY, at=_url(line), why=line)),
+    (
+        rf"(?:{_GOOGLE})401|TokenResponseException: 40\d|invalid_grant",
+        lambda line: store_errors.credentials_refused(key=_KEY, at=_url(line), why=line),
+    ),
+    (
+        "Error getting access token from metadata server",
+        lambda line: store_errors.no_credentials(key=_KEY, at="gs://", why=line),
+    ),
+    (
+        rf"(?:{_GOOGLE})403",
+        lambda line: store_errors.denied(key=_KEY, at=_url(line), why=line),
+    ),
+    (
+        rf"Error accessing gs://\S+ reason={_TO_GOOGLE}",
+        lambda line: store_errors.unreachable(key=_KEY, at=_url(line), why=line),
+    ),
+    (
+        rf"(?:{_GOOGLE})[45]\d\d|Error accessing gs://",
+        lambda line: store_errors.failed(key=_KEY, at=_url(line), why=line),
+    ),
     (_FAILED, lambda line: store_errors.failed(key=_KEY, at=_url(line), why=line)),
 )
 

@@ -68,7 +68,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
             (tmp_path / path).write_text("{}")
         return Place(project, "")
     store, found = MemoryStore(), Place(project, "s3://b/")
-    bucket = Bucket("b", "", store)
+    bucket = Bucket("s3://b", "", store)
     for path in FILES:
         bucket.write(path, b"{}")
 

@@ -34,7 +34,7 @@ def test_a_bucket_takes_nothing_of_the_common_options(
         (("partner", StorageOptions("", "us-west-2", partner, partner)),),
     )
 
-    settings = dict(hadoop_settings(stores, ("lake", "partner"), tmp_path))
+    settings = dict(hadoop_settings(stores, ("s3://lake", "s3://partner"), tmp_path))
 
     assert of_bucket(settings, "lake")["fs.s3a.endpoint"] == "http://127.0.0.1:9000"
     found = of_bucket(settings, "partner")

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from infold.core.object_store import kind_of
 from infold.lake.plain_types import plain_schema
 from infold.lake.stores import places
 from infold.messages import delta_errors
@@ -45,7 +46,7 @@ def _uri(folder: str) -> str:
     """A folder as deltalake takes it."""
     if not places.in_store(folder):
         return Path(folder).absolute().as_uri()
-    return f"s3://{folder.partition('://')[2]}"
+    return f"{kind_of(folder)}://{folder.partition('://')[2]}"
 
 
 @contextmanager

@@ -9,23 +9,25 @@ a name (``errors``), or ``FileNotFoundError`` for an object that is not there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from infold.core.object_store import Stores, split
-from infold.lake.stores.errors import refused
+from infold.core.object_store import StoreKind, Stores, bucket_url, kind_of, split
+from infold.lake.stores.errors import no_bucket, refused
+from infold.lake.stores.requests import TRIES
 from infold.lake.stores.settings import Access, access_of
 from infold.messages import store_errors
 
 PAGE = 1000
 """Objects that one request of a listing gives, at most."""
 
-_RETRIES = 5
-_RETRY_SECONDS = 60
+EXTRAS = {StoreKind.S3: "s3", StoreKind.GCS: "gcs"}
+"""What of infold brings obstore, by whose store it is for."""
+
+_AT_ONCE = 16
 
 
 class ReplacedError(Exception):
@@ -44,9 +46,9 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A bucket that can be reached."""
+    """A bucket that can be reached, by the URL of it."""
 
-    name: str
+    url: str
     settings: str
     """What errors call its options."""
     store: Any
@@ -62,7 +64,7 @@ class Bucket:
                     for page in obstore.list(self.store, prefix, offset=last, chunk_size=PAGE):
                         for one in page:
                             last = one["path"]
-                            yield _listed(one)
+                            yield self._listed(one)
                     return
 
     def names(self, folder: str) -> Sequence[str]:
@@ -82,7 +84,7 @@ class Bucket:
         import obstore
 
         with self._named(key):
-            return _listed(obstore.head(self.store, key))
+            return self._listed(obstore.head(self.store, key))
 
     def read(self, key: str, *, start: int = 0, end: int | None = None, etag: str = "") -> bytes:
         """
@@ -116,22 +118,45 @@ class Bucket:
         """Delete objects, as far as they are there."""
         import obstore
 
-        if keys:
-            with self._named(keys[0]):
-                obstore.delete(self.store, list(keys))
+        if not keys:
+            return
+        if kind_of(self.url) is not StoreKind.S3:
+            with ThreadPoolExecutor(min(_AT_ONCE, len(keys))) as pool:
+                list(pool.map(self._delete_one, keys))
+            return
+        with self._named(keys[0]):
+            obstore.delete(self.store, list(keys))
+
+    def _delete_one(self, key: str) -> None:
+        """Delete an object: others than S3 refuse all of a request for one that is not there."""
+        import obstore
+
+        with suppress(FileNotFoundError), self._named(key):
+            obstore.delete(self.store, key)
+
+    def _listed(self, one: Mapping[str, Any]) -> Listed:
+        """
+        An object as obstore shows it.
+
+        Others than S3 may put an ETag between quotes in one answer and not in another.
+        """
+        etag = one["e_tag"] or one["version"] or ""
+        if kind_of(self.url) is not StoreKind.S3:
+            etag = f'"{etag.strip(chr(34))}"'
+        return Listed(one["path"], one["size"], etag, int(one["last_modified"].timestamp()))
 
     @contextmanager
     def _named(self, key: str) -> Iterator[None]:
         """Failures in the block as named errors."""
         from obstore.exceptions import BaseError, PreconditionError
 
-        at = f"s3://{self.name}/{key}"
+        at = f"{self.url}/{key}"
         try:
             yield
         except PreconditionError as error:
             raise ReplacedError(at) from error
         except FileNotFoundError as error:
-            if "NoSuchBucket" in str(error):
+            if no_bucket(str(error)):
                 raise refused(error, key=self.settings, at=at) from None
             raise FileNotFoundError(2, "there is no such object", at) from error
         except (BaseError, PermissionError, OSError, ValueError) as error:
@@ -154,14 +179,9 @@ def _cuts() -> Iterator[AbstractContextManager[None]]:
             if "response body" not in str(error):
                 raise
 
-    for _ in range(_RETRIES):
+    for _ in range(TRIES):
         yield forgiven()
     yield nullcontext()
-
-
-def _listed(one: Mapping[str, Any]) -> Listed:
-    etag = one["e_tag"] or one["version"] or ""
-    return Listed(one["path"], one["size"], etag, int(one["last_modified"].timestamp()))
 
 
 _opened: dict[tuple[str, Access], Bucket] = {}
@@ -169,51 +189,24 @@ _opened: dict[tuple[str, Access], Bucket] = {}
 
 def bucket_of(url: str, stores: Stores, root: Path) -> Bucket:
     """The bucket of a URL. Raises where obstore, a secret or a profile is not there."""
-    name = split(url)[0]
-    access = access_of(stores, name, root)
-    found = _opened.get((name, access))
+    bucket = bucket_url(url)
+    access = access_of(stores, bucket, root)
+    found = _opened.get((bucket, access))
     if found is None:
-        found = _opened[name, access] = Bucket(name, stores.key(name), _store(name, access, url))
+        opened = _open(bucket, access, url, stores.key(bucket))
+        found = _opened[bucket, access] = Bucket(bucket, stores.key(bucket), opened)
     return found
 
 
-def _store(name: str, access: Access, url: str) -> Any:
+def _open(bucket: str, access: Access, url: str, key: str) -> Any:
     try:
-        from obstore.store import S3Store
+        from obstore.exceptions import BaseError
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "obstore":
             raise
-        raise store_errors.extra_missing(at=url) from None
-    more: dict[str, Any] = {"endpoint": access.endpoint} if access.endpoint else {}
-    if access.access_key_id:
-        # By itself obstore would add a token of the environment to a key of infold.yml.
-        more["credential_provider"] = partial(_credential, access)
-    return S3Store(
-        name,
-        region=access.region,
-        virtual_hosted_style_request=not access.path_style,
-        client_options={
-            "allow_http": access.endpoint.startswith("http:"),
-            "connect_timeout": timedelta(seconds=10),
-            "timeout": timedelta(seconds=60),
-        },
-        retry_config={
-            "max_retries": _RETRIES,
-            "retry_timeout": timedelta(seconds=_RETRY_SECONDS),
-            "backoff": {
-                "init_backoff": timedelta(milliseconds=100),
-                "max_backoff": timedelta(seconds=2),
-                "base": 2,
-            },
-        },
-        **more,
-    )
-
-
-def _credential(access: Access) -> dict[str, Any]:
-    return {
-        "access_key_id": access.access_key_id,
-        "secret_access_key": access.secret_access_key,
-        "token": access.session_token or None,
-        "expires_at": None,
-    }
+        raise store_errors.extra_missing(at=url, extra=EXTRAS[kind_of(bucket)]) from None
+    try:
+        return access.open(split(bucket)[0])
+    except BaseError as error:  # a private key that is none
+        why = str(error).partition("\n\nDebug source")[0]
+        raise store_errors.credentials_refused(key=key, at=url, why=why) from None

@@ -14,11 +14,27 @@ _STATUS = re.compile(r"status code: (\d+)")
 _BAD_KEY = re.compile(r'Path "(.+)"(?: contained|: Encountered)', re.DOTALL)
 """What obstore says of a key in a listing, and of one that it is asked for."""
 
+_NO_BUCKET = ("NoSuchBucket",)
+_NO_OBJECT = ("NoSuchKey",)
+_MACHINE = ("169.254.", "metadata.google.internal")
+"""The machine's own service of keys."""
+
 _CREDENTIALS = (
     *("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"),
     *("TokenRefreshRequired", "RequestTimeTooSkewed", "InvalidSecurity"),
+    "AuthenticationRequired",
 )
 _REGION = ("PermanentRedirect", "AuthorizationHeaderMalformed", "TemporaryRedirect")
+
+
+def no_bucket(text: str) -> bool:
+    """Whether a failure says that there is no such bucket."""
+    return any(code in text for code in _NO_BUCKET)
+
+
+def no_object(text: str) -> bool:
+    """Whether a failure says that there is no such object."""
+    return any(code in text for code in _NO_OBJECT)
 
 
 def refused(error: Exception, *, key: str, at: str) -> InfoldError:
@@ -31,13 +47,13 @@ def refused(error: Exception, *, key: str, at: str) -> InfoldError:
     code, message, status_in = _CODE.search(text), _MESSAGE.search(text), _STATUS.search(line)
     why = f"{code[1]}: {message[1]}" if code and message else line[:300]
     found, status = code[1] if code else "", status_in[1] if status_in else ""
-    if found == "NoSuchBucket":
+    if found in _NO_BUCKET:
         return store_errors.bucket_missing(key=key, at=at, why=why)
     if found in _CREDENTIALS or status == "401":
         return store_errors.credentials_refused(key=key, at=at, why=why)
     if found in _REGION or status in ("301", "307") or "configured region" in line:
         return store_errors.wrong_region(key=key, at=at, why=why)
-    if "169.254." in line:  # the machine's own service of keys
+    if any(place in line for place in _MACHINE):
         return store_errors.no_credentials(key=key, at=at, why=why)
     if status == "403":
         return store_errors.denied(key=key, at=at, why=why)

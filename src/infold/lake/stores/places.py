@@ -18,16 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from infold.core.object_store import Stores, is_url, joined, scheme_of, split
+from infold.core.object_store import Stores, bucket_url, is_url, joined, scheme_of, split
 from infold.core.project import Project
 from infold.lake.stores.bucket import Bucket, Listed, bucket_of
-from infold.lake.stores.errors import refused
-from infold.lake.stores.settings import (
-    Access,
-    access_of,
-    deltalake_options,
-    pyiceberg_properties,
-)
+from infold.lake.stores.errors import no_object, refused
+from infold.lake.stores.settings import Access, access_of
 from infold.messages import store_errors
 from infold.messages.errors import InfoldError
 
@@ -54,11 +49,11 @@ def use(project: Project, *urls: str) -> None:
     """
     owner = f"target {project.target.name} of {project.root}"
     way = _Way(owner, project.target.stores, project.root)
-    buckets = {*project.buckets, *(split(url)[0] for url in urls)}
+    buckets = {*project.buckets, *map(bucket_url, urls)}
     for bucket in sorted(buckets):
         other = _ways.get(bucket, way)
         if other.owner != way.owner and not _is_same(other, way, bucket):
-            raise store_errors.two_ways(bucket=bucket, one=other.owner, other=way.owner)
+            raise store_errors.two_ways(bucket=split(bucket)[0], one=other.owner, other=way.owner)
     _ways.update(dict.fromkeys((*buckets, _LAST), way))
 
 
@@ -83,7 +78,7 @@ def _access(way: _Way, bucket: str) -> Access:
 
 
 def _way(location: str) -> _Way:
-    found = _ways.get(split(location)[0]) or _ways.get(_LAST)
+    found = _ways.get(bucket_url(location)) or _ways.get(_LAST)
     return found or _Way("", Stores(), Path.cwd())
 
 
@@ -96,25 +91,25 @@ def properties(location: str) -> Mapping[str, str]:
     """What pyiceberg needs to read a file there."""
     if not in_store(location):
         return {}
-    return pyiceberg_properties(_access(_way(location), split(location)[0]))
+    return _access(_way(location), location).pyiceberg_properties()
 
 
 def delta_options(location: str) -> Mapping[str, str]:
     """What deltalake needs to open a table there."""
     if not in_store(location):
         return {}
-    return deltalake_options(_access(_way(location), split(location)[0]))
+    return _access(_way(location), location).deltalake_options()
 
 
 def failure(location: str, error: Exception) -> InfoldError | None:
     """What a store refused, if another library's error about a place in one says so."""
     text = str(error)
-    if not in_store(location) or "NoSuchKey" in text or not _OF_A_STORE.search(text):
+    if not in_store(location) or no_object(text) or not _OF_A_STORE.search(text):
         return None
-    return refused(error, key=_way(location).stores.key(split(location)[0]), at=location)
+    return refused(error, key=_way(location).stores.key(location), at=location)
 
 
-_OF_A_STORE = re.compile("<Code>|Generic S3 error|error sending request|status code: [345]")
+_OF_A_STORE = re.compile("<Code>|Generic (?:S3|GCS) error|error sending request|status code: [345]")
 
 
 def in_store(location: str) -> bool:
@@ -157,8 +152,12 @@ def is_inside(location: str, folder: str) -> bool:
         return False
     if not in_store(location):
         return local_path(folder).resolve() in local_path(location).resolve().parents
-    (bucket, key), (other, above) = split(location), split(folder)
-    return bucket == other and key != above and (not above or key.startswith(f"{above}/"))
+    key, above = split(location)[1], split(folder)[1]
+    return (
+        bucket_url(location) == bucket_url(folder)
+        and key != above
+        and (not above or key.startswith(f"{above}/"))
+    )
 
 
 def is_folder(folder: str) -> bool:

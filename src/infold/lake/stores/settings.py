@@ -1,191 +1,49 @@
 """
-How a bucket is reached, from ``storage_options``, the environment and the profile: found once.
+How a bucket is reached, from ``storage_options`` and the environment: found once, told to all.
 
-infold, pyiceberg and Spark each have a library of their own for a store, and each would look for
-credentials in another order. So they are found here, and given to all. Where there are none, each
-library asks the machine that it runs on: a role of a container or of an instance.
+infold, pyiceberg, deltalake and Spark each have a library of their own for a store, and each would
+look for credentials in another order. So they are found here, and given to all. Where there are
+none, each library asks the machine that it runs on: a role of a container or of an instance.
 """
 
 from __future__ import annotations
 
-import configparser
-import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, Protocol
 
-from infold.core.object_store import SCHEMES, StorageOptions, Stores
-from infold.messages import store_errors
-from infold.system.secrets import resolve
-
-DEFAULT_REGION = "us-east-1"
-_ROLES = ("role_arn", "credential_process", "sso_session", "sso_start_url")
-"""What a profile says that has no key of its own."""
+from infold.core.object_store import StoreKind, Stores, kind_of
+from infold.lake.stores import gcs, s3
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
-    """How a bucket is reached; without a key, by the role of the machine."""
+class Access(Protocol):
+    """The way to a bucket: a server, and a key or a role. Two that are equal are the same way."""
 
-    region: str
-    endpoint: str = ""
-    path_style: bool = False
-    access_key_id: str = ""
-    secret_access_key: str = field(default="", repr=False)
-    session_token: str = field(default="", repr=False)
+    def open(self, bucket: str) -> Any:
+        """The bucket by obstore, which is installed. Raises its errors."""
+
+    def pyiceberg_properties(self) -> Mapping[str, str]:
+        """For the files of tables, read by pyiceberg."""
+
+    def deltalake_options(self) -> Mapping[str, str]:
+        """For tables of Delta Lake, opened by deltalake."""
+
+
+_KINDS: Mapping[StoreKind, Any] = {StoreKind.S3: s3, StoreKind.GCS: gcs}
 
 
 def access_of(stores: Stores, bucket: str, root: Path) -> Access:
-    """How a bucket is reached now. Raises where a secret or a profile is not there."""
-    options, key = stores.of(bucket), stores.key(bucket)
-    profile = _profile(options, key)
-    endpoint = (
-        options.endpoint
-        or os.environ.get("AWS_ENDPOINT_URL_S3")
-        or os.environ.get("AWS_ENDPOINT_URL")
-        or profile.get("endpoint_url", "")
-    )
-    region = (
-        options.region
-        or os.environ.get("AWS_REGION")
-        or os.environ.get("AWS_DEFAULT_REGION")
-        or profile.get("region")
-        or DEFAULT_REGION
-    )
-    style = bool(endpoint) if options.path_style is None else options.path_style
-    found = _credentials(options, profile, root, key)
-    return Access(region, endpoint.rstrip("/"), style, *found)
-
-
-def _credentials(
-    options: StorageOptions, profile: Mapping[str, str], root: Path, key: str
-) -> tuple[str, str, str]:
-    if options.access_key_id:
-        own = (options.access_key_id, options.secret_access_key, options.session_token)
-        first, second, third = (resolve(text, root, key).strip() for text in own)
-        return first, second, third
-    names = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
-    if not options.profile and os.environ.get(names[0].upper()):
-        first, second, third = (os.environ.get(name.upper(), "") for name in names)
-        return first, second, third
-    first, second, third = (profile.get(name, "") for name in names)
-    named = options.profile or os.environ.get("AWS_PROFILE")
-    if named and not (first and second):
-        wrong = next((name for name in _ROLES if name in profile), "")
-        why = f"it has {wrong}, and no key" if wrong else "it has no key"
-        raise store_errors.no_such_profile(key=key, profile=named, why=why)
-    return first, second, third
-
-
-def _profile(options: StorageOptions, key: str) -> Mapping[str, str]:
-    """What the files of the AWS tools say of a profile."""
-    name = options.profile or os.environ.get("AWS_PROFILE") or ""
-    home = Path("~/.aws").expanduser()
-    files = {
-        "AWS_SHARED_CREDENTIALS_FILE": home / "credentials",
-        "AWS_CONFIG_FILE": home / "config",
-    }
-    found: dict[str, str] = {}
-    for variable, usual in reversed(files.items()):
-        parser = configparser.RawConfigParser(strict=False)
-        try:
-            parser.read(os.environ.get(variable) or usual, encoding="utf-8")
-        except (configparser.Error, UnicodeDecodeError, OSError) as error:
-            why = str(error).splitlines()[0]
-            raise store_errors.no_such_profile(
-                key=key, profile=name or "default", why=why
-            ) from None
-        for section in (f"profile {name or 'default'}", name or "default"):
-            if parser.has_section(section):
-                found |= dict(parser.items(section))
-    if name and not found:
-        raise store_errors.no_such_profile(key=key, profile=name, why="no file has it")
+    """How the bucket of a URL is reached now. Raises where a secret or a profile is not there."""
+    found: Access = _KINDS[kind_of(bucket)].access_of(stores, bucket, root)
     return found
 
 
-def pyiceberg_properties(access: Access) -> Mapping[str, str]:
-    """For the files of tables, read by pyiceberg."""
-    given = {
-        "s3.endpoint": access.endpoint,
-        "s3.region": access.region,
-        "s3.access-key-id": access.access_key_id,
-        "s3.secret-access-key": access.secret_access_key,
-        "s3.session-token": access.session_token,
-        "s3.force-virtual-addressing": "" if access.path_style else "true",
-        "s3.connect-timeout": "10",
-        "s3.request-timeout": "60",
-    }
-    return {name: text for name, text in given.items() if text}
-
-
-def deltalake_options(access: Access) -> Mapping[str, str]:
-    """For tables of Delta Lake, opened by deltalake: what is not said, it takes from elsewhere."""
-    given = {
-        "aws_endpoint_url": access.endpoint,
-        "aws_region": access.region,
-        "aws_access_key_id": access.access_key_id,
-        "aws_secret_access_key": access.secret_access_key,
-        "aws_session_token": access.session_token,
-    }
-    return {
-        **{name: text for name, text in given.items() if text},
-        "aws_allow_http": str(access.endpoint.startswith("http:")).lower(),
-        "aws_virtual_hosted_style_request": str(not access.path_style).lower(),
-        # A version that is there is never written over.
-        "aws_conditional_put": "etag",
-        "connect_timeout": "10s",
-        "timeout": "60s",
-        "max_retries": "5",
-        "retry_timeout": "60s",
-    }
-
-
-_SIMPLE = "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider"
-_TEMPORARY = "org.apache.hadoop.fs.s3a.TemporaryAWSCredentialsProvider"
-_CHAIN = "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider"
-
-HADOOP_COMMON: Mapping[str, str] = {
-    **{f"fs.{scheme}.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem" for scheme in SCHEMES},
-    # Names of new files are unique, so that it is not asked before whether there is one.
-    "fs.s3a.performance.flags": "create,mkdir,delete",
-    # Parts of an object wait in the private folder of the process until they are sent.
-    "fs.s3a.buffer.dir": "${java.io.tmpdir}/s3a",
-    # An object that is replaced while it is read is an error, and no mixture of both.
-    "fs.s3a.change.detection.source": "etag",
-    "fs.s3a.change.detection.mode": "server",
-    "fs.s3a.connection.establish.timeout": "10s",
-    "fs.s3a.connection.timeout": "60s",
-    "fs.s3a.attempts.maximum": "5",
-    "fs.s3a.retry.limit": "5",
-    "fs.s3a.retry.interval": "200ms",
-    # Reads of several parts at once fail when a connection is cut; others are repeated.
-    "parquet.hadoop.vectored.io.enabled": "false",
-}
-
-
-def hadoop_settings(stores: Stores, buckets: tuple[str, ...], root: Path) -> Mapping[str, str]:
-    """
-    For files and tables, read and written by Spark; there are secrets among them.
-
-    What a bucket does not say is set to nothing: S3A would take that of all buckets, and send the
-    requests for a bucket of Amazon's to another server. An empty endpoint is Amazon's.
-    """
-    found: dict[str, str] = dict(HADOOP_COMMON)
-    for bucket in ("", *buckets):
-        access = access_of(stores, bucket, root)
-        prefix = f"fs.s3a.bucket.{bucket}." if bucket else "fs.s3a."
-        provider = _CHAIN
-        if access.access_key_id:
-            provider = _TEMPORARY if access.session_token else _SIMPLE
-        given = {
-            "endpoint": access.endpoint,
-            "endpoint.region": access.region,
-            "path.style.access": str(access.path_style).lower(),
-            "connection.ssl.enabled": str(not access.endpoint.startswith("http:")).lower(),
-            "access.key": access.access_key_id,
-            "secret.key": access.secret_access_key,
-            "session.token": access.session_token,
-            "aws.credentials.provider": provider,
-        }
-        found |= {f"{prefix}{name}": text for name, text in given.items() if text or bucket}
+def hadoop_settings(stores: Stores, buckets: Sequence[str], root: Path) -> Mapping[str, str]:
+    """For files and tables, read and written by Spark; there are secrets among them."""
+    by_kind: dict[StoreKind, list[str]] = {}
+    for bucket in buckets:
+        by_kind.setdefault(kind_of(bucket), []).append(bucket)
+    found: dict[str, str] = {}
+    for kind, own in by_kind.items():
+        found |= _KINDS[kind].hadoop_settings(stores, own, root)
     return found

@@ -18,9 +18,12 @@ from infold.messages.errors import InfoldError
 from infold.system import failures
 
 _FILE = re.compile(
-    r"\[(?:FAILED_READ_FILE\.\w+|PATH_NOT_FOUND)\][^\n]*?((?:file:/|s3a?://)[^\n]*?)\.\s+"
+    r"\[(?:FAILED_READ_FILE\.\w+|PATH_NOT_FOUND)\][^\n]*?((?:file:/|(?:s3a?|gs|abfss)://)[^\n]*?)\.\s+"
     r"(?:SQLSTATE|File does not exist)"
 )
+_REPLACED = ("RemoteFileChanged", "the requested generation is deleted")
+"""What connectors say of an object that is another one since it was opened."""
+
 _CAUSE = re.compile(r"^Caused by: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
 
 
@@ -71,7 +74,7 @@ def _of_object(
     """The same of an object: it was replaced, is gone, the store refused it, or it is broken."""
     if places.is_inside(url, project.warehouse_location):
         return None  # a table's own file
-    if "RemoteFileChanged" in message or not _is_there(project, url):
+    if any(sign in message for sign in _REPLACED) or not _is_there(project, url):
         return run_errors.source_changed(source=source.name, path=url)
     known = failures.known_failure_of(message)
     return known or run_errors.unreadable_file(path=url, why=why)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from infold.core.object_store import StoreKind, kind_of
 from infold.core.project import Project
 from infold.lake.stores.settings import hadoop_settings
 from infold.spark.tables.catalog import SparkCatalog
+from infold.spark.tables.gcs_jars import GCS_JARS
 from infold.spark.tables.s3_jars import S3_JARS
+
+JARS = {StoreKind.S3: S3_JARS, StoreKind.GCS: GCS_JARS}
+"""The connector of each store, and what it uses."""
 
 
 def reaching_stores(project: Project, found: SparkCatalog) -> SparkCatalog:
@@ -13,4 +18,6 @@ def reaching_stores(project: Project, found: SparkCatalog) -> SparkCatalog:
     if not project.uses_stores:
         return found
     store = hadoop_settings(project.target.stores, project.buckets, project.root)
-    return SparkCatalog(found.settings, {**found.secrets, **store}, (*found.jars, *S3_JARS))
+    kinds = sorted({kind_of(bucket) for bucket in project.buckets})
+    jars = (jar for kind in kinds for jar in JARS[kind])
+    return SparkCatalog(found.settings, {**found.secrets, **store}, (*found.jars, *jars))

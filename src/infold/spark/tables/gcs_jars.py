@@ -1,0 +1,152 @@
+"""
+The jars by which Spark reads objects in Google Cloud Storage: Google's connector, and what it uses.
+
+Maven names a hundred more for it: of a protocol (gRPC) that infold does not use, and such as Spark
+has in newer versions. These are 3 MB together.
+"""
+
+from __future__ import annotations
+
+from infold.spark.tables.jar import Jar
+
+GCS_JARS = (
+    Jar(
+        "com.google.api",
+        "gax",
+        "2.57.0",
+        "fd5e6692b5e5676d96c086899ac94a2c50758cd4276021bf0f7577fdceec92c2",
+    ),
+    Jar(
+        "com.google.api-client",
+        "google-api-client",
+        "2.2.0",
+        "58eca9fb0a869391689ffc828b3bd0b19ac76042ff9fab4881eddf7fde76903f",
+    ),
+    Jar(
+        "com.google.api-client",
+        "google-api-client-jackson2",
+        "2.0.1",
+        "94312af9e4436dc4e1dbae097e6b20d71c54002137a8f273a68f3a35d76b03d3",
+    ),
+    Jar(
+        "com.google.apis",
+        "google-api-services-iamcredentials",
+        "v1-rev20211203-2.0.0",
+        "4d8be16b12dafcde0e8f6d4c09699760c0af1b5f259205e425c5cfca73218d85",
+    ),
+    Jar(
+        "com.google.apis",
+        "google-api-services-storage",
+        "v1-rev20240105-2.0.0",
+        "3c11f3396ef25476654a1de17130824cd1cc6f2512abdb73e207257973d25bef",
+    ),
+    Jar(
+        "com.google.auth",
+        "google-auth-library-credentials",
+        "1.29.0",
+        "759ef3704a2ce15d9378f028a0e194d88b61343062e0c076c1e35850e30ba207",
+    ),
+    Jar(
+        "com.google.auth",
+        "google-auth-library-oauth2-http",
+        "1.29.0",
+        "2e915bab1e935d532c501d10637eedc102f829587bdf5dda4032ab3d1c5f46ef",
+    ),
+    Jar(
+        "com.google.cloud.bigdataoss",
+        "gcs-connector",
+        "hadoop3-2.2.26",
+        "ba2188a056a4cdaed4bda92e82cb21be80dfd05b0ffce9bdcc368e514e177f73",
+    ),
+    Jar(
+        "com.google.cloud.bigdataoss",
+        "gcsio",
+        "2.2.26",
+        "8be122b87c73cee215e339480c33e5ebf71f4c45ec82ff1259b5c3fcb810a2e0",
+    ),
+    Jar(
+        "com.google.cloud.bigdataoss",
+        "util",
+        "2.2.26",
+        "eb133bd5a945c021c0c05b25c1ed9c7b1c5e55434e4c5ad62aada6d747e876ee",
+    ),
+    Jar(
+        "com.google.cloud.bigdataoss",
+        "util-hadoop",
+        "hadoop3-2.2.26",
+        "2c89ddad65e52f61b5d4bbaf18a128836a6b13e3e5d8728a731e0052dcf72f1c",
+    ),
+    Jar(
+        "com.google.flogger",
+        "flogger",
+        "0.7.1",
+        "81b355ac0aeab008bafb30dbda8502826674fbf786a29dbbe68fab2cee5bff20",
+    ),
+    Jar(
+        "com.google.flogger",
+        "flogger-system-backend",
+        "0.7.1",
+        "fd66f2615a9d8fe1b2274f1b5005a5555a0cd63cdfdab2ca9500e6eb81dc5f63",
+    ),
+    Jar(
+        "com.google.flogger",
+        "google-extensions",
+        "0.7.1",
+        "b278fd4ed0e3019e9bf54b1e3a79cd4b6474376f01e4021db5d4d89eeef38ced",
+    ),
+    Jar(
+        "com.google.http-client",
+        "google-http-client",
+        "1.45.0",
+        "8340bbaf4410bd25921842e424cac3db9c916fdf47adfe73b8cba8dba7a06103",
+    ),
+    Jar(
+        "com.google.http-client",
+        "google-http-client-apache-v2",
+        "1.42.3",
+        "86d112c6f7e55c8f6d1bfbd47a02d25afd072c60a80dea8ef616fba278637600",
+    ),
+    Jar(
+        "com.google.http-client",
+        "google-http-client-gson",
+        "1.45.0",
+        "44dc1da1b7914fe7df306ac79e8c04d879cbfcb2e6afc8eb106ecf0be9dce96e",
+    ),
+    Jar(
+        "com.google.http-client",
+        "google-http-client-jackson2",
+        "1.42.3",
+        "b03a79f38e924e2eeaee673acf314626825284cb39948d06c2948ad083b4d089",
+    ),
+    Jar(
+        "com.google.oauth-client",
+        "google-oauth-client",
+        "1.34.1",
+        "193edf97aefa28b93c5892bdc598bac34fa4c396588030084f290b1440e8b98a",
+    ),
+    Jar(
+        "io.grpc",
+        "grpc-api",
+        "1.67.1",
+        "dfffa28ca4d2f98aeb844a185e8e6a43e53054748e75339a84a2df39e9981db6",
+    ),
+    Jar(
+        "io.grpc",
+        "grpc-context",
+        "1.67.1",
+        "244f0ee6ea6bdd36f64a523e29f523d08466f4cf944ef5cc75d64de43e4795e8",
+    ),
+    Jar(
+        "io.opencensus",
+        "opencensus-api",
+        "0.31.1",
+        "f1474d47f4b6b001558ad27b952e35eda5cc7146788877fc52938c6eba24b382",
+    ),
+    Jar(
+        "io.opencensus",
+        "opencensus-contrib-http-util",
+        "0.31.1",
+        "3ea995b55a4068be22989b70cc29a4d788c2d328d1d50613a7a9afd13fdd2d0a",
+    ),
+)
+"""Only where files of sources are in such a store."""

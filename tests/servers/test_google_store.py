@@ -1,0 +1,224 @@
+"""Sources in Google Cloud Storage: listed, peeked into and read, and what is refused has a name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from tests.servers.google_store import GoogleStore, key_of
+
+from infold import api
+from infold.cli import cli
+from infold.core.files import ListedFile
+from infold.lake.reading.listing import list_files
+from infold.lake.reading.object_listing import changed_objects
+from infold.lake.reading.source_file import source_file
+from infold.lake.stores.bucket import ReplacedError
+from infold.messages.errors import InfoldError, InfoldErrors
+
+pytestmark = pytest.mark.servers
+
+EVENT = {"user_id": "ann", "event_ts": "2024-03-08T09:00:00", "url": "/", "amount": None}
+
+
+class Shop:
+    """The starter's project in a folder, with the files of its source in a bucket."""
+
+    def __init__(self, store: GoogleStore, root: Path, **options: Any) -> None:
+        self.store, self.root, self.bucket = store, root, store.new_bucket()
+        assert CliRunner().invoke(cli, ["init", str(root)]).exit_code == 0
+        for file in sorted((root / "landing" / "clicks").iterdir()):
+            self.put(file.name, file.read_bytes())
+        declared = yaml.safe_load((root / "infold.yml").read_text(encoding="utf-8"))
+        declared["sources"]["raw.clicks"]["path"] = f"{self.base}/landing/clicks/*.json"
+        for target in declared["targets"].values():
+            given = store.options | options
+            target["storage_options"] = {key: text for key, text in given.items() if text}
+        (root / "infold.yml").write_text(yaml.safe_dump(declared), encoding="utf-8")
+
+    @property
+    def base(self) -> str:
+        """The URL of the bucket."""
+        return f"gs://{self.bucket}"
+
+    def put(self, name: str, content: bytes) -> None:
+        """Have an object in the folder of the source."""
+        self.store.put(f"{self.base}/landing/clicks/{name}", content)
+
+    def put_events(self, name: str, *ids: str) -> None:
+        """Have one with events."""
+        lines = (json.dumps({"event_id": one} | EVENT) + "\n" for one in ids)
+        self.put(name, "".join(lines).encode())
+
+    def files(self, path: str = "landing/clicks/*.json") -> list[ListedFile]:
+        """What a source with a path has."""
+        project = api.open_project(self.root)
+        source = replace(project.sources["raw.clicks"], path=f"{self.base}/{path}")
+        return list(list_files(project, source, 0)[0])
+
+    def __call__(self, *words: str, code: int = 0) -> str:
+        """What a command prints."""
+        done = CliRunner().invoke(cli, ["-C", str(self.root), *words])
+        assert done.exit_code == code, done.output
+        return done.output
+
+
+@pytest.fixture
+def shop(google_store: GoogleStore, tmp_path: Path) -> Shop:
+    """Two files have arrived."""
+    return Shop(google_store, tmp_path / "shop")
+
+
+def test_objects_are_told_by_their_content(shop: Shop) -> None:
+    """Whatever a listing and a look at one object call the ETag; a part is of its own version."""
+    shop.put("a b.json", b"abcdef")
+    project = api.open_project(shop.root)
+    source = project.sources["raw.clicks"]
+    before = shop.files()
+    one = next(file for file in before if file.path.endswith("a b.json"))
+    opened = source_file(shop.root, one, project.target.stores)
+    assert len(before) == 3
+    assert opened.raw().read() == b"abcdef"
+    assert changed_objects(project, source, before) == []
+
+    shop.put("a b.json", b"ghijkl")
+
+    assert changed_objects(project, source, before) == [one.path]
+    with pytest.raises(ReplacedError):
+        opened.raw().read()
+    now = {file.path: file.fingerprint for file in shop.files()}
+    assert [file.path for file in before if now[file.path] != file.fingerprint] == [one.path]
+
+
+def test_deleted_as_far_as_they_are_there(shop: Shop) -> None:
+    """One that is not there keeps none of the others."""
+    names = [f"landing/clicks/{name}.json" for name in ("x", "none", "y")]
+    shop.put_events("x.json", "a")
+    shop.put_events("y.json", "b")
+    shop.store.bucket(shop.bucket).delete(names)
+    assert len(shop.files()) == 2
+
+
+def test_a_plan_looks_into_objects(shop: Shop) -> None:
+    """Without a JVM, which days the rows of new ones are of."""
+    assert "2 new files" in shop("plan")
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"status": 403, "code": "AccessDenied"}, "store-access-denied"),
+    ({"status": 401, "code": "AuthenticationRequired"}, "store-credentials-refused"),
+    ({"status": 404, "code": "NoSuchBucket"}, "store-bucket-missing"),
+    ({"status": 503, "code": "ServiceUnavailable"}, "store-failed"),
+]
+
+
+@pytest.mark.parametrize(("how", "slug"), REFUSED)
+def test_what_a_store_refuses_has_a_name(shop: Shop, how: dict[str, Any], slug: str) -> None:
+    """It says which key of infold.yml, which place, and what the store said."""
+    with shop.store.rule("GET", "list-type", **how), pytest.raises(InfoldError) as refused:
+        shop.files()
+    assert refused.value.slug == slug
+    facts = dict(refused.value.facts)
+    assert facts["key"] == "storage_options of the target"
+    assert facts["at"] == f"{shop.base}/landing/clicks"
+    assert how["code"] in facts["store"]
+
+
+def test_a_bucket_that_is_not_there(shop: Shop) -> None:
+    """By the server's own word."""
+    shop.bucket = "no-such-bucket"
+    with pytest.raises(InfoldError) as refused:
+        shop.files()
+    assert refused.value.slug == "store-bucket-missing"
+
+
+@pytest.mark.parametrize(
+    ("options", "key", "slug"),
+    [
+        ({"endpoint": "http://127.0.0.1:1"}, key_of, "store-unreachable"),
+        ({}, lambda url: key_of(url, "another"), "store-credentials-refused"),
+        ({}, lambda url: key_of(url).replace("BEGIN", "END"), "store-credentials-refused"),
+        ({}, lambda _: "", "secret-missing"),
+        ({}, lambda _: "no JSON", "store-profile"),
+        ({}, lambda _: '{"type": "authorized_user"}', "store-profile"),
+        ({}, lambda _: '{"type": "service_account"}', "store-profile"),
+    ],
+)
+def test_a_declaration_that_does_not_fit(
+    google_store: GoogleStore,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, Any],
+    key: Callable[[str], str],
+    slug: str,
+) -> None:
+    """An endpoint that is none, a wrong key, one that is none; and no part of it is shown."""
+    shop = Shop(google_store, tmp_path / "shop", **options)
+    monkeypatch.setenv("GOOGLE_KEY", key(google_store.url))
+    with pytest.raises(InfoldError) as refused:
+        shop.files()
+    assert refused.value.slug == slug
+    assert "PRIVATE" not in str(refused.value)
+
+
+def test_a_key_of_the_environment(
+    google_store: GoogleStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file that Google's own tools read, where infold.yml names no key."""
+    shop = Shop(google_store, tmp_path / "shop", service_account_key="")
+    with pytest.raises(InfoldError) as refused:
+        shop.files()
+    assert refused.value.slug == "store-profile"
+    file = tmp_path / "key.json"
+    file.write_text(key_of(google_store.url), encoding="utf-8")
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(file))
+    assert len(shop.files()) == 2
+
+
+@pytest.fixture(scope="module")
+def jvm() -> Iterator[None]:
+    """A JVM that has the connector; that of other tests lacks it."""
+    api.close()
+    yield
+    api.close()
+
+
+def run_fails(shop: Shop) -> InfoldError:
+    """A run that fails; why."""
+    with pytest.raises((InfoldError, InfoldErrors)) as failed:
+        api.run(api.open_project(shop.root))
+    return failed.value.each[0]
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("jvm")
+def test_a_day_of_the_starter(shop: Shop) -> None:
+    """It is run, shown and verified; what Spark is refused has a name, and is read afterwards."""
+    shop("run")
+    late = shop.root / "later" / "2024-03-10.json"
+    shop.put("a b[1]{x},é+%20.json", late.read_bytes())
+    assert "1 new file; 2 files as before" in shop("plan")
+    for status, code, slug in (
+        (403, "forbidden", "store-access-denied"),
+        (401, "authError", "store-credentials-refused"),
+    ):
+        with shop.store.rule("GET", "alt=media", status=status, code=code):
+            error = run_fails(shop)
+            assert error.slug == slug, str(error)
+    shop("run")
+    assert "equal a full rebuild" in shop("verify")
+    shop.put_events("more.json", "c")
+    with shop.store.rule("GET", "alt=media", first=lambda: shop.put_events("more.json", "d", "e")):
+        error = run_fails(shop)
+        assert error.slug == "source-changed", str(error)
+    shop("run")
+    rows = shop("show", "clicks", "--columns", "event_id", "--where", "url = '/'", "--json")
+    assert {"d", "e"} <= {json.loads(line)["event_id"] for line in rows.splitlines()}
+    assert "equal a full rebuild" in shop("verify")
+    assert "Nothing to do" in shop("run")
