@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,13 +15,17 @@ import pytest
 from click.testing import CliRunner
 from tests.docs.pages import DOCS
 from tests.docs.test_how_to import code
+from tests.lake.conftest import TABLES
 from tests.servers.object_store import ObjectStore, move_to_store
 from tests.servers.store_gate import Rule
 
 from infold import api
 from infold.cli import cli
 from infold.core.files import ListedFile
+from infold.core.formats import Format
 from infold.core.project import Project
+from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
+from infold.lake.iceberg.tables import IcebergLake
 from infold.lake.reading.dated_folders import list_without
 from infold.lake.reading.listing import list_files
 from infold.lake.reading.object_listing import changed_objects
@@ -28,6 +35,15 @@ from infold.lake.stores.bucket import ReplacedError
 from infold.messages.errors import InfoldError
 
 pytestmark = pytest.mark.servers
+
+
+@pytest.fixture
+def catalog_db(tmp_path: Path) -> Path:
+    """An empty catalog in a file."""
+    path = tmp_path / "views.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(TABLES)
+    return path
 
 
 class Landing:
@@ -332,6 +348,48 @@ def test_folders_of_tables(landing: Landing) -> None:
     places.delete_folder(folder)
     assert not places.is_folder(folder)
     assert places.is_folder(f"{landing.base}/w/ab")
+
+
+def test_views_for_readers(landing: Landing, catalog_db: Path) -> None:
+    """Their metadata is in the store; old versions and those of dropped tables are deleted."""
+    lake = IcebergLake(sqlite_catalog(catalog_db), "shop", f"{landing.base}/w")
+    table = f"{landing.base}/w/shop/daily/metadata/1.metadata.json"
+    for columns in (["day"], ["day", "n"], ["day", "n", "m"]):
+        fields = [{"id": at, "name": name, "type": "long"} for at, name in enumerate(columns)]
+        schema = {"schema-id": 0, "fields": fields}
+        places.write(table, json.dumps({"current-schema-id": 0, "schemas": [schema]}).encode())
+        with closing(sqlite3.connect(catalog_db)) as catalog, catalog:
+            catalog.execute(
+                "INSERT OR REPLACE INTO iceberg_tables"
+                " VALUES ('infold', 'shop', 'daily', ?, NULL, 'TABLE')",
+                (table,),
+            )
+        assert lake.refresh_views(["daily"]) == []
+
+    location = lake.catalog.locations("shop_views")["daily"]
+    folder = places.folder_of(location)
+    assert folder == f"{landing.base}/w/shop_views/daily"
+    assert len([*places.file_names(folder)]) == 2
+    assert b"SELECT `day`, `n`, `m` FROM" in places.read(location)
+    lake.refresh_views([])
+    assert not places.is_folder(folder)
+
+
+@pytest.mark.parametrize(
+    ("kind", "mark"),
+    [
+        ("delta", "_delta_log/00000000000000000000.json"),
+        ("iceberg", "metadata/00000-80a083e8-7026-4e79-81be-64bd76c43a11.metadata.json"),
+    ],
+)
+def test_files_of_a_table(landing: Landing, kind: str, mark: str) -> None:
+    """A pattern that leads to them is refused, from above and from within."""
+    for name in (mark, "data/day=1/0.parquet", "day=1/0.parquet"):
+        landing.put(f"in/{kind}/{name}")
+    for path in ("in/**/*.parquet", f"in/{kind}/data/day=1/*.parquet", f"in/{kind}/day=1/*"):
+        with pytest.raises(InfoldError, match="files-of-a-table") as refused:
+            landing.files(path, format=Format.PARQUET)
+        assert dict(refused.value.facts)["table"] == f"{landing.base}/in/{kind}"
 
 
 @pytest.mark.parametrize(

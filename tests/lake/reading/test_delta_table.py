@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from deltalake import DeltaTable, write_deltalake
 from tests.lake.delta.vectors import PROTOCOL, commit, deleting
 
 from infold.core.formats import Format
-from infold.core.model import Source
+from infold.core.model import Column, Source
 from infold.lake.reading import delta_table
 from infold.messages.errors import InfoldError
 
@@ -54,16 +55,30 @@ class Written:
         protocol: Mapping[str, Any],
         configuration: Mapping[str, str],
         column: Callable[[int], Mapping[str, Any]],
+        *more: Mapping[str, Any],
     ) -> None:
         """A commit of another protocol and other metadata, ``column`` of the n-th column."""
         log = self.folder / "_delta_log" / f"{0:020}.json"
         actions = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
         about = next(one["metaData"] for one in actions if "metaData" in one)
         schema = json.loads(about["schemaString"])
+        schema["fields"] += [{"nullable": True, **one} for one in more]
         for number, one in enumerate(schema["fields"], 1):
             one["metadata"] = {**column(number)}
         changed = {"schemaString": json.dumps(schema), "configuration": configuration}
         self.commit({"protocol": protocol}, {"metaData": {**about, **changed}})
+
+    def map(self, mode: str, stored: Sequence[str], *more: Mapping[str, Any]) -> None:
+        """From now on columns have these names in files, in the order of the table's columns."""
+        self.change(
+            {"minReaderVersion": 2, "minWriterVersion": 5},
+            {"delta.columnMapping.mode": mode, "delta.columnMapping.maxColumnId": "9"},
+            lambda at: {
+                "delta.columnMapping.id": at,
+                "delta.columnMapping.physicalName": stored[at - 1],
+            },
+            *more,
+        )
 
     def delete(self, positions: Sequence[int], before: Sequence[int], file: int) -> None:
         """Let rows of a file be deleted, one of those that the first commit added."""
@@ -232,6 +247,33 @@ class TestWhatOnlyWritersNeed:
         assert [one["name"] for one in json.loads(table.schema_json)["fields"]] == ["id", "name"]
 
 
+class TestMappedNames:
+    """Columns with other names in files: by these the files are read, and change where one does."""
+
+    def test_a_table_begins_to_map(self, written: Written) -> None:
+        """As long as all have the names that they had, no file is another one."""
+        written.append(0, 1)
+        before = written.files()
+        written.map("name", ("id", "name"))
+
+        assert written.files() == before
+        table = delta_table.table_now(written.root, written.source)
+        assert table.stored_names == {"id": "id", "name": "name"}
+
+    def test_a_name_moves_to_another_column(self, written: Written) -> None:
+        """Then all files give other values: if it is asked for, or if all are."""
+        written.append(0, 1)
+        of_id = replace(written.source, columns=(Column("id", "bigint"),))
+        seen = []
+        for stored in (("id", "name"), ("id", "col-2"), ("col-1", "col-2")):
+            written.map("name", stored)
+            asked = delta_table.table_files(written.root, of_id)
+            seen.append((written.files(), {file.path: file.fingerprint for file in asked}))
+
+        assert seen[0][0] != seen[1][0] != seen[2][0]
+        assert seen[0][1] == seen[1][1] != seen[2][1]
+
+
 class TestBadTables:
     """What is no table that can be read is an error by name, with the source's."""
 
@@ -250,24 +292,32 @@ class TestBadTables:
 
         assert (error.slug, dict(error.facts)["why"]) == ("no-delta-table", "it has no _delta_log")
 
-    @pytest.mark.parametrize("mode", ["name", "id"])
-    def test_column_mapping_of_either_mode(self, written: Written, mode: str) -> None:
-        """Refused by its name, before a file of the table is read."""
+    def test_column_mapping_by_ids(self, written: Written) -> None:
+        """Names in files may be any there: refused, before a file of the table is read."""
         written.append(0)
-        written.change(
-            {"minReaderVersion": 2, "minWriterVersion": 5},
-            {"delta.columnMapping.mode": mode, "delta.columnMapping.maxColumnId": "2"},
-            lambda at: {
-                "delta.columnMapping.id": at,
-                "delta.columnMapping.physicalName": f"col-{at}",
-            },
-        )
+        written.map("id", ("col-1", "col-2"))
 
         error = written.problem()
 
         assert error.slug == "delta-feature"
-        assert dict(error.facts)["feature"] == f"column mapping ({mode})"
+        assert dict(error.facts)["feature"] == "column mapping (id)"
         assert dict(error.facts)["table"] == str(written.folder.resolve())
+
+    def test_column_mapping_within_a_column(self, written: Written) -> None:
+        """Of a column that is asked for; others do not matter."""
+        inner: dict[str, Any] = {"name": "w", "type": "string", "nullable": True}
+        known = {"delta.columnMapping.id": 9, "delta.columnMapping.physicalName": "col-9"}
+        inner |= {"metadata": known}
+        struct = {"type": "struct", "fields": [inner]}
+        lists = {"type": "array", "elementType": struct, "containsNull": True}
+        written.append(0)
+        written.map("name", ("id", "name", "deep"), {"name": "deep", "type": lists})
+
+        error = written.problem()
+        written.source = replace(written.source, columns=(Column("id", "bigint"),))
+
+        assert dict(error.facts)["feature"] == "column mapping within deep"
+        assert written.files()
 
     @pytest.mark.parametrize(
         ("protocol", "says"),

@@ -10,12 +10,13 @@ files gives the rows that there were. deltalake reads the log and the deletion v
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os.path import normpath
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from infold.core.files import ListedFile
@@ -70,6 +71,8 @@ class SourceTable:
 
     ``deleted`` has the positions of the deleted rows of a file, by its path as listed, and
     ``partitions`` a row of partition values for each path, in columns of their own types.
+    ``stored_names`` are the names that columns have in files, where the table maps them: of every
+    column. What else is in a file there is of a column that was dropped.
     """
 
     schema_json: str
@@ -77,11 +80,12 @@ class SourceTable:
     listed: tuple[ListedFile, ...]
     deleted: Mapping[str, pa.Array]
     partitions: pa.Table
+    stored_names: Mapping[str, str]
 
 
 def _log(root: Path, source: Source) -> Log:
     """The log of a source's table as it is now."""
-    folder = Path(normpath(root.absolute() / (source.path or "")))
+    folder = _folder(root, source)
     log = read_log(str(folder))
     if log is None:
         why = "it has no _delta_log" if folder.is_dir() else "it does not exist"
@@ -89,7 +93,13 @@ def _log(root: Path, source: Source) -> Log:
     return log
 
 
+def _folder(root: Path, source: Source) -> Path:
+    return Path(normpath(root.absolute() / (source.path or "")))
+
+
 _MAPPING = "delta.columnMapping.mode"
+_STORED = "delta.columnMapping.physicalName"
+_PARTS = ("elementType", "keyType", "valueType")
 
 
 def _open(root: Path, source: Source, log: Log) -> SourceTable:
@@ -99,18 +109,54 @@ def _open(root: Path, source: Source, log: Log) -> SourceTable:
         with named_errors(log.folder):
             about = stored.metadata()
             mode = (about.configuration.get(_MAPPING) or "none").lower()
-            if mode != "none":
-                raise delta_errors.source_feature(
-                    source=source.name, folder=str(folder), feature=f"column mapping ({mode})"
-                )
-            return _version(root, folder, stored, tuple(about.partition_columns))
+            fields = json.loads(stored.schema().to_json())["fields"]
+            names = {} if mode == "none" else _stored_names(source, folder, mode, fields)
+            return _version(root, source, stored, tuple(about.partition_columns), names)
+
+
+def _stored_names(
+    source: Source, folder: Path, mode: str, fields: Sequence[Mapping[str, Any]]
+) -> Mapping[str, str]:
+    """
+    The names in files of the columns of a table that maps them by name.
+
+    Raises ``source_feature`` where values are not found by that alone: columns known by ids, and
+    parts of a column that is asked for.
+    """
+    asked = {column.name for column in source.columns}
+    parts = next(
+        (f for f in fields if f["name"] in asked or not asked if _maps_parts(f["type"])), None
+    )
+    what = "" if parts is None else f"column mapping within {parts['name']}"
+    if mode != "name":
+        what = f"column mapping ({mode})"
+    if what:
+        raise delta_errors.source_feature(source=source.name, folder=str(folder), feature=what)
+    return {one["name"]: one["metadata"][_STORED] for one in fields}
+
+
+def _maps_parts(type_: str | Mapping[str, Any]) -> bool:
+    """Whether a field within a type has another name in files."""
+    if isinstance(type_, str):
+        return False
+    if type_["type"] == "struct":
+        return any(
+            one["metadata"].get(_STORED, one["name"]) != one["name"] or _maps_parts(one["type"])
+            for one in type_["fields"]
+        )
+    return any(_maps_parts(type_[part]) for part in _PARTS if part in type_)
 
 
 def _version(
-    root: Path, folder: Path, stored: DeltaTable, partitioned_by: tuple[str, ...]
+    root: Path,
+    source: Source,
+    stored: DeltaTable,
+    partitioned_by: tuple[str, ...],
+    names: Mapping[str, str],
 ) -> SourceTable:
     import pyarrow as pa
 
+    folder = _folder(root, source)
     found = pa.table(stored.get_add_actions(flatten=True))
     deleted = {
         _shown(root, folder, uri): positions for uri, positions in _deleted_positions(stored)
@@ -118,9 +164,10 @@ def _version(
     files: dict[str, ListedFile] = {}
     paths = [_shown(root, folder, path) for path in found["path"].to_pylist()]
     sizes, times = found["size_bytes"].to_pylist(), found["modification_time"].to_pylist()
+    mapped = _names_mark(source, names)
     for path, size, at in zip(paths, sizes, times, strict=True):
         marks = _marks(deleted.get(path))
-        files[path] = ListedFile(path, size, 0, f"{size}:{at}{marks}")
+        files[path] = ListedFile(path, size, 0, f"{size}:{at}{mapped}{marks}")
     if unknown := deleted.keys() - files.keys():  # to read their deleted rows would be worst
         why = f"rows are deleted of a file that it does not have: {min(unknown)}"
         raise delta_errors.unreadable(at=str(folder), why=why)
@@ -131,7 +178,19 @@ def _version(
         listed=tuple(files[path] for path in sorted(files)),
         deleted=deleted,
         partitions=pa.table({"_path": pa.array(paths, pa.string()), **values}),
+        stored_names=names,
     )
+
+
+def _names_mark(source: Source, names: Mapping[str, str]) -> str:
+    """
+    What columns are called in files, in each fingerprint: by another name, other values are theirs.
+
+    Empty where all are called the same, as before a table began to map them.
+    """
+    asked = {column.name for column in source.columns} or names.keys()
+    other = sorted((name, at) for name, at in names.items() if name in asked and name != at)
+    return f":{hashlib.sha256(repr(other).encode()).hexdigest()[:16]}" if other else ""
 
 
 def _deleted_positions(stored: DeltaTable) -> Iterator[tuple[str, pa.Array]]:

@@ -63,7 +63,7 @@ def inspect(
         raise run_errors.drift(source.name, ((source.path or "", drift.how),))
     # A file may be older than a column of the table, and has NULL for it.
     own = [
-        replace(one, optional=True)
+        replace(one, name=table.stored_names.get(one.name, one.name), optional=True)
         for one in source.columns
         if one.name not in table.partitioned_by
     ]
@@ -103,9 +103,12 @@ def _with_partitions(
     shape: StoredShape, table: SourceTable, types: Mapping[str, pa.DataType]
 ) -> DeltaShape:
     names = [name for name in table.partitioned_by if name in types]
+    found = dict(zip(shape.names, shape.types, strict=True))
+    if mapped := table.stored_names:
+        found = {name: found[at] for name, at in mapped.items() if at in found}
     return DeltaShape(
-        (*shape.names, *names),
-        (*shape.types, *(types[name] for name in names)),
+        (*found, *names),
+        (*found.values(), *(types[name] for name in names)),
         drift=shape.drift,
         table=table,
     )
@@ -120,7 +123,11 @@ def _present_rows(
 ) -> DataFrame:
     """The rows of files that are not deleted, with the columns that are in no file."""
     in_files = [one for one in schema if one.name not in table.partitioned_by]
-    found = of_files(T.StructType(in_files))
+    names = {one.name: table.stored_names.get(one.name, one.name) for one in in_files}
+    stored = [T.StructField(names[one.name], one.dataType) for one in in_files]
+    found = of_files(T.StructType(stored))
+    if table.stored_names:
+        found = found.select(*(column_of(at).alias(name) for name, at in names.items()))
     path, at = F.col("_metadata.file_path"), F.col("_metadata.row_index")
     if (deleted := _deleted(table, files)).num_rows:
         gone = spark.createDataFrame(deleted)
