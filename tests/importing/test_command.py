@@ -92,7 +92,7 @@ def test_a_folder_without_a_project_is_refused(tmp_path: Path, tool: str) -> Non
 
 
 def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """dbt's templates need Jinja, which infold does not bring along."""
+    """Templates of dbt need Jinja, which infold does not bring along."""
     monkeypatch.setattr("infold.importing.sources.find_spec", lambda _: None)
 
     result = run("dbt", theirs(tmp_path))

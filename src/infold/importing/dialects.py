@@ -5,6 +5,8 @@ from __future__ import annotations
 from sqlglot import exp, parse_one
 from sqlglot.errors import ErrorLevel, SqlglotError, UnsupportedError
 
+from infold.importing.report import Line, changed
+
 SPARK = frozenset({"", "spark", "spark2", "spark3", "databricks"})
 """Dialects whose text is left as it is."""
 
@@ -17,6 +19,14 @@ DIALECTS = (
 
 class NotTranslatedError(Exception):
     """A text has no equal in Spark, or cannot be read; the argument says why."""
+
+
+def of_translation(dialect: str) -> list[Line]:
+    """What is said of a project whose SQL is not Spark's."""
+    if dialect in SPARK:
+        return []
+    why = "sqlglot translated the SQL: compare the rows, as functions alike may differ in corners"
+    return [changed(f"dialect {dialect}", "", why)]
 
 
 def to_spark(text: str, dialect: str) -> str:

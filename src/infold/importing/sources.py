@@ -16,7 +16,7 @@ def reader_of(tool: str) -> Reader:
     """What reads a folder of a tool, by its name."""
     if tool == "dbt":
         if find_spec("jinja2") is None:
-            raise command_errors.package_missing(method="infold import dbt", package="jinja2")
+            raise command_errors.package_missing(method="`infold import dbt`", package="jinja2")
         from infold.importing.dbt.project import read_dbt
 
         return read_dbt

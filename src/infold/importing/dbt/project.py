@@ -14,6 +14,7 @@ from infold.importing.dbt.snapshots import Snapshot, read_snapshot, snapshots_of
 from infold.importing.dbt.sources import Source, read_sources
 from infold.importing.dbt.templates import Macro, Names, Templates, macros_in
 from infold.importing.dbt.unit_tests import read_unit_tests
+from infold.importing.dialects import of_translation
 from infold.importing.draft import Draft, DraftModel, project_name
 from infold.importing.report import Line, came, left
 
@@ -31,14 +32,14 @@ class Dbt:
 def read_dbt(root: Path, dialect: str) -> Draft:
     """What can be read of the project in ``root``, its SQL taken for that of ``dialect``."""
     folder = read_folder(root)
-    lines: list[Line] = list(folder.lines)
-    sources = read_sources(folder, lines)
+    lines: list[Line] = [*folder.lines, *of_translation(dialect)]
+    sources = read_sources(folder, lines, dialect)
     snapshots = list(snapshots_of(folder, lines))
     names = _names(folder, sources, snapshots, dialect)
     macros = [macro for file, text in folder.macros.items() for macro in macros_in(file, text)]
     dbt = Dbt(folder, Templates(names, macros, folder.name), names, dialect)
     models = [*_models(dbt, lines), *_snapshots(dbt, snapshots, lines)]
-    seeds, more = read_seeds(folder)
+    seeds, more = read_seeds(folder, dialect)
     lines += more
     kept = {model.name for model in models}
     files = [*singular_tests(folder, dbt.templates, dialect, lines)]

@@ -20,7 +20,7 @@ _PAST_BYTES = 20_000_000
 """A larger file is no reference table; as a source it is read better."""
 
 
-def read_seeds(folder: DbtFolder) -> tuple[list[DraftSeed], list[Line]]:
+def read_seeds(folder: DbtFolder, dialect: str) -> tuple[list[DraftSeed], list[Line]]:
     """The seeds, and what is said of them."""
     seeds, lines = [], []
     for file in folder.seeds:
@@ -37,7 +37,7 @@ def read_seeds(folder: DbtFolder) -> tuple[list[DraftSeed], list[Line]]:
         content = path.read_bytes()
         delimiter = str(settings.get("delimiter", ","))
         declared = as_mapping(settings.get("column_types"))
-        types, guessed = _types(content, delimiter, declared)
+        types, guessed = _types(content, delimiter, declared, dialect)
         keys: dict[str, Any] = {"columns": types} if types else {}
         if delimiter != ",":
             keys["delimiter"] = delimiter
@@ -51,7 +51,7 @@ def read_seeds(folder: DbtFolder) -> tuple[list[DraftSeed], list[Line]]:
 
 
 def _types(
-    content: bytes, delimiter: str, declared: Mapping[str, Any]
+    content: bytes, delimiter: str, declared: Mapping[str, Any], dialect: str
 ) -> tuple[dict[str, str], list[str]]:
     """The types of columns that are not string, and the names of those that are guessed."""
     text = content.decode("utf-8-sig", errors="replace")
@@ -66,7 +66,7 @@ def _types(
     found, guessed = {}, []
     for name, values in zip(names, columns, strict=True):
         if name.lower() in known:
-            type_ = spark_type(known[name.lower()]) or "string"
+            type_ = spark_type(known[name.lower()], dialect) or "string"
         else:
             type_ = _guess(values)
             if type_ != "string":

@@ -20,7 +20,7 @@ class Source:
     draft: DraftSource
 
 
-def read_sources(folder: DbtFolder, lines: list[Line]) -> list[Source]:
+def read_sources(folder: DbtFolder, lines: list[Line], dialect: str) -> list[Source]:
     """Every table of every source; of a name that is declared twice the first."""
     found: dict[tuple[str, str], Source] = {}
     for entry in folder.entries.get("sources", ()):
@@ -31,18 +31,20 @@ def read_sources(folder: DbtFolder, lines: list[Line]) -> list[Source]:
             at = f"{entry.file}:{line_of(table) or line_of(entry.found)}"
             settings = {**entry.config, **as_mapping(table.get("config"))}
             if name not in found:
-                found[name] = Source(name, _draft(name, at, table, settings))
+                found[name] = Source(name, _draft(name, at, table, settings, dialect))
             if entry.found.get("freshness") or table.get("freshness"):
                 why = "`infold status` shows how far a source has come; `freshness` is an audit"
                 lines.append(left(f"freshness of {group}.{name[1]}", at, why))
     return list(found.values())
 
 
-def _draft(name: tuple[str, str], at: str, table: Lined, settings: dict[str, Any]) -> DraftSource:
+def _draft(
+    name: tuple[str, str], at: str, table: Lined, settings: dict[str, Any], dialect: str
+) -> DraftSource:
     columns = {}
     for column in as_list(table.get("columns")):
         if isinstance(column, Lined) and column.get("data_type") and column.get("name"):
-            type_ = spark_type(str(column["data_type"]))
+            type_ = spark_type(str(column["data_type"]), dialect)
             if type_ is not None:
                 columns[str(column["name"])] = type_
     keys: dict[str, Any] = {}

@@ -300,6 +300,8 @@ def _incremental_blocks(tree: nodes.Template, text: str) -> list[tuple[int, str]
     """The line of each ``if is_incremental()``, and the text inside of it."""
     found = []
     for block in tree.find_all(nodes.If):
+        if isinstance(block.test, nodes.Not):  # what is inside is for full builds, and stays
+            continue
         calls = [block.test, *block.test.find_all(nodes.Call)]
         if not any(
             isinstance(call, nodes.Call)

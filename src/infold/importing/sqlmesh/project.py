@@ -10,7 +10,7 @@ from typing import Any
 from sqlglot import exp
 
 from infold.importing.cases import Case, Rows, case_file
-from infold.importing.dialects import spark_type
+from infold.importing.dialects import of_translation, spark_type
 from infold.importing.draft import (
     Audit,
     Draft,
@@ -67,6 +67,7 @@ def read_sqlmesh(root: Path, dialect: str) -> Draft:
     config = read_config(root, lines)
     dialect = dialect or config.dialect
     folder = read_folder(root, dialect, lines)
+    lines += of_translation(dialect)
     mesh = Mesh(folder, config, dialect, _names(folder), lines)
     _external(mesh)
     models = [model for each in folder.models if (model := _model(mesh, each)) is not None]
@@ -186,6 +187,8 @@ def _audits(mesh: Mesh, model: SqlModel, name: str) -> Iterator[Audit]:
             if own is None:
                 for entry in builtin(audit, given, mesh.dialect):
                     yield Audit(entry, model.file)
+                if audit.startswith("number_of_rows"):
+                    mesh.lines.append(changed(what, model.file, "of the table, not of an interval"))
                 continue
             query = own_query(own, model.name, given)
             text, _, _ = query_of(query, mesh.dialect, mesh.config.variables, mesh.table)
