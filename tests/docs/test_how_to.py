@@ -21,6 +21,7 @@ from infold.cli import cli
 
 GUIDES = (
     "add-a-source",
+    "come-from-another-tool",
     "change-a-model",
     "audit-tables",
     "write-functions",

@@ -317,3 +317,25 @@ def test_given_rows_of_a_view_stand_for_it() -> None:
     assert query is not None
     assert (query.input, query.time_column, query.key) == ("seen", "event_ts", ("event_id",))
     assert made["urls"].input("seen").time_column == "event_ts"
+
+
+def test_given_rows_of_a_view_without_times_are_those_of_a_lookup() -> None:
+    """A timestamp among the columns of a view over a lookup is no event time: it may be NULL."""
+    files = {
+        "models/users.sql": "---\nmaterialization: view\n---\n"
+        "SELECT user_id, cast(born AS timestamp) AS born FROM raw.users",
+        "models/ages.sql": "---\nmaterialization: table\n---\n"
+        "SELECT born, count(*) AS n FROM users GROUP BY born",
+        "infold.yml": shop.SHOP["infold.yml"].replace(
+            "sources:\n",
+            "sources:\n"
+            "  raw.users: {path: users/*.json, columns: {user_id: string, born: string}}\n",
+        ),
+    }
+    base = shop.project({**shop.SHOP, **files})
+    columns = {"user_id": "string", "born": "timestamp"}
+    tables = Tables.of(base, {**TYPES, "users": columns, "ages": {}}, {})
+
+    made = project_under_test(base, ["ages"], ["users"], tables)
+
+    assert made.sources["users"].event_time_column is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,6 +19,7 @@ from infold.system import failures, signals
 
 COMMANDS = {
     "init": "Write a small project that runs as it is.",
+    "import": "Make a project of one of dbt, SQLMesh or Snowplow's packages.",
     "demo": "Make a project with real late data, and play its arrivals.",
     "plan": "Show what a run would do, and why; write nothing.",
     "run": "Bring the tables up to date.",
@@ -69,7 +71,9 @@ class Commands(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(f"infold.cli.{cmd_name}").command
+        # No module is called `import`.
+        module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        command = import_module(f"infold.cli.{module}").command
         assert isinstance(command, click.Command)
         return command
 

@@ -215,6 +215,13 @@ folder_in_use = Message(
     "folder-in-use", "{folder} is not empty", todo="Name a folder that does not exist yet."
 )
 
+nothing_to_import = Message(
+    "nothing-to-import",
+    "{folder} has no project of {tool}",
+    {"looked for": "{files}"},
+    "Name the folder that has one of these files.",
+)
+
 export_folder_in_use = Message(
     "folder-in-use",
     "{folder} cannot take an export",

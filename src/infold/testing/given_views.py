@@ -61,14 +61,21 @@ def _readers(base: Project, views: Sequence[str]) -> frozenset[str]:
 
 
 def _times(base: Project, view: str, table: Source) -> Iterator[str | None]:
-    """What may be the event time, the likeliest first; None: it is a lookup."""
+    """
+    What may be the event time, the likeliest first; None: it is a lookup.
+
+    So it is where no input has a time: rows of a lookup may be without some timestamp.
+    """
     columns = {column.name: column.type.lower() for column in table.columns}
     of_sessions = [n.query.time_column for n in base if n.query and n.query.input == view]
     of_inputs = [entry.time_column or "" for entry in base[view].inputs]
     likely = {name.lower() for name in (*of_sessions, *of_inputs)}
     times = [name for name, of in columns.items() if of in _TIMES]
+    if not any(likely):
+        yield None
     yield from sorted(times, key=lambda name: name.lower() not in likely)
-    yield None
+    if any(likely):
+        yield None
 
 
 def _as_in(base: Project, node: Node) -> Node:

@@ -47,15 +47,41 @@ def types_of(relation: Relation, tables: Mapping[str, Types]) -> Types:
     return {}
 
 
+def _type_in(relation: Relation, column: str, tables: Mapping[str, Types]) -> str | None:
+    """
+    The type of one column, by its name in lower case.
+
+    Of this column alone: each level of nested queries would be asked for all of its columns by
+    every column of the level around it.
+    """
+    if isinstance(relation, Table):
+        return tables.get(relation.name, {}).get(column)
+    if isinstance(relation, RenamedColumns):
+        pairs = zip(relation.columns or (), relation.inner.columns or (), strict=False)
+        inner = [old.lower() for new, old in pairs if new.lower() == column]
+        return _type_in(relation.inner, inner[-1], tables) if inner else None
+    if isinstance(relation, SetOperation):
+        left = _type_in(relation.left, column, tables)
+        return left if left == _type_in(relation.right, column, tables) else None
+    if isinstance(relation, Block):
+        outs = [out for out in relation.outputs or () if out.name.lower() == column]
+        found = [type_ for out in outs if (type_ := _type_of_output(relation, out, tables))]
+        return found[-1] if found else None
+    return None
+
+
 def typed_outputs(block: Block, tables: Mapping[str, Types]) -> Iterator[tuple[OutputColumn, str]]:
     """The outputs of a SELECT that have a known type."""
     for out in block.outputs or ():
-        if out.origin is not None:
-            type_ = _of_origin(out.origin, tables)
-        else:
-            type_ = _type_of(block, out.node, tables)
+        type_ = _type_of_output(block, out, tables)
         if type_ is not None:
             yield out, type_
+
+
+def _type_of_output(block: Block, out: OutputColumn, tables: Mapping[str, Types]) -> str | None:
+    if out.origin is not None:
+        return _of_origin(out.origin, tables)
+    return _type_of(block, out.node, tables)
 
 
 def _type_of(block: Block, node: exp.Expr, tables: Mapping[str, Types]) -> str | None:
@@ -94,7 +120,7 @@ def _type_of_sum(node: exp.Expr, left: str | None, right: str | None) -> str | N
 def _of_origin(origin: Origin | None, tables: Mapping[str, Types]) -> str | None:
     if origin is None or origin.fields:
         return None
-    return types_of(origin.entry.relation, tables).get(origin.column.lower())
+    return _type_in(origin.entry.relation, origin.column.lower(), tables)
 
 
 def followed_type(type_: str) -> str | None:

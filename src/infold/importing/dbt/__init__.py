@@ -1,0 +1,1 @@
+"""Reads a project of dbt."""

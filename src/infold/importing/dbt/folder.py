@@ -1,0 +1,179 @@
+"""The files of a dbt project, and which settings hold for each of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import yaml
+
+from infold.importing.report import Line, left
+from infold.importing.yaml_lines import Lined, as_list, as_mapping, line_of, read_yaml
+
+PROJECT_FILE = "dbt_project.yml"
+_PATHS = {
+    "models": ("model-paths", "source-paths"),
+    "seeds": ("seed-paths", "data-paths"),
+    "snapshots": ("snapshot-paths",),
+    "tests": ("test-paths",),
+    "macros": ("macro-paths",),
+}
+_NOT_OURS = ("exposures", "metrics", "semantic_models", "saved_queries", "groups", "functions")
+
+
+@dataclass(frozen=True, slots=True)
+class Properties:
+    """An entry of a properties file (of a model, a source, a test): its mapping and its place."""
+
+    file: str
+    found: Lined
+
+    @property
+    def at(self) -> str:
+        """File and line."""
+        return f"{self.file}:{line_of(self.found)}"
+
+    @property
+    def config(self) -> Lined:
+        """Its settings."""
+        return as_mapping(self.found.get("config"))
+
+
+@dataclass(frozen=True, slots=True)
+class DbtFolder:
+    """
+    What is in the folder, by kind: files as text, and entries of properties files by name.
+
+    ``lines`` says what of it has no place in infold.
+    """
+
+    root: Path
+    project: Lined
+    models: Mapping[str, str] = field(default_factory=dict)
+    python: tuple[str, ...] = ()
+    snapshots: Mapping[str, str] = field(default_factory=dict)
+    tests: Mapping[str, str] = field(default_factory=dict)
+    macros: Mapping[str, str] = field(default_factory=dict)
+    seeds: tuple[str, ...] = ()
+    entries: Mapping[str, tuple[Properties, ...]] = field(default_factory=dict)
+    lines: tuple[Line, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The project's name."""
+        return str(self.project.get("name", self.root.name))
+
+    def properties(self, kind: str, name: str) -> Properties | None:
+        """The entry of one model, seed or snapshot."""
+        return next((p for p in self.entries.get(kind, ()) if p.found.get("name") == name), None)
+
+    def settings(self, kind: str, file: str, name: str) -> dict[str, Any]:
+        """
+        What dbt_project.yml and the properties file say of one part; nearer words win.
+
+        A query's own ``config()`` is nearer still.
+        """
+        found: dict[str, Any] = {}
+        for level in self._levels(kind, file):
+            found |= {
+                key.removeprefix("+").replace("-", "_"): value
+                for key, value in level.items()
+                if key.startswith("+") or not isinstance(value, dict)
+            }
+        if (entry := self.properties(kind, name)) is not None:
+            found |= {key.replace("-", "_"): value for key, value in entry.config.items()}
+        return found
+
+    def _levels(self, kind: str, file: str) -> Iterator[Lined]:
+        """The mappings of dbt_project.yml that hold for a file, from far to near."""
+        level = as_mapping(self.project.get(kind))
+        yield level
+        level = as_mapping(level.get(self.name))
+        yield level
+        inside = PurePosixPath(file).parts[1:]
+        for part in (*inside[:-1], PurePosixPath(file).stem):
+            level = as_mapping(level.get(part))
+            yield level
+
+
+def read_folder(root: Path) -> DbtFolder:
+    """The files of the project in ``root``."""
+    lines: list[Line] = []
+    project = _yaml(root, root / PROJECT_FILE, lines)
+    folders = {kind: _folders(project, kind) for kind in _PATHS}
+    sql = {kind: _texts(root, folders[kind], ".sql", lines) for kind in _PATHS}
+    entries: dict[str, list[Properties]] = {}
+    for file in _found(root, folders["models"] + folders["seeds"] + folders["snapshots"]):
+        if file.endswith((".yml", ".yaml")):
+            for key, values in _yaml(root, root / file, lines).items():
+                for value in as_list(values):
+                    if isinstance(value, Lined):
+                        entries.setdefault(key, []).append(Properties(file, value))
+    for kind in _NOT_OURS:
+        for entry in entries.get(kind, ()):
+            what = f"{kind.removesuffix('s')} {entry.found.get('name', '')}"
+            lines.append(left(what, entry.at, "infold has none"))
+    for hook in ("on-run-start", "on-run-end"):
+        if project.get(hook):
+            why = "start commands before and after `infold run`, or use on_success and on_failure"
+            lines.append(left(f"hook {hook}", PROJECT_FILE, why))
+    return DbtFolder(
+        root,
+        project,
+        sql["models"],
+        tuple(f for f in _found(root, folders["models"]) if f.endswith(".py")),
+        sql["snapshots"],
+        {f: t for f, t in sql["tests"].items() if "/generic/" not in f},
+        sql["macros"] | {f: t for f, t in sql["tests"].items() if "/generic/" in f},
+        tuple(f for f in _found(root, folders["seeds"]) if f.endswith(".csv")),
+        {key: tuple(of) for key, of in entries.items()},
+        tuple(lines),
+    )
+
+
+def variables(project: Lined) -> dict[str, Any]:
+    """The values of variables: of all packages, then the project's own."""
+    given = as_mapping(project.get("vars"))
+    found = {key: value for key, value in given.items() if not isinstance(value, Lined)}
+    return found | dict(as_mapping(given.get(str(project.get("name")))))
+
+
+def _folders(project: Lined, kind: str) -> list[str]:
+    for key in _PATHS[kind]:
+        if key in project:
+            return [str(one).strip("/") for one in as_list(project[key])]
+    return [kind]
+
+
+def _found(root: Path, folders: list[str]) -> list[str]:
+    paths = {
+        path.relative_to(root).as_posix()
+        for folder in folders
+        for path in (root / folder).rglob("*")
+        if path.is_file()
+    }
+    return sorted(paths)
+
+
+def _texts(root: Path, folders: list[str], ending: str, lines: list[Line]) -> dict[str, str]:
+    found = {}
+    for file in _found(root, folders):
+        if not file.endswith(ending):
+            continue
+        try:
+            found[file] = (root / file).read_text(encoding="utf-8-sig").replace("\r\n", "\n")
+        except (OSError, UnicodeDecodeError) as error:
+            lines.append(left(f"file {file}", file, f"it cannot be read: {error}"))
+    return found
+
+
+def _yaml(root: Path, path: Path, lines: list[Line]) -> Lined:
+    file = path.relative_to(root).as_posix()
+    try:
+        return read_yaml(path.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+        why = " ".join(str(error).split())
+        lines.append(left(f"file {file}", file, f"it is no YAML that can be read: {why[:160]}"))
+        return Lined()

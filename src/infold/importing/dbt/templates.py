@@ -1,0 +1,316 @@
+"""
+Renders dbt's templates without dbt and without a warehouse, in a sandbox.
+
+``ref``, ``source``, ``var``, ``this``, ``config`` and the project's own macros are resolved;
+``is_incremental()`` is false, as the query has to say what the whole table is. Anything else ends
+the rendering, with the name and the line.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from jinja2 import StrictUndefined, TemplateError, nodes
+from jinja2.sandbox import SandboxedEnvironment
+
+from infold.importing.dbt import values
+from infold.importing.dbt.values import Package, Relation, ReturnedError, Unknown, UnresolvedError
+
+_MACRO = re.compile(r"\{%-?\s*macro\s+(\w+)\s*\(.*?\{%-?\s*endmacro\s*-?%\}", re.DOTALL)
+_PAST_SIZE = 2_000_000
+"""A text of more letters is refused: a macro may repeat without an end in sight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the project has: tables by the names that dbt uses, and values of its variables."""
+
+    refs: Mapping[str, str]
+    sources: Mapping[tuple[str, str], str]
+    variables: Mapping[str, Any]
+    adapter: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """A macro of the project: its text, moved down to its line, and its file."""
+
+    name: str
+    file: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """
+    A template's text, and what was seen on the way.
+
+    ``config`` is what ``config()`` was called with, ``filters`` the lines of blocks of
+    ``is_incremental()`` with their text, ``notes`` what was taken for known.
+    """
+
+    text: str
+    config: Mapping[str, Any]
+    filters: tuple[tuple[int, str], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class NotRenderedError(Exception):
+    """A template cannot be resolved: what it asks for, and the file and line where it does."""
+
+    def __init__(self, what: str, at: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.at = at
+
+
+@dataclass
+class _State:
+    """What the template that is being rendered called."""
+
+    config: dict[str, Any] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)
+
+
+def macros_in(file: str, text: str) -> list[Macro]:
+    """The macros of a file."""
+    found = []
+    for match in _MACRO.finditer(text):
+        above = text.count("\n", 0, match.start())
+        found.append(Macro(match[1], file, "\n" * above + match[0]))
+    return found
+
+
+class Templates:
+    """Renders the templates of one project."""
+
+    def __init__(self, names: Names, macros: list[Macro], project: str) -> None:
+        self._names = names
+        self._state = _State()
+        self.called: set[str] = set()
+        self._env = SandboxedEnvironment(
+            undefined=StrictUndefined, extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols"]
+        )
+        self._own = {macro.name: self._callable(macro) for macro in macros}
+        ours = self._globals(project)
+        self._env.globals.update(self._own | ours)
+
+    def render(self, file: str, text: str) -> Rendered:
+        """The text of a template. Raises NotRenderedError."""
+        self._state = _State()
+        try:
+            tree = self._env.parse(text)
+            compiled = self._env.compile(text, name=file, filename=file)
+            template = self._env.template_class.from_code(
+                self._env, compiled, self._env.make_globals(None)
+            )
+            found = ""
+            for part in template.generate():
+                found += part
+                if len(found) > _PAST_SIZE:
+                    raise UnresolvedError("a template without an end")
+        except ReturnedError:
+            raise NotRenderedError("return() outside of a macro", file) from None
+        except (UnresolvedError, TemplateError, RecursionError) as error:
+            raise NotRenderedError(str(error), _place(error, file, text)) from error
+        except Exception as error:  # an expression of the project's, such as 1 + none
+            raise NotRenderedError(f"{type(error).__name__}: {error}", file) from error
+        filters = tuple(_incremental_blocks(tree, text))
+        return Rendered(found, dict(self._state.config), filters, tuple(self._state.notes))
+
+    def _callable(self, macro: Macro) -> Callable[..., Any]:
+        """A macro as templates call it, compiled when it is called first."""
+
+        def call(*args: Any, **words: Any) -> Any:
+            self.called.add(macro.name)
+            code = self._env.compile(macro.text, name=macro.file, filename=macro.file)
+            template = self._env.template_class.from_code(
+                self._env, code, self._env.make_globals(None)
+            )
+            try:
+                return getattr(template.module, macro.name)(*args, **words)
+            except ReturnedError as returned:
+                return returned.value
+
+        return call
+
+    def _globals(self, project: str) -> dict[str, Any]:
+        in_spark = self._names.adapter in {"", "spark", "databricks"}
+        packages = values.OF_SPARK if in_spark else values.IN_ANY_DIALECT
+        return {
+            **{name: Unknown(name) for name in values.NOT_KNOWN},
+            **{name: Package(name, macros) for name, macros in packages.items()},
+            project: Package(project, self._own),
+            "adapter": _Adapter(self._names.adapter, self._own),
+            "config": _Config(self),
+            "env_var": self._env_var,
+            "exceptions": Unknown("exceptions"),
+            "is_incremental": lambda: False,
+            "log": lambda *_, **__: "",
+            "print": lambda *_, **__: "",
+            "ref": self._ref,
+            "return": _return,
+            "should_full_refresh": lambda: True,
+            "source": self._source,
+            "target": _Target(self),
+            "this": Relation(values.THIS),
+            "var": _Variables(self),
+            "zip": zip,
+        }
+
+    def note(self, text: str) -> None:
+        """Say in the report what was taken for known."""
+        self._state.notes.setdefault(text)
+
+    def configure(self, words: Mapping[str, Any]) -> None:
+        """Take what a template's ``config()`` says."""
+        self._state.config |= words
+
+    @property
+    def configured(self) -> Mapping[str, Any]:
+        """What was said so far."""
+        return self._state.config
+
+    @property
+    def names(self) -> Names:
+        """What the project has."""
+        return self._names
+
+    def _ref(self, *words: str, **_: Any) -> Relation:
+        name = words[-1] if words else ""
+        if name not in self._names.refs:
+            raise UnresolvedError(f"ref('{name}'), which is no model of this project")
+        return Relation(self._names.refs[name])
+
+    def _source(self, group: str, table: str) -> Relation:
+        found = self._names.sources.get((group, table))
+        if found is None:
+            raise UnresolvedError(f"source('{group}', '{table}'), which no file declares")
+        return Relation(found)
+
+    def _env_var(self, name: str, default: Any = None) -> Any:
+        if name in os.environ and "SECRET" not in name.upper():
+            self.note(f"env_var('{name}') is {os.environ[name]!r}, as the environment has it now")
+            return os.environ[name]
+        if default is None:
+            raise UnresolvedError(f"env_var('{name}'): set it in the environment")
+        self.note(f"env_var('{name}') is taken for its default {default!r}")
+        return default
+
+
+def _return(value: Any = "") -> Any:
+    raise ReturnedError(value)
+
+
+class _Variables:
+    """``var``: values of dbt_project.yml, or the default that is given."""
+
+    def __init__(self, templates: Templates) -> None:
+        self._templates = templates
+
+    def __call__(self, name: str, default: Any = None) -> Any:
+        found = self._templates.names.variables.get(name, default)
+        if found is None:
+            raise UnresolvedError(f"var('{name}'), which has no value")
+        return found
+
+    def has_var(self, name: str) -> bool:
+        """Whether dbt_project.yml has a value."""
+        return name in self._templates.names.variables
+
+
+class _Config:
+    """``config``: a call is noted, values are those that were noted."""
+
+    def __init__(self, templates: Templates) -> None:
+        self._templates = templates
+
+    def __call__(self, *given: Mapping[str, Any], **words: Any) -> str:
+        for mapping in given:
+            self._templates.configure(mapping)
+        self._templates.configure(words)
+        return ""
+
+    def get(self, name: str, default: Any = None, **_: Any) -> Any:
+        """A value that the template set itself."""
+        return self._templates.configured.get(name, default)
+
+    require = get
+
+
+class _Target:
+    """``target``: its kind is known, and its name is taken for ``prod``."""
+
+    def __init__(self, templates: Templates) -> None:
+        self._templates = templates
+
+    @property
+    def name(self) -> str:
+        """Production's."""
+        self._templates.note("target.name is taken for 'prod'")
+        return "prod"
+
+    @property
+    def type(self) -> str:
+        """The adapter."""
+        if not self._templates.names.adapter:
+            raise UnresolvedError("target.type: give --dialect")
+        return self._templates.names.adapter
+
+    def __getattr__(self, name: str) -> Any:
+        raise UnresolvedError(f"target.{name}")
+
+
+class _Adapter:
+    """``adapter``: finds the macro of an adapter; all else asks the warehouse."""
+
+    def __init__(self, adapter: str, own: Mapping[str, Callable[..., Any]]) -> None:
+        self._adapter = adapter
+        self._own = own
+
+    def dispatch(self, name: str, *_: Any, **__: Any) -> Callable[..., Any]:
+        """The macro of this adapter, or the default one."""
+        for prefix in (self._adapter, "default"):
+            if f"{prefix}__{name}" in self._own:
+                return self._own[f"{prefix}__{name}"]
+        raise UnresolvedError(f"adapter.dispatch('{name}')")
+
+    def __getattr__(self, name: str) -> Any:
+        raise UnresolvedError(f"adapter.{name}()")
+
+
+def _place(error: BaseException, file: str, text: str) -> str:
+    """File and line where rendering ended: of the macro, if it was there."""
+    line = getattr(error, "lineno", None)
+    found = f"{file}:{line}" if line else file
+    trace = error.__traceback__
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if name == file and trace.tb_lineno <= text.count("\n") + 1:
+            found = f"{file}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return found
+
+
+def _incremental_blocks(tree: nodes.Template, text: str) -> list[tuple[int, str]]:
+    """The line of each ``if is_incremental()``, and the text inside of it."""
+    found = []
+    for block in tree.find_all(nodes.If):
+        if isinstance(block.test, nodes.Not):  # what is inside is for full builds, and stays
+            continue
+        calls = [block.test, *block.test.find_all(nodes.Call)]
+        if not any(
+            isinstance(call, nodes.Call)
+            and isinstance(call.node, nodes.Name)
+            and call.node.name == "is_incremental"
+            for call in calls
+        ):
+            continue
+        rest = text.split("\n")[block.lineno - 1 :]
+        inner = re.split(r"\{%-?\s*(?:endif|else|elif)\b", "\n".join(rest))[0]
+        found.append((block.lineno, inner.partition("%}")[2].strip()))
+    return found

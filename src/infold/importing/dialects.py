@@ -1,0 +1,81 @@
+"""SQL of another dialect as Spark's, and types of other systems as Spark's."""
+
+from __future__ import annotations
+
+from sqlglot import exp, parse_one
+from sqlglot.errors import ErrorLevel, SqlglotError, UnsupportedError
+
+from infold.importing.report import Line, changed
+
+SPARK = frozenset({"", "spark", "spark2", "spark3", "databricks"})
+"""Dialects whose text is left as it is."""
+
+DIALECTS = (
+    "athena", "bigquery", "clickhouse", "databricks", "duckdb", "fabric", "hive", "mysql",
+    "oracle", "postgres", "presto", "redshift", "snowflake", "spark", "sqlite", "trino", "tsql",
+)  # fmt: skip
+"""What ``--dialect`` takes, by sqlglot's names."""
+
+
+class NotTranslatedError(Exception):
+    """A text has no equal in Spark, or cannot be read; the argument says why."""
+
+
+def of_translation(dialect: str) -> list[Line]:
+    """What is said of a project whose SQL is not Spark's."""
+    if dialect in SPARK:
+        return []
+    why = "sqlglot translated the SQL: compare the rows, as functions alike may differ in corners"
+    return [changed(f"dialect {dialect}", "", why)]
+
+
+def to_spark(text: str, dialect: str) -> str:
+    """A query in Spark SQL; one of Spark's own dialect keeps its layout. May raise."""
+    if dialect in SPARK:
+        return text
+    return _sql(_parsed(text, dialect))
+
+
+def parsed(text: str, dialect: str) -> exp.Expr:
+    """A query's tree. May raise."""
+    return _parsed(text, dialect or "spark")
+
+
+def spark_text(tree: exp.Expr) -> str:
+    """A tree as Spark SQL, laid out. May raise."""
+    return _sql(tree)
+
+
+def spark_type(text: str, dialect: str = "") -> str | None:
+    """A column's type as infold declares it, None if there is no equal."""
+    from infold.declare.types import is_type
+
+    try:
+        found = exp.DataType.build(text, dialect=dialect or "spark").sql("spark").replace(", ", ",")
+    except (SqlglotError, ValueError):
+        return None
+    # Spark's session is in UTC, where a time without a zone is that instant.
+    found = found.replace("TIMESTAMP_NTZ", "TIMESTAMP")
+    found = found if "<" in found else found.lower()
+    return found if is_type(found) else None
+
+
+def _parsed(text: str, dialect: str) -> exp.Expr:
+    try:
+        return parse_one(text, dialect=dialect)
+    except (SqlglotError, RecursionError) as error:
+        raise NotTranslatedError(_first_line(error)) from error
+
+
+def _sql(tree: exp.Expr) -> str:
+    try:
+        return tree.sql("spark", pretty=True, unsupported_level=ErrorLevel.RAISE)
+    except UnsupportedError as error:
+        raise NotTranslatedError(f"Spark has no equal: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    import re
+
+    text = re.sub(r"\x1b\[\d+m", "", str(error))
+    return " ".join(text.split())[:200]

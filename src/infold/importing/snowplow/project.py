@@ -1,0 +1,285 @@
+"""A project of infold from the variables of Snowplow's dbt packages: events, sessions and users."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from infold.importing.draft import Draft, DraftModel, DraftSource, Way, project_name
+from infold.importing.report import Line, came, changed, left, to_fill
+from infold.importing.snowplow import variables
+from infold.importing.snowplow.enriched import COLUMNS
+from infold.importing.yaml_lines import Lined, as_list, as_mapping, date_of, read_yaml
+
+_FILE = "dbt_project.yml"
+_PACKAGES = (
+    "snowplow_unified", "snowplow_web", "snowplow_mobile", "snowplow_normalize",
+    "snowplow_media_player", "snowplow_ecommerce", "snowplow_fractribution",
+)  # fmt: skip
+_NOT_HERE = _PACKAGES[2:]
+
+
+def read_snowplow(root: Path, dialect: str) -> Draft:
+    """The project that the variables of the dbt project in ``root`` describe."""
+    del dialect
+    lines: list[Line] = []
+    try:
+        project = read_yaml((root / _FILE).read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        why = " ".join(f"it cannot be read: {error}".split())
+        lines.append(left(f"file {_FILE}", _FILE, why[:200]))
+        project = Lined()
+    found, places = _variables(project, lines)
+    reader = _Reader(found, places, lines)
+    models = reader.models()
+    for name, value in found.items():
+        if name not in variables.USED:
+            lines.append(variables.line_of(name, value, places[name]))
+    lines += _models_of(root, project)
+    return Draft(
+        project_name(str(project.get("name") or root.resolve().name)),
+        models,
+        (_SOURCE,),
+        keys=reader.keys,
+        lines=tuple(lines),
+    )
+
+
+_SOURCE = DraftSource(
+    "atomic.events",
+    "",
+    COLUMNS,
+    {
+        "path": "landing/enriched/**/*.tsv",
+        "format": "csv",
+        "header": False,
+        "quote": "none",
+        "delimiter": "\t",
+        "event_time_column": "collector_tstamp",
+    },
+)
+
+
+def _variables(project: Lined, lines: list[Line]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The values of variables, and where they are; the root's own go before a package's."""
+    given = as_mapping(project.get("vars"))
+    levels = [(as_mapping(given.get(name)), name) for name in _PACKAGES if name in given]
+    levels.append((given, ""))
+    found: dict[str, Any] = {}
+    places: dict[str, str] = {}
+    for level, package in levels:
+        for name, value in variables.values(level).items():
+            found[name] = value
+            places[name] = f"{_FILE}:{level.line}"
+        if package == "snowplow_mobile":
+            why = "sessions of mobile events are told by a field of contexts: take it out in "
+            why += "models/events.sql; domain_sessionid, as written, is the web's"
+            lines.append(left(f"package {package}", f"{_FILE}:{level.line}", why))
+        elif package in _NOT_HERE:
+            why = "only events, sessions and users are made of it"
+            lines.append(changed(f"package {package}", f"{_FILE}:{level.line}", why))
+    return found, places
+
+
+class _Reader:
+    """Makes the models of the values, and says of each value what became of it."""
+
+    def __init__(self, found: dict[str, Any], places: dict[str, str], lines: list[Line]) -> None:
+        self.keys: dict[str, Any] = {}
+        self._found = found
+        self._places = places
+        self._lines = lines
+
+    def models(self) -> tuple[DraftModel, ...]:
+        """Events without copies, their sessions, and the users of these."""
+        self._project_keys()
+        return (self._events(), self._sessions(), self._users())
+
+    def _say(self, name: str, why: str, said: Any = variables.used) -> None:
+        self._lines.append(said(name, self._places[name], why))
+
+    def _project_keys(self) -> None:
+        if "start_date" in self._found:
+            start = date_of(self._found["start_date"])
+            if start:
+                self.keys["start"] = start
+                self._say("start_date", f"start: {start}")
+            else:
+                self._say("start_date", "it is no date", variables.not_used)
+        if "backfill_limit_days" in self._found:
+            days = str(self._found["backfill_limit_days"])
+            if days.isdigit():
+                self.keys["backfill_limit"] = f"{days} days"
+                why = f"backfill_limit: {days} days, for tables that are built cell by cell"
+                self._say("backfill_limit_days", why, variables.other)
+            else:
+                self._say("backfill_limit_days", "it is no number", variables.not_used)
+
+    def _time(self) -> str:
+        time = str(self._found.get("session_timestamp") or "collector_tstamp")
+        if time not in COLUMNS:
+            self._say("session_timestamp", f"{time} is no field of events", variables.not_used)
+            return "collector_tstamp"
+        if "session_timestamp" in self._found:
+            self._say("session_timestamp", f"event_time_column: {time}, in models/events.sql")
+        return time
+
+    def _events(self) -> DraftModel:
+        time = self._time()
+        ids = [str(one) for one in as_list(self._found.get("app_id"))]
+        where = ""
+        if ids:
+            listed = ", ".join("'" + one.replace("'", "''") + "'" for one in ids)
+            where = f"\nWHERE app_id IN ({listed})"
+        if "app_id" in self._found:
+            self._say("app_id", "a condition in models/events.sql" if ids else "it is off")
+        keys = {
+            "materialization": "events",
+            "description": "One row per event, however often it was delivered.",
+            "unique_key": ["event_id"],
+            "deduplicate": "everywhere",
+            "prefer": ["collector_tstamp"],
+            "timeseries": {"event_time_column": time, "granularity": "day"},
+        }
+        query = f"SELECT\n  {self._columns()}\nFROM atomic.events{where}"
+        return DraftModel("events", _FILE, query, (Way(keys),))
+
+    @staticmethod
+    def _columns() -> str:
+        return ",\n  ".join(COLUMNS)
+
+    def _sessions(self) -> DraftModel:
+        sessions: dict[str, Any] = {"identifier": self._identifier("session", ["domain_sessionid"])}
+        sessions["user"] = (self._identifier("user", ["domain_userid"]) or ["domain_userid"])[0]
+        days = str(self._found.get("max_session_days", "3"))
+        if days.isdigit() and int(days):
+            sessions["quarantine_after"] = f"{days} days"
+            sessions["keep"] = "head"
+        if "max_session_days" in self._found:
+            self._say("max_session_days", f"quarantine_after: {days} days, keep: head")
+        sessions["session_number"] = True
+        keys = {
+            "materialization": "sessions",
+            "description": "One row per session.",
+            "sessions": sessions,
+        }
+        return DraftModel("sessions", _FILE, self._measures(), (Way(keys),))
+
+    def _identifier(self, of: str, default: list[str]) -> list[str]:
+        """The SQL by which sessions or users are told apart."""
+        sql, listed = f"{of}_sql", f"{of}_identifiers"
+        if text := str(self._found.get(sql) or ""):
+            bare = re.sub(r"\be\.", "", text)
+            self._say(sql, f"{bare}, in models/sessions.sql")
+            if listed in self._found:
+                self._say(listed, f"snowplow__{sql} is used in its place")
+            return [bare]
+        if sql in self._found:
+            self._say(sql, "it is off")
+        found: list[str] = []
+        gone: list[str] = []
+        for one in as_list(self._found.get(listed)):
+            entry = as_mapping(one)
+            field = str(entry.get("field", ""))
+            inside = str(entry.get("schema", "atomic")).lower() == "atomic" and field in COLUMNS
+            (found if inside else gone).append(field)
+        if gone:
+            why = f"{', '.join(gone)}: fields of contexts: take them out in models/events.sql"
+            self._say(listed, why, variables.not_used)
+        elif listed in self._found:
+            self._say(listed, f"{', '.join(found or default)}, in models/sessions.sql")
+        return found or default
+
+    def _measures(self) -> str:
+        beat = str(self._found.get("heartbeat", "10"))
+        visit = str(self._found.get("min_visit_length", "5"))
+        for name, text in (("heartbeat", beat), ("min_visit_length", visit)):
+            if name in self._found:
+                why = f"{text} seconds, in engaged_time_in_s of models/sessions.sql"
+                said = variables.used
+                if name == "min_visit_length":
+                    why = "engaged time is the slots with a heartbeat; it adds nothing for a view"
+                    said = variables.other
+                self._say(name, why, said)
+        if self._found.get("enable_mobile"):
+            why = "sessions of mobile events: their identifier is a field of contexts; events "
+            why += "without domain_sessionid are set aside, and counted"
+            self._say("enable_mobile", why, variables.not_used)
+        if "enable_web" in self._found:
+            self._say("enable_web", "measures of pages, in models/sessions.sql")
+        beat = beat if beat.isdigit() else "10"
+        view = "FILTER (WHERE event_name = 'page_view')"
+        return f"""SELECT
+  count(*) AS total_events,
+  count_if(event_name = 'page_view') AS page_views,
+  first(app_id) AS app_id,
+  first(platform) AS platform,
+  first(user_id) AS user_id,
+  first(page_url) {view} AS first_page_url,
+  last(page_url) {view} AS last_page_url,
+  first(page_referrer) {view} AS referrer,
+  first(refr_medium) {view} AS refr_medium,
+  first(refr_source) {view} AS refr_source,
+  first(mkt_medium) {view} AS mkt_medium,
+  first(mkt_source) {view} AS mkt_source,
+  first(mkt_campaign) {view} AS mkt_campaign,
+  first(geo_country) AS geo_country,
+  first(useragent) AS useragent,
+  count(DISTINCT CASE WHEN event_name = 'page_ping'
+    THEN floor(unix_seconds({self._seconds()}) / {beat}) END) * {beat} AS engaged_time_in_s,
+  unix_seconds(session_end) - unix_seconds(session_start) AS absolute_time_in_s,
+  count_if(event_name = 'page_view') = 1 AS is_bounced
+FROM events"""
+
+    def _seconds(self) -> str:
+        time = str(self._found.get("session_timestamp") or "collector_tstamp")
+        return time if time in COLUMNS else "collector_tstamp"
+
+    def _users(self) -> DraftModel:
+        keys = {
+            "materialization": "cumulative_aggregate",
+            "description": "One row per user, of all of their sessions.",
+        }
+        query = """SELECT
+  {user},
+  count(*) AS sessions,
+  sum(page_views) AS page_views,
+  sum(engaged_time_in_s) AS engaged_time_in_s,
+  min(session_start) AS start_tstamp,
+  max(session_end) AS end_tstamp,
+  min_by(first_page_url, struct(session_start, session_id)) AS first_page_url,
+  max_by(last_page_url, struct(session_start, session_id)) AS last_page_url
+FROM sessions
+GROUP BY {user}"""
+        text = str(self._found.get("user_sql") or "")
+        bare = re.sub(r"\be\.", "", text)
+        user = bare if re.fullmatch(r"\w+", bare) else ("user_identifier" if bare else "")
+        user = user or self._first_user()
+        return DraftModel("users", _FILE, query.format(user=user), (Way(keys),))
+
+    def _first_user(self) -> str:
+        for one in as_list(self._found.get("user_identifiers")):
+            entry = as_mapping(one)
+            field = str(entry.get("field", ""))
+            if str(entry.get("schema", "atomic")).lower() == "atomic" and field in COLUMNS:
+                return field
+        return "domain_userid"
+
+
+def _models_of(root: Path, project: Lined) -> Iterator[Line]:
+    """What is said of the packages' other tables, and of the project's own models."""
+    why = "sessions, users and events are made; write page views as a table over events"
+    yield left("model snowplow views", _FILE, why)
+    yield to_fill(
+        "path of atomic.events", "", "where enriched events land, as TSV without a header"
+    )
+    names = [str(one).strip("/") for one in as_list(project.get("model-paths") or ["models"])]
+    if any(any((root / name).rglob("*.sql")) for name in names):
+        why = "`infold import dbt` reads the project's own models"
+        yield left("models of the project", names[0], why)
+    else:
+        yield came("models of the project", "", "there are none beside the packages'")

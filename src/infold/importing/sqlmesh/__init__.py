@@ -1,0 +1,1 @@
+"""Reads a project of SQLMesh, by its files alone."""

@@ -1,0 +1,295 @@
+"""A project of SQLMesh as a draft of infold's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlglot import exp
+
+from infold.importing.cases import Case, Rows, case_file
+from infold.importing.dialects import of_translation, spark_type
+from infold.importing.draft import (
+    Audit,
+    Draft,
+    DraftFile,
+    DraftModel,
+    DraftSeed,
+    DraftSource,
+    Way,
+    project_name,
+)
+from infold.importing.report import Line, came, changed, left
+from infold.importing.sqlmesh.audits import NoAuditError, builtin, own_query
+from infold.importing.sqlmesh.blocks import calls, inner, names, split, unquoted
+from infold.importing.sqlmesh.config import Config, read_config
+from infold.importing.sqlmesh.folder import MeshFolder, SqlModel, read_folder
+from infold.importing.sqlmesh.kinds import NoKindError, kept_as, kind_of, seed_of
+from infold.importing.sqlmesh.queries import NotAQueryError, query_of
+from infold.importing.yaml_lines import Lined, as_list, as_mapping
+
+_LAYOUT = (
+    "partitioned_by", "clustered_by", "physical_properties", "virtual_properties", "table_format",
+    "storage_format", "session_properties",
+)  # fmt: skip
+_JINJA = ("JINJA_QUERY_BEGIN", "JINJA_END")
+_NOT_OURS = ("signals", "gateway", "optimize_query", "pre_statements", "post_statements")
+
+
+@dataclass
+class Mesh:
+    """A folder of SQLMesh with what every part of it needs to be read, and what is said of it."""
+
+    folder: MeshFolder
+    config: Config
+    dialect: str
+    names: Mapping[str, str]
+    lines: list[Line]
+    sources: dict[str, DraftSource] = field(default_factory=dict)
+    files: list[DraftFile] = field(default_factory=list)
+
+    def table(self, table: exp.Table) -> str | None:
+        """A table's name in infold: of a model, else of a source."""
+        name = ".".join(part.name for part in table.parts[-2:]).lower()
+        if name in self.names:
+            return self.names[name]
+        parts = [project_name(part.name) for part in table.parts[-2:]]
+        own = ".".join(parts if len(parts) > 1 else ["external", *parts])
+        self.sources.setdefault(own.lower(), DraftSource(own, ""))
+        return self.sources[own.lower()].name
+
+
+def read_sqlmesh(root: Path, dialect: str) -> Draft:
+    """What can be read of the project in ``root``."""
+    lines: list[Line] = []
+    config = read_config(root, lines)
+    dialect = dialect or config.dialect
+    folder = read_folder(root, dialect, lines)
+    lines += of_translation(dialect)
+    mesh = Mesh(folder, config, dialect, _names(folder), lines)
+    _external(mesh)
+    models = [model for each in folder.models if (model := _model(mesh, each)) is not None]
+    seeds = [seed for each in folder.models if (seed := _seed(mesh, each)) is not None]
+    _tests(mesh)
+    keys: dict[str, Any] = {"start": config.start} if config.start else {}
+    return Draft(
+        project_name(root.resolve().name),
+        tuple(models),
+        tuple(mesh.sources.values()),
+        tuple(seeds),
+        tuple(mesh.files),
+        keys,
+        tuple(mesh.lines),
+    )
+
+
+def _names(folder: MeshFolder) -> dict[str, str]:
+    """Models by ``schema.name`` in lower case, with their names in infold: the last part alone."""
+    full = [model.name.lower().replace('"', "").split(".")[-2:] for model in folder.models]
+    last = [parts[-1] for parts in full]
+    return {
+        ".".join(parts): project_name(parts[-1] if last.count(parts[-1]) == 1 else "_".join(parts))
+        for parts in full
+    }
+
+
+def _name(mesh: Mesh, model: SqlModel) -> str:
+    key = ".".join(model.name.lower().replace('"', "").split(".")[-2:])
+    return mesh.names[key]
+
+
+def _model(mesh: Mesh, model: SqlModel) -> DraftModel | None:
+    """The model of a file; None if it does not come over, and the report says why."""
+    name = _name(mesh, model)
+    what, at = f"model {name}", model.file
+    default = mesh.config.defaults.get("kind")
+    kind, own = kind_of(model.block, str(default or ""))
+    if kind == "SEED":
+        return None
+    if model.block.get("enabled", "").lower() == "false":
+        mesh.lines.append(left(what, at, "it is disabled"))
+        return None
+    if "blueprints" in model.block or model.name.startswith("@"):
+        mesh.lines.append(left(what, at, "blueprints: write each model out"))
+        return None
+    block = {**{k: str(v) for k, v in mesh.config.defaults.items() if k == "cron"}, **model.block}
+    try:
+        query, tree, filtered = _query(mesh, model)
+        kept = kept_as(kind, own, block, tree)
+    except (NotAQueryError, NoKindError) as error:
+        mesh.lines.append(left(what, at, str(error)))
+        return None
+    if filtered:
+        why = "filters by @start_… and @end_… are gone: infold reads what each cell needs"
+        mesh.lines.append(came(what, at, why))
+    mesh.lines += [changed(what, at, note) for note in kept.notes]
+    _say_rest(mesh, what, model, kind)
+    about = _about(model)
+    ways = tuple(Way({**w.keys, **about}, w.lost, w.only_for, w.gained) for w in kept.ways)
+    audits = tuple(_audits(mesh, model, name))
+    return DraftModel(name, at, query, ways, audits, kept.time)
+
+
+def _query(mesh: Mesh, model: SqlModel) -> tuple[str, exp.Query, bool]:
+    rest = [part for part in model.rest if not part.begins(*_JINJA)]
+    if len(rest) < len(model.rest) and any("{{" in part.text or "{%" in part.text for part in rest):
+        raise NotAQueryError("a query in Jinja: write it in SQL")
+    queries = [part for part in rest if part.begins("SELECT", "WITH", "FROM")]
+    if not queries:
+        raise NotAQueryError("it has no SELECT")
+    for part in rest:
+        if part is not queries[0]:
+            shown = " ".join(part.text.split())[:60]
+            at = f"{model.file}:{part.line}"
+            what = f"statement of {_name(mesh, model)}: {shown}"
+            mesh.lines.append(left(what, at, "a model is one SELECT"))
+    dialect = unquoted(model.block.get("dialect", "")) or mesh.dialect
+    text = queries[0].text.removesuffix("JINJA_END")
+    return query_of(text, dialect, mesh.config.variables, mesh.table)
+
+
+def _about(model: SqlModel) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if tags := names(model.block.get("tags", "")):
+        found["tags"] = tags
+    if text := " ".join(unquoted(model.block.get("description", "")).split()):
+        found["description"] = text
+    return found
+
+
+def _say_rest(mesh: Mesh, what: str, model: SqlModel, kind: str) -> None:
+    """What a block says that has no place, or another one."""
+    layout = [key for key in _LAYOUT if key in model.block]
+    if layout:
+        why = f"{', '.join(layout)}: infold lays out its tables itself"
+        mesh.lines.append(came(what, model.file, why))
+    if gone := [key for key in _NOT_OURS if key in model.block]:
+        mesh.lines.append(changed(what, model.file, f"{', '.join(gone)}: infold has none"))
+    if kind == "INCREMENTAL_BY_TIME_RANGE":
+        return
+    cron = unquoted(model.block.get("cron", ""))
+    if cron and cron != "@daily":
+        why = f"cron {cron}: it is built by the first run after an input changed"
+        mesh.lines.append(changed(what, model.file, why))
+    if "grain" in model.block or "grains" in model.block:
+        why = "grain: nothing checks it, as before; an audit `unique` would"
+        mesh.lines.append(came(what, model.file, why))
+
+
+def _audits(mesh: Mesh, model: SqlModel, name: str) -> Iterator[Audit]:
+    """The audits of a model's front matter; others become files."""
+    for audit, given in calls(model.block.get("audits", "")):
+        what = f"audit of {name}: {audit}"
+        try:
+            own = mesh.folder.audits.get(audit)
+            if own is None:
+                for entry in builtin(audit, given, mesh.dialect):
+                    yield Audit(entry, model.file)
+                if audit.startswith("number_of_rows"):
+                    mesh.lines.append(changed(what, model.file, "of the table, not of an interval"))
+                continue
+            query = own_query(own, model.name, given)
+            text, _, _ = query_of(query, mesh.dialect, mesh.config.variables, mesh.table)
+        except (NoAuditError, NotAQueryError) as error:
+            mesh.lines.append(left(what, model.file, str(error)))
+            continue
+        warn = {own.block.get("blocking", "").lower(), given.get("blocking", "").lower()}
+        head = f"---\nmodel: {name}\n" + ("severity: warn\n" if "false" in warn else "")
+        path = f"audits/{project_name(f'{own.name}_of_{name}')}.sql"
+        mesh.files.append(DraftFile(path, f"{head}---\n{text}\n", what, own.at, frozenset({name})))
+
+
+def _seed(mesh: Mesh, model: SqlModel) -> DraftSeed | None:
+    kind, own = kind_of(model.block, "")
+    if kind != "SEED":
+        return None
+    name = _name(mesh, model)
+    path, delimiter = seed_of(own)
+    file = (mesh.folder.root / model.file).parent / path
+    if path.startswith("$root"):
+        file = mesh.folder.root / path.removeprefix("$root").lstrip("/")
+    inside = file.resolve().is_relative_to(mesh.folder.root.resolve())
+    if not inside or not file.is_file():
+        mesh.lines.append(left(f"seed {name}", model.file, f"there is no file {path}"))
+        return None
+    columns, missing = {}, False
+    for part in split(inner(model.block["columns"])) if "columns" in model.block else ():
+        column, _, type_ = part.partition(" ")
+        found = spark_type(type_, mesh.dialect)
+        missing = missing or found is None
+        if found not in {None, "string"}:
+            columns[unquoted(column)] = found
+    keys: dict[str, Any] = {"columns": columns} if columns else {}
+    if delimiter != ",":
+        keys["delimiter"] = delimiter
+    if "columns" in model.block and not missing:
+        mesh.lines.append(came(f"seed {name}", model.file))
+    else:
+        why = (
+            "columns without a type are string here, where SQLMesh guesses: name them in infold.yml"
+        )
+        mesh.lines.append(changed(f"seed {name}", model.file, why))
+    if "audits" in model.block:
+        mesh.lines.append(left(f"audits of seed {name}", model.file, "a seed has no audits"))
+    return DraftSeed(name, model.file, file.read_bytes(), keys)
+
+
+def _external(mesh: Mesh) -> None:
+    """Tables that others make, with the columns that a file declares."""
+    for at, found in mesh.folder.external:
+        table = exp.to_table(str(found.get("name", "")).replace('"', ""))
+        name = mesh.table(table)
+        if name is None or name.lower() not in mesh.sources:
+            continue
+        columns = {
+            str(column): type_
+            for column, text in as_mapping(found.get("columns")).items()
+            if (type_ := spark_type(str(text), mesh.dialect)) is not None
+        }
+        mesh.sources[name.lower()] = DraftSource(name, at, columns)
+        if found.get("audits"):
+            mesh.lines.append(left(f"audits of source {name}", at, "a source has no audits"))
+
+
+def _tests(mesh: Mesh) -> None:
+    for name, at, test in mesh.folder.tests:
+        try:
+            mesh.files.append(case_file(_case(mesh, name, at, test)))
+        except _NoCaseError as error:
+            mesh.lines.append(left(f"test {name}", at, str(error)))
+
+
+class _NoCaseError(Exception):
+    """A test that cannot be given as rows; the argument says why."""
+
+
+def _case(mesh: Mesh, name: str, at: str, test: Lined) -> Case:
+    outputs = as_mapping(test.get("outputs"))
+    if "query" not in outputs:
+        raise _NoCaseError("it expects rows of CTEs alone")
+    if outputs.get("ctes"):
+        what = f"ctes of test {name}"
+        mesh.lines.append(left(what, at, "a test expects rows of models, not of parts of a query"))
+    given = as_mapping(test.get("vars"))
+    if "start" in given or "end" in given:
+        what = f"vars of test {name}"
+        mesh.lines.append(
+            changed(what, at, "start and end: a model has no interval, all rows count")
+        )
+    called: Callable[[str], str] = lambda text: str(mesh.table(exp.to_table(text)))  # noqa: E731
+    inputs = {
+        called(str(table)): _rows(rows) for table, rows in as_mapping(test.get("inputs")).items()
+    }
+    model = called(str(test.get("model", "")))
+    clock = str(given.get("execution_time", "") or "")
+    return Case(name, at, inputs, {model: _rows(outputs["query"])}, clock)
+
+
+def _rows(found: Any) -> Rows:
+    if isinstance(found, Lined):
+        if "rows" not in found:
+            raise _NoCaseError("rows as a query, or in a file")
+        found = found["rows"]
+    return [row for row in as_list(found) if isinstance(row, Lined)]
