@@ -21,7 +21,7 @@ from infold.lake.stores.requests import TRIES
 from infold.lake.stores.settings import Access, access_of
 from infold.messages import store_errors
 
-EXTRAS = {StoreKind.S3: "s3", StoreKind.GCS: "gcs"}
+EXTRAS = {StoreKind.S3: "s3", StoreKind.GCS: "gcs", StoreKind.AZURE: "azure"}
 """What of infold brings obstore, by whose store it is for."""
 
 _AT_ONCE = 16
