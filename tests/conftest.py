@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 from tests.turns import not_their_turn
 
 if TYPE_CHECKING:
+    from tests.servers.azure_store import AzureStore
     from tests.servers.google_store import GoogleStore
     from tests.servers.hive_metastore import HiveMetastore
     from tests.servers.object_store import ObjectStore
@@ -146,6 +147,18 @@ def google_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GoogleSto
     with pytest.MonkeyPatch.context() as patch, running(folder) as found:
         patch.setenv("GOOGLE_KEY", key_of(found.url))
         patch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(folder / "none.json"))
+        yield found
+
+
+@pytest.fixture(scope="session")
+def azure_store() -> Iterator[AzureStore]:
+    """A stand-in for Azure Data Lake, for tests marked ``servers``."""
+    from tests.servers.azure_store import KEY, running
+
+    with pytest.MonkeyPatch.context() as patch, running() as found:
+        for name in [name for name in os.environ if name.startswith("AZURE_")]:
+            patch.delenv(name)
+        patch.setenv("AZURE_KEY", KEY)
         yield found
 
 

@@ -684,10 +684,10 @@ class TestShow:
         assert "--output needs --format: csv, json, parquet." in result.stderr
 
     @pytest.mark.parametrize(
-        "url", ["gs://b/a.csv", "https://b/a.csv", "s3://b", "s3://b/", "s3://*/a", "s3://b/a/"]
+        "url", ["hdfs://b/a.csv", "https://b/a.csv", "s3://b", "s3://b/", "s3://*/a", "s3://b/a/"]
     )
     def test_an_output_that_is_no_object(self, infold: Infold, url: str) -> None:
-        """A URL that names no object of S3 is wrong usage: no row is read for it."""
+        """A URL that names no object of a store is wrong usage: no row is read for it."""
         result = infold("show", "no_such_table", "--format", "csv", "--output", url)
 
         assert result.exit_code == 2

@@ -370,10 +370,17 @@ KEYS = [
         "no-bucket infold.yml:5 `'s3:///landing/*.json'` (s3://BUCKET/FOLDER)",
     ]),
     (YML, "path: landing/clicks/*.json", "path: 'hdfs://name:8020/landing/*.json'", [
-        "not-supported-yet infold.yml:5 `'hdfs://name:8020/landing/*.json'` (a folder, s3://BUCKET/FOLDER, s3a://BUCKET/FOLDER, gs://BUCKET/FOLDER)",
+        "not-supported-yet infold.yml:5 `'hdfs://name:8020/landing/*.json'` (a folder, s3://BUCKET/FOLDER, s3a://BUCKET/FOLDER, gs://BUCKET/FOLDER, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER)",
     ]),
     (YML, "path: landing/clicks/*.json", "path: 'gs://*/landing/*.json'", [
         "no-bucket infold.yml:5 `'gs://*/landing/*.json'` (gs://BUCKET/FOLDER)",
+    ]),
+    (YML, "path: landing/clicks/*.json", "path: 'abfss://a@b/landing/*.json'", [
+        "no-bucket infold.yml:5 `'abfss://a@b/landing/*.json'` (abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER)",
+    ]),
+    (YML, "{warehouse: warehouse}", "{storage_options: {client_id: a, account_key: '${env:A}', sas_token: '${env:A}'}}", [
+        "half-a-key infold.yml:20 `client_id`",
+        "needless-key infold.yml:20 `sas_token`",
     ]),
     (YML, "{warehouse: warehouse}", "{storage_options: {service_account_key: '{}'}}", [
         "password-written-out infold.yml:20 `` (${env:NAME})",

@@ -39,7 +39,7 @@ from infold.core.catalogs import CatalogType
 from infold.core.formats import Format
 from infold.core.hooks import When
 from infold.core.model import Override
-from infold.core.object_store import AWS_KEY, OPTION_KEYS
+from infold.core.object_store import APPLICATION, AWS_KEY, OPTION_KEYS
 from infold.declare import (
     catalogs,
     engines,
@@ -169,7 +169,8 @@ def _source() -> Schema:
 def _storage_options() -> Schema:
     options = _keys("Target keys", OPTION_KEYS, "storage_options")
     one, other, token = AWS_KEY
-    needs = {"dependencies": {one: [other], other: [one], token: [one]}}
+    parts = {part: [more for more in APPLICATION if more != part] for part in APPLICATION}
+    needs = {"dependencies": {one: [other], other: [one], token: [one], **parts}}
     name = storage_options.BUCKETS
     buckets = _keys(
         "Target keys", (name,), "storage_options", **{name: mapping_of(mapping(options, **needs))}

@@ -20,7 +20,25 @@ GOOGLE = "com.google.api.client"
 AT_GOOGLE = "gs://landing/a.json"
 SAID = f"java.io.IOException: Error accessing {AT_GOOGLE}. reason="
 
+AZURE = 'Operation failed: "Said", '
+AT_AZURE = "https://a.dfs.core.windows.net/c/in/a.json"
+
 LINES = {
+    f"java.nio.file.AccessDeniedException: {AZURE}403, GET, {AT_AZURE}?x=1": "store-access-denied",
+    f"java.nio.file.AccessDeniedException: {AZURE}401, GET, {AT_AZURE}?x=1": (
+        "store-credentials-refused"
+    ),
+    f"{AZURE}403, HEAD, {AT_AZURE}, , AuthenticationFailed": "store-credentials-refused",
+    f"java.io.FileNotFoundException: {AZURE}404, GET, {AT_AZURE}?x, , FilesystemNotFound": (
+        "store-bucket-missing"
+    ),
+    f"{AZURE}503, GET, {AT_AZURE}?x=1": "store-failed",
+    "Status code: -1 error code: null error message: java.net.ConnectException: refused": (
+        "store-unreachable"
+    ),
+    "java.lang.ClassNotFoundException: Class org.apache.hadoop.fs.azurebfs.X not found": (
+        "store-jars-missing"
+    ),
     f"{SAID}403 Forbidden": "store-access-denied",
     f"{SAID}401 Unauthorized": "store-credentials-refused",
     f"{GOOGLE}.auth.oauth2.TokenResponseException: 400 Bad Request": "store-credentials-refused",
@@ -68,6 +86,8 @@ def test_a_failure_of_a_store_has_a_name(line: str, slug: str) -> None:
     found = known_failure(Py4JJavaError(trace))
     assert found is not None
     assert found.slug == slug
+    if AT_AZURE in line:
+        assert dict(found.facts)["at"] == AT_AZURE
     if AT_GOOGLE in line:
         assert dict(found.facts)["at"] == AT_GOOGLE
     if AT in line and slug != "store-bucket-missing":

@@ -17,13 +17,14 @@ class StoreKind(StrEnum):
     AZURE = "abfss"
 
 
-SCHEMES = {"s3": StoreKind.S3, "s3a": StoreKind.S3, "gs": StoreKind.GCS}
+SCHEMES = {"s3": StoreKind.S3, "s3a": StoreKind.S3, "gs": StoreKind.GCS, "abfss": StoreKind.AZURE}
 """The schemes of places that infold reads and writes."""
 
-PLANNED_SCHEMES = ("abfs", "abfss", "hdfs")
+PLANNED_SCHEMES = ("abfs", "hdfs")
 """Schemes that infold knows by name and does not have."""
 
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
+_CONTAINER = re.compile(r"[a-z0-9$][a-z0-9-]*@[a-z0-9]+\.dfs\.[a-z0-9.-]*[a-z0-9]\Z")
 
 
 def is_url(path: str) -> bool:
@@ -55,14 +56,21 @@ def bucket_url(url: str) -> str:
     return f"{kind_of(url)}://{split(url)[0]}"
 
 
+def form_of(scheme: str, last: str = "FOLDER") -> str:
+    """How a place in a store is written; the bucket of an account is a container there."""
+    azure = scheme == StoreKind.AZURE
+    return f"{scheme}://{'CONTAINER@ACCOUNT.dfs.core.windows.net' if azure else 'BUCKET'}/{last}"
+
+
 def forms(last: str = "FOLDER") -> tuple[str, ...]:
-    """How places in stores are written."""
-    return tuple(f"{scheme}://BUCKET/{last}" for scheme in SCHEMES)
+    """How places in all stores are written."""
+    return tuple(form_of(scheme, last) for scheme in SCHEMES)
 
 
 def names_bucket(url: str) -> bool:
     """Whether a URL names a bucket in full, with no pattern."""
-    return bool(_BUCKET.match(split(url)[0]))
+    known = _CONTAINER if scheme_of(url) == StoreKind.AZURE else _BUCKET
+    return bool(known.match(split(url)[0]))
 
 
 def names_object(url: str) -> bool:
@@ -98,6 +106,14 @@ class StorageOptions:
     """Whether a bucket is named in the path; by default where there is an ``endpoint``."""
     service_account_key: str = ""
     """The JSON of a key of a service account of Google's."""
+    account_key: str = ""
+    """A key of a storage account of Azure's."""
+    sas_token: str = ""
+    """A shared access signature, in place of a key."""
+    tenant_id: str = ""
+    """Of Microsoft Entra, where an application has the right."""
+    client_id: str = ""
+    client_secret: str = ""
 
 
 OPTION_KEYS = tuple(one.name for one in fields(StorageOptions))
@@ -105,10 +121,19 @@ OPTION_KEYS = tuple(one.name for one in fields(StorageOptions))
 AWS_KEY = ("access_key_id", "secret_access_key", "session_token")
 """A key of Amazon's: its name, its secret, and the token of one that expires."""
 
-SECRETS = (*AWS_KEY, "service_account_key")
+APPLICATION = ("tenant_id", "client_id", "client_secret")
+"""What says who an application of Microsoft Entra is."""
+
+AZURE_KEYS = ("account_key", "sas_token", "client_secret")
+"""Ways to say who one is at Azure, of which one is given."""
+
+SECRETS = (*AWS_KEY, "service_account_key", *AZURE_KEYS)
 """Those of them that are no part of infold.yml."""
 
-_OF_KIND = {"service_account_key": StoreKind.GCS}
+_OF_KIND = {
+    "service_account_key": StoreKind.GCS,
+    **dict.fromkeys((*AZURE_KEYS, "client_id"), StoreKind.AZURE),
+}
 """Which of them only one store understands; the others are of S3."""
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from infold.core.catalogs import Catalog, CatalogType
 from infold.core.object_store import (
+    APPLICATION,
     AWS_KEY,
+    AZURE_KEYS,
     OPTION_KEYS,
     PLANNED_SCHEMES,
     SCHEMES,
@@ -14,6 +17,7 @@ from infold.core.object_store import (
     StorageOptions,
     StoreKind,
     Stores,
+    form_of,
     forms,
     is_url,
     kind_of,
@@ -56,7 +60,7 @@ def check_place(keys: Keys, key: str, url: str) -> None:
         shown = f"{scheme}://…"
         keys.errors.append(findings.bad_value(at, key=key, value=shown, known=forms()))
     elif not names_bucket(url):
-        keys.errors.append(store_errors.no_bucket(at, key=key, form=f"{scheme}://BUCKET/FOLDER"))
+        keys.errors.append(store_errors.no_bucket(at, key=key, form=form_of(scheme)))
 
 
 def check_warehouse(keys: Keys, url: str, catalog: Catalog, storage: Storage) -> None:
@@ -90,6 +94,7 @@ def _options(section: Keys) -> StorageOptions:
             section.errors.append(
                 store_errors.half_a_key(at, where=section.where, key=key, other=other)
             )
+    _check_azure(section, texts)
     if texts["session_token"] and not texts["access_key_id"]:
         at, where = section.key_at("session_token"), f"{section.where} without access_key_id"
         section.errors.append(findings.needless_key(at, key="session_token", where=where))
@@ -105,6 +110,23 @@ def _options(section: Keys) -> StorageOptions:
         )
     style = section.flag("path_style", default=True) if "path_style" in section.entries else None
     return StorageOptions(**texts, path_style=style)
+
+
+def _check_azure(section: Keys, texts: Mapping[str, str]) -> None:
+    """Note an application without one of its parts, and a second way to say who one is."""
+    given = [key for key in APPLICATION if texts[key]]
+    lacking = [key for key in APPLICATION if key not in section.entries]
+    if given and lacking:
+        at = section.key_at(given[0])
+        section.errors.append(
+            store_errors.application_in_part(
+                at, where=section.where, key=given[0], other=lacking[0]
+            )
+        )
+    ways = [key for key in AZURE_KEYS if texts[key]]
+    for key in ways[1:]:
+        at, where = section.key_at(key), f"{section.where} with {ways[0]}"
+        section.errors.append(findings.needless_key(at, key=key, where=where))
 
 
 def _check_secret(section: Keys, key: str, text: str) -> None:

@@ -31,6 +31,12 @@ secret_written_out = Finding(
     "read too, and what the tools of Amazon and of Google keep.",
 )
 
+application_in_part = Finding(
+    "half-a-key",
+    "{where} has {key} without {other}",
+    todo="An application of Microsoft Entra is `tenant_id`, `client_id` and `client_secret`.",
+)
+
 half_a_key = Finding(
     "half-a-key",
     "{where} has {key} without {other}",
@@ -79,10 +85,10 @@ bad_key_of_google = Message(
 
 one_key_for_all = Message(
     "store-two-ways",
-    "Spark reaches all buckets in Google Cloud Storage in one way",
+    "Spark reaches {what} in one way",
     {"bucket": "{bucket}", "other": "{other}"},
-    "Its connector has one server and one key. Give both buckets the same `storage_options`, and a "
-    "service account that may read both.",
+    "Its connector has one server and one key for them. Give both the same `storage_options`, of "
+    "somebody who may read both.",
 )
 
 unknown_store = Message(
@@ -128,6 +134,8 @@ credentials_refused = Message(
 _GIVEN_BY = {
     "gs": "Set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account's key, or name its "
     "content as `service_account_key` in `storage_options` by `${file:PATH}`. ",
+    "abfss": "Set AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, or name one as `account_key` or "
+    "`sas_token` in `storage_options` by `${env:NAME}`. ",
 }
 _GIVEN_BY_AWS = (
     "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or name them in "

@@ -9,7 +9,7 @@ from infold.messages import store_errors
 from infold.messages.errors import InfoldError
 
 _KEY = "storage_options of the target"
-_URL = re.compile(r"(?:s3a?|gs)://[^\s:,;]+")
+_URL = re.compile(r"(?:s3a?|gs|abfss)://[^\s:,;]+|https?://[^\s,;?]+/[^\s,;?]+")
 
 _CREDENTIALS = (
     "InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|InvalidToken|TokenRefreshRequired"
@@ -29,6 +29,11 @@ _FAILED = (
 )
 
 _GOOGLE = r"Error accessing gs://\S+ reason=|(?:GoogleJson|Http|Token)ResponseException: "
+_NO_JAR = (
+    r"(?:apache\.hadoop\.fs\.(?:s3a|azurebfs)|software\.amazon\.awssdk|com\.google\.cloud)"
+    r"\S* not found"
+)
+_AZURE = r'Operation failed: "[^"]*", '
 _TO_GOOGLE = (
     r"(?:Connection refused|Connect timed out|Read timed out|UnknownHostException|No route to host)"
 )
@@ -42,7 +47,7 @@ def _url(line: str) -> str:
 
 STORE_FAILURES: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
     (
-        r"(?:apache\.hadoop\.fs\.s3a|software\.amazon\.awssdk|com\.google\.cloud)\S* not found",
+        _NO_JAR,
         lambda line: store_errors.jars_missing(key=_KEY, why=line),
     ),
     (
@@ -65,7 +70,7 @@ STORE_FAILURES: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
         lambda line: store_errors.credentials_refused(key=_KEY, at=_url(line), why=line),
     ),
     (
-        "Error getting access token from metadata server",
+        "Error getting access token from metadata server|Application Default Credentials are not",
         lambda line: store_errors.no_credentials(key=_KEY, at="gs://", why=line),
     ),
     (
@@ -78,6 +83,23 @@ STORE_FAILURES: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
     ),
     (
         rf"(?:{_GOOGLE})[45]\d\d|Error accessing gs://",
+        lambda line: store_errors.failed(key=_KEY, at=_url(line), why=line),
+    ),
+    (
+        "FilesystemNotFound",
+        lambda line: store_errors.bucket_missing(key=_KEY, at=_url(line), why=line),
+    ),
+    (
+        rf"{_AZURE}401|AuthenticationFailed|InvalidAuthenticationInfo|AADToken: HTTP",
+        lambda line: store_errors.credentials_refused(key=_KEY, at=_url(line), why=line),
+    ),
+    (rf"{_AZURE}403", lambda line: store_errors.denied(key=_KEY, at=_url(line), why=line)),
+    (
+        r"Status code: -1 error code: null",
+        lambda line: store_errors.unreachable(key=_KEY, at=_url(line), why=line),
+    ),
+    (
+        rf"{_AZURE}(?:429|5\d\d)",
         lambda line: store_errors.failed(key=_KEY, at=_url(line), why=line),
     ),
     (_FAILED, lambda line: store_errors.failed(key=_KEY, at=_url(line), why=line)),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import pytest
 
 from infold.core.object_store import StorageOptions, Stores
 from infold.lake.stores.settings import hadoop_settings
+from infold.messages.errors import InfoldError
 
 COMMON = "fs.s3a."
 
@@ -45,3 +48,78 @@ def test_a_bucket_takes_nothing_of_the_common_options(
     assert found["fs.s3a.endpoint.region"] == "us-west-2"
     assert found["fs.s3a.access.key"] == "b"
     assert found["fs.s3a.aws.credentials.provider"].endswith("SimpleAWSCredentialsProvider")
+
+
+GOOGLE_KEY = {
+    "type": "service_account",
+    "client_email": "a@b",
+    "private_key": "PEM",
+    "private_key_id": "1",
+    "token_uri": "https://tokens",
+}
+
+
+def test_spark_is_told_of_a_service_account(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The parts of its key; and one key for all buckets, or none is right."""
+    monkeypatch.setenv("ONE", json.dumps(GOOGLE_KEY))
+    monkeypatch.setenv("OTHER", json.dumps(GOOGLE_KEY | {"private_key_id": "2"}))
+    one, other = (StorageOptions(service_account_key=f"${{env:{n}}}") for n in ("ONE", "OTHER"))
+    buckets = ("gs://a", "gs://b")
+
+    settings = hadoop_settings(Stores(one, (("b", one),)), buckets, tmp_path)
+
+    assert settings["fs.gs.auth.service.account.private.key"] == "PEM"
+    assert settings["fs.gs.auth.service.account.email"] == "a@b"
+    assert settings["fs.gs.token.server.url"] == "https://tokens"
+    with pytest.raises(InfoldError) as refused:
+        hadoop_settings(Stores(one, (("b", other),)), buckets, tmp_path)
+    assert refused.value.slug == "store-two-ways"
+
+
+A, B, C = (f"{name}.dfs.core.windows.net" for name in ("one@first", "two@first", "a@second"))
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (StorageOptions(account_key="${env:K}"), {"account.key": "k"}),
+        (
+            StorageOptions(sas_token="${env:K}"),
+            {"account.auth.type": "SAS", "sas.fixed.token": "k"},
+        ),
+        (
+            StorageOptions(tenant_id="t", client_id="c", client_secret="${env:K}"),
+            {
+                "account.oauth2.client.id": "c",
+                "account.oauth2.client.secret": "k",
+                "account.oauth2.client.endpoint": "https://login.microsoftonline.com/t/oauth2/token",
+            },
+        ),
+        (StorageOptions(), {"account.auth.type": "OAuth"}),
+    ],
+)
+def test_spark_is_told_of_each_account(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: StorageOptions,
+    expected: dict[str, str],
+) -> None:
+    """Who one is there; containers of one account have the same, those of another their own."""
+    for name in [name for name in os.environ if name.startswith("AZURE_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("K", "k")
+    buckets = tuple(f"abfss://{name}" for name in (A, B, C))
+    other = StorageOptions(sas_token="${env:K}", endpoint="")
+
+    settings = hadoop_settings(Stores(options, ((C, other),)), buckets, tmp_path)
+
+    for name, text in expected.items():
+        assert settings[f"fs.azure.{name}.first.dfs.core.windows.net"] == text
+    assert settings["fs.azure.sas.fixed.token.second.dfs.core.windows.net"] == "k"
+    assert "fs.azure.account.key.second.dfs.core.windows.net" not in settings
+    if not options.sas_token:
+        with pytest.raises(InfoldError) as refused:
+            hadoop_settings(Stores(options, ((B, other),)), buckets, tmp_path)
+        assert refused.value.slug == "store-two-ways"

@@ -24,7 +24,7 @@ from infold.messages import store_errors
 PAGE = 1000
 """Objects that one request of a listing gives, at most."""
 
-EXTRAS = {StoreKind.S3: "s3", StoreKind.GCS: "gcs"}
+EXTRAS = {StoreKind.S3: "s3", StoreKind.GCS: "gcs", StoreKind.AZURE: "azure"}
 """What of infold brings obstore, by whose store it is for."""
 
 _AT_ONCE = 16

@@ -14,15 +14,15 @@ _STATUS = re.compile(r"status code: (\d+)")
 _BAD_KEY = re.compile(r'Path "(.+)"(?: contained|: Encountered)', re.DOTALL)
 """What obstore says of a key in a listing, and of one that it is asked for."""
 
-_NO_BUCKET = ("NoSuchBucket",)
-_NO_OBJECT = ("NoSuchKey",)
+_NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
+_NO_OBJECT = ("NoSuchKey", "BlobNotFound")
 _MACHINE = ("169.254.", "metadata.google.internal")
 """The machine's own service of keys."""
 
 _CREDENTIALS = (
     *("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"),
     *("TokenRefreshRequired", "RequestTimeTooSkewed", "InvalidSecurity"),
-    "AuthenticationRequired",
+    *("AuthenticationRequired", "AuthenticationFailed", "InvalidAuthenticationInfo"),
 )
 _REGION = ("PermanentRedirect", "AuthorizationHeaderMalformed", "TemporaryRedirect")
 

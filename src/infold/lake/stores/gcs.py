@@ -112,7 +112,9 @@ def hadoop_settings(stores: Stores, buckets: Sequence[str], root: Path) -> Mappi
     access = found[buckets[0]]
     for bucket, other in found.items():
         if other != access:
-            raise store_errors.one_key_for_all(bucket=bucket, other=buckets[0])
+            raise store_errors.one_key_for_all(
+                what="all buckets of Google's", bucket=bucket, other=buckets[0]
+            )
     return {**HADOOP_COMMON, **_server(access), **_authentication(access)}
 
 

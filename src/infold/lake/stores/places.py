@@ -109,7 +109,9 @@ def failure(location: str, error: Exception) -> InfoldError | None:
     return refused(error, key=_way(location).stores.key(location), at=location)
 
 
-_OF_A_STORE = re.compile("<Code>|Generic (?:S3|GCS) error|error sending request|status code: [345]")
+_OF_A_STORE = re.compile(
+    "<Code>|Generic (?:S3|GCS|MicrosoftAzure) error|error sending request|status code: [345]"
+)
 
 
 def in_store(location: str) -> bool:

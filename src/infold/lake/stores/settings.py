@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from infold.core.object_store import StoreKind, Stores, kind_of
-from infold.lake.stores import gcs, s3
+from infold.lake.stores import azure, gcs, s3
 
 
 class Access(Protocol):
@@ -29,7 +29,7 @@ class Access(Protocol):
         """For tables of Delta Lake, opened by deltalake."""
 
 
-_KINDS: Mapping[StoreKind, Any] = {StoreKind.S3: s3, StoreKind.GCS: gcs}
+_KINDS: Mapping[StoreKind, Any] = {StoreKind.S3: s3, StoreKind.GCS: gcs, StoreKind.AZURE: azure}
 
 
 def access_of(stores: Stores, bucket: str, root: Path) -> Access:

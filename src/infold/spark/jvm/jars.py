@@ -43,6 +43,10 @@ _EXCLUDED = (
     "org.wildfly.openssl:wildfly-openssl",
     # What Delta Lake would bring along for catalogs of Unity.
     "io.unitycatalog:*",
+    # What that for Azure would bring along for an older protocol.
+    "com.microsoft.azure:*",
+    "org.apache.hadoop.thirdparty:*",
+    "org.eclipse.jetty:*",
     # What Google's connector would bring along for gRPC, and for what it is compiled with.
     "com.google.api:api-common",
     "com.google.api:gax-*",

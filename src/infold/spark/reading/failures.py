@@ -21,7 +21,12 @@ _FILE = re.compile(
     r"\[(?:FAILED_READ_FILE\.\w+|PATH_NOT_FOUND)\][^\n]*?((?:file:/|(?:s3a?|gs|abfss)://)[^\n]*?)\.\s+"
     r"(?:SQLSTATE|File does not exist)"
 )
-_REPLACED = ("RemoteFileChanged", "the requested generation is deleted")
+_REPLACED = (
+    "RemoteFileChanged",
+    "the requested generation is deleted",
+    "ConditionNotMet",
+    '"Precondition Failed", 412',
+)
 """What connectors say of an object that is another one since it was opened."""
 
 _CAUSE = re.compile(r"^Caused by: (?:[\w.$]+: )?(.+)$", re.MULTILINE)

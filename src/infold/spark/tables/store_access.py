@@ -5,11 +5,12 @@ from __future__ import annotations
 from infold.core.object_store import StoreKind, kind_of
 from infold.core.project import Project
 from infold.lake.stores.settings import hadoop_settings
+from infold.spark.tables.azure_jars import AZURE_JARS
 from infold.spark.tables.catalog import SparkCatalog
 from infold.spark.tables.gcs_jars import GCS_JARS
 from infold.spark.tables.s3_jars import S3_JARS
 
-JARS = {StoreKind.S3: S3_JARS, StoreKind.GCS: GCS_JARS}
+JARS = {StoreKind.S3: S3_JARS, StoreKind.GCS: GCS_JARS, StoreKind.AZURE: AZURE_JARS}
 """The connector of each store, and what it uses."""
 
 

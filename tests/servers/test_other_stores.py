@@ -1,4 +1,4 @@
-"""Sources in Google Cloud Storage: listed, peeked into and read, and what is refused has a name."""
+"""Sources in stores besides S3: listed, peeked into and read, and what is refused has a name."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
+from tests.servers.azure_store import HOST, KEY, AzureStore
 from tests.servers.google_store import GoogleStore, key_of
 
 from infold import api
+from infold.api.spark_sessions import session
 from infold.cli import cli
 from infold.core.files import ListedFile
 from infold.lake.reading.listing import list_files
@@ -24,13 +26,15 @@ from infold.messages.errors import InfoldError, InfoldErrors
 
 pytestmark = pytest.mark.servers
 
+Store = GoogleStore | AzureStore
+
 EVENT = {"user_id": "ann", "event_ts": "2024-03-08T09:00:00", "url": "/", "amount": None}
 
 
 class Shop:
     """The starter's project in a folder, with the files of its source in a bucket."""
 
-    def __init__(self, store: GoogleStore, root: Path, **options: Any) -> None:
+    def __init__(self, store: Store, root: Path, **options: Any) -> None:
         self.store, self.root, self.bucket = store, root, store.new_bucket()
         assert CliRunner().invoke(cli, ["init", str(root)]).exit_code == 0
         for file in sorted((root / "landing" / "clicks").iterdir()):
@@ -45,7 +49,7 @@ class Shop:
     @property
     def base(self) -> str:
         """The URL of the bucket."""
-        return f"gs://{self.bucket}"
+        return f"{self.store.scheme}://{self.bucket}"
 
     def put(self, name: str, content: bytes) -> None:
         """Have an object in the folder of the source."""
@@ -69,10 +73,17 @@ class Shop:
         return done.output
 
 
+@pytest.fixture(params=["google_store", "azure_store"])
+def store(request: pytest.FixtureRequest) -> Store:
+    """Each of the servers."""
+    found: Store = request.getfixturevalue(request.param)
+    return found
+
+
 @pytest.fixture
-def shop(google_store: GoogleStore, tmp_path: Path) -> Shop:
+def shop(store: Store, tmp_path: Path) -> Shop:
     """Two files have arrived."""
-    return Shop(google_store, tmp_path / "shop")
+    return Shop(store, tmp_path / "shop")
 
 
 def test_objects_are_told_by_their_content(shop: Shop) -> None:
@@ -96,12 +107,13 @@ def test_objects_are_told_by_their_content(shop: Shop) -> None:
     assert [file.path for file in before if now[file.path] != file.fingerprint] == [one.path]
 
 
-def test_deleted_as_far_as_they_are_there(shop: Shop) -> None:
+def test_deleted_as_far_as_they_are_there(google_store: GoogleStore, tmp_path: Path) -> None:
     """One that is not there keeps none of the others."""
+    shop = Shop(google_store, tmp_path / "shop")
     names = [f"landing/clicks/{name}.json" for name in ("x", "none", "y")]
     shop.put_events("x.json", "a")
     shop.put_events("y.json", "b")
-    shop.store.bucket(shop.bucket).delete(names)
+    google_store.bucket(shop.bucket).delete(names)
     assert len(shop.files()) == 2
 
 
@@ -110,57 +122,81 @@ def test_a_plan_looks_into_objects(shop: Shop) -> None:
     assert "2 new files" in shop("plan")
 
 
-REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"status": 403, "code": "AccessDenied"}, "store-access-denied"),
-    ({"status": 401, "code": "AuthenticationRequired"}, "store-credentials-refused"),
-    ({"status": 404, "code": "NoSuchBucket"}, "store-bucket-missing"),
-    ({"status": 503, "code": "ServiceUnavailable"}, "store-failed"),
-]
+LISTINGS = "list-type|comp=list"
 
 
-@pytest.mark.parametrize(("how", "slug"), REFUSED)
-def test_what_a_store_refuses_has_a_name(shop: Shop, how: dict[str, Any], slug: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "code", "slug"),
+    [
+        (403, "AccessDenied", "store-access-denied"),
+        (403, "AuthorizationPermissionMismatch", "store-access-denied"),
+        (403, "AuthenticationFailed", "store-credentials-refused"),
+        (401, "AuthenticationRequired", "store-credentials-refused"),
+        (404, "NoSuchBucket", "store-bucket-missing"),
+        (404, "ContainerNotFound", "store-bucket-missing"),
+        (503, "ServerBusy", "store-failed"),
+    ],
+)
+def test_what_a_store_refuses_has_a_name(shop: Shop, status: int, code: str, slug: str) -> None:
     """It says which key of infold.yml, which place, and what the store said."""
-    with shop.store.rule("GET", "list-type", **how), pytest.raises(InfoldError) as refused:
+    with (
+        shop.store.rule("GET", LISTINGS, status=status, code=code),
+        pytest.raises(InfoldError) as refused,
+    ):
         shop.files()
     assert refused.value.slug == slug
     facts = dict(refused.value.facts)
     assert facts["key"] == "storage_options of the target"
     assert facts["at"] == f"{shop.base}/landing/clicks"
-    assert how["code"] in facts["store"]
+    assert code in facts["store"]
 
 
 def test_a_bucket_that_is_not_there(shop: Shop) -> None:
     """By the server's own word."""
-    shop.bucket = "no-such-bucket"
+    shop.bucket = "no-such-bucket" + (f"@{HOST}" if isinstance(shop.store, AzureStore) else "")
     with pytest.raises(InfoldError) as refused:
         shop.files()
     assert refused.value.slug == "store-bucket-missing"
 
 
+Wrong = tuple[dict[str, Any], Callable[[str], str], str]
+WRONG_OF_GOOGLE: list[Wrong] = [
+    ({"endpoint": "http://127.0.0.1:1"}, key_of, "store-unreachable"),
+    ({}, lambda url: key_of(url, "another"), "store-credentials-refused"),
+    ({}, lambda url: key_of(url).replace("BEGIN", "END"), "store-credentials-refused"),
+    ({}, lambda _: "", "secret-missing"),
+    ({}, lambda _: "no JSON", "store-profile"),
+    ({}, lambda _: '{"type": "authorized_user"}', "store-profile"),
+    ({}, lambda _: '{"type": "service_account"}', "store-profile"),
+]
+WRONG_OF_AZURE: list[Wrong] = [
+    ({"endpoint": "http://127.0.0.1:1"}, lambda _: KEY, "store-unreachable"),
+    ({}, lambda _: "AAAA", "store-credentials-refused"),
+    ({}, lambda _: "no base64", "store-credentials-refused"),
+    ({}, lambda _: "", "secret-missing"),
+]
+
+
 @pytest.mark.parametrize(
-    ("options", "key", "slug"),
+    ("server", "wrong"),
     [
-        ({"endpoint": "http://127.0.0.1:1"}, key_of, "store-unreachable"),
-        ({}, lambda url: key_of(url, "another"), "store-credentials-refused"),
-        ({}, lambda url: key_of(url).replace("BEGIN", "END"), "store-credentials-refused"),
-        ({}, lambda _: "", "secret-missing"),
-        ({}, lambda _: "no JSON", "store-profile"),
-        ({}, lambda _: '{"type": "authorized_user"}', "store-profile"),
-        ({}, lambda _: '{"type": "service_account"}', "store-profile"),
+        *(("google_store", one) for one in WRONG_OF_GOOGLE),
+        *(("azure_store", one) for one in WRONG_OF_AZURE),
     ],
 )
 def test_a_declaration_that_does_not_fit(
-    google_store: GoogleStore,
+    request: pytest.FixtureRequest,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    options: dict[str, Any],
-    key: Callable[[str], str],
-    slug: str,
+    server: str,
+    wrong: Wrong,
 ) -> None:
     """An endpoint that is none, a wrong key, one that is none; and no part of it is shown."""
-    shop = Shop(google_store, tmp_path / "shop", **options)
-    monkeypatch.setenv("GOOGLE_KEY", key(google_store.url))
+    store: Store = request.getfixturevalue(server)
+    options, key, slug = wrong
+    shop = Shop(store, tmp_path / "shop", **options)
+    monkeypatch.setenv("GOOGLE_KEY", key(store.url))
+    monkeypatch.setenv("AZURE_KEY", key(store.url))
     with pytest.raises(InfoldError) as refused:
         shop.files()
     assert refused.value.slug == slug
@@ -182,9 +218,15 @@ def test_a_key_of_the_environment(
 
 
 @pytest.fixture(scope="module")
-def jvm() -> Iterator[None]:
-    """A JVM that has the connector; that of other tests lacks it."""
+def jvm(
+    google_store: GoogleStore, azure_store: AzureStore, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """A JVM that has both connectors; that of other tests lacks them."""
     api.close()
+    options = {"buckets": {azure_store.new_bucket(): azure_store.options}}
+    session(
+        api.open_project(Shop(google_store, tmp_path_factory.mktemp("a") / "s", **options).root)
+    )
     yield
     api.close()
 
@@ -196,6 +238,10 @@ def run_fails(shop: Shop) -> InfoldError:
     return failed.value.each[0]
 
 
+READS = "alt=media|timeout="
+"""Of Spark: infold's own of Google's are of another protocol."""
+
+
 @pytest.mark.spark
 @pytest.mark.usefixtures("jvm")
 def test_a_day_of_the_starter(shop: Shop) -> None:
@@ -204,17 +250,13 @@ def test_a_day_of_the_starter(shop: Shop) -> None:
     late = shop.root / "later" / "2024-03-10.json"
     shop.put("a b[1]{x},é+%20.json", late.read_bytes())
     assert "1 new file; 2 files as before" in shop("plan")
-    for status, code, slug in (
-        (403, "forbidden", "store-access-denied"),
-        (401, "authError", "store-credentials-refused"),
-    ):
-        with shop.store.rule("GET", "alt=media", status=status, code=code):
-            error = run_fails(shop)
-            assert error.slug == slug, str(error)
+    with shop.store.rule("GET", READS, status=403, code="forbidden"):
+        error = run_fails(shop)
+        assert error.slug == "store-access-denied", str(error)
     shop("run")
     assert "equal a full rebuild" in shop("verify")
     shop.put_events("more.json", "c")
-    with shop.store.rule("GET", "alt=media", first=lambda: shop.put_events("more.json", "d", "e")):
+    with shop.store.rule("GET", READS, first=lambda: shop.put_events("more.json", "d", "e")):
         error = run_fails(shop)
         assert error.slug == "source-changed", str(error)
     shop("run")

@@ -1,0 +1,168 @@
+"""How a container in Azure is reached: by a key, a signature, an application, or an identity."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from infold.core.object_store import Stores, split
+from infold.lake.stores.requests import ANSWER_SECONDS, CONNECT_SECONDS, RETRIES, TRIES
+from infold.lake.stores.requests import client_options as client_options_of
+from infold.messages import store_errors
+from infold.system.secrets import resolve
+
+LOGIN = "https://login.microsoftonline.com"
+_VARIABLES = {
+    "account_key": ("AZURE_STORAGE_KEY", "AZURE_STORAGE_ACCOUNT_KEY"),
+    "sas_token": ("AZURE_STORAGE_SAS_TOKEN",),
+    "tenant_id": ("AZURE_TENANT_ID",),
+    "client_id": ("AZURE_CLIENT_ID",),
+    "client_secret": ("AZURE_CLIENT_SECRET",),
+}
+"""Where the tools of Azure look for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class AzureAccess:
+    """How a container is reached; without anything, by the identity of the machine."""
+
+    account: str
+    host: str
+    """That of the account, as URLs have it."""
+    endpoint: str = ""
+    account_key: str = field(default="", repr=False)
+    sas_token: str = field(default="", repr=False)
+    tenant_id: str = ""
+    client_id: str = ""
+    client_secret: str = field(default="", repr=False)
+
+    @property
+    def blobs(self) -> str:
+        """The URL of the account's blobs; another server has the accounts as folders."""
+        if self.endpoint:
+            return f"{self.endpoint}/{self.account}"
+        return f"https://{self.host.replace('.dfs.', '.blob.', 1)}"
+
+    def open(self, bucket: str) -> Any:
+        """The container by obstore."""
+        from obstore.store import AzureStore
+
+        given = {"account_key": self.account_key, "sas_key": self.sas_token}
+        if self.client_secret:
+            names = ("tenant_id", "client_id", "client_secret")
+            given |= {name: getattr(self, name) for name in names}
+        given |= {"account_name": self.account, "endpoint": self.blobs}
+        config: Any = {name: text for name, text in given.items() if text}
+        return AzureStore(
+            bucket.partition("@")[0],
+            config=config,
+            client_options=client_options_of(self.blobs),
+            retry_config=RETRIES,
+        )
+
+    def deltalake_options(self) -> Mapping[str, str]:
+        """For tables of Delta Lake, opened by deltalake."""
+        return {}
+
+    def pyiceberg_properties(self) -> Mapping[str, str]:
+        """For the files of tables, read by pyiceberg."""
+        return {}
+
+
+def access_of(stores: Stores, bucket: str, root: Path) -> AzureAccess:
+    """How a container is reached now. Raises where a secret is not there."""
+    options, at = stores.of(bucket), stores.key(bucket)
+    host = split(bucket)[0].partition("@")[2]
+    own = any(getattr(options, name) for name in _VARIABLES)
+    found = {
+        name: resolve(getattr(options, name), root, at).strip() if own else _of_environment(names)
+        for name, names in _VARIABLES.items()
+    }
+    return AzureAccess(host.partition(".")[0], host, options.endpoint.rstrip("/"), **_one(found))
+
+
+def _of_environment(names: Sequence[str]) -> str:
+    return next((text for name in names if (text := os.environ.get(name, ""))), "")
+
+
+def _one(found: Mapping[str, str]) -> dict[str, str]:
+    """The first way that is there to say who one is, alone."""
+    if found["account_key"]:
+        return {"account_key": found["account_key"]}
+    if found["sas_token"]:
+        return {"sas_token": found["sas_token"].removeprefix("?")}
+    names = ("tenant_id", "client_id", "client_secret")
+    return {name: found[name] for name in names} if found["client_secret"] else {}
+
+
+_PLAIN = "org.apache.hadoop.fs.azurebfs.AzureBlobFileSystem"
+_OAUTH = "org.apache.hadoop.fs.azurebfs.oauth2"
+
+HADOOP_COMMON: Mapping[str, str] = {
+    "fs.abfss.impl": "org.apache.hadoop.fs.azurebfs.SecureAzureBlobFileSystem",
+    "fs.AbstractFileSystem.abfss.impl": "org.apache.hadoop.fs.azurebfs.Abfss",
+    # Java's own TLS: that of OpenSSL is a jar more.
+    "fs.azure.ssl.channel.mode": "Default_JSSE",
+    "fs.azure.networking.library": "JDK_HTTP_URL_CONNECTION",
+    "fs.azure.http.connection.timeout": str(CONNECT_SECONDS * 1000),
+    "fs.azure.http.read.timeout": str(ANSWER_SECONDS * 1000),
+    "fs.azure.io.retry.max.retries": str(TRIES),
+    "fs.azure.io.retry.backoff.interval": "200",
+    "fs.azure.io.retry.max.backoff.interval": "2000",
+}
+
+
+def hadoop_settings(stores: Stores, buckets: Sequence[str], root: Path) -> Mapping[str, str]:
+    """For files read by Spark; there are secrets among them. Each account has its own."""
+    found, others = dict(HADOOP_COMMON), dict[str, tuple[str, AzureAccess]]()
+    for bucket in buckets:
+        access = access_of(stores, bucket, root)
+        other, same = others.setdefault(access.host, (bucket, access))
+        if same != access:
+            what = f"all containers of account {access.account}"
+            raise store_errors.one_key_for_all(what=what, bucket=bucket, other=other)
+        if access.endpoint != next(iter(others.values()))[1].endpoint:
+            other = next(iter(others.values()))[0]
+            what = "all accounts of Azure's, if one has an endpoint,"
+            raise store_errors.one_key_for_all(what=what, bucket=bucket, other=other)
+        found |= {f"{name}.{access.host}": text for name, text in _settings(access).items()}
+        if access.endpoint:
+            found |= _other_server(access.endpoint)
+    return found
+
+
+def _other_server(endpoint: str) -> Mapping[str, str]:
+    """What leads to a server that is not Azure's; the class of abfss insists on TLS."""
+    found = {"fs.azure.abfs.endpoint": urlsplit(endpoint).netloc}
+    if endpoint.startswith("http:"):
+        found |= {"fs.abfss.impl": _PLAIN, "fs.azure.always.use.https": "false"}
+    return found
+
+
+def _settings(access: AzureAccess) -> Mapping[str, str]:
+    if access.account_key:
+        return {
+            "fs.azure.account.auth.type": "SharedKey",
+            "fs.azure.account.key": access.account_key,
+        }
+    if access.sas_token:
+        return {
+            "fs.azure.account.auth.type": "SAS",
+            "fs.azure.sas.fixed.token": access.sas_token,
+        }
+    own = {
+        "fs.azure.account.auth.type": "OAuth",
+        "fs.azure.account.oauth.provider.type": f"{_OAUTH}.MsiTokenProvider",
+    }
+    if access.client_secret:
+        own |= {
+            "fs.azure.account.oauth.provider.type": f"{_OAUTH}.ClientCredsTokenProvider",
+            "fs.azure.account.oauth2.client.endpoint": f"{LOGIN}/{access.tenant_id}/oauth2/token",
+            "fs.azure.account.oauth2.client.id": access.client_id,
+            "fs.azure.account.oauth2.client.secret": access.client_secret,
+        }
+    return own

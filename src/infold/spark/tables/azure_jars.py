@@ -1,0 +1,19 @@
+"""
+The jar by which Spark reads objects in Azure: Hadoop's connector, in the version of its Hadoop.
+
+What it uses, Spark has. Maven names more for an older protocol (``wasb``), and OpenSSL.
+"""
+
+from __future__ import annotations
+
+from infold.spark.tables.jar import Jar
+
+AZURE_JARS = (
+    Jar(
+        "org.apache.hadoop",
+        "hadoop-azure",
+        "3.4.2",
+        "f02ab756037abaecc45ea1869144ad3a69e25ccd84062bc37805837ca254e21c",
+    ),
+)
+"""Only where files of sources are in such a store."""
