@@ -200,6 +200,7 @@ def bucket_of(url: str, stores: Stores, root: Path) -> Bucket:
 
 def _open(bucket: str, access: Access, url: str, key: str) -> Any:
     try:
+        import obstore.store  # noqa: F401 (only whether it is there)
         from obstore.exceptions import BaseError
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "obstore":
