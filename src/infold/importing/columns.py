@@ -67,9 +67,12 @@ def _merged(source: DraftSource, names: list[str], time: str | None) -> SourceCo
 def _scopes(model: DraftModel) -> Iterator[Scope]:
     """The SELECTs of a query, the outermost first; none if it cannot be read."""
     try:
-        yield from reversed(traverse_scope(parse_one(model.query, dialect="spark")))
+        found = traverse_scope(parse_one(model.query, dialect="spark"))
+        for scope in found:
+            assert isinstance(scope.selected_sources, dict)  # two of one name raise here
     except (SqlglotError, RecursionError):
         return
+    yield from reversed(found)
 
 
 def table_name(table: exp.Table) -> str:

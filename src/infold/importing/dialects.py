@@ -63,7 +63,7 @@ def spark_type(text: str, dialect: str = "") -> str | None:
 def _parsed(text: str, dialect: str) -> exp.Expr:
     try:
         return parse_one(text, dialect=dialect)
-    except (SqlglotError, RecursionError) as error:
+    except (SqlglotError, ValueError, RecursionError) as error:  # of an unknown dialect, too
         raise NotTranslatedError(_first_line(error)) from error
 
 

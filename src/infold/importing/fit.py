@@ -59,6 +59,8 @@ class _Work:
             reason = " ".join(why.split())
             found[f"{LEFT_OUT}/{name}.sql"] = f"-- {reason}\n{model.query.strip()}\n"
         found |= {file.path: file.text for file in self.draft.files}
+        if not self.draft.models:
+            found["models/.gitkeep"] = ""  # a project has the folder
         found[".gitignore"] = ".infold/\nwarehouse/\n"
         contents = {path: text.encode() for path, text in found.items()}
         return contents | {f"seeds/{seed.name}.csv": seed.content for seed in self.draft.seeds}

@@ -17,6 +17,7 @@ from infold.importing.dbt.unit_tests import read_unit_tests
 from infold.importing.dialects import of_translation
 from infold.importing.draft import Draft, DraftModel, project_name
 from infold.importing.report import Line, came, left
+from infold.importing.yaml_lines import Lined, as_list
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +121,9 @@ def _tests_elsewhere(folder: DbtFolder, kept: set[str]) -> list[Line]:
     for seed in parts.get("seeds", ()):
         found += _left_tests(seed, f"seed {seed.found.get('name')}")
     for source in parts.get("sources", ()):
-        for table in source.found.get("tables") or ():
-            if isinstance(table, dict):
-                of = Properties(source.file, table)  # type: ignore[arg-type]
+        for table in as_list(source.found.get("tables")):
+            if isinstance(table, Lined):
+                of = Properties(source.file, table)
                 found += _left_tests(of, f"source {source.found.get('name')}.{table.get('name')}")
     return found
 

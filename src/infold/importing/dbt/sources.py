@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from infold.importing.dbt.folder import DbtFolder
@@ -31,7 +31,11 @@ def read_sources(folder: DbtFolder, lines: list[Line], dialect: str) -> list[Sou
             at = f"{entry.file}:{line_of(table) or line_of(entry.found)}"
             settings = {**entry.config, **as_mapping(table.get("config"))}
             if name not in found:
-                found[name] = Source(name, _draft(name, at, table, settings, dialect))
+                draft = _draft(name, at, table, settings, dialect)
+                taken = {source.draft.name for source in found.values()}
+                while draft.name in taken:  # `a-b` and `a b` are both a_b
+                    draft = replace(draft, name=f"{draft.name}_")
+                found[name] = Source(name, draft)
             if entry.found.get("freshness") or table.get("freshness"):
                 why = "`infold status` shows how far a source has come; `freshness` is an audit"
                 lines.append(left(f"freshness of {group}.{name[1]}", at, why))

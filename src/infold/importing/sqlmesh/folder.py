@@ -11,7 +11,7 @@ import yaml
 from infold.importing.report import Line, left
 from infold.importing.sqlmesh.audits import OwnAudit
 from infold.importing.sqlmesh.blocks import Statement, properties, statements, unquoted
-from infold.importing.yaml_lines import Lined, read_yaml
+from infold.importing.yaml_lines import Lined, as_list, read_yaml
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def _yaml_files(found: MeshFolder, lines: list[Line]) -> None:
                 listed = read_yaml("all:\n" + "\n".join(f"  {row}" for row in text.split("\n")))
                 found.external += [
                     (f"{file}:{one.line - 1}", one)
-                    for one in listed.get("all") or ()
+                    for one in as_list(listed.get("all"))
                     if isinstance(one, Lined)
                 ]
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from infold.importing.cases import Case, Rows, case_file
 from infold.importing.dialects import of_translation, spark_type
@@ -236,11 +237,20 @@ def _seed(mesh: Mesh, model: SqlModel) -> DraftSeed | None:
     return DraftSeed(name, model.file, file.read_bytes(), keys)
 
 
+def _table(text: str) -> exp.Table | None:
+    """The table of a name as it is written; None if it is none."""
+    try:
+        found = exp.to_table(text)
+    except (SqlglotError, ValueError):
+        return None
+    return found if found.name else None
+
+
 def _external(mesh: Mesh) -> None:
     """Tables that others make, with the columns that a file declares."""
     for at, found in mesh.folder.external:
-        table = exp.to_table(str(found.get("name", "")).replace('"', ""))
-        name = mesh.table(table)
+        table = _table(str(found.get("name", "")).replace('"', ""))
+        name = mesh.table(table) if table is not None else None
         if name is None or name.lower() not in mesh.sources:
             continue
         columns = {
@@ -278,7 +288,13 @@ def _case(mesh: Mesh, name: str, at: str, test: Lined) -> Case:
         mesh.lines.append(
             changed(what, at, "start and end: a model has no interval, all rows count")
         )
-    called: Callable[[str], str] = lambda text: str(mesh.table(exp.to_table(text)))  # noqa: E731
+
+    def called(text: str) -> str:
+        found = _table(text)
+        if found is None:
+            raise _NoCaseError(f"{text!r} is no table")
+        return str(mesh.table(found))
+
     inputs = {
         called(str(table)): _rows(rows) for table, rows in as_mapping(test.get("inputs")).items()
     }
