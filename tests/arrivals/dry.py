@@ -93,6 +93,11 @@ class Memory:
         del hold_back, tables
         return ()
 
+    def refresh_views(self, tables: Collection[str], *, only_new: bool = False) -> Sequence[str]:
+        """It has none."""
+        del tables, only_new
+        return ()
+
     def file_list_id(self, table: str) -> str:
         """Nothing lies in files, so all that can be told is whether one is gone."""
         return "incomplete" if table in self.incomplete else "complete"

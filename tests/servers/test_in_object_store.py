@@ -180,6 +180,18 @@ def test_an_object_that_is_replaced_while_it_is_read(shop: Shop) -> None:
     assert "equal a full rebuild" in shop("verify")
 
 
+def test_an_object_that_spark_does_not_see_for_a_moment(shop: Shop) -> None:
+    """Spark leaves out what a store calls missing while it lists: the step is refused."""
+    shop.put("new.json", "a", "b")
+    shop("run")
+    shop.put("more.json", "c")
+    with shop.store.rule("HEAD", "more.json", status=404, every=3) as gone:
+        assert shop.run_fails().slug == "source-changed"
+    assert gone.met == 3
+    shop("run")
+    assert "c " in shop("show", "clicks", "--where", "event_id = 'c'")
+
+
 def test_credentials_that_expire_in_the_middle_of_a_run(shop: Shop) -> None:
     """What was committed stays, the error says what to renew, and the next run does the rest."""
     with shop.store.rule("PUT", "sessions", status=400, code="ExpiredToken"):

@@ -74,6 +74,8 @@ def _read(
         if file.id in shapes:
             together[shapes[file.id]].append(file)
     frames = [reader.rows(spark, source, shape, group) for shape, group in together.items()]
+    for frame, group in zip(frames, together.values(), strict=True):
+        _refuse_unseen(source, frame, [file for file in group if is_url(file.path)])
     if bad:
         frames.append(_unreadable(spark, source, [f for f in present if f.id in bad], bad))
     if not frames:
@@ -96,6 +98,19 @@ def _present(project: Project, source: Source, id_: int, file: File) -> PresentF
         path = str(takeable(project.root, file.path))
         at, spark_path = SourceFile(path, file.size), uri(path)
     return PresentFile(id_, file.path, at, file.size, known, spark_path, file.fingerprint)
+
+
+def _refuse_unseen(source: Source, rows: DataFrame, objects: Sequence[PresentFile]) -> None:
+    """
+    Raise ``errors.source_changed`` where Spark reads fewer objects of a store than it is to.
+
+    One that the store does not show it for a moment it leaves out, and says nothing: its rows would
+    be taken for none.
+    """
+    asked = {file.spark_path: file for file in objects}
+    if objects and len(found := set(rows.inputFiles())) < len(asked):
+        unseen = [file for path, file in asked.items() if path not in found]
+        raise run_errors.source_changed(source=source.name, path=unseen[0].path)
 
 
 def refuse_changed(project: Project, source: Source, files: Iterable[File]) -> None:
