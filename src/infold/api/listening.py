@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -28,13 +29,14 @@ def told(
     """
     Carry a run out, and tell of it whoever is to know.
 
-    What a target declares is about production; files that a command was given are for any run. They
-    come first: then they are there when a hook is told.
+    What a target declares is about production; files that a command was given are for any run, and
+    so are traces. Files come first: then they are there when a hook is told.
     """
     shown = progress or SilentProgress()
     hooks = () if environment else project.target.hooks
     lineage = None if environment else project.target.lineage
-    if not (hooks or sinks or lineage):
+    traces = _traces_are_wanted()
+    if not (hooks or sinks or lineage or traces):
         return carry_out(shown)
     from infold.running.telling.tell import tell
 
@@ -49,11 +51,26 @@ def told(
         listeners.append(Metrics(sinks.metrics))
     if lineage is not None:
         listeners.append(_lineage_of(project, lineage))
+    if traces:
+        from infold.running.telling.traces import Traces
+
+        listeners.append(Traces())
     if hooks:
         from infold.running.telling.hooks import Hooks
 
         listeners.append(Hooks(hooks))
     return tell(project, command, shown, listeners, carry_out, environment=environment)
+
+
+_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+
+
+def _traces_are_wanted() -> bool:
+    """Whether the environment says where traces go, and does not say that none are sent."""
+    off = os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+    exporter = os.environ.get("OTEL_TRACES_EXPORTER", "").strip().lower()
+    there = any(os.environ.get(name, "").strip() for name in _ENDPOINTS)
+    return there and not off and exporter in ("", "otlp")
 
 
 def _lineage_of(project: Project, declared: Lineage) -> Listener:

@@ -17,7 +17,12 @@ class Got:
 
     path: str
     headers: dict[str, str]
-    body: str
+    content: bytes
+
+    @property
+    def body(self) -> str:
+        """The same as text."""
+        return self.content.decode()
 
     @property
     def json(self) -> Any:
@@ -45,8 +50,7 @@ def receiver() -> Iterator[Receiver]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             length = int(self.headers["Content-Length"])
-            body = self.rfile.read(length).decode()
-            found.got.append(Got(self.path, dict(self.headers), body))
+            found.got.append(Got(self.path, dict(self.headers), self.rfile.read(length)))
             if found.hang is not None:
                 found.hang.wait(20)
             self.send_response(found.answer)
@@ -56,7 +60,7 @@ def receiver() -> Iterator[Receiver]:
             self.end_headers()
 
         def do_GET(self) -> None:
-            found.got.append(Got(self.path, dict(self.headers), "GET"))
+            found.got.append(Got(self.path, dict(self.headers), b"GET"))
             self.send_response(200)
             self.end_headers()
 
