@@ -57,7 +57,7 @@ def test_a_run_that_fails(tmp_path: Path, collector: Receiver) -> None:
     assert {one.parent_span_id for one in steps} == {run.span_id}
     assert {one.trace_id for one in steps} == {run.trace_id}
     assert all(one.end_time_unix_nano >= one.start_time_unix_nano > 0 for one in (*steps, run))
-    assert about(steps[0].attributes)["infold.arrived"] == 7
+    assert about(steps[0].attributes)["infold.arrived"] == 10_317
     assert [one.status.code for one in (*steps, run)] == [0, 0, 2, 2]
     assert about(run.attributes)["infold.state"] == "failed"
     assert about(run.attributes)["infold.project"] == "shop"
