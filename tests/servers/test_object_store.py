@@ -406,16 +406,22 @@ def test_doctor_finds_a_right_that_is_missing(landing: Landing, method: str, pat
     assert refused.value.slug == "store-access-denied"
 
 
-def test_what_the_page_declares(tmp_path: Path) -> None:
-    """`check` accepts the project of the page, with either of its options."""
-    assert CliRunner().invoke(cli, ["init", str(tmp_path / "shop")]).exit_code == 0
-    declared, options = code(DOCS / "object-stores.md", "yaml")
+def with_options(declared: str, options: str) -> str:
+    """A project whose target reaches its stores in another way."""
     indented = "".join(f"    {line}\n" for line in options.splitlines())
+    return declared[: declared.index("    storage_options")] + indented
+
+
+def test_what_the_page_declares(tmp_path: Path) -> None:
+    """`check` accepts the projects of the page, each with the options for its store."""
+    assert CliRunner().invoke(cli, ["init", str(tmp_path / "shop")]).exit_code == 0
+    s3, profile, google, azure = code(DOCS / "object-stores.md", "yaml")
+    in_azure = google.replace("gs://landing", "abfss://landing@shop.dfs.core.windows.net")
     (tmp_path / "shop" / "models" / "daily.sql").unlink()
     (tmp_path / "shop" / "models" / "sessions.sql").unlink()
     clicks = tmp_path / "shop" / "models" / "clicks.sql"
     clicks.write_text(clicks.read_text().replace(", amount", ""))
-    for text in (declared, declared[: declared.index("    storage_options")] + indented):
+    for text in (s3, with_options(s3, profile), google, with_options(in_azure, azure)):
         (tmp_path / "shop" / "infold.yml").write_text(f"name: shop\n{text}")
         done = CliRunner().invoke(cli, ["-C", str(tmp_path / "shop"), "check"])
         assert done.exit_code == 0, done.output
