@@ -189,6 +189,21 @@ def test_a_server_that_is_gone_is_not_waited_for_at_the_end() -> None:
     assert time.monotonic() - began < 10
 
 
+def test_a_lost_session_of_another_project_is_not_asked(
+    server: ConnectServer, tmp_path: Path
+) -> None:
+    """PySpark asks its first session what types are; that of a project may be gone by then."""
+    first, second = (starter(tmp_path / name) for name in ("first", "second"))
+    on(server, first)
+    on(server, second)
+    project = api.open_project(first)
+    end(RemoteSession.of(project.target.engine, session(project)), server.url)
+
+    found = infold(second, "doctor")
+
+    assert found.exit_code == 0, found.output
+
+
 def infold(root: Path, *words: str) -> Result:
     """A command of the project, in this process."""
     return CliRunner().invoke(cli, ["-C", str(root), *words])

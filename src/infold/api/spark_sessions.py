@@ -152,6 +152,7 @@ def _remote_session(project: Project, size: Size, number: int) -> Any:
             adapters=storage_of(project),
             given=f"`engine` of target {target.name} in infold.yml",
         )
+    connect.activate(_sessions[key])
     connect.tune(_sessions[key], size, dict(target.spark))
     in_python = any(node.model.python is not None or node.model.functions for node in project)
     if in_python or any(source.multiline for source in project.sources.values()):

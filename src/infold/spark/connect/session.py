@@ -127,6 +127,18 @@ def is_lost(session: SparkSession) -> bool:
     return False
 
 
+def activate(session: Any) -> None:
+    """
+    Let PySpark ask this session's server where it asks any: what type a text names, say.
+
+    It would go on to ask that of its first session, which may be another project's and lost.
+    """
+    of_all = type(session)
+    with of_all._lock:  # noqa: SLF001 (there is no public way)
+        of_all._default_session = session  # noqa: SLF001
+    of_all._active_session.session = session  # noqa: SLF001
+
+
 def _stop(session: Any) -> None:
     """
     End a session, if its server answers at once.
