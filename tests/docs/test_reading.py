@@ -72,17 +72,18 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
     """
     from pyspark.sql import SparkSession
 
-    def own() -> Any:
+    def another() -> Any:
         active = SparkSession.getActiveSession()
         assert active is not None
         other = active.newSession()
+        own = ("spark.sql.catalog.infold", "spark.sql.defaultCatalog", "spark.sql.runSQLOnFiles")
         for key in other.conf.getAll:
-            if key.startswith("spark.sql.catalog.infold"):
+            if key.startswith(own):
                 other.conf.unset(key)
         monkeypatch.setattr(SparkSession, "_instantiatedSession", other)
         return other
 
-    return own
+    return another
 
 
 def run_examples(text: str) -> dict[str, Any]:
