@@ -29,7 +29,11 @@ from infold.lake.reading.formats import FORMAT_FILES
 from infold.spark.reading.formats import READERS
 from infold.spark.reading.source_rows import read
 
-FILE_FORMATS = [format_ for format_, traits in FORMATS.items() if not traits.is_table]
+FILE_FORMATS = [
+    format_
+    for format_, traits in FORMATS.items()
+    if not (traits.is_table or traits.is_extracted)  # these are Parquet
+]
 TIMES = ["2024-03-09 01:00:00", "2024-03-09 23:59:59.999999", "2024-03-10T00:00:00Z", "soon", None]
 
 
