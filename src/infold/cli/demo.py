@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from infold.cli.output import refuse_used_folder
 from infold.messages.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -31,12 +32,10 @@ def command(directory: Path) -> int:
     from infold import api
     from infold.cli.progress import progress
     from infold.demo import acts
-    from infold.messages import command_errors
     from infold.render.verification import verification_screen
     from infold.spark.jvm.java import find_java
 
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise command_errors.folder_in_use(folder=str(directory))
+    refuse_used_folder(directory)
     find_java()  # a missing Java is reported before anything is written
     directory.mkdir(parents=True, exist_ok=True)
     for number, act in enumerate(acts(directory), 1):

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from infold.cli import shared_options
-from infold.cli.output import print_json
+from infold.cli.output import print_json, refuse_used_folder
 
 TOOLS = ("dbt", "sqlmesh", "snowplow")
 
@@ -43,7 +43,6 @@ def command(tool: str, directory: Path, into: Path | None, dialect: str, as_json
     from infold.importing.dialects import DIALECTS
     from infold.importing.fit import fit, place
     from infold.importing.sources import check_folder, reader_of
-    from infold.messages import command_errors
     from infold.render.imported import imported_screen, report_page
 
     if dialect and dialect not in DIALECTS:
@@ -51,8 +50,7 @@ def command(tool: str, directory: Path, into: Path | None, dialect: str, as_json
     check_folder(tool, directory)
     draft = reader_of(tool)(directory, dialect)
     target = into or Path(f"{draft.name}_infold")
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise command_errors.folder_in_use(folder=str(target))
+    refuse_used_folder(target)
     fitted = fit(draft, tool)
     page = report_page(tool, draft.name, fitted.lines)
     place({**fitted.files, "import-report.md": page.encode()}, target)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from infold.cli.output import refuse_used_folder
+
 
 @click.command("init")
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
@@ -17,10 +19,7 @@ def command(directory: Path) -> None:
     A folder of click events, deduplicated events, sessions and a daily table of them; DIR is
     made, or is empty.
     """
-    from infold.messages import command_errors
-
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise command_errors.folder_in_use(folder=str(directory))
+    refuse_used_folder(directory)
     written = write_project(directory)
     click.echo(f"Wrote {len(written)} files:\n")
     for path in written:

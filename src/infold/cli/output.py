@@ -24,6 +24,14 @@ def print_json(value: Mapping[str, Any]) -> None:
     click.echo(json.dumps(value, indent=2, default=str, ensure_ascii=False))
 
 
+def refuse_used_folder(folder: Path) -> None:
+    """Raise ``command_errors.folder_in_use`` if a folder for a new project has anything in it."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        from infold.messages import command_errors
+
+        raise command_errors.folder_in_use(folder=str(folder))
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file that the command was told to; it is whole, or as it was."""
     if not path.parent.is_dir():

@@ -18,8 +18,8 @@ from infold.declare.load import check
 from infold.importing.columns import source_columns
 from infold.importing.draft import Draft, DraftFile, DraftModel
 from infold.importing.renamed import without_own_names
-from infold.importing.report import Line, Outcome, changed, left, to_fill
-from infold.importing.texts import SourceColumns, model_text, project_text
+from infold.importing.report import Line, Outcome, came, changed, left, to_fill
+from infold.importing.texts import SourceColumns, flow, model_text, project_text
 from infold.messages.errors import InfoldError
 
 Check = Callable[[Path], Sequence[InfoldError]]
@@ -197,8 +197,6 @@ def _words(error: InfoldError) -> str:
 
 
 def _short(entry: object) -> str:
-    from infold.importing.texts import flow
-
     text = flow(entry)
     return re.sub(r"\A\{(.*)\}\Z", r"\1", text)
 
@@ -225,8 +223,6 @@ def _of_sources(work: _Work) -> list[Line]:
 
 def _of_rest(work: _Work, findings: Sequence[InfoldError]) -> list[Line]:
     """The models that came over, and what the check still finds."""
-    from infold.importing.report import came
-
     said = {
         line.what for line in (*work.draft.lines, *work.lines) if line.outcome is not Outcome.CAME
     }

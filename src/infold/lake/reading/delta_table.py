@@ -24,8 +24,8 @@ from infold.core.model import Source
 from infold.core.project import Project
 from infold.lake.delta.log import Log, read_log
 from infold.lake.delta.rows import named_errors, open_table
+from infold.lake.reading import rows_of_tables
 from infold.lake.reading.kept_listing import kept_files
-from infold.lake.reading.source_file import SourceFile
 from infold.messages import delta_errors
 from infold.messages.errors import InfoldError
 
@@ -34,20 +34,15 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 
+event_times = rows_of_tables.event_times
+row_counts = rows_of_tables.row_counts
+
+
 def list_files(
     project: Project, source: Source, _now: int
 ) -> tuple[tuple[ListedFile, ...], tuple[str, ...]]:
     """See ``FormatFiles``; a table's files are complete, so none is too young."""
     return table_files(project.root, source), ()
-
-
-def event_times(_file: SourceFile, _source: Source, _column: str) -> None:
-    """None: which rows of a data file are deleted is known to the table alone."""
-
-
-def row_counts(_project: Project, _files: Sequence[ListedFile]) -> Mapping[str, int]:
-    """None are counted: a table that is rewritten moves its rows from file to file."""
-    return {}
 
 
 def table_files(root: Path, source: Source) -> tuple[ListedFile, ...]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +24,8 @@ from infold.lake.iceberg.sql_catalog import SqlCatalog, tables_named
 from infold.lake.iceberg.sqlite_catalog import SqliteDatabase, sqlite_catalog
 from infold.lake.iceberg.static_table import open_table
 from infold.lake.iceberg.table_catalog import TableCatalog
+from infold.lake.reading import rows_of_tables
 from infold.lake.reading.kept_listing import kept_files
-from infold.lake.reading.source_file import SourceFile
 from infold.messages import run_errors
 
 if TYPE_CHECKING:
@@ -35,20 +35,15 @@ if TYPE_CHECKING:
     from pyiceberg.table import FileScanTask
 
 
+event_times = rows_of_tables.event_times
+row_counts = rows_of_tables.row_counts
+
+
 def list_files(
     project: Project, source: Source, _now: int
 ) -> tuple[tuple[ListedFile, ...], tuple[str, ...]]:
     """See ``FormatFiles``; a table's files are complete, so none is too young."""
     return table_files(project.root, source, open_catalog(project)), ()
-
-
-def event_times(_file: SourceFile, _source: Source, _column: str) -> None:
-    """None: which rows of a data file are deleted is known to the table alone."""
-
-
-def row_counts(_project: Project, _files: Sequence[ListedFile]) -> Mapping[str, int]:
-    """None are counted: a table that is rewritten moves its rows from file to file."""
-    return {}
 
 
 def table_files(root: Path, source: Source, own: TableCatalog) -> tuple[ListedFile, ...]:

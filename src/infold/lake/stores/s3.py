@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from infold.core.object_store import StorageOptions, Stores, split
-from infold.lake.stores.requests import RETRIES, client_options
+from infold.lake.stores.requests import (
+    ANSWER_SECONDS,
+    CONNECT_SECONDS,
+    RETRIES,
+    TRIES,
+    client_options,
+)
 from infold.messages import store_errors
 from infold.system.secrets import resolve
 
@@ -64,8 +70,8 @@ class S3Access:
             "s3.secret-access-key": self.secret_access_key,
             "s3.session-token": self.session_token,
             "s3.force-virtual-addressing": "" if self.path_style else "true",
-            "s3.connect-timeout": "10",
-            "s3.request-timeout": "60",
+            "s3.connect-timeout": str(CONNECT_SECONDS),
+            "s3.request-timeout": str(ANSWER_SECONDS),
         }
         return {name: text for name, text in given.items() if text}
 
@@ -84,9 +90,9 @@ class S3Access:
             "aws_virtual_hosted_style_request": str(not self.path_style).lower(),
             # A version that is there is never written over.
             "aws_conditional_put": "etag",
-            "connect_timeout": "10s",
-            "timeout": "60s",
-            "max_retries": "5",
+            "connect_timeout": f"{CONNECT_SECONDS}s",
+            "timeout": f"{ANSWER_SECONDS}s",
+            "max_retries": str(TRIES),
             "retry_timeout": "60s",
         }
 
@@ -172,10 +178,10 @@ HADOOP_COMMON: Mapping[str, str] = {
     # An object that is replaced while it is read is an error, and no mixture of both.
     "fs.s3a.change.detection.source": "etag",
     "fs.s3a.change.detection.mode": "server",
-    "fs.s3a.connection.establish.timeout": "10s",
-    "fs.s3a.connection.timeout": "60s",
-    "fs.s3a.attempts.maximum": "5",
-    "fs.s3a.retry.limit": "5",
+    "fs.s3a.connection.establish.timeout": f"{CONNECT_SECONDS}s",
+    "fs.s3a.connection.timeout": f"{ANSWER_SECONDS}s",
+    "fs.s3a.attempts.maximum": str(TRIES),
+    "fs.s3a.retry.limit": str(TRIES),
     "fs.s3a.retry.interval": "200ms",
     # Reads of several parts at once fail when a connection is cut; others are repeated.
     "parquet.hadoop.vectored.io.enabled": "false",

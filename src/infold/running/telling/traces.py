@@ -24,10 +24,9 @@ from infold.running.telling.listener import Listener, RunEnd, RunStart
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
-    from opentelemetry.sdk.resources import Resource
-    from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+    from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-    from opentelemetry.trace import Span
+    from opentelemetry.trace import Span, Tracer
 
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 _HTTP = "http/protobuf"
@@ -42,7 +41,7 @@ class Traces(Listener):
     """Makes spans as a run goes on, and sends them when it has ended."""
 
     name = "traces"
-    _provider: TracerProvider | None = None
+    _tracer: Tracer | None = None
     _run: Span | None = None
     _context: Context | None = None
     _open: dict[int, Span] = field(default_factory=dict)
@@ -56,7 +55,7 @@ class Traces(Listener):
         if self._wrong:
             return
         from opentelemetry.propagate import extract
-        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.resources import OTELResourceDetector, Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import SimpleSpanProcessor
         from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -64,10 +63,10 @@ class Traces(Listener):
 
         # What OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say wins.
         own = Resource({"service.name": "infold", "service.version": __version__})
-        self._provider = TracerProvider(resource=own.merge(_of_environment()))
+        provider = TracerProvider(resource=own.merge(OTELResourceDetector().detect()))
         self._made = InMemorySpanExporter()
-        self._provider.add_span_processor(SimpleSpanProcessor(self._made))
-        tracer = self._provider.get_tracer("infold", __version__)
+        provider.add_span_processor(SimpleSpanProcessor(self._made))
+        self._tracer = provider.get_tracer("infold", __version__)
         parent = {key: os.environ.get(key.upper(), "") for key in ("traceparent", "tracestate")}
         context = extract({key: text for key, text in parent.items() if text})
         about = {
@@ -77,17 +76,16 @@ class Traces(Listener):
         }
         if start.environment:
             about["infold.environment"] = start.environment
-        self._run = tracer.start_span(f"infold {start.command}", context, attributes=about)
+        self._run = self._tracer.start_span(f"infold {start.command}", context, attributes=about)
         self._context = set_span_in_context(self._run, context)
 
     def step(self, index: int, total: int | None, step: Step) -> None:
         """A step begins; one of several at a time is told again before its end."""
         del total
         self._index = index
-        if self._provider is None or index in self._open:
+        if self._tracer is None or index in self._open:
             return
-        tracer = self._provider.get_tracer("infold", __version__)
-        self._open[index] = tracer.start_span(
+        self._open[index] = self._tracer.start_span(
             f"{step.action.value} {step.model}",
             self._context,
             attributes={"infold.model": step.model, "infold.action": step.action.value},
@@ -140,12 +138,6 @@ def _hindrance() -> str:
     except ImportError:
         return MISSING
     return ""
-
-
-def _of_environment() -> Resource:
-    from opentelemetry.sdk.resources import OTELResourceDetector
-
-    return OTELResourceDetector().detect()
 
 
 def _fail(span: Span, kind: str, why: str) -> None:

@@ -48,9 +48,7 @@ class TypeFit:
 
 
 def type_fit(found: pa.DataType, wanted: T.DataType, timestamp_format: str) -> TypeFit | None:
-    """How a column of an Arrow type is read as a declared type; None when it does not fit."""
-    if pa.types.is_dictionary(found):
-        found = found.value_type
+    """How a column of a plain type of Arrow is read as a declared one; None: it does not fit."""
     if pa.types.is_null(found):
         return TypeFit(None, lambda _: F.lit(None).cast(wanted))
     if pa.types.is_integer(found):
@@ -60,7 +58,7 @@ def type_fit(found: pa.DataType, wanted: T.DataType, timestamp_format: str) -> T
     if pa.types.is_date(found):
         fits = isinstance(wanted, (T.DateType, *_TIMES))
         return TypeFit(T.DateType(), lambda value: value.cast(wanted)) if fits else None
-    if pa.types.is_string(found) or pa.types.is_large_string(found):
+    if pa.types.is_string(found):
         return _text(wanted, timestamp_format)
     return _same_or_wider(found, wanted)
 
@@ -160,8 +158,6 @@ def readable_type(found: pa.DataType) -> T.DataType | None:
         if found.unit == "ns":
             return T.LongType()
         return T.TimestampNTZType() if found.tz is None else T.TimestampType()
-    if pa.types.is_dictionary(found):
-        return readable_type(found.value_type)
     if pa.types.is_unsigned_integer(found):
         wider = {8: T.ShortType(), 16: T.IntegerType(), 32: T.LongType()}
         return wider.get(found.bit_width, T.DecimalType(20, 0))

@@ -20,15 +20,14 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_type
 
-from infold.core.model import Column, Drift, NewColumns, Source
+from infold.core.model import Column, Source
 from infold.core.project import Project
 from infold.lake.reading.delta_table import SourceTable, table_now
-from infold.lake.reading.source_file import SourceFile
-from infold.messages import run_errors
 from infold.spark.content import column as column_of
-from infold.spark.reading import parquet_files
+from infold.spark.reading import parquet_files, source_tables
 from infold.spark.reading.drift import PresentFile, refuse_moved
-from infold.spark.reading.stored_columns import Read, StoredShape, drift_of, stored_rows
+from infold.spark.reading.source_tables import as_a_whole, columns_of, refuse_drift
+from infold.spark.reading.stored_columns import Read, StoredShape, stored_rows
 
 _PATH, _AT = "_of_file", "_at_row"
 
@@ -40,8 +39,7 @@ class DeltaShape(StoredShape):
     table: SourceTable = field(compare=False)
 
 
-def check_readable(_source: Source, _file: PresentFile) -> None:
-    """See ``FormatReader``; a table whose files are damaged is an error of its owner's."""
+check_readable = source_tables.check_readable
 
 
 def inspect(
@@ -57,17 +55,16 @@ def inspect(
     refuse_moved(source, files, table.listed)
     schema = _schema(table)
     types = {one.name: to_arrow_type(one.dataType) for one in schema if _is_asked(source, one.name)}
-    itself = PresentFile(0, source.path or "", SourceFile(str(project.root), 0))
-    whole = replace(source, on_drift=Drift.ERROR, on_new_columns=NewColumns.IGNORE)
-    if (drift := drift_of(whole, itself, tuple(types), tuple(types.values()))) is not None:
-        raise run_errors.drift(source.name, ((source.path or "", drift.how),))
+    refuse_drift(source, source.path or "", types)
     # A file may be older than a column of the table, and has NULL for it.
     own = [
         replace(one, name=table.stored_names.get(one.name, one.name), optional=True)
         for one in source.columns
         if one.name not in table.partitioned_by
     ]
-    found = parquet_files.inspect(spark, project, replace(whole, columns=tuple(own)), files)
+    found = parquet_files.inspect(
+        spark, project, replace(as_a_whole(source), columns=tuple(own)), files
+    )
     return {id_: _with_partitions(shape, table, types) for id_, shape in found.items()}
 
 
@@ -75,7 +72,7 @@ def rows(
     spark: SparkSession, source: Source, shape: DeltaShape, files: Sequence[PresentFile]
 ) -> DataFrame:
     """See ``FormatReader``."""
-    declared = source.columns or _columns(shape.table)
+    declared = source.columns or columns_of(_schema(shape.table))
     of_files = parquet_files.reader(spark, shape, files)
     read = partial(_present_rows, spark, shape.table, files, of_files)
     return stored_rows(replace(source, columns=tuple(declared)), shape, read)
@@ -83,11 +80,7 @@ def rows(
 
 def columns(_spark: SparkSession, project: Project, source: Source) -> Sequence[Column]:
     """See ``FormatReader``: of a source that declares none, those of the table."""
-    return source.columns or _columns(table_now(project.root, source))
-
-
-def _columns(table: SourceTable) -> Sequence[Column]:
-    return [Column(one.name, one.dataType.simpleString()) for one in _schema(table)]
+    return source.columns or columns_of(_schema(table_now(project.root, source)))
 
 
 def _schema(table: SourceTable) -> T.StructType:

@@ -9,23 +9,22 @@ columns the same: else the source has moved on since it was listed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
 
-from infold.core.model import Column, Drift, NewColumns, Source
+from infold.core.model import Column, Source
 from infold.core.project import Project
 from infold.lake.iceberg.open_catalog import open_catalog
 from infold.lake.reading.iceberg_table import data_files, location
-from infold.lake.reading.source_file import SourceFile
-from infold.messages import run_errors
-from infold.spark.reading import fit
+from infold.spark.reading import fit, source_tables
 from infold.spark.reading.arrow_types import TypeFit
 from infold.spark.reading.drift import FileShape, PresentFile, refuse_moved
-from infold.spark.reading.stored_columns import column_fit, declared_values, drift_of
+from infold.spark.reading.source_tables import columns_of, refuse_drift
+from infold.spark.reading.stored_columns import column_fit, declared_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +34,7 @@ class TableShape(FileShape):
     stored: DataFrame = field(compare=False)
 
 
-def check_readable(_source: Source, _file: PresentFile) -> None:
-    """See ``FormatReader``; a table whose files are damaged is an error of its owner's."""
+check_readable = source_tables.check_readable
 
 
 def inspect(
@@ -52,11 +50,7 @@ def inspect(
     declared = [column.name for column in source.columns]
     refuse_moved(source, files, data_files(at, declared))
     stored = _open(spark, at)
-    table = replace(source, on_drift=Drift.ERROR, on_new_columns=NewColumns.IGNORE)
-    itself = PresentFile(0, source.table or "", SourceFile(str(project.root), 0))
-    names, types = tuple(stored.columns), tuple(_arrow_types(stored).values())
-    if (drift := drift_of(table, itself, names, types)) is not None:
-        raise run_errors.drift(source.name, ((source.table or "", drift.how),))
+    refuse_drift(source, source.table or "", _arrow_types(stored))
     shape = TableShape(stored)
     return {file.id: shape for file in files}
 
@@ -66,7 +60,7 @@ def rows(
 ) -> DataFrame:
     """All rows of the table, in whatever file; the caller keeps those of the files asked for."""
     types = _arrow_types(shape.stored)
-    declared = source.columns or _stored_columns(shape.stored)
+    declared = source.columns or columns_of(shape.stored.schema)
     how: list[TypeFit] = []
     for column in declared:
         wanted = fit.datatype(column)
@@ -78,7 +72,7 @@ def columns(spark: SparkSession, project: Project, source: Source) -> Sequence[C
     """See ``FormatReader``: of a source that declares none, those of the table."""
     if source.columns:
         return source.columns
-    return _stored_columns(_open(spark, location(project.root, source, open_catalog(project))))
+    return columns_of(_open(spark, location(project.root, source, open_catalog(project))).schema)
 
 
 def _open(spark: SparkSession, at: str) -> DataFrame:
@@ -88,7 +82,3 @@ def _open(spark: SparkSession, at: str) -> DataFrame:
 
 def _arrow_types(stored: DataFrame) -> dict[str, pa.DataType]:
     return {field.name: to_arrow_type(field.dataType) for field in stored.schema.fields}
-
-
-def _stored_columns(stored: DataFrame) -> tuple[Column, ...]:
-    return tuple(Column(field.name, field.dataType.simpleString()) for field in stored.schema)
