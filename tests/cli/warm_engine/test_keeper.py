@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import mmap
 import os
 import shutil
 import signal
@@ -18,6 +19,8 @@ import pytest
 from tests.cli.warm_engine.engines import Engine, await_that, engine, runs
 
 from infold.cli.init import write_project
+from infold.cli.warm_engine.keeper import Command, Keeper
+from infold.system import engine_socket as wire
 
 pytestmark = pytest.mark.deep
 
@@ -325,3 +328,27 @@ def test_other_sockets_cost_nothing(shop: Path, way: str) -> None:
     listening.close()
 
     assert (client.returncode, err) == (0, "")
+
+
+def test_what_a_client_sends_is_the_command_s_to_read(tmp_path: Path) -> None:
+    """A command that is killed as it begins is told of, however the two processes take turns."""
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "engine.sock"))
+        listening.listen()
+        for _ in range(200):
+            client, ours = socket.socketpair()
+            ours.settimeout(2)
+            process = os.fork()
+            if process == 0:
+                ours.settimeout(None)
+                ours.recv(1)
+                os.kill(os.getpid(), signal.SIGKILL)
+            command = Command(process, os.pidfd_open(process), ours, mmap.mmap(-1, 2))
+            keeper = Keeper({"watched": -1, "locks": {}}, "", listening, command=command)
+
+            client.sendall(wire.GO)
+            while keeper.command is not None:
+                keeper.turn(60)
+
+            with client:
+                assert wire.next_reply(client) == (wire.SIGNAL, signal.SIGKILL)

@@ -82,7 +82,9 @@ class Keeper:
         else:
             watched.register(self.command.watched, select.POLLIN)
             if self.command.client is not None:
-                watched.register(self.command.client, select.POLLIN)
+                # Only whether it has ended: what it sends is the command's to read. Both processes
+                # have one open socket, which blocks, so who looked as well could wait for ever.
+                watched.register(self.command.client, 0)
         happened = {number for number, _ in watched.poll(seconds * 1000)}
         if self.given["watched"] in happened:
             self.ends = True  # the JVM is gone
@@ -111,11 +113,10 @@ class Keeper:
             return
         client = command.client
         if client is not None and client.fileno() in happened and command.watched not in happened:
-            if _is_gone(client):
-                if not command.marks[DONE]:
-                    os.kill(command.process, signal.SIGKILL)
-                client.close()
-                command.client = None
+            if not command.marks[DONE]:
+                os.kill(command.process, signal.SIGKILL)
+            client.close()
+            command.client = None
             return
         if command.watched not in happened:
             return
@@ -252,16 +253,6 @@ class Keeper:
             traceback.print_exc()
         finally:
             os._exit(code)
-
-
-def _is_gone(client: socket.socket) -> bool:
-    """Whether a client has ended: it sends nothing but GO, which the command reads."""
-    try:
-        return client.recv(1, socket.MSG_PEEK) == b""
-    except TimeoutError:
-        return False
-    except OSError:
-        return True
 
 
 def modules() -> Iterator[str]:
