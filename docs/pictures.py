@@ -29,6 +29,7 @@ WIDTH = 78
 COMMANDS = {
     "lateness": "lateness",
     "show": "show daily --plot --columns day,sessions --where \"day>='2026-06-01'\"",
+    "lines": "show daily --lines --columns day,people --where \"day>='2026-06-01'\"",
     "status": "status --plot",
     "dag": "dag",
 }

@@ -153,10 +153,12 @@ def show(fake: FakeApi, infold: Infold, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The output of ``infold show TABLE --plot …`` of some columns, and what was read."""
     del fake
 
-    def call(columns: Mapping[str, Any], *words: str, table: str = "daily") -> tuple[Any, Shown]:
+    def call(
+        columns: Mapping[str, Any], *words: str, table: str = "daily", option: str = "--plot"
+    ) -> tuple[Any, Shown]:
         shown = Shown(columns)
         monkeypatch.setattr(api, "show", shown)
-        return infold("show", table, "--plot", *words), shown
+        return infold("show", table, option, *words), shown
 
     return call
 
@@ -200,6 +202,26 @@ class TestShow:
         assert len(re.findall(r"^  user\d+ ", result.stdout, re.MULTILINE)) == BARS
         assert f"{BARS} rows drawn, there are more (--limit)." in result.stdout
 
+    def test_lines(self, show: Any) -> None:
+        """From the lowest value to the highest, with --plot or without."""
+        days = [date(2024, 3, at) for at in range(1, 4)]
+        columns = {"day": days, "n": [1001, 1003, 1002]}
+        result, _ = show(columns, "--lines")
+        alone, _ = show(columns, option="--lines")
+
+        assert result.exit_code == 0, result.output
+        assert "       1,001|" in result.stdout
+        assert "n: 1,001 to 1,003" in result.stdout
+        assert alone.stdout == result.stdout != show(columns)[0].stdout
+
+    def test_lines_need_a_time(self, show: Any) -> None:
+        """A line joins values over time; there is no picture without one."""
+        result, _ = show({"who": ["ann"], "n": [1]}, "--lines")
+
+        assert result.exit_code == 2
+        assert "no-time-for-lines: daily has no column of times" in result.stderr
+        assert "who, n" in result.stderr
+
     def test_no_rows(self, show: Any) -> None:
         """A table without rows, or a filter that none passes, is said as without --plot."""
         empty = pa.array([], pa.date32()), pa.array([], pa.int64())
@@ -217,9 +239,11 @@ class TestShow:
     def test_not_as_an_export(self, fake: FakeApi, infold: Infold) -> None:
         """A picture is no format of rows."""
         del fake
-        result = infold("show", "daily", "--plot", "--format", "csv")
+        for option in ("--plot", "--lines"):
+            result = infold("show", "daily", option, "--format", "csv")
 
-        assert result.exit_code == 2
+            assert result.exit_code == 2
+            assert f"{option} draws" in result.stderr
 
     def test_a_mistake(self, tmp_path: Path, infold: Infold) -> None:
         """A table that is not there is an error as without --plot."""

@@ -37,6 +37,7 @@ BARE: Mapping[str, tuple[str, ...]] = {
     "sessions-by-identifier": ("quarantine",),
     "bad-filter": ("show",),
     "nothing-to-plot": ("show",),
+    "no-time-for-lines": ("show",),
     "port-unavailable": ("ui",),
     "protected": ("run", "apply", "restate", "backbuild", "forget", "teardown"),
     "unconfirmed": ("forget", "teardown"),

@@ -34,7 +34,7 @@ def test_the_pictures_are_current() -> None:
     )
 
     assert done.returncode == 0, done.stderr
-    assert len(TEXTS) == 4
+    assert len(TEXTS) == 5
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.stem)

@@ -45,9 +45,10 @@ _ROWS = 20
     "-n",
     type=click.IntRange(min=0),
     metavar="N",
-    help="At most so many rows, by default 20; 0 is all. With --plot all with a time, by default.",
+    help="At most so many rows, by default 20; 0 is all. Drawn are all with a time, by default.",
 )
 @click.option("--plot", is_flag=True, help="Draw the rows: over time, or a bar for each.")
+@click.option("--lines", is_flag=True, help="Draw lines over time, on a scale of their own.")
 @click.option(
     "--format",
     "format_",
@@ -73,6 +74,7 @@ def command(
     columns: str | None,
     limit: int | None,
     plot: bool,
+    lines: bool,
     format_: str | None,
     output: str | None,
     env: str | None,
@@ -98,14 +100,15 @@ def command(
         raise click.UsageError(
             "--select is for manifest tables, which have rows of several models."
         )
-    if plot and format_ is not None:
-        raise click.UsageError("--plot draws, and an export is for programs: leave one out.")
+    if (plot or lines) and format_ is not None:
+        option = "--lines" if lines else "--plot"
+        raise click.UsageError(f"{option} draws, and an export is for programs: leave one out.")
     if stored in project and project[stored].model.kind is Kind.VIEW and where is None:
         click.echo(f"{table} is a view: starting Spark to evaluate it.", err=True)
-    if plot:
+    if plot or lines:
         from infold.cli.show_plot import draw
 
-        draw(project, (table, stored), wanted, where, select, limit)
+        draw(project, (table, stored), wanted, where, select, limit, as_lines=lines)
         return
     limit = _ROWS if limit is None else limit
     # Of stored tables one row more tells that there are more; a manifest table is small.

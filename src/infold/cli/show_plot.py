@@ -1,4 +1,4 @@
-"""``infold show --plot``."""
+"""``infold show --plot`` and ``--lines``."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ def draw(
     where: str | None,
     select: Sequence[str],
     limit: int | None,
+    *,
+    as_lines: bool,
 ) -> None:
     """Print pictures of a table, by its name for people and that of the project."""
     from infold.core.model import Kind
@@ -51,6 +53,10 @@ def draw(
         shown = ", ".join(rows.column_names)
         raise command_errors.nothing_to_plot(table=table, columns=shown)
     if isinstance(drawn, RowByRow):
+        if as_lines:
+            raise command_errors.no_time_for_lines(
+                table=table, columns=", ".join(rows.column_names)
+            )
         most = most if limit is not None else BARS
         drawn = picture_of(rows.slice(0, most), model)
     if not rows.num_rows or drawn is None:
@@ -60,7 +66,7 @@ def draw(
     left = rows.num_rows > most
     note = f"{formatting.count(min(most, rows.num_rows), 'row')} drawn"
     note += ", there are more (--limit)." if left else "."
-    click.echo(plot_screen(table, drawn, terminal.look(), note))
+    click.echo(plot_screen(table, drawn, terminal.look(), note, as_lines=as_lines))
 
 
 def _rows(

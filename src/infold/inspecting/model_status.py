@@ -41,13 +41,14 @@ def model_status(
     if incremental is not None and expression is not None:
         due = cron.next_tick(expression, incremental.cron_tz, observed.as_of)
     last = [cell.last for cell in cells if cell.last is not None]
+    covered = Ranges.of(cell.cell for cell in cells)
     return ModelStatus(
         model=name,
         kind=node.model.kind,
         state=model_state.state,
         rows=sum(cell.rows for cell in cells),
-        covered=Ranges.of(cell.cell for cell in cells),
-        stale=_stale_cells(node, model, step, Ranges.of(cell.cell for cell in cells)),
+        covered=covered,
+        stale=_stale_cells(node, model, step, covered),
         partly=step is not None and _is_partial(node, step),
         pending=model.trace.pending if model.trace else (),
         version=model.version,

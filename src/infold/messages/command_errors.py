@@ -154,6 +154,13 @@ nothing_to_plot = Message(
     "Name others with --columns, or leave out --plot.",
 )
 
+no_time_for_lines = Message(
+    "no-time-for-lines",
+    "{table} has no column of times to draw lines over",
+    {"columns": "{columns}"},
+    "Name one with --columns, or draw a bar for each row with --plot.",
+)
+
 
 unknown_session = Message(
     "unknown-session",

@@ -1,4 +1,4 @@
-"""Rows of a table as bars and shades: over time, or one after another."""
+"""Rows of a table as bars, lines and shades: over time, or one after another."""
 
 from __future__ import annotations
 
@@ -8,25 +8,28 @@ from infold.core.interval import Interval, Ranges
 from infold.core.plot import OverTime, Point, RowByRow, Series
 from infold.render import formatting
 from infold.render.coverage_strip import Axis, axis, header_lines
+from infold.render.pictures.lines import Columns, Scale, line_texts, scale_of
 from infold.render.pictures.look import Look, compact
 from infold.render.table import cell as cell_text
 
 HEIGHT = 6
 """How many lines the bars of one column have."""
 
+GROUP_HEIGHT = 3
+"""How many the line of one group has, of which there are several."""
+
 _NUMBER = 10
 """How wide the text of a number is at most."""
 
-Columns = Sequence[tuple[float, float] | None]
-"""The lowest and the highest value of each column of a picture."""
 
-
-def plot_screen(table: str, drawn: OverTime | RowByRow, look: Look, note: str = "") -> str:
-    """All pictures of a table, and what they do not show."""
+def plot_screen(
+    table: str, drawn: OverTime | RowByRow, look: Look, note: str = "", *, as_lines: bool = False
+) -> str:
+    """All pictures of a table, over time as bars or as lines, and what they do not show."""
     if isinstance(drawn, RowByRow):
         lines = _row_by_row_lines(table, drawn, look)
     else:
-        lines = _over_time_lines(table, drawn, look)
+        lines = _over_time_lines(table, drawn, look, as_lines=as_lines)
     ends = [note] if note else []
     if drawn.not_drawn:
         ends.append(f"Not drawn: {formatting.names(drawn.not_drawn)} (--columns).")
@@ -36,12 +39,12 @@ def plot_screen(table: str, drawn: OverTime | RowByRow, look: Look, note: str = 
     return look.screen([*lines, *([""] if folded else []), *folded])
 
 
-def _over_time_lines(table: str, drawn: OverTime, look: Look) -> list[str]:
+def _over_time_lines(table: str, drawn: OverTime, look: Look, *, as_lines: bool) -> list[str]:
     points = [point for series in drawn.series for point in series.points]
     if not points:
         return look.wrapped(f"{table} has no values with a time in {drawn.time} to draw.")
     margin = _NUMBER + 4
-    if drawn.by:
+    if drawn.by and not as_lines:
         names = [name for series in drawn.series for name, _ in series.groups]
         margin = 4 + min(max(len(cell_text(name)) for name in names), max(8, look.width // 3))
     found = axis(Ranges.of(point.cell for point in points), drawn.finest, look.width - margin)
@@ -52,7 +55,9 @@ def _over_time_lines(table: str, drawn: OverTime, look: Look) -> list[str]:
         lines += ["", *look.wrapped(_title(series, found, drawn))]
         if not series.points:
             continue
-        if drawn.by:
+        if as_lines:
+            lines += [*_line_lines(series, found, look), *header]
+        elif drawn.by:
             lines += [*header, *_shade_lines(series, found, margin, look)]
         else:
             lines += [*_bar_lines(_columns(series, found), found, look), *header]
@@ -60,8 +65,37 @@ def _over_time_lines(table: str, drawn: OverTime, look: Look) -> list[str]:
         low, high = ("#", ":") if look.plain else ("█", "░")
         if found.granularity is not drawn.finest or _several(drawn.series):
             text = f"  {low} all values of {_a(found)} reach here, {high} some do"
+            if as_lines:
+                text = (
+                    f"  Where there are two lines: the lowest and the highest value of {_a(found)}"
+                )
             lines += ["", *look.wrapped(text)]
     return lines
+
+
+def _line_lines(series: Series, found: Axis, look: Look) -> list[str]:
+    """The line of a series, or of each of its groups on one scale, with the ends of the scale."""
+    every = _columns(series, found)
+    if not series.groups:
+        return _on_scale(every, found, scale_of(every, HEIGHT), look)
+    scale, lines = scale_of(every, GROUP_HEIGHT), []
+    for name, points in series.groups:
+        columns = _placed(points, found, adds_up=False)
+        lines += [f"  {formatting.clip(cell_text(name), look.width - 2)}"]
+        lines += _on_scale(columns, found, scale, look)
+    return lines
+
+
+def _on_scale(columns: Columns, found: Axis, scale: Scale, look: Look) -> list[str]:
+    drawn = line_texts(columns, found.columns, found.step, scale, look)
+    labels = {line: compact(value) for line, value in scale.ends().items()}
+    texts = zip(range(scale.height - 1, -1, -1), drawn, strict=True)
+    return [_after_label(labels.get(line, ""), text, look) for line, text in texts]
+
+
+def _after_label(label: str, text: str, look: Look) -> str:
+    ruler = "|" if look.plain else "│"
+    return f"  {label:>{_NUMBER}}{ruler} " + look.tinted(text.rstrip(), "blue")
 
 
 def _a(found: Axis) -> str:
@@ -128,8 +162,7 @@ def _bar_lines(columns: Columns, found: Axis, look: Look) -> list[str]:
             (_quiet(found.columns[i], line) if one is None else sign(one) * wide).ljust(found.step)
             for i, one in enumerate(columns)
         )
-        ruler = "|" if look.plain else "│"
-        lines.append(f"  {label:>{_NUMBER}}{ruler}" + " " + look.tinted(text.rstrip(), "blue"))
+        lines.append(_after_label(label, text, look))
     return lines
 
 
