@@ -163,6 +163,14 @@ files_of_iceberg_table = Message(
     "has it, in place of `path`.",
 )
 
+files_of_hudi_table = Message(
+    "files-of-a-table",
+    _ALL_ROWS.replace("{table}", "a Hudi table"),
+    _OF_TABLE,
+    "infold does not read tables of Hudi. Let its owner offer it as a table of Iceberg or Delta "
+    "Lake too (Apache XTable does it), or land its rows as files of their own.",
+)
+
 equality_deletes = Message(
     "equality-deletes",
     "the source table has equality deletes, which cannot be read yet",

@@ -1,4 +1,4 @@
-"""Sources of files whose folder is a table of Delta Lake or Iceberg: they are refused by name."""
+"""Sources of files whose folder is a table of Delta Lake, Iceberg or Hudi: refused by name."""
 
 from __future__ import annotations
 
@@ -116,6 +116,18 @@ class TestFolders:
         assert found["file"].startswith(f"lake/iceberg/sales/orders/data/{DAY}/")
         assert "format: iceberg" in found["todo"]
 
+    @pytest.mark.parametrize("path", ["in", "in/**/*.parquet", f"in/{DAY}/*.parquet"])
+    def test_of_hudi(self, tmp_path: Path, path: str) -> None:
+        """Its folder has a hidden one, and earlier forms of files beside the newest."""
+        for file in (f"in/{DAY}/1_0-1-0_1.parquet", "in/.hoodie/hoodie.properties"):
+            (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / file).touch()
+
+        found = refused(tmp_path, reading(path))
+
+        assert (found["table"], found["file"]) == ("in", f"in/{DAY}/1_0-1-0_1.parquet")
+        assert "does not read tables of Hudi" in found["todo"]
+
     def test_a_single_file(self, lake: Path) -> None:
         """A path without a pattern is one too."""
         (file, *_) = sorted((lake / "lake" / "delta" / DAY).iterdir())
@@ -168,6 +180,7 @@ class TestNoTables:
             "metadata/about.metadata.json",
             "_delta_log/readme.txt",
             "_delta_log/1.json",
+            ".hoodie/readme.txt",
         ],
     )
     def test_folders_of_such_names(self, tmp_path: Path, other: str) -> None:
@@ -265,7 +278,7 @@ class TestInAStore:
         [
             ("delta/*/*.parquet", 1),
             ("**/*.parquet", 1),
-            (f"delta/{DAY}/*.parquet", 3),
+            (f"delta/{DAY}/*.parquet", 4),
         ],
     )
     def test_of_delta_lake(self, tmp_path: Path, stores: Stores, path: str, requests: int) -> None:
@@ -286,12 +299,12 @@ class TestInAStore:
         assert "format: iceberg" in found["todo"]
 
     @pytest.mark.parametrize(
-        ("path", "files", "requests"), [("landed/*/*", 29, 1), (f"landed/{DAY}/*", 1, 3)]
+        ("path", "files", "requests"), [("landed/*/*", 29, 1), (f"landed/{DAY}/*", 1, 4)]
     )
     def test_files_of_nobody(
         self, tmp_path: Path, stores: Stores, path: str, files: int, requests: int
     ) -> None:
-        """No request for a file, and two where a path begins in what may be a partition."""
+        """No request for a file, and three where a path begins in what may be a partition."""
         found = listed(tmp_path, reading(f"s3://lake/{path}"), stores)
 
         assert (len(found), len(_Lister.asked)) == (files, requests)

@@ -1,11 +1,11 @@
 """
 Tables whose files a source of plain files would read: they are refused by name.
 
-A table of Delta Lake or Iceberg is what its metadata says. In its folder are also files that it no
-longer has, and in its files rows that are deleted: a pattern would read them all. A folder is a
-table's if it has metadata of one. Listings see it on the way to the files. Above a listing it is
+A table of Delta Lake, Iceberg or Hudi is what its metadata says. In its folder are also files that
+it no longer has, and in its files rows that are deleted: a pattern would read them all. A folder is
+a table's if it has metadata of one. Listings see it on the way to the files. Above a listing it is
 looked for only where names are those of folders inside a table (``name=value``, ``data``), so that
-it costs a look or two for each source, and none for each file.
+it costs some looks for each source, and none for each file.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from infold.core.object_store import is_url
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
 
-MARKS = ("_delta_log", "metadata")
-"""The folders in a table's folder with its metadata: of Delta Lake, of Iceberg."""
+DELTA, ICEBERG, HUDI = MARKS = ("_delta_log", "metadata", ".hoodie")
+"""The folders in a table's folder with its metadata: of Delta Lake, of Iceberg, of Hudi."""
 
 _METADATA = re.compile(
     r"(?P<folder>(?:.*/)?)(?:"
     r"(?P<delta>_delta_log)/\d{20}\.(?:json|checkpoint\b.*)"
-    r"|metadata/(?:v\d+|\d{5,}-[0-9a-f-]{36})(?:\.gz)?\.metadata\.json(?:\.gz)?"
+    r"|(?P<iceberg>metadata)/(?:v\d+|\d{5,}-[0-9a-f-]{36})(?:\.gz)?\.metadata\.json(?:\.gz)?"
+    r"|(?P<hudi>\.hoodie)/hoodie\.properties"
     r")",
     re.DOTALL,
 )
@@ -42,24 +43,27 @@ def may_be_of_tables(source: Source) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TableFolder:
-    """The folder of a table, with a slash at its end; empty for that of the project."""
+    """
+    The folder of a table, with a slash at its end; empty for that of the project.
+
+    ``mark`` is the folder in it with its metadata, one of :data:`MARKS`.
+    """
 
     path: str
-    is_delta: bool
+    mark: str
 
     def has(self, file: str) -> bool:
         """Whether a file lies in it, but for the table's metadata."""
-        mark = MARKS[0] if self.is_delta else MARKS[1]
-        return file.startswith(self.path) and not file.startswith(f"{self.path}{mark}/")
+        return file.startswith(self.path) and not file.startswith(f"{self.path}{self.mark}/")
 
 
 def table_with(path: str) -> TableFolder | None:
     """The folder of the table that has a file as its metadata; None for any other file."""
     # Twice, as the search for a text is much faster: a listing may have a million files.
-    if MARKS[0] not in path and ".metadata.json" not in path:
+    if DELTA not in path and ".metadata.json" not in path and HUDI not in path:
         return None
     found = _METADATA.fullmatch(path)
-    return found and TableFolder(found["folder"], found["delta"] is not None)
+    return found and TableFolder(found["folder"], found["delta"] or found["iceberg"] or HUDI)
 
 
 def marks_above(start: str) -> Iterator[str]:
@@ -93,10 +97,12 @@ def refuse_files_of(source: Source, files: Collection[str], tables: Iterable[Tab
 
 def _error(source: Source, table: TableFolder, file: str) -> InfoldError:
     name, path, folder = source.name, source.path or "", table.path.rstrip("/") or "."
-    if not table.is_delta:
+    if table.mark == ICEBERG:
         return run_errors.files_of_iceberg_table(
             source=name, pattern=path, folder=folder, file=file
         )
+    if table.mark == HUDI:
+        return run_errors.files_of_hudi_table(source=name, pattern=path, folder=folder, file=file)
     if is_url(path):
         return run_errors.files_of_delta_table_in_store(
             source=name, pattern=path, folder=folder, file=file
