@@ -58,8 +58,7 @@ class LineageEvents(Listener):
     name = "lineage"
     _start: RunStart | None = None
     _run: _Job | None = None
-    _open: dict[int, _Job] = field(default_factory=dict)
-    _index: int = 0
+    _open: dict[str, _Job] = field(default_factory=dict)
 
     def began(self, start: RunStart) -> None:
         """The run begins."""
@@ -70,16 +69,15 @@ class LineageEvents(Listener):
 
     def step(self, index: int, total: int | None, step: Step) -> None:
         """A step begins; one of several at a time is told again before its end."""
-        del total
-        self._index = index
-        if index not in self._open:
+        del index, total
+        if step.model not in self._open:
             job = self._job_of(step.model, "MODEL", step.model)
-            self._open[index] = job
+            self._open[step.model] = job
             self._send("START", job, **self._of_step(step.model, None))
 
     def done(self, step: Step, receipt: Receipt) -> None:
         """A step has written its rows."""
-        job = self._open.pop(self._index)
+        job = self._open.pop(step.model)
         found: JsonObject = {}
         try:
             found = self._of_step(step.model, receipt.written)
@@ -88,7 +86,7 @@ class LineageEvents(Listener):
 
     def failed(self, step: Step, error: InfoldError) -> None:
         """A step has written nothing."""
-        job = self._open.pop(self._index)
+        job = self._open.pop(step.model)
         self._send("FAIL", job, error=error, **self._of_step(step.model, None))
 
     def ended(self, end: RunEnd) -> Iterator[str]:

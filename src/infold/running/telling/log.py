@@ -31,8 +31,7 @@ class JsonLog(Listener):
     path: Path
     of_run: dict[str, str] = field(default_factory=dict)
     name = "the log"
-    _open: set[int] = field(default_factory=set)
-    _index: int = 0
+    _open: set[str] = field(default_factory=set)
 
     def began(self, start: RunStart) -> None:
         """A run begins; its project and target are in every line."""
@@ -43,10 +42,9 @@ class JsonLog(Listener):
 
     def step(self, index: int, total: int | None, step: Step) -> None:
         """A step begins; one of several at a time is told again before its end."""
-        self._index = index
-        if index in self._open:
+        if step.model in self._open:
             return
-        self._open.add(index)
+        self._open.add(step.model)
         reasons = [f"{reason.cause.value}, {reason.detail}" for reason in step.reasons]
         self._line(
             INFO,
@@ -60,13 +58,13 @@ class JsonLog(Listener):
 
     def done(self, step: Step, receipt: Receipt) -> None:
         """A step ended well; of its receipt, what is not zero."""
-        self._open.discard(self._index)
+        self._open.discard(step.model)
         counts = {name: one for name, one in asdict(receipt).items() if one and name not in COUNTS}
         self._line(INFO, "step_done", model=step.model, action=step.action.value, receipt=counts)
 
     def failed(self, step: Step, error: InfoldError) -> None:
         """A step failed."""
-        self._open.discard(self._index)
+        self._open.discard(step.model)
         self._line(
             ERROR, "step_failed", model=step.model, action=step.action.value, error=error.record
         )

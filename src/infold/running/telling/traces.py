@@ -44,9 +44,8 @@ class Traces(Listener):
     _tracer: Tracer | None = None
     _run: Span | None = None
     _context: Context | None = None
-    _open: dict[int, Span] = field(default_factory=dict)
+    _open: dict[str, Span] = field(default_factory=dict)
     _made: InMemorySpanExporter | None = None
-    _index: int = 0
     _wrong: str = ""
 
     def began(self, start: RunStart) -> None:
@@ -81,11 +80,10 @@ class Traces(Listener):
 
     def step(self, index: int, total: int | None, step: Step) -> None:
         """A step begins; one of several at a time is told again before its end."""
-        del total
-        self._index = index
-        if self._tracer is None or index in self._open:
+        del index, total
+        if self._tracer is None or step.model in self._open:
             return
-        self._open[index] = self._tracer.start_span(
+        self._open[step.model] = self._tracer.start_span(
             f"{step.action.value} {step.model}",
             self._context,
             attributes={"infold.model": step.model, "infold.action": step.action.value},
@@ -93,8 +91,7 @@ class Traces(Listener):
 
     def done(self, step: Step, receipt: Receipt) -> None:
         """A step ended well; of its receipt, what is not zero."""
-        del step
-        if (span := self._open.pop(self._index, None)) is not None:
+        if (span := self._open.pop(step.model, None)) is not None:
             for name, value in asdict(receipt).items():
                 if value and name not in COUNTS:
                     span.set_attribute(f"infold.{name}", value)
@@ -102,8 +99,7 @@ class Traces(Listener):
 
     def failed(self, step: Step, error: InfoldError) -> None:
         """A step failed."""
-        del step
-        if (span := self._open.pop(self._index, None)) is not None:
+        if (span := self._open.pop(step.model, None)) is not None:
             _fail(span, error.slug, error.what)
             span.end()
 
