@@ -21,6 +21,7 @@ PAGE = Path(__file__).parents[2] / "docs/dagster.md"
 PROGRAM = """
 import json
 import dagster as dg
+from dagster._utils.interrupts import setup_interrupt_handlers  # as its own processes do
 
 instance = dg.DagsterInstance.ephemeral()
 
@@ -38,7 +39,8 @@ def told(result):
         elif event.event_type_value == "ASSET_CHECK_EVALUATION":
             found["checks"][event.event_specific_data.check_name] = event.event_specific_data.passed
         elif event.event_type_value == "STEP_FAILURE":
-            found["failure"] = event.event_specific_data.user_failure_data.description
+            said = event.event_specific_data.user_failure_data
+            found["failure"] = said.description if said else ""
         elif event.event_type_value == "STEP_UP_FOR_RETRY":
             found["again"] = True
     print("FOUND", json.dumps(found))
@@ -145,7 +147,9 @@ def test_how_materializations_end(tmp_path: Path) -> None:
     says(folder, "run-users", code=1, result=failed)
     definitions = DEFINITIONS.format(command=[sys.executable, str(STAND_IN), str(folder)])
 
-    one, some, partly, whole, days = carried_out(
+    says(folder, "asleep", sleep=60, stops_caller=True)
+
+    one, some, partly, whole, days, ended = carried_out(
         tmp_path / "dagster",
         definitions,
         "materialize('daily', partition_key='2024-03-03')",
@@ -154,6 +158,8 @@ def test_how_materializations_end(tmp_path: Path) -> None:
         "materialize('clicks', 'users')",
         "run_all()",
         "partitions('daily')",
+        f"import os; os.chdir({str(folder)!r}); os.rename('asleep.json', 'run-clicks.json')",
+        "setup_interrupt_handlers(); materialize('clicks')",
     )
 
     assert [(name, partition) for name, partition, _ in one["built"]] == [("daily", "2024-03-03")]
@@ -181,6 +187,7 @@ def test_how_materializations_end(tmp_path: Path) -> None:
         ],
         ["--select=clicks", "--select=users"],
         [],
+        *[["--select=clicks"]] * 2,
     ]
     assert not partly["ok"]
     assert "drift: this" in partly["failure"]
@@ -193,3 +200,5 @@ def test_how_materializations_end(tmp_path: Path) -> None:
         ("daily", "2024-03-04"),
     ]
     assert days == ["2024-03-03", "2024-03-04", "2024-03-06", "2024-03-07", "2024-03-08"]
+    assert not ended["ok"]
+    assert (folder / "stopped").read_text() == "clicks\nclicks\n"  # Dagster tries again itself

@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 from typing import Protocol
 
 from infold.messages import orchestration_errors
@@ -25,7 +26,7 @@ from infold.orchestration.graph import ProjectGraph
 from infold.orchestration.log_lines import log_line
 from infold.orchestration.outcome import JsonObject, Outcome, parsed
 
-LOOK_SECONDS = 0.2
+LOOK_SECONDS = 0.1
 """How often the command is looked at while it runs."""
 
 STOP_SECONDS = 60.0
@@ -98,7 +99,8 @@ class RunningCommand:
     """One command from its start to its end; ``stop`` may be called from a signal handler."""
 
     stop_seconds: float = STOP_SECONDS
-    _process: subprocess.Popen[bytes] | None = None
+    _process: _Process | None = None
+    _stopping: bool = False
 
     def carry_out(
         self,
@@ -106,7 +108,6 @@ class RunningCommand:
         command: str,
         words: Sequence[str] = (),
         tell: Telling = lambda _: None,
-        heartbeat: Callable[[], object] = lambda: None,
     ) -> Outcome:
         """
         Run a command with ``--json``, give each line to ``tell``, and wait for its end.
@@ -114,40 +115,65 @@ class RunningCommand:
         What interrupts the waiting, such as a time limit of the scheduler, leaves the command to
         ``stop``.
         """
+        self._stopping = False
         with TemporaryDirectory(prefix="infold-") as name:
             folder = Path(name)
             result, messages, log = (folder / part for part in ("result", "messages", "log"))
             logged = (f"--log={log}",) if command in WITH_LOG else ()
             line = project.line(command, *words, "--json", *logged)
             tell(shlex.join(line))
-            self._process = _started(line, project.env, result, messages)
+            self._process = process = _Process(_started(line, project.env, result, messages))
+            if self._stopping:  # by a signal that came while it was being started
+                self.stop()
             told = [_Followed(messages, tell), _Followed(log, lambda one: _tell_log(one, tell))]
-            ended = False
-            while not ended:
-                with suppress(subprocess.TimeoutExpired):
-                    self._process.wait(LOOK_SECONDS)
-                ended = self._process.poll() is not None
+            code = None
+            while code is None:
+                time.sleep(LOOK_SECONDS)
+                code = process.exit_code
                 for one in told:
-                    one.follow(whole=ended)
-                heartbeat()
+                    one.follow(whole=code is not None)
             text = messages.read_text(encoding="utf-8", errors="replace")
             printed = result.read_text(encoding="utf-8", errors="replace")
-            code = self._process.returncode
             return Outcome(code, parsed(printed), text[-KEPT_OF_MESSAGES:])
 
     def stop(self) -> None:
         """End the command as SIGTERM does: finished steps stay. Waits, and then kills it."""
-        process = self._process
-        if process is None or process.poll() is not None:
-            return
-        process.terminate()  # infold ends its own Java; a signal to all would take that from it
-        until = time.monotonic() + self.stop_seconds
-        while process.poll() is None and time.monotonic() < until:
-            time.sleep(LOOK_SECONDS / 4)
-        if process.poll() is None:
+        self._stopping = True
+        if self._process is not None:
+            self._process.stop(self.stop_seconds)
+
+
+class _Process:
+    """
+    A process, and the thread that waits for its end, which is its ``exit_code``.
+
+    A signal's handler that stops it may interrupt whoever follows it at any point, so the two share
+    no lock, and neither waits by Popen, which has one.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.exit_code: int | None = None
+        self._process = process
+        Thread(target=self._wait, daemon=True).start()
+
+    def stop(self, seconds: float) -> None:
+        """End it by SIGTERM, and all of its group by SIGKILL once the time is over."""
+        # infold ends its own Java; a signal to all would take that from it.
+        self._signal(os.kill, signal.SIGTERM)
+        until = time.monotonic() + seconds
+        while self.exit_code is None and time.monotonic() < until:
+            time.sleep(LOOK_SECONDS / 2)
+        self._signal(os.killpg, signal.SIGKILL)
+        while self.exit_code is None:
+            time.sleep(LOOK_SECONDS / 2)
+
+    def _signal(self, send: Callable[[int, int], None], number: int) -> None:
+        if self.exit_code is None:
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+                send(self._process.pid, number)
+
+    def _wait(self) -> None:
+        self.exit_code = self._process.wait()
 
 
 def _started(
