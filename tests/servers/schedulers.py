@@ -16,6 +16,10 @@ import venv
 from collections.abc import Mapping
 from pathlib import Path
 
+from click.testing import CliRunner
+
+from infold.cli import cli
+
 ROOT = Path(__file__).parents[2]
 LOCKS = Path(__file__).parent
 STAND_IN = ROOT / "tests/orchestration/stand_in.py"
@@ -36,6 +40,18 @@ def python_with(scheduler: str) -> Path:
         (site / "infold.pth").write_text(f"{ROOT / 'src'}\n")
         whole.touch()
     return python
+
+
+def examples_for_starter(page: str, folder: Path) -> list[str]:
+    """The Python of a page, of a new project of `infold init` in place of the one in /srv/shop."""
+    shop = folder / "shop"
+    assert CliRunner().invoke(cli, ["init", str(shop)]).exit_code == 0
+    command = folder / "infold"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m infold "$@"\n')
+    command.chmod(0o755)
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    text = text.replace("/srv/shop/.venv/bin/infold", str(command)).replace("/srv/shop", str(shop))
+    return [code.partition("```")[0] for code in text.split("```python\n")[1:]]
 
 
 def run_with(python: Path, *words: str, env: Mapping[str, str], cwd: Path) -> str:

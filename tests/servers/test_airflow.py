@@ -9,15 +9,10 @@ from textwrap import indent
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from tests.orchestration.recorded import lay_out_stand_in
-from tests.servers.schedulers import STAND_IN, python_with, run_with
-
-from infold.cli import cli
+from tests.servers.schedulers import STAND_IN, examples_for_starter, python_with, run_with
 
 pytestmark = pytest.mark.servers
-
-PAGE = Path(__file__).parents[2] / "docs/airflow.md"
 
 PROGRAM = """
 import json, runpy, sys
@@ -97,22 +92,11 @@ def test_the_example_of_the_docs(tmp_path: Path) -> None:
 
     After it no model has work, so the tasks of the second DAG are skipped.
     """
-    folder = tmp_path / "shop"
-    assert CliRunner().invoke(cli, ["init", str(folder)]).exit_code == 0
-    command = tmp_path / "infold"
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m infold "$@"\n')
-    command.chmod(0o755)
-    example, *others = (
-        text.partition("```")[0]
-        for text in PAGE.read_text(encoding="utf-8").split("```python\n")[1:]
-    )
+    example, *others = examples_for_starter("airflow.md", tmp_path)
     others = [indent(text, "    ") for text in (SEND_REPORT, *others)]
     dags = "".join([example, 'with DAG("others", schedule=None):\n', *others])
-    dags = dags.replace("/srv/shop/.venv/bin/infold", str(command))
 
-    run, models = carried_out(
-        tmp_path / "airflow", dags.replace("/srv/shop", str(folder)), "shop", "shop_models"
-    )
+    run, models = carried_out(tmp_path / "airflow", dags, "shop", "shop_models")
 
     assert run[0] == {"run": "success"}
     assert [step["model"] for step in run[2]["run"]["steps"]] == ["clicks", "sessions", "daily"]

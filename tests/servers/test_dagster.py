@@ -8,15 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from tests.orchestration.recorded import error, lay_out_stand_in, says, step
-from tests.servers.schedulers import STAND_IN, python_with, run_with
-
-from infold.cli import cli
+from tests.servers.schedulers import STAND_IN, examples_for_starter, python_with, run_with
 
 pytestmark = pytest.mark.servers
-
-PAGE = Path(__file__).parents[2] / "docs/dagster.md"
 
 PROGRAM = """
 import json
@@ -82,16 +77,10 @@ def test_the_example_of_the_docs(tmp_path: Path) -> None:
     """
     The job builds the starter's tables on Spark, and says which days have rows.
 
-    A late file changes two of them, so those are reported again: infold decides which.
+    The sensor starts it before, and not after it. A day that is up to date is materialized, and
+    nothing is written.
     """
-    folder = tmp_path / "shop"
-    assert CliRunner().invoke(cli, ["init", str(folder)]).exit_code == 0
-    command = tmp_path / "infold"
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m infold "$@"\n')
-    command.chmod(0o755)
-    example = PAGE.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
-    example = example.replace("/srv/shop/.venv/bin/infold", str(command))
-    example = example.replace("/srv/shop", str(folder))
+    (example,) = examples_for_starter("dagster.md", tmp_path)
 
     before, run, days, after, again = carried_out(
         tmp_path / "dagster",

@@ -17,7 +17,7 @@ from infold.messages import orchestration_errors
 from infold.messages.errors import InfoldError
 from infold.orchestration.command import InfoldProject, RunningCommand, summary
 from infold.orchestration.outcome import JsonObject, Outcome, Verdict, models_with_work
-from infold.orchestration.words import WAIT_SECONDS, RunOptions
+from infold.orchestration.words import WAIT_SECONDS, RunOptions, terms
 
 __all__ = [
     "InfoldOperator",
@@ -150,8 +150,9 @@ class InfoldRunOperator(InfoldOperator):
         """Run; the receipt and what became of each model."""
         if self.planned_by is not None:
             plan = context["ti"].xcom_pull(task_ids=self.planned_by)
-            if plan is not None and not {*plan["models"]} & {*self.select}:
-                raise AirflowSkipException(f"the plan has nothing for {', '.join(self.select)}")
+            selected = list(terms(self.select))
+            if plan is not None and not {*plan["models"]} & {*selected}:
+                raise AirflowSkipException(f"the plan has nothing for {', '.join(selected)}")
         options = RunOptions(
             self.select,
             self.exclude,

@@ -30,8 +30,8 @@ class RunOptions:
     def words(self) -> tuple[str, ...]:
         """The words after ``infold run``."""
         return (
-            *(f"--select={term}" for term in _terms(self.select)),
-            *(f"--exclude={term}" for term in _terms(self.exclude)),
+            *(f"--select={term}" for term in terms(self.select)),
+            *(f"--exclude={term}" for term in terms(self.exclude)),
             *_option("start", self.start),
             *_option("end", self.end),
             *_option("wait", self.wait),
@@ -42,7 +42,7 @@ class RunOptions:
         )
 
 
-def _terms(given: str | Sequence[str]) -> Iterator[str]:
+def terms(given: str | Sequence[str]) -> Iterator[str]:
     """Terms of a list, or of a text with commas, as on the command line."""
     listed = given.split(",") if isinstance(given, str) else given
     yield from (term.strip() for term in listed if term.strip())
