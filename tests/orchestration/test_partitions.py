@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 from cronsim import CronSim
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from infold.core.interval import DAY, Granularity, datetime_of
@@ -38,6 +38,7 @@ def test_every_granularity_has_partitions() -> None:
     granularity=st.sampled_from(list(Granularity)),
     at=st.integers(7 * DAY, 50_000 * DAY),
 )
+@example(granularity=Granularity.SUNDAY_WEEK, at=10 * DAY)  # a Sunday
 def test_partitions_are_the_cells(granularity: Granularity, at: int) -> None:
     """The first begins where the cell of the start does, and each ends where its cell does."""
     cell = granularity.floor(at)
