@@ -121,6 +121,10 @@ lock: ## write new lock files (needs uv)
 	  uv pip compile pyproject.toml $$group --quiet --upgrade --universal --python-version 3.11 \
 	    --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --no-header \
 	    --output-file $$out.lock; done
+	@for one in airflow dagster; do \
+	  uv pip compile tests/servers/$$one.in --quiet --upgrade --universal --python-version 3.11 \
+	    --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --no-header \
+	    --output-file tests/servers/$$one.lock; done
 
 .PHONY: clean
 clean: ## remove what builds, tests and the demo left (not .venv)

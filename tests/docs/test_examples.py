@@ -25,11 +25,13 @@ RUN = ("sql", "yaml", "python", "sh", "cron")
 """Languages of what a reader copies; `text` is what programs print."""
 
 ELSEWHERE: Mapping[str, str] = {
+    "docs/airflow.md": "../servers/test_airflow.py",
     "docs/annotated-project.md": "test_annotated.py",
     "docs/catalogs.md": "../servers/test_catalogs_in_spark.py",
     "docs/clusters.md": "../servers/test_cluster.py",
     "docs/coming-from-dbt.md": "test_how_to.py",
     "docs/cookbook.md": "test_cookbook.py",
+    "docs/dagster.md": "../servers/test_dagster.py",
     "docs/deploying.md": "../servers/test_deploying.py",
     "docs/editors.md": "test_schemas.py",
     "docs/notebooks.md": "test_python_api.py",

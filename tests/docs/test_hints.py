@@ -30,6 +30,7 @@ SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 
 BARE: Mapping[str, tuple[str, ...]] = {
+    "bad-graph-file": ("dag",),
     "window-empty": ("plan", "run", "restate", "backbuild"),
     "window-unaligned": ("plan", "run", "restate", "backbuild"),
     "not-forward-only": ("plan", "run", "apply"),
@@ -58,6 +59,7 @@ OTHERS = {
     *("--master", "--jars", "--driver-memory", "--deploy-mode"),  # of spark-submit
     *("--full-refresh", "--restate-model", "--allow-destructive-model"),  # of dbt and SQLMesh
     *("--defer", "--state"),  # of dbt
+    "--no-deps",  # of pip
     "--rewrite",  # of the tests
 }
 

@@ -39,6 +39,7 @@ LISTS = (
     "python_findings",
     "function_findings",
     "unit_test_errors",
+    "orchestration_errors",
     "python_findings",
 )
 SPOT = Spot("models/daily.sql", 3, 8, "SELECT day FROM events", 3)

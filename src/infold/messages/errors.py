@@ -6,8 +6,8 @@ The words are in the lists beside this file, an entry for each error: of the com
 ``ledger_errors``, of a target's catalog in ``catalog_errors``, of `infold apply` in
 ``apply_errors``, of environments in ``environment_errors``, what is wrong with a project in
 ``findings`` and ``refusals``, with ledger and tables in ``mismatches``, with the machine in
-``faults``. No module outside of this folder words an error, and
-each slug has a section in docs/errors/.
+``faults``, what keeps a scheduler from running a project in ``orchestration_errors``. No module
+outside of this folder words an error, and each slug has a section in docs/errors/.
 """
 
 from __future__ import annotations

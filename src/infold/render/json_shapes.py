@@ -112,7 +112,12 @@ def run(value: RunResult) -> JsonObject:
         "state": value.state,
         "seconds": round(value.seconds, 3),
         "steps": [
-            {"model": done.model, "action": done.action.value, "receipt": receipt(made)}
+            {
+                "model": done.model,
+                "action": done.action.value,
+                "cells": ranges(done.stale_cells),
+                "receipt": receipt(made),
+            }
             for done, made in value.steps
         ],
         "receipt": receipt(value.receipt),

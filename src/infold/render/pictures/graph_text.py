@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from infold.core.graph import SOURCE, Graph
+from infold.core.graph import SOURCE, Graph, GraphNode
+from infold.core.model import Kind
 from infold.core.project import Project
+from infold.render.formatting import iso
 
 
 def mermaid(graph: Graph) -> str:
@@ -54,6 +56,27 @@ def graph_json(project: Project, graph: Graph) -> dict[str, Any]:
         "target": project.target.name,
         "nodes": [
             {"name": node.name, "kind": node.kind, "reads": list(node.reads)}
+            | _declared(project, node)
             for node in graph.nodes
+        ],
+    }
+
+
+def _declared(project: Project, node: GraphNode) -> dict[str, Any]:
+    """What is declared of a model, so that a scheduler knows its cells and checks; of a source."""
+    if node.kind == SOURCE:
+        return {"columns": [column.name for column in project.sources[node.name].columns]}
+    found = project[node.name]
+    model = found.model
+    return {
+        "description": model.description,
+        "tags": list(model.tags),
+        "file": str(model.place),
+        "columns": list(found.columns),
+        "incremental": model.kind is Kind.INCREMENTAL_TABLE,
+        "granularity": model.granularity.value if model.granularity else None,
+        "start": None if found.start is None else iso(found.start),
+        "audits": [
+            {"name": audit.name, "severity": audit.severity.value} for audit in model.audits
         ],
     }

@@ -1,0 +1,128 @@
+"""A command in a process of its own: what is heard of it, and how it is stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from tests.orchestration.recorded import lay_out_stand_in, says
+
+from infold.messages.errors import InfoldError
+from infold.orchestration.command import InfoldProject, RunningCommand
+from infold.orchestration.outcome import Verdict
+
+pytestmark = pytest.mark.deep
+
+STAND_IN = Path(__file__).with_name("stand_in.py")
+
+
+@pytest.fixture
+def said(tmp_path: Path) -> Path:
+    """What the command in infold's place does."""
+    return lay_out_stand_in(tmp_path / "said")
+
+
+def project_of(said: Path) -> InfoldProject:
+    """A project whose command does what a folder says."""
+    return InfoldProject("/shop", "prod", [sys.executable, str(STAND_IN), str(said)])
+
+
+def test_what_is_heard_of_a_run(said: Path) -> None:
+    """Its command line, lines of its log, what it says on stderr, and its result."""
+    says(said, "run", result={"steps": [1]}, stderr="a note", log=[{"event": "note", "text": "n"}])
+    heard: list[str] = []
+
+    outcome = RunningCommand().carry_out(
+        project_of(said).with_env({"SHOP_DAY": "ten"}), "run", ["--wait=1"], heard.append
+    )
+
+    assert (outcome.exit_code, outcome.result, outcome.messages) == (0, {"steps": [1]}, "a note")
+    assert sorted(heard[1:]) == ["a note", "n"]
+    assert "run --wait=1 --json --log=" in heard[0]
+    (call,) = map(json.loads, (said / "calls").read_text().splitlines())
+    assert call["env"] == {"SHOP_DAY": "ten"}
+
+
+def test_commands_without_a_log(said: Path) -> None:
+    """Only commands that build have the option."""
+    RunningCommand().carry_out(project_of(said), "plan")
+
+    (call,) = map(json.loads, (said / "calls").read_text().splitlines())
+    assert call["words"] == ["--project=/shop", "--target=prod", "plan", "--json"]
+
+
+def test_a_command_that_is_stopped(said: Path) -> None:
+    """It gets a SIGTERM, and its end is waited for."""
+    running, found = RunningCommand(), []
+    words = ["--select=slow"]
+    thread = threading.Thread(
+        target=lambda: found.append(running.carry_out(project_of(said), "run", words))
+    )
+    thread.start()
+    while not (said / "sleeping").exists():
+        time.sleep(0.02)
+
+    running.stop()
+
+    assert (said / "stopped").read_text() == "slow\n"
+    thread.join(10)
+    assert (found[0].exit_code, found[0].verdict) == (143, Verdict.TRY_AGAIN)
+    running.stop()  # of what has ended nothing is stopped
+
+
+def test_a_command_that_does_not_end_is_killed(tmp_path: Path) -> None:
+    """With all that it started, once its time is over."""
+    script = tmp_path / "deaf.sh"
+    script.write_text(f"trap '' TERM\nsleep 60 &\necho $! > {tmp_path}/child\nwait\nwait\n")
+    running, found = RunningCommand(stop_seconds=0.3), []
+    project = InfoldProject("/shop", infold_command=["bash", str(script)])
+    thread = threading.Thread(target=lambda: found.append(running.carry_out(project, "run")))
+    thread.start()
+    while not (tmp_path / "child").exists() or not (tmp_path / "child").read_text().strip():
+        time.sleep(0.02)
+
+    running.stop()
+
+    thread.join(10)
+    assert found[0].exit_code == -9
+    child = int((tmp_path / "child").read_text())
+    for _ in range(100):
+        if not _runs(child):
+            break
+        time.sleep(0.05)
+    assert not _runs(child)
+
+
+def _runs(process: int) -> bool:
+    """Whether a process is there and is more than an entry that nobody has asked for."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{process}/stat")
+    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_a_command_that_is_not_there() -> None:
+    """The error names it, and what to give."""
+    with pytest.raises(InfoldError) as found:
+        InfoldProject("/shop", infold_command="/nowhere/infold").graph()
+
+    assert found.value.slug == "infold-not-started"
+    assert "/nowhere/infold" in found.value.what
+
+
+def test_a_project_with_mistakes_has_no_graph(said: Path) -> None:
+    """Its mistakes are in the error."""
+    says(said, "dag", code=2, result={"error": {"slug": "unknown-key", "what": "sorces"}})
+
+    with pytest.raises(InfoldError) as found:
+        project_of(said).graph()
+
+    assert found.value.slug == "no-graph"
+    assert "unknown-key: sorces" in str(found.value)
