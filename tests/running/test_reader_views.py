@@ -148,6 +148,28 @@ def test_after_a_death_all_are_looked_at(hiding: Project) -> None:
     assert {path.parent.parent.name for path in _files(hiding) - made} == {"daily"}
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["run", "forget sessions --yes --allow-refresh", "repair --yes"],
+    ids=["run", "forget", "repair"],
+)
+def test_among_the_tables_of_another_project_are_none(hiding: Project, command: str) -> None:
+    """A command that would make them there is refused, and changes nothing."""
+    with closing(sqlite3.connect(hiding.catalog_db)) as catalog, catalog:
+        catalog.execute(
+            "INSERT INTO iceberg_tables SELECT catalog_name, ?, 'orders', metadata_location, NULL,"
+            " 'TABLE' FROM iceberg_tables WHERE table_name = 'clicks'",
+            (f"{hiding.namespace}_views",),
+        )
+        catalog.execute("DELETE FROM iceberg_tables WHERE table_name = 'daily'")  # to be repaired
+
+    code, printed = infold(hiding, *command.split())
+
+    assert (code, "catalog-shared-namespace" in printed) == (2, True), printed
+    assert views(hiding) == set()
+    assert {*api.lake(hiding).made_tables()} == {*NAMES} - {"daily"}
+
+
 def test_an_environment_has_none(hiding: Project) -> None:
     """Its tables come and go; and its runs leave those of production alone."""
     infold(hiding, "run")

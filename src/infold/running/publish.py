@@ -19,7 +19,7 @@ from infold.running.run_progress import RunProgress
 NOT_PUBLISHED = "Nothing was published: readers see all tables as they were before"
 """The note of a run that failed in a target where all tables are published together."""
 
-_RUNS = 20
+_RUNS = 5
 """How many of the newest runs are looked at for one that was not refused."""
 
 TAKEN = "no view of {0} was made: something else has its name there, which infold did not make"

@@ -31,6 +31,10 @@ SUFFIX = "_views"
 """After the name of a namespace: that of the views of its tables."""
 
 
+_NOT_SEEN = (NOT_PERMITTED, "catalog-failed")
+"""Errors of a catalog that does not show what views it has."""
+
+
 def views_in(catalog: TableCatalog) -> Views:
     """The views of a catalog."""
     if isinstance(catalog, SqlCatalog):
@@ -67,13 +71,12 @@ class ReaderViews:
         Raise where views are ``wanted`` and there can be none, or where two projects would share a
         namespace: one has views there, and one tables.
         """
-        views = views_in(self.catalog)
         if self.namespace.lower().endswith(SUFFIX):
-            own = sorted(views.found(self.namespace).own)
+            own = sorted(views_in(self.catalog).found(self.namespace).own)
             self._refuse_shared(self.namespace, own, "views")
         if wanted:
+            views, space = views_in(self.catalog), self.namespace + SUFFIX
             views.check()
-            space = self.namespace + SUFFIX
             at = self.catalog.find([(space, name) for name in views.others(space)])
             own = sorted(name for (_, name), found in at.items() if _is_of_infold(found))
             self._refuse_shared(space, own, "tables")
@@ -89,13 +92,13 @@ class ReaderViews:
         Have exactly the views of some tables, as far as these are there; names that were taken.
 
         With ``only_new``, views that are there already are taken for right: no file is read for
-        them. Who wants none needs no right to look for them.
+        them. For who wants none, a catalog that does not let them look has none.
         """
         space, views = self.namespace + SUFFIX, views_in(self.catalog)
         try:
             found = views.found(space)
         except InfoldError as error:
-            if tables or error.slug != NOT_PERMITTED:
+            if tables or error.slug not in _NOT_SEEN:
                 raise
             return ()
         asked = {views.name(table) for table in tables}
