@@ -419,12 +419,6 @@ KEYS = [
     (YML, "{warehouse: warehouse}", r'{catalog: {type: sqlite, uri: "sqlite:///a\0b"}}', [
         r'wrong-type infold.yml:20 `"sqlite:///a\0b"`',
     ]),
-    (YML, "dev: {warehouse: warehouse}", "dev: {hide_technical: views, catalog: {type: rest, uri: 'http://a'}}", [
-        "catalog-without-views infold.yml:20 `views`",
-    ]),
-    (YML, "dev: {warehouse: warehouse}", "dev: {hide_technical: views, catalog: {type: hive, uri: 'thrift://a:9083'}}", [
-        "catalog-without-views infold.yml:20 `views`",
-    ]),
     (YML, "dev: {warehouse: warehouse}", "dev: {hide_technical: columns}", [
         "bad-value infold.yml:20 `columns` (views)",
     ]),

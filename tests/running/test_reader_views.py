@@ -110,6 +110,66 @@ def test_a_promote_makes_them_anew(shop: Project) -> None:
     assert {path.parent.parent.name for path in _files(hiding) - made} == {"sessions"}
 
 
+def test_a_repair_makes_them_anew(hiding: Project) -> None:
+    """Those of tables that are gone go, those that are missing come."""
+    infold(hiding, "run")
+    with closing(sqlite3.connect(hiding.catalog_db)) as catalog, catalog:
+        catalog.execute("DELETE FROM iceberg_tables WHERE table_name = 'daily'")
+        catalog.execute(
+            "DELETE FROM iceberg_tables WHERE table_name = 'sessions' AND iceberg_type = 'VIEW'"
+        )
+        catalog.execute(
+            "INSERT INTO iceberg_tables SELECT catalog_name, table_namespace, 'daily',"
+            " metadata_location, NULL, 'VIEW' FROM iceberg_tables"
+            " WHERE table_name = 'clicks' AND iceberg_type = 'VIEW'"
+        )
+
+    code, printed = infold(hiding, "repair", "--yes")
+
+    assert code == 0, printed
+    assert views(hiding) == {"clicks", "sessions"}
+
+
+def test_after_a_death_all_are_looked_at(hiding: Project) -> None:
+    """A run that died may have changed a table, and no view after it: the next one does that."""
+    infold(hiding, "run")
+    made = _files(hiding)
+    at = Path((api.lake(hiding).location("daily") or "").removeprefix("file:"))
+    schema = '{"schema-id": 0, "fields": [{"id": 1, "name": "dearest", "type": "long"}]}'
+    text = at.read_text(encoding="utf-8")
+    at.write_text(text.replace("{", f'{{"current-schema-id": 0, "schemas": [{schema}], ', 1))
+    assert infold(hiding, "run")[0] == 0
+    assert _files(hiding) == made  # nothing told that run to look
+
+    with closing(sqlite3.connect(hiding.root / "prod.db")) as book, book:
+        book.execute("UPDATE runs SET state = 'died'")
+    assert infold(hiding, "run")[0] == 0
+
+    assert {path.parent.parent.name for path in _files(hiding) - made} == {"daily"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["run", "forget sessions --yes --allow-refresh", "repair --yes"],
+    ids=["run", "forget", "repair"],
+)
+def test_among_the_tables_of_another_project_are_none(hiding: Project, command: str) -> None:
+    """A command that would make them there is refused, and changes nothing."""
+    with closing(sqlite3.connect(hiding.catalog_db)) as catalog, catalog:
+        catalog.execute(
+            "INSERT INTO iceberg_tables SELECT catalog_name, ?, 'orders', metadata_location, NULL,"
+            " 'TABLE' FROM iceberg_tables WHERE table_name = 'clicks'",
+            (f"{hiding.namespace}_views",),
+        )
+        catalog.execute("DELETE FROM iceberg_tables WHERE table_name = 'daily'")  # to be repaired
+
+    code, printed = infold(hiding, *command.split())
+
+    assert (code, "catalog-shared-namespace" in printed) == (2, True), printed
+    assert views(hiding) == set()
+    assert {*api.lake(hiding).made_tables()} == {*NAMES} - {"daily"}
+
+
 def test_an_environment_has_none(hiding: Project) -> None:
     """Its tables come and go; and its runs leave those of production alone."""
     infold(hiding, "run")

@@ -70,6 +70,18 @@ class Shelf:
         """How many rows a reader finds, by pyiceberg."""
         return int(self.theirs.load_table((self.namespace, name)).scan().to_arrow().num_rows)
 
+    def add_column(self, name: str, column: str) -> None:
+        """A column more in a table."""
+        from pyiceberg.types import LongType
+
+        with self.theirs.load_table((self.namespace, name)).update_schema() as change:
+            change.add_column(column, LongType())
+
+    def drop_column(self, name: str, column: str) -> None:
+        """A column less in a table."""
+        with self.theirs.load_table((self.namespace, name)).update_schema() as change:
+            change.delete_column(column)
+
     def names(self) -> set[str]:
         """The tables of the namespace, by pyiceberg."""
         return {name for _, name in self.theirs.list_tables((self.namespace,))}

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.servers.catalogs import (
@@ -31,7 +30,7 @@ from infold.core.model import Source
 from infold.core.stored_table import FORBIDDEN
 from infold.core.swap import Renaming
 from infold.lake.iceberg import jdbc_catalog as jdbc
-from infold.lake.iceberg import reader_views, rest_client
+from infold.lake.iceberg import rest_client
 from infold.lake.iceberg.jdbc_catalog import jdbc_catalog
 from infold.lake.iceberg.rest_catalog import RestCatalog, rest_catalog
 from infold.lake.iceberg.sql_catalog import SqlCatalog, Statements
@@ -283,54 +282,6 @@ class TestPublished:
         with pytest.raises(InfoldError, match="catalog-not-together"):
             rest.lake(together=True).hold_back(["daily"])
         assert rest.lake().publish(hold_back=False) == ()
-
-
-class TestViews:
-    """Views for readers are rows beside those of tables, in either database."""
-
-    def test_they_follow_their_tables(self, database: Shelf) -> None:
-        """They come with a table, and go with it; pyiceberg lists the tables as before."""
-        lake = database.lake()
-        for name in ("daily", "weekly"):
-            database.make(name)
-
-        assert lake.refresh_views(["daily", "weekly", "none"]) == []
-        assert self._views(database) == {"daily", "weekly"}
-        lake.drop("daily")
-        assert lake.refresh_views(["daily", "weekly"]) == []
-        assert self._views(database) == {"weekly"}
-        assert database.names() == {"weekly"}
-        assert lake.refresh_views([]) == []
-        assert self._views(database) == set()
-
-    def test_somebody_is_faster(self, database: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Who makes something of the name just before the commit keeps it, and no view is made."""
-        database.make("daily")
-        database.make("weekly")
-        catalog = database.catalog
-        assert isinstance(catalog, SqlCatalog)
-        before = reader_views._change
-
-        def change(statements: Statements, *words: Any) -> None:
-            statements.change(
-                "INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name,"
-                " metadata_location, iceberg_type) VALUES ('infold', ?, 'weekly', 'x', 'VIEW')",
-                (f"{database.namespace}_views",),
-            )
-            before(statements, *words)
-
-        monkeypatch.setattr(reader_views, "_change", change)
-
-        assert database.lake().refresh_views(["daily", "weekly"]) == ["daily", "weekly"]
-        assert self._views(database) == set()
-        monkeypatch.undo()
-        assert database.lake().refresh_views(["daily", "weekly"]) == []
-        assert self._views(database) == {"daily", "weekly"}
-
-    def _views(self, database: Shelf) -> set[str]:
-        catalog = database.catalog
-        assert isinstance(catalog, SqlCatalog)
-        return {*catalog.rows(f"{database.namespace}_views")}
 
 
 class TestRestServer:

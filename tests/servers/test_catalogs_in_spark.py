@@ -119,17 +119,31 @@ def shop(root: Path, target: str, **replaced: str) -> Shop:
     return Shop(root)
 
 
+def view_columns(made: Shop) -> list[str]:
+    """The columns that Spark finds in the view of the table; it reads the rows, too."""
+    project = api.open_project(made.root, "prod")
+    found = session(project).table(f"infold.{project.namespace}_views.daily")
+    assert found.count() > 0
+    columns: list[str] = found.columns
+    return columns
+
+
 def promote(made: Shop, *, at_once: bool) -> None:
-    """A changed table is built in an environment, takes the name of production's, and goes back."""
+    """
+    A changed table is built in an environment, takes the name of production's, and goes back: so
+    does what readers of its view see.
+    """
     model = made.root / "models" / "daily.sql"
     text = model.read_text(encoding="utf-8")
     model.write_text(text.replace("sum(revenue)", "max(revenue) AS most,\n  sum(revenue)"))
     made.infold("run --env more")
     assert json.loads(made.infold("promote more --yes --json").stdout)["at_once"] == at_once
     assert "most" in made.infold("show daily").stdout
+    assert "most" in view_columns(made)
     made.infold("verify")
     made.infold("rollback --yes")
     assert "most" not in made.infold("show daily").stdout
+    assert "most" not in view_columns(made)
 
 
 def test_the_page_on_catalogs(
@@ -163,7 +177,8 @@ def test_the_page_on_catalogs(
     targets = {"postgresql": in_postgresql, "rest": by_rest, "hive": in_hive}
     for name, target in targets.items():
         here = {**addresses, "/srv/shop/warehouse": str(tmp_path / f"warehouse_{name}")}
-        made = shop(tmp_path / name / "shop", target, **here)
+        hiding = target.replace("  prod:\n", "  prod:\n    hide_technical: views\n")
+        made = shop(tmp_path / name / "shop", hiding, **here)
         for line in commands.splitlines():
             made.infold(line.removeprefix("infold --target prod "))
         made.infold("forget daily --yes --allow-refresh")

@@ -142,6 +142,14 @@ class RenamedTables(Protocol):
         something else has, which infold did not make. A storage without views does nothing.
         """
 
+    def check_views(self, *, wanted: bool) -> None:
+        """
+        Raise ``catalog_errors.without_views`` where views are wanted and the catalog has none.
+
+        Raises ``shared_namespace`` where views would be among the tables of another project, or
+        these tables among its views.
+        """
+
     def folder_for_new(self, table: str) -> str | None:
         """The folder for a table that is made; None for the usual one, where no table lies yet."""
 

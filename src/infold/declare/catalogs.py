@@ -111,16 +111,6 @@ def refuse_not_together(target: Target, keys: Keys) -> None:
         )
 
 
-def refuse_without_views(target: Target, keys: Keys) -> None:
-    """Note ``hide_technical: views`` where infold cannot make views in the catalog."""
-    if target.hide_technical is None or target.by_folders:  # folders have an error of their own
-        return
-    if target.catalog.type not in (CatalogType.SQLITE, CatalogType.JDBC):
-        keys.errors.append(
-            catalog_errors.without_views(keys.at("hide_technical"), type=target.catalog.type.value)
-        )
-
-
 def same_tables(
     project: str, root: Path, targets: Mapping[str, Target], places: Mapping[str, Spot]
 ) -> list[InfoldError]:

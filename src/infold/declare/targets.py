@@ -10,7 +10,7 @@ from infold.core.hooks import When
 from infold.core.object_store import is_url
 from infold.core.storages import Storage
 from infold.core.target import LONGEST_SCHEMA, Apply, HideTechnical, Publish, Target
-from infold.declare.catalogs import read_catalog, refuse_not_together, refuse_without_views
+from infold.declare.catalogs import read_catalog, refuse_not_together
 from infold.declare.delta import refuse_beside_delta
 from infold.declare.engines import read_engine
 from infold.declare.hooks import read_hooks
@@ -84,7 +84,6 @@ def read_target(name: str, keys: Keys) -> Target:
         lineage=read_lineage(keys),
     )
     refuse_not_together(found, keys)
-    refuse_without_views(found, keys)
     refuse_beside_delta(found, keys)
     return found
 

@@ -123,11 +123,20 @@ not_published_together = Finding(
     todo="Use `publish: each`, or a catalog of type sqlite or jdbc.",
 )
 
-without_views = Finding(
+without_views = Message(
     "catalog-without-views",
-    "infold cannot make views in a catalog of type {type} yet, as `hide_technical: views` asks for",
-    todo="Leave it out, and make the views there by hand (docs/reading.md has their queries), or "
-    "use a catalog of type sqlite or jdbc.",
+    "the server of this catalog has no views, as `hide_technical: views` asks for",
+    {"key": "{key}", "catalog": "{at}", "why": "{why}"},
+    "Nothing was changed. Leave `hide_technical` out, or use a server that has views.",
+)
+
+shared_namespace = Message(
+    "catalog-shared-namespace",
+    "namespace {namespace} would have the views of one project among the tables of another",
+    {"catalog": "{catalog}", "there are": "the {what} {names}"},
+    "Nothing was changed. `hide_technical: views` puts the views of NAME into NAME_views. Give one "
+    "of the two another `namespace` in `catalog`, or leave `hide_technical` out and make the views "
+    "go with the next `infold run`.",
 )
 
 secret_written_out = Finding(

@@ -217,7 +217,7 @@ class Runner:
             engine = engine or self.engine(course.run, now)
             total = len(course.done) + max(len(now.steps), len(ready))
             self._execute_steps(course, total, ready, engine)
-        published = publish(course, self.lake)
+        published = publish(course, self.ledger, self.lake)
         if engine is not None and course.done and published:
             engine.maintain(tuple(step.model for step, _ in course.done))
         self._remember_locations(course)

@@ -26,7 +26,7 @@ from infold.running.apart import drop_apart
 from infold.running.environments import drop_environment, drop_expired
 from infold.running.exchange import drop_kept, exchange
 from infold.running.ledger_consistency import refuse_other_project
-from infold.running.publish import refresh_views
+from infold.running.publish import check_views, refresh_views
 from infold.running.recover import FORGET, LOSE, drop_forgotten, recover
 from infold.running.request import new_id
 from infold.running.table_keys import table_keys
@@ -180,6 +180,8 @@ class Dropper:
                 try:
                     if whole:
                         recovered.refuse_open()
+                    if not last:
+                        check_views(self.project, self.lake)
                     yield run
                     if last:
                         self.lake.refresh_views(())

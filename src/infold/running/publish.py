@@ -19,6 +19,9 @@ from infold.running.run_progress import RunProgress
 NOT_PUBLISHED = "Nothing was published: readers see all tables as they were before"
 """The note of a run that failed in a target where all tables are published together."""
 
+_RUNS = 5
+"""How many of the newest runs are looked at for one that was not refused."""
+
 TAKEN = "no view of {0} was made: something else has its name there, which infold did not make"
 
 
@@ -26,21 +29,45 @@ def hold_back(project: Project, ledger: Ledger, lake: Lake) -> None:
     """
     At the begin of a run: hold tables back where the target says so, and none elsewhere.
 
-    Raises ``run_errors.published_elsewhere`` where somebody else committed to a table that is.
+    Raises ``run_errors.published_elsewhere`` where somebody else committed to a table that is; see
+    also :func:`check_views`.
     """
+    check_views(project, lake)
     if project.target.publish is Publish.TOGETHER:
         lake.hold_back([*map(table_name, ledger.newest_versions()), project.set_aside])
     else:
         lake.publish(hold_back=False)
 
 
-def publish(course: RunProgress, lake: Lake) -> bool:
+def publish(course: RunProgress, ledger: Ledger, lake: Lake) -> bool:
     """At the end of a run: show readers what was built; whether they see all of it."""
     seen = _publish(course, lake)
-    if course.done or course.project.target.hide_technical:
-        notes = refresh_views(course.project, lake, only_new=not course.done)
+    hide = course.project.target.hide_technical
+    if course.done or hide:
+        known = not course.done and _ended_well(ledger, course.run)
+        notes = refresh_views(course.project, lake, only_new=known)
         course.notes = (*course.notes, *notes)
     return seen
+
+
+def _ended_well(ledger: Ledger, run: str) -> bool:
+    """
+    Whether the command before this run ended well, and so left the views right.
+
+    One that died, or failed, may have changed tables after which no view was looked at.
+    """
+    before = (one for one in ledger.runs(_RUNS) if one.id != run and one.state != "refused")
+    last = next(before, None)
+    return last is not None and last.state == "done"
+
+
+def check_views(project: Project, lake: Lake) -> None:
+    """
+    Before anything is written: raise where readers are to have views and cannot, or where those of
+    another project are in the namespace of the tables.
+    """
+    hide = project.target.hide_technical is not None
+    lake.check_views(wanted=hide and project.environment == PRODUCTION)
 
 
 def refresh_views(project: Project, lake: Lake, *, only_new: bool = False) -> Sequence[str]:

@@ -38,6 +38,7 @@ from infold.running.ledger_consistency import (
     refuse_other_project,
     unknown_steps,
 )
+from infold.running.publish import check_views, refresh_views
 from infold.running.recover import recover
 from infold.running.request import new_id
 
@@ -117,7 +118,9 @@ class Repairer:
                 self.ledger.begin_run(run, "repair", self.as_of, {})
                 recover(self.ledger, self.lake)
                 try:
+                    check_views(self.project, self.lake)
                     found = self._repaired(run, self.look(drop_orphans=drop_orphans, drop=drop))
+                    refresh_views(self.project, self.lake)
                 except BaseException as error:
                     why = f"{type(error).__name__}: {error}"
                     self.ledger.finish_run(run, "failed", Receipt(), why)

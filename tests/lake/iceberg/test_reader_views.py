@@ -27,7 +27,9 @@ Store = Callable[..., None]
 def store(catalog_db: Path) -> Store:
     """Puts a table with these columns into the catalog."""
 
-    def store(name: str, *columns: str, namespace: str = "shop", type_: str = "TABLE") -> None:
+    def store(
+        name: str, *columns: str, namespace: str = "shop", type_: str = "TABLE", step: str = ""
+    ) -> None:
         fields = [
             {"id": at, "name": column, "required": False, "type": "long", "write-default": 0}
             for at, column in enumerate(columns, 1)
@@ -35,7 +37,9 @@ def store(catalog_db: Path) -> Store:
         schema = {"schema-id": 7, "type": "struct", "fields": fields}
         other = {"schema-id": 0, "type": "struct", "fields": []}
         file = catalog_db.parent / f"{name}-{len(columns)}.metadata.json"
-        file.write_text(json.dumps({"current-schema-id": 7, "schemas": [other, schema]}))
+        snapshots = [{"snapshot-id": 1, "summary": {"infold.step": step}}] if step else []
+        metadata = {"current-schema-id": 7, "schemas": [other, schema], "snapshots": snapshots}
+        file.write_text(json.dumps(metadata))
         with closing(sqlite3.connect(catalog_db)) as connection, connection:
             connection.execute(
                 "INSERT OR REPLACE INTO iceberg_tables VALUES ('infold', ?, ?, ?, NULL, ?)",
@@ -206,6 +210,44 @@ class TestViews:
         assert sorted(found) == ["daily", "mine", "weekly"]
         assert "versions" not in found["daily"]
         assert sorted(views(lake)) == ["daily", "mine"]
+
+    def test_a_folder_may_have_more_than_a_view(self, lake: IcebergLake, store: Store) -> None:
+        """What is not infold's stays in it, whose ever it is."""
+        store("daily", "day")
+        lake.refresh_views(["daily"])
+        theirs = files(lake)[0].parent.parent / "data" / "rows.parquet"
+        theirs.parent.mkdir()
+        theirs.touch()
+
+        lake.refresh_views([])
+
+        assert theirs.exists()
+        assert not (theirs.parent.parent / "metadata").exists()
+
+    def test_no_project_has_tables_among_the_views_of_another(
+        self, lake: IcebergLake, store: Store
+    ) -> None:
+        """Whichever came first stays; who comes second is refused before anything is written."""
+        views_first = IcebergLake(lake.catalog, "shop_views", lake.folders.warehouse)
+        for wanted in (False, True):
+            lake.check_views(wanted=wanted)
+            views_first.check_views(wanted=wanted)
+        store("daily", "day")
+        lake.refresh_views(["daily"])
+
+        lake.check_views(wanted=True)
+        with pytest.raises(InfoldError, match="catalog-shared-namespace") as raised:
+            views_first.check_views(wanted=False)
+        assert "the views daily" in str(raised.value)
+
+        lake.refresh_views([])
+        store("theirs", "n", namespace="shop_views")
+        lake.check_views(wanted=True)
+        store("orders", "n", namespace="shop_views", step="20240309-1")
+        lake.check_views(wanted=False)
+        with pytest.raises(InfoldError, match="catalog-shared-namespace") as raised:
+            lake.check_views(wanted=True)
+        assert "the tables orders" in str(raised.value)
 
     def test_without_a_catalog(self, tmp_path: Path) -> None:
         """Before the first run there is nothing to make, or to take away."""

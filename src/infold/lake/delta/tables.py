@@ -93,6 +93,10 @@ class DeltaLake:
         del tables, only_new
         return ()
 
+    def check_views(self, *, wanted: bool) -> None:
+        """See ``ports.Lake``: a target that asks for them has been refused as it was read."""
+        del wanted
+
     def _refuse_together(self) -> NoReturn:
         raise catalog_errors.not_together(catalog=self.warehouse)
 

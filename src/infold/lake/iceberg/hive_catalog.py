@@ -104,7 +104,7 @@ class HiveCatalog:
         def renamed(found: Any) -> None:
             found.tableName = to.lower()
 
-        self._change((namespace, table), renamed)
+        self.change_table((namespace, table), renamed)
 
     def set_back(self, table: Key, location: str, snapshot: int) -> bool:
         """
@@ -124,7 +124,7 @@ class HiveCatalog:
             return True
 
         try:
-            return self._change(table, moved)
+            return self.change_table(table, moved)
         except RefusedError as error:
             if self.find([table]).get(table) == location:
                 raise error.named from None
@@ -148,7 +148,7 @@ class HiveCatalog:
         places = {str(one.tableName): (one.parameters or {}).get(LOCATION) for one in found}
         return {name: str(at) for name, at in places.items() if at is not None}
 
-    def _change(self, table: Key, edit: Callable[[Any], bool | None]) -> bool:
+    def change_table(self, table: Key, edit: Callable[[Any], bool | None]) -> bool:
         """Change what the metastore has of a table; False where ``edit`` finds that it may not."""
         key = (table[0].lower(), table[1].lower())
 

@@ -1,205 +1,164 @@
 """
 Views of Iceberg for those who read tables: each with the columns of a table but infold's own.
 
-The views of a namespace ``shop`` are in ``shop_views``, by the names of its tables. A view is a
-metadata file and a row of the catalog, as Iceberg's own JDBC catalog writes them: no engine is
-needed to make one. It has its query twice, for Spark and for Trino, as each reads its own only.
-
-The name of the metadata file follows from what the view says. So whether a view is right is seen by
-its row alone, and what anybody else made in that namespace is told apart and left alone.
+The views of a namespace ``shop`` are in ``shop_views``, by the names of its tables. No engine is
+needed to make one. What a view says has a digest, which the catalog knows of each: so whether a
+view is right is seen at once, and what anybody else made in that namespace is told apart and left
+alone.
 """
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
-from uuid import NAMESPACE_URL, uuid5
 
-from infold.core.own_columns import is_own
+from infold.core.catalogs import NOT_PERMITTED
+from infold.lake.iceberg import view_files
 from infold.lake.iceberg.column_types import current_fields
+from infold.lake.iceberg.commits import STEP
 from infold.lake.iceberg.metadata_file import read_metadata
-from infold.lake.iceberg.sql_catalog import NAME, SqlCatalog, Statements, TakenError
+from infold.lake.iceberg.sql_catalog import SqlCatalog
+from infold.lake.iceberg.sql_views import SqlViews
+from infold.lake.iceberg.table_catalog import TableCatalog
+from infold.lake.iceberg.view_metadata import View, view_of
+from infold.lake.iceberg.view_port import Views
 from infold.lake.stores import places
-from infold.messages import run_errors
+from infold.messages import catalog_errors, run_errors
 from infold.messages.errors import InfoldError
 
 SUFFIX = "_views"
 """After the name of a namespace: that of the views of its tables."""
 
-_OWN = "00000-infold-"
-"""What the names of metadata files begin with that infold made for views."""
 
-_FIELD = ("id", "name", "required", "type", "doc")
-"""What a view says of a column; where a table has more, it is about its files."""
+_NOT_SEEN = (NOT_PERMITTED, "catalog-failed")
+"""Errors of a catalog that does not show what views it has."""
+
+
+def views_in(catalog: TableCatalog) -> Views:
+    """The views of a catalog."""
+    if isinstance(catalog, SqlCatalog):
+        return SqlViews(catalog)
+    from infold.lake.iceberg.rest_catalog import RestCatalog
+
+    if isinstance(catalog, RestCatalog):
+        from infold.lake.iceberg.rest_views import RestViews
+
+        return RestViews(catalog)
+    from infold.lake.iceberg.hive_catalog import HiveCatalog
+    from infold.lake.iceberg.hive_views import HiveViews
+
+    assert isinstance(catalog, HiveCatalog)
+    return HiveViews(catalog)
 
 
 @dataclass(frozen=True, slots=True)
-class _View:
-    """A view as it is to be: where its metadata is, and what it says."""
-
-    location: str
-    metadata: Mapping[str, Any]
-
-
-def refresh_views(
-    catalog: SqlCatalog,
-    namespace: str,
-    warehouse: str,
-    tables: Collection[str],
-    *,
-    only_new: bool,
-) -> Sequence[str]:
+class ReaderViews:
     """
-    Have exactly the views of some tables, as far as these are there; names that were taken.
+    The views of the tables of a namespace, with their files in a warehouse.
 
-    With ``only_new``, views that are there already are taken for right: no file is read for them.
-
-    All change in one transaction. Files come before it, so that a row never names a file that is
-    not there; a death leaves files that nobody reads, and the next call deletes them.
+    Several catalogs may have one warehouse, so each view has a folder of its catalog. The catalog
+    that lies in the warehouse, ``alone``, has those by the names of the tables.
     """
-    space = namespace + SUFFIX
-    rows = catalog.rows(space)
-    own = {name: row.location for name, row in rows.items() if _is_own(row.location)}
-    there = catalog.rows(namespace) if tables else {}
-    names = sorted(there.keys() & {*tables})
-    taken = [name for name in names if name in rows and name not in own]
-    gone = [name for name in own if name not in names]
-    folder = places.below(places.absolute(warehouse), space)
-    wanted: dict[str, _View] = {}
-    for name in names:
-        if name not in rows or (name in own and not only_new):
-            view = _view(namespace, name, places.below(folder, name), there[name].location)
-            if view is not None and own.get(name) != view.location:
-                wanted[name] = view
-    if not wanted and not gone:
-        return taken
-    for view in wanted.values():
-        places.make_folder(view.location.rpartition("/")[0])
-        places.write(view.location, json.dumps(_dated(view.metadata)).encode())
-    with catalog.database.write(space) as statements:
-        assert statements is not None  # there are tables, or views of them
+
+    catalog: TableCatalog
+    namespace: str
+    warehouse: str
+    alone: bool = False
+
+    def check(self, *, wanted: bool) -> None:
+        """
+        Raise where views are ``wanted`` and there can be none, or where two projects would share a
+        namespace: one has views there, and one tables.
+        """
+        if self.namespace.lower().endswith(SUFFIX):
+            own = sorted(views_in(self.catalog).found(self.namespace).own)
+            self._refuse_shared(self.namespace, own, "views")
+        if wanted:
+            views, space = views_in(self.catalog), self.namespace + SUFFIX
+            views.check()
+            at = self.catalog.find([(space, name) for name in views.others(space)])
+            own = sorted(name for (_, name), found in at.items() if _is_of_infold(found))
+            self._refuse_shared(space, own, "tables")
+
+    def _refuse_shared(self, namespace: str, names: Sequence[str], what: str) -> None:
+        if names:
+            raise catalog_errors.shared_namespace(
+                catalog=self.catalog.place, namespace=namespace, what=what, names=", ".join(names)
+            )
+
+    def refresh(self, tables: Collection[str], *, only_new: bool) -> Sequence[str]:
+        """
+        Have exactly the views of some tables, as far as these are there; names that were taken.
+
+        With ``only_new``, views that are there already are taken for right: no file is read for
+        them. For who wants none, a catalog that does not let them look has none.
+        """
+        space, views = self.namespace + SUFFIX, views_in(self.catalog)
         try:
-            _change(statements, catalog, space, gone, wanted, own)
-        except TakenError:  # somebody else has just made something there
-            statements.undone = True
-            return [*taken, *wanted]
-    for name in gone:
-        places.delete_folder(places.folder_of(own[name]))
-    for name, view in wanted.items():
-        _delete_old(view.location, own.get(name))
-    return taken
+            found = views.found(space)
+        except InfoldError as error:
+            if tables or error.slug not in _NOT_SEEN:
+                raise
+            return ()
+        asked = {views.name(table) for table in tables}
+        names = sorted(asked & {*self.catalog.names(self.namespace)}) if asked else []
+        taken = [name for name in names if name in found.others]
+        gone = [name for name in found.own if name not in names]
+        unsure = [
+            name
+            for name in names
+            if name not in found.others and not (only_new and name in found.own)
+        ]
+        wanted = {
+            name: view
+            for (_, name), at in self.catalog.find(
+                [(self.namespace, one) for one in unsure]
+            ).items()
+            if (view := self._view(name, at)) is not None
+            and (name not in found.own or found.own[name].digest != view.digest)
+        }
+        if not wanted and not gone:
+            return taken
+        left = views.change(space, wanted, gone, found)
+        for name in gone:
+            if name not in left:
+                self._delete_files(self._folder(name))
+        return [*taken, *(name for name in wanted if name in left)]
+
+    def _view(self, table: str, location: str) -> View | None:
+        """
+        The view of the table with its metadata at ``location``, as it is to be.
+
+        None for a table that nobody can read: who builds it says so, and its view stays as it was.
+        """
+        try:
+            fields = current_fields(read_metadata(location))
+        except InfoldError as error:
+            if error.slug != run_errors.METADATA_MISSING:
+                raise
+            return None
+        return view_of(self.namespace, table, self._folder(table), fields)
+
+    def _delete_files(self, folder: str) -> None:
+        """Delete the files of a view; in a folder that is not named for views, only those."""
+        if self.alone:
+            view_files.delete_all(folder)
+        elif places.is_folder(folder):
+            places.delete_folder(folder)
+
+    def _folder(self, table: str) -> str:
+        space = places.below(places.absolute(self.warehouse), self.namespace + SUFFIX)
+        if self.alone:
+            return places.below(space, table)
+        of_catalog = sha256(self.catalog.place.encode()).hexdigest()[:8]
+        return places.below(space, f"{table}__{of_catalog}")
 
 
-def _change(
-    statements: Statements,
-    catalog: SqlCatalog,
-    space: str,
-    gone: Collection[str],
-    wanted: Mapping[str, _View],
-    own: Mapping[str, str],
-) -> None:
-    """Delete the rows of views that are gone or other ones now, and write those of the wanted."""
-    for name in (*wanted, *gone):
-        statements.change(
-            f"DELETE FROM iceberg_tables WHERE {catalog.own}"
-            " AND table_namespace = ? AND table_name = ? AND metadata_location = ?",
-            (space, name, own.get(name, "")),
-        )
-    for name, view in wanted.items():
-        statements.change(
-            "INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name,"
-            " metadata_location, previous_metadata_location, iceberg_type)"
-            " VALUES (?, ?, ?, ?, NULL, 'VIEW')",
-            (NAME, space, name, view.location),
-        )
-
-
-def _view(namespace: str, table: str, folder: str, location: str) -> _View | None:
-    """
-    The view of the table with its metadata at ``location``, as it is to be in a folder.
-
-    None for a table that nobody can read: who builds it says so, and its view stays as it was.
-    """
+def _is_of_infold(location: str) -> bool:
+    """Whether a table is one that infold committed to, as far as it can be read."""
     try:
-        fields = current_fields(read_metadata(location))
-    except InfoldError as error:
-        if error.slug != run_errors.METADATA_MISSING:
-            raise
-        return None
-    metadata = _metadata(namespace, table, folder, fields)
-    digest = sha256(json.dumps(metadata, sort_keys=True).encode()).hexdigest()[:32]
-    return _View(places.below(folder, "metadata", f"{_OWN}{digest}.metadata.json"), metadata)
-
-
-def _metadata(
-    namespace: str, table: str, location: str, fields: Sequence[Mapping[str, Any]]
-) -> Mapping[str, Any]:
-    """The metadata of a view by Iceberg's specification of views, but for its times."""
-    shown = [one for one in fields if not is_own(one["name"])]
-    columns = [{key: one[key] for key in _FIELD if key in one} for one in shown]
-    names = [one["name"] for one in shown]
-    return {
-        "view-uuid": str(uuid5(NAMESPACE_URL, location)),
-        "format-version": 1,
-        "location": location,
-        "schemas": [{"schema-id": 0, "type": "struct", "fields": columns}],
-        "current-version-id": 1,
-        "versions": [
-            {
-                "version-id": 1,
-                "schema-id": 0,
-                "summary": {"engine-name": "infold"},
-                # Trino resolves no name without a catalog; Spark's has this name as well.
-                "default-catalog": NAME,
-                "default-namespace": [namespace],
-                "representations": [
-                    {
-                        "type": "sql",
-                        "dialect": "spark",
-                        "sql": _query(names, namespace, table, "`"),
-                    },
-                    {
-                        "type": "sql",
-                        "dialect": "trino",
-                        "sql": _query(names, namespace, table, '"'),
-                    },
-                ],
-            }
-        ],
-        "version-log": [{"version-id": 1}],
-        "properties": {"comment": f"{namespace}.{table} without technical columns, by infold"},
-    }
-
-
-def _query(columns: Sequence[str], namespace: str, table: str, quote: str) -> str:
-    def quoted(name: str) -> str:
-        return quote + name.replace(quote, quote * 2) + quote
-
-    return f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(namespace)}.{quoted(table)}"
-
-
-def _dated(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The same with the time at which the view came to be so."""
-    now = {"timestamp-ms": time.time_ns() // 1_000_000}
-    return {
-        **metadata,
-        "versions": [{**one, **now} for one in metadata["versions"]],
-        "version-log": [{**one, **now} for one in metadata["version-log"]],
-    }
-
-
-def _is_own(location: str) -> bool:
-    return location.rpartition("/")[2].startswith(_OWN)
-
-
-def _delete_old(now: str, before: str | None) -> None:
-    """Delete files of earlier views, but for the last: a reader may be about to open it."""
-    folder = now.rpartition("/")[0]
-    keep = {now.rpartition("/")[2], (before or "").rpartition("/")[2]}
-    old = [name for name in places.names(folder) if name.startswith(_OWN) and name not in keep]
-    if old:
-        places.delete(*(places.below(folder, name) for name in old))
+        snapshots = read_metadata(location).get("snapshots") or []
+    except InfoldError:
+        return False
+    return any(STEP in (one.get("summary") or {}) for one in snapshots)

@@ -13,7 +13,7 @@ import json
 import os
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -103,8 +103,23 @@ class RestClient:
         prefix = str(self._config.get("prefix") or "").strip("/")
         return f"v1/{quote(prefix)}" if prefix else "v1"
 
+    def missing(self, endpoints: Collection[str]) -> Sequence[str]:
+        """
+        Those of some endpoints that the server does not say that it has.
+
+        One that lists none has what the protocol began with, which were tables alone.
+        """
+        listed = {" ".join(str(one).split()) for one in self._answered.get("endpoints") or ()}
+        return [one for one in endpoints if one not in listed]
+
     @cached_property
     def _config(self) -> Mapping[str, str]:
+        """What the server says of the catalog."""
+        found = self._answered
+        return {**(found.get("defaults") or {}), **(found.get("overrides") or {})}
+
+    @cached_property
+    def _answered(self) -> Mapping[str, Any]:
         """What the server says of itself and of the catalog."""
         query = urlencode({"warehouse": self._declared.warehouse})
         path = f"v1/config?{query}" if self._declared.warehouse else "v1/config"
@@ -112,7 +127,7 @@ class RestClient:
         found = None if answer.status in (400, 405) else self._parsed(answer)
         if found is None:
             raise self._unreachable("it has no /v1/config, as a server of Iceberg's protocol has")
-        return {**(found.get("defaults") or {}), **(found.get("overrides") or {})}
+        return found
 
     def _changing_nothing(self, path: str) -> _Answer:
         """Ask for something until the server has time for it."""
@@ -260,6 +275,11 @@ class RestClient:
             return catalog_errors.not_permitted(key=self._key, at=self.place, why=why)
         return catalog_errors.failed(key=self._key, at=self.place, why=why)
 
+    def without_views(self, missing: Sequence[str]) -> InfoldError:
+        """What to say of a server that has no views."""
+        why = f"its /v1/config does not list {missing[0]}"
+        return catalog_errors.without_views(key=self._key, at=self.place, why=why)
+
     def _secrets(self) -> Mapping[str, str]:
         return sent_secrets(self._declared, self._root, self._key)
 
@@ -293,7 +313,7 @@ def _is_not_there(answer: _Answer) -> bool:
     error = _error(answer)
     if not isinstance(error, dict):
         return False
-    named = str(error.get("type")).startswith(("NoSuchTable", "NoSuchNamespace"))
+    named = str(error.get("type")).startswith(("NoSuchTable", "NoSuchView", "NoSuchNamespace"))
     return named or error.get("code") == 404
 
 

@@ -33,7 +33,7 @@ from infold.lake.iceberg.commits import (
 )
 from infold.lake.iceberg.folders import Folders
 from infold.lake.iceberg.metadata_file import read_metadata
-from infold.lake.iceberg.reader_views import refresh_views
+from infold.lake.iceberg.reader_views import ReaderViews
 from infold.lake.iceberg.sql_catalog import SqlCatalog
 from infold.lake.iceberg.static_table import open_table, scan_where
 from infold.lake.iceberg.table_catalog import Key, TableCatalog
@@ -93,11 +93,16 @@ class IcebergLake:
         return publishing.publish(self._database(), self.namespace, keep=hold_back, only=tables)
 
     def refresh_views(self, tables: Collection[str], *, only_new: bool = False) -> Sequence[str]:
-        """See ``ports.Lake``; other catalogs than those in a database never have any."""
-        if not isinstance(self.catalog, SqlCatalog):
-            return ()
-        folder = self.folders.warehouse or ""
-        return refresh_views(self.catalog, self.namespace, folder, tables, only_new=only_new)
+        """See ``ports.Lake``."""
+        return self._views().refresh(tables, only_new=only_new)
+
+    def check_views(self, *, wanted: bool) -> None:
+        """See ``ports.Lake``."""
+        self._views().check(wanted=wanted)
+
+    def _views(self) -> ReaderViews:
+        place = self.folders.warehouse or ""
+        return ReaderViews(self.catalog, self.namespace, place, self.folders.alone)
 
     def _database(self) -> SqlCatalog:
         """The catalog in a database. Raises ``not_together`` where it is none."""
