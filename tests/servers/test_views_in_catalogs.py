@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.servers.catalogs import Shelf, opened
 from tests.servers.rest_catalog import RestServer
@@ -15,6 +16,7 @@ from infold.lake.iceberg.hive_catalog import HiveCatalog
 from infold.lake.iceberg.reader_views import views_in
 from infold.lake.iceberg.rest_catalog import RestCatalog, rest_catalog
 from infold.lake.iceberg.sql_catalog import SqlCatalog
+from infold.lake.iceberg.tables import IcebergLake
 from infold.lake.iceberg.view_port import FoundViews, Views
 from infold.messages.errors import InfoldError
 
@@ -98,8 +100,6 @@ def put(shelf: Shelf, name: str, folder: Path) -> None:
     else:
         if (space(shelf),) not in shelf.theirs.list_namespaces():
             shelf.theirs.create_namespace(space(shelf), {"location": str(folder / "theirs")})
-        import pyarrow as pa
-
         rows = pa.table({"theirs": [1]})
         shelf.theirs.create_table((space(shelf), name), rows.schema, location=str(folder / name))
 
@@ -215,6 +215,31 @@ def test_two_catalogs_of_one_warehouse(
 
         assert queries(other) == {}
         assert queries(shelf) == wanted
+
+
+def test_two_projects_share_no_namespace(shelf: Shelf, tmp_path: Path) -> None:
+    """Whoever comes second is refused: with tables among views, or with views among tables."""
+    shelf.make("daily")
+    lake = shelf.lake()
+    other = IcebergLake(shelf.catalog, space(shelf), tmp_path / "other")
+    lake.check_views(wanted=True)
+    other.check_views(wanted=False)
+    lake.refresh_views(["daily"])
+    lake.check_views(wanted=True)
+
+    with pytest.raises(InfoldError, match="catalog-shared-namespace"):
+        other.check_views(wanted=False)
+
+    lake.refresh_views([])
+    shelf.theirs.create_namespace_if_not_exists(space(shelf))
+    rows = pa.table({"n": [1]})
+    made = shelf.theirs.create_table(
+        (space(shelf), "orders"), rows.schema, location=str(tmp_path / "other" / "orders")
+    )
+    lake.check_views(wanted=True)  # somebody's, and no project's
+    made.append(rows, snapshot_properties={"infold.step": "20240309-1"})
+    with pytest.raises(InfoldError, match="catalog-shared-namespace"):
+        lake.check_views(wanted=True)
 
 
 class TestRest:
