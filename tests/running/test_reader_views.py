@@ -14,6 +14,7 @@ from tests.running.promoted import MORE, OWN, shop_in_production, with_environme
 from tests.running.standing_tables import NAMES, put
 
 from infold import api
+from infold.api.doctor import examine
 from infold.core.project import Project
 from infold.running.publish import refresh_views
 
@@ -168,6 +169,19 @@ def test_among_the_tables_of_another_project_are_none(hiding: Project, command: 
     assert (code, "catalog-shared-namespace" in printed) == (2, True), printed
     assert views(hiding) == set()
     assert {*api.lake(hiding).made_tables()} == {*NAMES} - {"daily"}
+
+
+def test_doctor_says_so_before(hiding: Project) -> None:
+    """Whether views can be made is tried, and found out by no run."""
+    with closing(sqlite3.connect(hiding.catalog_db)) as catalog, catalog:
+        catalog.execute(
+            "UPDATE iceberg_tables SET table_namespace = ? WHERE table_name = 'daily'",
+            (f"{hiding.namespace}_views",),
+        )
+
+    found = next(one for one in examine(hiding.root, "prod") if one.name == "tables")
+
+    assert [error.slug for error in found.errors] == ["catalog-shared-namespace"]
 
 
 def test_an_environment_has_none(hiding: Project) -> None:

@@ -29,6 +29,7 @@ from infold.messages import faults
 from infold.messages.errors import InfoldError, InfoldErrors
 from infold.render.formatting import count
 from infold.running.ledger_consistency import refuse_other_project
+from infold.running.publish import check_views
 from infold.system.failures import in_a_line, known_failure
 
 Found = TypeVar("Found")
@@ -140,8 +141,9 @@ def _warehouse(project: Project) -> tuple[str, None]:
 
 
 def _tables(project: Project) -> tuple[str, None]:
-    """Whether the catalog has the tables that the ledger knows, as it knows them."""
+    """Whether the catalog has the tables that the ledger knows, and may have views if it is to."""
     looking = opening.observer(project)
+    check_views(project, looking.lake)
     if wrong := looking.check_ledger():
         raise InfoldErrors(wrong.values())
     stored = [head for head in looking.ledger.newest_versions().values() if head.snapshot]
