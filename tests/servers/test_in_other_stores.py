@@ -1,0 +1,108 @@
+"""Projects whose tables and sources are in stores besides S3: as there, by the same code."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.arrivals.shapes import SHAPES
+from tests.crash.scenario import SHAPE, kill
+from tests.servers.azure_store import AzureStore
+from tests.servers.google_store import GoogleStore
+from tests.servers.in_store import InStore, KilledInStore, shop_in
+
+from infold import api
+from infold.api.spark_sessions import session
+
+pytestmark = [pytest.mark.servers, pytest.mark.spark]
+
+Store = GoogleStore | AzureStore
+
+USERS = 12
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _jvm(
+    google_store: GoogleStore, azure_store: AzureStore, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """A JVM that has both connectors; that of other tests lacks them."""
+    api.close()
+    shop = shop_in(google_store, tmp_path_factory.mktemp("first") / "shop")
+    file = shop.root / "infold.yml"
+    text = file.read_text(encoding="utf-8")
+    azure = f"buckets: {{'{azure_store.new_bucket()}': {{account_key: '${{env:AZURE_KEY}}'}}}}"
+    assert "storage_options:\n" in text
+    file.write_text(
+        text.replace("storage_options:\n", f"storage_options:\n      {azure}\n"), encoding="utf-8"
+    )
+    session(api.open_project(shop.root))
+    yield
+    api.close()
+
+
+@pytest.fixture(params=["google_store", "azure_store"])
+def store(request: pytest.FixtureRequest) -> Store:
+    """Each of the servers."""
+    found: Store = request.getfixturevalue(request.param)
+    return found
+
+
+def test_a_day_of_the_starter(store: Store, tmp_path: Path) -> None:
+    """It is run, shown, exported, verified, repaired, and looked at by doctor."""
+    shop = shop_in(store, tmp_path / "shop")
+    assert "an object was written, listed, read and deleted" in shop("doctor")
+    shop("run")
+    shop.put_bytes("late.json", (shop.root / "later" / "2024-03-10.json").read_bytes())
+    assert "1 new file; 2 files as before" in shop("plan")
+    shop("run")
+    assert "equal a full rebuild" in shop("verify")
+    assert "Nothing to do" in shop("run")
+    shop.put("a b[1]{x},é+%20.json", "odd")
+    shop("run")
+    assert "odd" in shop("show", "clicks", "--where", "event_id = 'odd'")
+    shop("show", "daily", "--format", "csv", "--output", store.url_of(shop.bucket, "exported.csv"))
+    exported = store.bucket(shop.bucket).read("exported.csv")
+    assert exported.decode() == shop("show", "daily", "--format", "csv")
+    (shop.root / ".infold" / "ledger.db").unlink()
+    shop("repair", "--yes")
+    shop("run")
+    assert "equal a full rebuild" in shop("verify")
+    assert api.lake(api.open_project(shop.root)).size("sessions") > 0
+
+
+@pytest.mark.parametrize("method", ["PUT|POST", "GET"])
+def test_a_right_that_is_missing(store: Store, tmp_path: Path, method: str) -> None:
+    """An error names the place; with the right, the next run does all."""
+    shop = shop_in(store, tmp_path / "shop")
+    if method == "GET":
+        shop("run")
+        shop.put("z.json", "z")
+    with store.rule(method, "warehouse(/|%2F)", status=403, code="Forbidden"):
+        error = shop.run_fails()
+    assert error.slug == "store-access-denied", str(error)
+    shop("run")
+    assert "equal a full rebuild" in shop("verify")
+
+
+def test_tables_equal_the_reference(store: Store, tmp_path: Path) -> None:
+    """Events, sessions, cells, rows by key: late, replaced, deleted; the store is busy."""
+    play = InStore(SHAPES["fold"], tmp_path / "play", "play", Path("warehouse"), USERS, store=store)
+    with store.rule(".*", "", status=503, code="ServerBusy", every=29) as busy:
+        play.play_all("arrive", "burst", "again", "replace", "delete")
+    assert busy.met > 100
+
+
+def test_a_run_that_dies_at_a_write_point(azure_store: AzureStore, tmp_path: Path) -> None:
+    """By exception, and by SIGKILL: the next run makes all tables right."""
+    scenario = KilledInStore(
+        SHAPE, tmp_path / "killed", "killed", Path("warehouse"), 8, store=azure_store
+    )
+    passed = scenario.first_points()
+    commits = [at for at, (_, name) in enumerate(passed, 1) if name.startswith("table ")]
+    scenario.die(3, commits[1])
+    scenario.deliver(9)
+    ended = kill(scenario, "table sessions: after commit")
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    scenario.settle()
