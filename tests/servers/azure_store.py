@@ -4,9 +4,10 @@ A stand-in for Azure Data Lake: what infold and Spark ask of it, with objects in
 infold speaks the protocol of blobs, Hadoop's connector that of the data lake. Both sign requests by
 the key of the account, which is checked.
 
-It is an account without a hierarchy of folders. There, too, the protocol of the data lake makes
-folders above each file that it creates: empty objects, which the protocol of blobs lists. What is
-written by it is there once it is flushed; before, the file is empty.
+It is an account without a hierarchy of folders, unless it is told otherwise. There, too, the
+protocol of the data lake makes folders above each file that it creates: empty objects, which the
+protocol of blobs lists. What is written by it is there once it is flushed; before, the file is
+empty.
 """
 
 from __future__ import annotations
@@ -62,6 +63,8 @@ class AzureStore(StoreServer):
     """A running server."""
 
     scheme = "abfss"
+    hierarchy: bool = False
+    """Whether folders are what they are called: the protocol of blobs tells them from objects."""
     containers: dict[str, dict[str, Blob]] = field(default_factory=dict)
     blocks: dict[tuple[str, str], bytes] = field(default_factory=dict)
     """Parts of objects, by key and by what each is called, until they are put together."""
@@ -150,6 +153,8 @@ class AzurePassing(Passing):
     ) -> Answer:
         """As the protocol of blobs writes and deletes."""
         if self.command == "DELETE":
+            if self.store.hierarchy and any(name.startswith(f"{key}/") for name in objects):
+                return self._says(409, "DirectoryIsNotEmpty")
             return (202, {}, b"") if objects.pop(key, None) else self._says(404, "BlobNotFound")
         if query.get("comp") == "block":
             self.store.blocks[key, query["blockid"]] = content
@@ -246,13 +251,15 @@ class AzurePassing(Passing):
             rest = key.removeprefix(prefix)
             if not key.startswith(prefix):
                 continue
-            if delimiter and delimiter in rest:
+            real = self.store.hierarchy and blob.folder
+            if delimiter and (delimiter in rest or real):
                 folders.add(prefix + rest.partition(delimiter)[0] + delimiter)
                 continue
             found.append(
                 f"<Blob><Name>{escape(key)}</Name><Properties>"
                 f"<Last-Modified>{blob.written}</Last-Modified><Etag>{blob.etag}</Etag>"
                 f"<Content-Length>{len(blob.content)}</Content-Length>"
+                f"<ResourceType>{'directory' if real else 'file'}</ResourceType>"
                 "<Content-Type>text/plain</Content-Type></Properties></Blob>"
             )
         found += [f"<BlobPrefix><Name>{escape(one)}</Name></BlobPrefix>" for one in sorted(folders)]

@@ -50,7 +50,7 @@ def store(request: pytest.FixtureRequest) -> Store:
 
 
 def test_a_day_of_the_starter(store: Store, tmp_path: Path) -> None:
-    """It is run, shown, exported, verified, repaired, and looked at by doctor."""
+    """It is looked at by doctor, run, shown, exported, verified, repaired, and taken down."""
     shop = shop_in(store, tmp_path / "shop")
     assert "an object was written, listed, read and deleted" in shop("doctor")
     shop("run")
@@ -70,6 +70,10 @@ def test_a_day_of_the_starter(store: Store, tmp_path: Path) -> None:
     shop("run")
     assert "equal a full rebuild" in shop("verify")
     assert api.lake(api.open_project(shop.root)).size("sessions") > 0
+    store.put(store.url_of(shop.bucket, "warehouse", "shop", "clicks__1", "x"), b"another's")
+    shop("teardown", "--yes")
+    left = [one.key for one in store.bucket(shop.bucket).list("warehouse") if one.size]
+    assert left == ["warehouse/shop/clicks__1/x"]
 
 
 @pytest.mark.parametrize("method", ["PUT|POST", "GET"])

@@ -120,12 +120,24 @@ def test_deleted_as_far_as_they_are_there(google_store: GoogleStore, tmp_path: P
 
 
 def test_folders_of_tables(shop: Shop) -> None:
-    """Names, sizes, deletion: also of the folders that Spark's connector for Azure makes."""
+    """Names, sizes, deletion."""
+    _a_folder_of_a_table(shop)
+
+
+def test_folders_of_tables_in_an_account_with_real_folders(
+    azure_store: AzureStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same: those are deleted once they are empty."""
+    monkeypatch.setattr(azure_store, "hierarchy", True)
+    _a_folder_of_a_table(Shop(azure_store, tmp_path / "shop"))
+
+
+def _a_folder_of_a_table(shop: Shop) -> None:
     places.use(api.open_project(shop.root))
     folder = f"{shop.base}/w/a"
     for name, content in (("a/data/d=1/x", b"1"), ("a/metadata/m", b"22"), ("ab/data/1", b"3")):
         places.write(f"{shop.base}/w/{name}", content)
-    if isinstance(shop.store, AzureStore):
+    if isinstance(shop.store, AzureStore):  # as Spark's connector makes them
         objects = shop.store.containers[shop.bucket.partition("@")[0]]
         for name in ("w", "w/a", "w/a/data", "w/a/data/d=1", "w/a/metadata"):
             objects[name] = shop.store.new(folder=True)
@@ -137,6 +149,8 @@ def test_folders_of_tables(shop: Shop) -> None:
     places.delete_folder(folder)
     assert not places.is_folder(folder)
     assert {*places.names(f"{shop.base}/w")} == {"ab"}
+    if isinstance(shop.store, AzureStore):
+        assert not [name for name in objects if name == "w/a" or name.startswith("w/a/")]
 
 
 def test_a_big_export(shop: Shop) -> None:

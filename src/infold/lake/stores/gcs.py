@@ -98,7 +98,7 @@ HADOOP_COMMON: Mapping[str, str] = {
     "fs.gs.implicit.dir.repair.enable": "false",
     # Names of new files are unique, so that it is not asked before whether there is one.
     "fs.gs.create.items.conflict.check.enable": "false",
-    # Each file that is written has these in memory, however small it is: 24 MB and 8 MB otherwise.
+    # Each file that is written has these in memory, however small it is: 64 MB and 8 MB otherwise.
     "fs.gs.outputstream.upload.chunk.size": str(8 * 1024 * 1024),
     "fs.gs.outputstream.buffer.size": str(1024 * 1024),
     "fs.gs.http.connect-timeout": str(CONNECT_SECONDS * 1000),
