@@ -3,7 +3,8 @@ A server of Google Cloud Storage for tests: fake-gcs-server, and a gate before i
 
 Spark's connector speaks the JSON protocol, which that server has. infold speaks the XML one, of
 which it has little: the gate has writes, also in parts, and copies done by the other, compares
-ETags and credentials, and says what Google says of a bucket that is not there.
+ETags and credentials, and says what Google says of a bucket that is not there, and of an upload
+that goes on after a failure.
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ class GoogleStore(StoreServer):
 
     scheme = "gs"
     direct: str = ""
+    uploads: dict[str, tuple[int, Answer | None]] = field(default_factory=dict)
+    """Of uploads by Spark's connector, how many bytes have come, and what was said at the end."""
     parts: dict[str, dict[int, bytes]] = field(default_factory=dict)
     """By upload, what was sent of an object that is written in parts."""
 
@@ -100,13 +103,33 @@ class GooglePassing(Passing):
         if _JSON.match(place.path):
             if given != TOKEN:
                 return self._says(401, "authError")
-            return super()._forward(content)
+            upload = parse_qs(place.query).get("upload_id")
+            return self._resumed(upload[0], content) if upload else super()._forward(content)
         if _key_id(given) != KEY_ID:
             return self._says(401, "AuthenticationRequired")
         bucket, slash, key = place.path.lstrip("/").partition("/")
         bucket = unquote(bucket)
         self.path = f"/{bucket}{slash}{key}" + (f"?{place.query}" if place.query else "")
         return self._xml(bucket, key, content)
+
+    def _resumed(self, upload: str, content: bytes) -> Answer:
+        """
+        A part of an upload, or the question how much of it has come, which follows a failure.
+
+        The server takes that question for the end of the upload.
+        """
+        come, done = self.store.uploads.get(upload, (0, None))
+        span = re.fullmatch(r"bytes (\*|(\d+)-(\d+))/(\*|\d+)", self.headers["Content-Range"])
+        assert span is not None
+        if done is not None:
+            return done
+        here = come if span[2] is None and span[4] == str(come) else int(span[2] or -1)
+        if here != come:
+            return 308, {"Range": f"bytes=0-{come - 1}"} if come else {}, b""
+        answer = super()._forward(content)
+        complete = answer[0] < 300
+        self.store.uploads[upload] = come + len(content), answer if complete else None
+        return answer
 
     def _token(self, assertion: str) -> Answer:
         if _key_id(assertion) != KEY_ID:
