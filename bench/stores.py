@@ -13,7 +13,8 @@ from bench.generate import Deliveries
 from bench.measure import Clock, Line, Size, alternately, ratio
 from bench.one_more_day import DAY_EVENTS
 from bench.project import with_history
-from tests.servers.object_store import ENVIRONMENT, ObjectStore, move_to_store, running
+from tests.servers.object_store import ENVIRONMENT, ObjectStore, running
+from tests.servers.store_server import move_to_store
 
 from infold import api
 from infold.core.storages import Storage

@@ -341,8 +341,28 @@ KEYS = [
     ]),
     # targets
     (YML, "{warehouse: warehouse}", "{warehouse: 'gs://lake/shop'}", [
-        "not-supported-yet infold.yml:20 `'gs://lake/shop'` (a folder, s3://BUCKET/FOLDER, s3a://BUCKET/FOLDER)",
         "store-without-catalog infold.yml:20 `'gs://lake/shop'` (gs://lake/shop)",
+    ]),
+    (YML, "{warehouse: warehouse}", "{warehouse: 'abfss://lake@shop.dfs.core.windows.net/a'}", [
+        "store-without-catalog infold.yml:20 `'abfss://lake@shop.dfs.core.windows.net/a'` (abfss://lake@shop.dfs.core.windows.net/a)",
+    ]),
+    (YML, "{warehouse: warehouse}", "{warehouse: 'hdfs://name:8020/shop', catalog: {type: sqlite, uri: 'sqlite:///a.db'}}", [
+        "not-supported-yet infold.yml:20 `'hdfs://name:8020/shop'` (a folder, s3://BUCKET/FOLDER, s3a://BUCKET/FOLDER, gs://BUCKET/FOLDER, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER)",
+    ]),
+    (YML, "{warehouse: warehouse}", "{storage: delta, warehouse: 'gs://lake/shop'}", [
+        "not-supported-yet infold.yml:20 `'gs://lake/shop'` (a folder, s3://BUCKET/FOLDER, s3a://BUCKET/FOLDER)",
+    ]),
+    (YML, "{warehouse: warehouse}", "{warehouse: 's3://lake/shop', catalog: {type: sqlite, uri: 'sqlite:///a.db'}, storage_options: {region: a, endpoint: 'http://a', account_key: '${env:A}', service_account_key: '${env:A}'}}", [
+        "needless-key infold.yml:20 `account_key`",
+        "needless-key infold.yml:20 `service_account_key`",
+    ]),
+    (YML, "{warehouse: warehouse}", "{warehouse: 'gs://lake/shop', catalog: {type: sqlite, uri: 'sqlite:///a.db'}, storage_options: {region: a, service_account_key: '${env:A}', buckets: {lake: {profile: p}}}}", [
+        "needless-key infold.yml:20 `profile`",
+    ]),
+    (YML, "{warehouse: warehouse}", "{storage_options: {buckets: {'a@b.dfs.core.windows.net': {region: a}, c: {region: a, sas_token: '${env:A}'}, d: 7}}}", [
+        "needless-key infold.yml:20 `region`",
+        "needless-key infold.yml:20 `sas_token`",
+        "wrong-type infold.yml:20 `7`",
     ]),
     (YML, "{warehouse: warehouse}", "{warehouse: 's3://lake/shop'}", [
         "store-without-catalog infold.yml:20 `'s3://lake/shop'` (s3://lake/shop)",

@@ -3,6 +3,11 @@ A stand-in for Azure Data Lake: what infold and Spark ask of it, with objects in
 
 infold speaks the protocol of blobs, Hadoop's connector that of the data lake. Both sign requests by
 the key of the account, which is checked.
+
+It is an account without a hierarchy of folders, unless it is told otherwise. There, too, the
+protocol of the data lake makes folders above each file that it creates: empty objects, which the
+protocol of blobs lists. What is written by it is there once it is flushed; before, the file is
+empty.
 """
 
 from __future__ import annotations
@@ -12,20 +17,20 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from email import message_from_string
+from email.message import Message
 from email.utils import formatdate
-from pathlib import Path
-from threading import Thread
+from itertools import count
+from threading import RLock, Thread
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 from xml.sax.saxutils import escape
 
-from tests.servers.store_gate import Gate, Gated, Passing, Rule, handler
-
-from infold.core.object_store import StorageOptions, Stores
-from infold.lake.stores.bucket import Bucket, bucket_of
+from tests.servers.store_gate import Gate, Passing, Rule, handler
+from tests.servers.store_server import StoreServer
 
 ACCOUNT = "tests"
 HOST = f"{ACCOUNT}.dfs.core.windows.net"
@@ -45,15 +50,30 @@ class Blob:
     content: bytes
     etag: str
     written: str = field(default_factory=lambda: formatdate(usegmt=True))
+    folder: bool = False
+    waiting: dict[int, bytes] = field(default_factory=dict)
+    """By position, what was appended and is not flushed."""
+
+
+Objects = MutableMapping[str, Blob]
 
 
 @dataclass
-class AzureStore(Gated):
+class AzureStore(StoreServer):
     """A running server."""
 
     scheme = "abfss"
+    hierarchy: bool = False
+    """Whether folders are what they are called: the protocol of blobs tells them from objects."""
     containers: dict[str, dict[str, Blob]] = field(default_factory=dict)
-    versions: int = 0
+    blocks: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    """Parts of objects, by key and by what each is called, until they are put together."""
+    lock: Any = field(default_factory=RLock)
+    _versions: Iterator[int] = field(default_factory=count)
+
+    def new(self, content: bytes = b"", *, folder: bool = False) -> Blob:
+        """A version of an object that none was before."""
+        return Blob(content, f"0x{next(self._versions):X}", folder=folder)
 
     def new_bucket(self) -> str:
         """A container that nobody used, as URLs name it."""
@@ -65,16 +85,6 @@ class AzureStore(Gated):
     def options(self) -> dict[str, Any]:
         """``storage_options`` of a target."""
         return {"endpoint": self.url, "account_key": "${env:AZURE_KEY}"}
-
-    def bucket(self, name: str) -> Bucket:
-        """A container, by infold's own hands."""
-        stores = Stores(StorageOptions(**self.options))
-        return bucket_of(f"abfss://{name}/", stores, Path())
-
-    def put(self, url: str, content: bytes) -> None:
-        """Have an object."""
-        bucket, _, key = url.removeprefix("abfss://").partition("/")
-        self.bucket(bucket).write(key, content)
 
 
 class AzurePassing(Passing):
@@ -90,22 +100,123 @@ class AzurePassing(Passing):
         query = dict(parse_qsl(place.query, keep_blank_values=True))
         if not self._is_signed(place.path, query):
             return self._says(403, "AuthenticationFailed")
+        if query.get("comp") == "batch":
+            return self._batch(content)
         _, container, *names = unquote(place.path).lstrip("/").split("/", 2)
-        objects, key = self.store.containers.get(container), "".join(names)
+        objects, key = self.store.containers.get(container), "".join(names).rstrip("/")
+        lake = bool({"resource", "action", "recursive"} & query.keys())
         if objects is None:
-            lake = "resource" in query or "action" in query
             return self._says(404, "FilesystemNotFound" if lake else "ContainerNotFound")
+        with self.store.lock:
+            if self.command in ("GET", "HEAD"):
+                return self._shown(objects, key, query)
+            if lake:
+                return self._lake(objects, key, query, content)
+            return self._changed(objects, key, query, content)
+
+    def _batch(self, content: bytes) -> Answer:
+        """Several requests at once, each with a signature of its own."""
+        mark = re.search('boundary="?([^";]+)', self.headers["Content-Type"])
+        assert mark is not None
+        answers = []
+        for part in content.decode().split(f"--{mark[1]}")[1:-1]:
+            outer, request, head = part.lstrip("\r\n").split("\r\n\r\n", 1)[0], *_request(part)
+            own = self.command, self.path, self.headers
+            self.command, self.path, self.headers = *request, head
+            try:
+                rule = next((one for one in self.store.rules if self._fits(one)), None)
+                refused = rule is not None and rule.status
+                status, headers, _ = (
+                    self._says(rule.status, rule.code) if rule and refused else self._forward(b"")
+                )
+            finally:
+                self.command, self.path, self.headers = own
+            lines = [f"HTTP/1.1 {status} Said", *(f"{k}: {v}" for k, v in headers.items())]
+            number = re.search(r"(?i)content-id: *(\d+)", outer)
+            assert number is not None
+            own_head = f"Content-Type: application/http\r\nContent-ID: {number[1]}"
+            answers.append(f"--answers\r\n{own_head}\r\n\r\n" + "\r\n".join(lines) + "\r\n\r\n")
+        body = "".join(answers) + "--answers--"
+        return 202, {"Content-Type": "multipart/mixed; boundary=answers"}, body.encode()
+
+    def _shown(self, objects: Objects, key: str, query: Mapping[str, str]) -> Answer:
         if query.get("comp") == "list":
             return self._listed(objects, query)
         if "resource" in query and self.command == "GET":
             return self._paths(objects, query.get("directory", "").strip("/"))
         if query.get("action") == "getAccessControl":
             return self._says(400, "BadRequest")  # as of an account without real folders
-        if self.command == "PUT":
-            self.store.versions += 1
-            objects[key] = Blob(content, f"0x{self.store.versions:X}")
-            return 201, self._head(objects[key]), b""
         return self._read(objects.get(key))
+
+    def _changed(
+        self, objects: Objects, key: str, query: Mapping[str, str], content: bytes
+    ) -> Answer:
+        """As the protocol of blobs writes and deletes."""
+        if self.command == "DELETE":
+            if self.store.hierarchy and any(name.startswith(f"{key}/") for name in objects):
+                return self._says(409, "DirectoryIsNotEmpty")
+            return (202, {}, b"") if objects.pop(key, None) else self._says(404, "BlobNotFound")
+        if query.get("comp") == "block":
+            self.store.blocks[key, query["blockid"]] = content
+            return 201, {}, b""
+        if self.headers.get("If-None-Match") == "*" and key in objects:
+            return self._says(409, "BlobAlreadyExists")
+        if query.get("comp") == "blocklist":
+            names = re.findall(r"<(?:Uncommitted|Latest)>([^<]*)<", content.decode())
+            content = b"".join(self.store.blocks.pop((key, name)) for name in names)
+        if source := self.headers.get("x-ms-copy-source"):
+            found = objects.get("".join(unquote(urlsplit(source).path).split("/", 3)[3:]))
+            if found is None:
+                return self._says(404, "BlobNotFound")
+            content = found.content
+        objects[key] = self.store.new(content)
+        return 201, self._head(objects[key]), b""
+
+    def _lake(self, objects: Objects, key: str, query: Mapping[str, str], content: bytes) -> Answer:
+        """As the protocol of the data lake does: a file is made, appended to, and flushed."""
+        found = objects.get(key)
+        if self.command == "DELETE":
+            return self._deleted(objects, key, whole=query["recursive"] == "true")
+        if "resource" in query:
+            return self._created(objects, key, folder=query["resource"] == "directory")
+        if found is None or found.folder:
+            return self._says(404, "PathNotFound")
+        position = int(query["position"])
+        if query["action"] == "append":
+            found.waiting[position] = content
+            position += len(content)
+            if query.get("flush") != "true":
+                return 202, {}, b""
+        whole = found.content
+        while len(whole) in found.waiting and len(whole) < position:
+            whole += found.waiting.pop(len(whole))
+        if len(whole) != position:
+            return self._says(400, "InvalidFlushPosition")
+        objects[key] = self.store.new(whole)
+        return 200, self._head(objects[key]), b""
+
+    def _created(self, objects: Objects, key: str, *, folder: bool) -> Answer:
+        found = objects.get(key)
+        if found and (self.headers.get("If-None-Match") == "*" or found.folder != folder):
+            return self._says(409, "PathAlreadyExists")
+        above = key.split("/")[:-1]
+        for depth in range(len(above)):
+            one = objects.setdefault("/".join(above[: depth + 1]), self.store.new(folder=True))
+            if not one.folder:
+                return self._says(409, "ParentIsNotDirectory")
+        if not (found and folder):
+            objects[key] = self.store.new(folder=folder)
+        return 201, self._head(objects[key]), b""
+
+    def _deleted(self, objects: Objects, key: str, *, whole: bool) -> Answer:
+        below = [name for name in objects if name.startswith(f"{key}/")]
+        if key not in objects and not below:
+            return self._says(404, "PathNotFound")
+        if below and not whole:
+            return self._says(409, "DirectoryNotEmpty")
+        for name in (key, *below):
+            objects.pop(name, None)
+        return 200, {}, b""
 
     def _read(self, found: Blob | None) -> Answer:
         if found is None:
@@ -129,7 +240,7 @@ class AzurePassing(Passing):
         return {
             "ETag": f'"{blob.etag}"',
             "Last-Modified": blob.written,
-            "x-ms-resource-type": "file",
+            "x-ms-resource-type": "directory" if blob.folder else "file",
             "x-ms-request-id": "1",
         }
 
@@ -140,13 +251,15 @@ class AzurePassing(Passing):
             rest = key.removeprefix(prefix)
             if not key.startswith(prefix):
                 continue
-            if delimiter and delimiter in rest:
+            real = self.store.hierarchy and blob.folder
+            if delimiter and (delimiter in rest or real):
                 folders.add(prefix + rest.partition(delimiter)[0] + delimiter)
                 continue
             found.append(
                 f"<Blob><Name>{escape(key)}</Name><Properties>"
                 f"<Last-Modified>{blob.written}</Last-Modified><Etag>{blob.etag}</Etag>"
                 f"<Content-Length>{len(blob.content)}</Content-Length>"
+                f"<ResourceType>{'directory' if real else 'file'}</ResourceType>"
                 "<Content-Type>text/plain</Content-Type></Properties></Blob>"
             )
         found += [f"<BlobPrefix><Name>{escape(one)}</Name></BlobPrefix>" for one in sorted(folders)]
@@ -163,18 +276,19 @@ class AzurePassing(Passing):
                 "contentLength": str(len(blob.content)),
                 "etag": blob.etag,
                 "lastModified": blob.written,
+                "isDirectory": str(blob.folder).lower(),
             }
             for key, blob in sorted(objects.items())
-            if key == folder or key.rpartition("/")[0] == folder
+            if (key == folder and not blob.folder) or key.rpartition("/")[0] == folder
         ]
-        if not found:
+        if not found and folder not in objects:
             return self._says(404, "PathNotFound")
         content = json.dumps({"paths": found}).encode()
         return 200, self._head(Blob(b"", "0")) | {"Content-Type": "application/json"}, content
 
     def _says(self, status: int, code: str) -> Answer:
         head = {"x-ms-error-code": code, "x-ms-request-id": "1"}
-        if "resource=" in self.path or "action=" in self.path:
+        if re.search("resource=|action=|recursive=", self.path):
             body = json.dumps({"error": {"code": code, "message": "said by the stand-in"}})
             return status, head | {"Content-Type": "application/json"}, body.encode()
         body = f"<Error><Code>{code}</Code><Message>said by the stand-in</Message></Error>"
@@ -197,6 +311,14 @@ class AzurePassing(Passing):
         found = hmac.digest(base64.b64decode(KEY), signed, hashlib.sha256)
         wanted = f"SharedKey {ACCOUNT}:{base64.b64encode(found).decode()}"
         return self.headers.get("Authorization") == wanted
+
+
+def _request(part: str) -> tuple[tuple[str, str], Message]:
+    """A request of several in one: its method and path, and its headers."""
+    text = part.strip("\r\n").split("\r\n\r\n", 1)[1]
+    first, _, rest = text.partition("\r\n")
+    command, path, _ = first.split(" ")
+    return (command, path), message_from_string(rest)
 
 
 def _turned(answer: Answer) -> tuple[int, bytes, dict[str, str]]:

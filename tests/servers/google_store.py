@@ -2,8 +2,9 @@
 A server of Google Cloud Storage for tests: fake-gcs-server, and a gate before it.
 
 Spark's connector speaks the JSON protocol, which that server has. infold speaks the XML one, of
-which it has little: the gate has writes and copies done by the other, compares ETags and
-credentials, and says what Google says of a bucket that is not there.
+which it has little: the gate has writes, also in parts, and copies done by the other, compares
+ETags and credentials, and says what Google says of a bucket that is not there, and of an upload
+that goes on after a failure.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import platform
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
@@ -24,15 +27,15 @@ from urllib.request import Request, urlopen
 
 from tests.servers.gated import behind
 from tests.servers.ports import free_port
-from tests.servers.store_gate import Gate, Gated, Passing, Rule, handler
-
-from infold.core.object_store import StorageOptions, Stores
-from infold.lake.stores.bucket import Bucket, bucket_of
+from tests.servers.store_gate import Gate, Passing, Rule, handler
+from tests.servers.store_server import StoreServer
 
 TOKEN = "token-of-tests"
 KEY_ID = "key-1"
 _KEY = (Path(__file__).parent / "key_of_tests.pem").read_text(encoding="utf-8")
 _JSON = re.compile(r"/(storage/v1|upload|download|batch|resumable|token)\b")
+
+_numbers = count()
 
 Answer = tuple[int, dict[str, str], bytes]
 
@@ -53,11 +56,15 @@ def key_of(url: str, key_id: str = KEY_ID) -> str:
 
 
 @dataclass
-class GoogleStore(Gated):
+class GoogleStore(StoreServer):
     """A running server."""
 
     scheme = "gs"
     direct: str = ""
+    uploads: dict[str, tuple[int, Answer | None]] = field(default_factory=dict)
+    """Of uploads by Spark's connector, how many bytes have come, and what was said at the end."""
+    parts: dict[str, dict[int, bytes]] = field(default_factory=dict)
+    """By upload, what was sent of an object that is written in parts."""
 
     def new_bucket(self) -> str:
         """A bucket that nobody used."""
@@ -75,19 +82,11 @@ class GoogleStore(Gated):
         """``storage_options`` of a target."""
         return {"endpoint": self.url, "service_account_key": "${env:GOOGLE_KEY}"}
 
-    def bucket(self, name: str) -> Bucket:
-        """A bucket, by infold's own hands."""
-        stores = Stores(StorageOptions(**self.options))
-        return bucket_of(f"gs://{name}/", stores, Path())
-
-    def put(self, url: str, content: bytes) -> None:
-        """Have an object."""
-        bucket, _, key = url.removeprefix("gs://").partition("/")
-        self.bucket(bucket).write(key, content)
-
 
 class GooglePassing(Passing):
     """A request to the gate."""
+
+    store: GoogleStore
 
     def _refuse(self, rule: Rule) -> None:
         if not _JSON.match(self.path):
@@ -104,13 +103,33 @@ class GooglePassing(Passing):
         if _JSON.match(place.path):
             if given != TOKEN:
                 return self._says(401, "authError")
-            return super()._forward(content)
+            upload = parse_qs(place.query).get("upload_id")
+            return self._resumed(upload[0], content) if upload else super()._forward(content)
         if _key_id(given) != KEY_ID:
             return self._says(401, "AuthenticationRequired")
         bucket, slash, key = place.path.lstrip("/").partition("/")
         bucket = unquote(bucket)
         self.path = f"/{bucket}{slash}{key}" + (f"?{place.query}" if place.query else "")
         return self._xml(bucket, key, content)
+
+    def _resumed(self, upload: str, content: bytes) -> Answer:
+        """
+        A part of an upload, or the question how much of it has come, which follows a failure.
+
+        The server takes that question for the end of the upload.
+        """
+        come, done = self.store.uploads.get(upload, (0, None))
+        span = re.fullmatch(r"bytes (\*|(\d+)-(\d+))/(\*|\d+)", self.headers["Content-Range"])
+        assert span is not None
+        if done is not None:
+            return done
+        here = come if span[2] is None and span[4] == str(come) else int(span[2] or -1)
+        if here != come:
+            return 308, {"Range": f"bytes=0-{come - 1}"} if come else {}, b""
+        answer = super()._forward(content)
+        complete = answer[0] < 300
+        self.store.uploads[upload] = come + len(content), answer if complete else None
+        return answer
 
     def _token(self, assertion: str) -> Answer:
         if _key_id(assertion) != KEY_ID:
@@ -129,6 +148,9 @@ class GooglePassing(Passing):
 
     def _xml(self, bucket: str, key: str, content: bytes) -> Answer:
         name = quote(unquote(key), safe="")
+        query = parse_qs(urlsplit(self.path).query, keep_blank_values=True)
+        if {"uploads", "uploadId"} & query.keys():
+            return self._in_parts(bucket, name, query, content)
         if self.command == "PUT":
             source = self.headers.get("x-goog-copy-source")
             if source is None:
@@ -150,6 +172,30 @@ class GooglePassing(Passing):
             return self._says(404, "NoSuchBucket")
         return status, headers, body
 
+    def _in_parts(
+        self, bucket: str, name: str, query: Mapping[str, list[str]], content: bytes
+    ) -> Answer:
+        """An object that is written in parts: it is there once they are put together."""
+        if "uploads" in query:
+            number = str(next(_numbers))
+            self.store.parts[number] = {}
+            made = "InitiateMultipartUploadResult"
+            return 200, {}, f"<{made}><UploadId>{number}</UploadId></{made}>".encode()
+        number = query["uploadId"][0]
+        if self.command == "DELETE":
+            del self.store.parts[number]
+            return 204, {}, b""
+        parts = self.store.parts[number]
+        if self.command == "PUT":
+            at = int(query["partNumber"][0])
+            parts[at] = content
+            return 200, {"ETag": f'"{at}"'}, b""
+        whole = b"".join(parts[at] for at in sorted(parts))
+        made = f"/upload/storage/v1/b/{bucket}/o?uploadType=media&name={name}"
+        status, headers, _ = self._changed(*self._as("POST", made, whole))
+        made = "CompleteMultipartUploadResult"
+        return status, headers, f"<{made}><ETag>{headers['ETag']}</ETag></{made}>".encode()
+
     def _changed(self, status: int, headers: dict[str, str], body: bytes) -> Answer:
         if status == 404:
             return self._says(404, "NoSuchBucket")
@@ -159,12 +205,14 @@ class GooglePassing(Passing):
 
     def _as(self, command: str, path: str, content: bytes) -> Answer:
         """The same request as another one."""
-        own = self.command, self.path
-        self.command, self.path = command, path
+        own = self.command, self.path, self.headers
+        self.command, self.path, self.headers = command, path, copy(self.headers)
+        del self.headers["Content-Length"]
+        self.headers["Content-Length"] = str(len(content))
         try:
             return super()._forward(content)
         finally:
-            self.command, self.path = own
+            self.command, self.path, self.headers = own
 
 
 def _dumped(found: Any) -> bytes:

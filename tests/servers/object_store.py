@@ -9,14 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
 from tests.servers.gated import behind
 from tests.servers.jars import fetched_jars
 from tests.servers.ports import free_port
-from tests.servers.store_gate import Gate, Gated, handler
-
-from infold.core.object_store import StorageOptions, Stores
-from infold.lake.stores.bucket import Bucket, bucket_of
+from tests.servers.store_gate import Gate, handler
+from tests.servers.store_server import StoreServer
 
 S3PROXY = (
     "org/gaul/s3proxy",
@@ -39,8 +36,10 @@ jclouds.filesystem.basedir=FOLDER
 
 
 @dataclass
-class ObjectStore(Gated):
+class ObjectStore(StoreServer):
     """A running server."""
+
+    scheme = "s3"
 
     folder: Path = field(default_factory=Path)
     direct: str = ""
@@ -65,21 +64,6 @@ class ObjectStore(Gated):
             "secret_access_key": "${env:STORE_SECRET}",
         }
 
-    def bucket(self, name: str) -> Bucket:
-        """A bucket, by infold's own hands."""
-        stores = Stores(StorageOptions(**self.options))
-        return bucket_of(f"s3://{name}/", stores, self.folder)
-
-    def put(self, url: str, content: bytes) -> None:
-        """Have an object."""
-        bucket, _, key = url.removeprefix("s3://").partition("/")
-        self.bucket(bucket).write(key, content)
-
-    def delete(self, url: str) -> None:
-        """Have it no more."""
-        bucket, _, key = url.removeprefix("s3://").partition("/")
-        self.bucket(bucket).delete([key])
-
     def put_marker(self, bucket: str, folder: str) -> None:
         """Have an empty object with a slash at the end of its name, as tools make them."""
         from pyarrow.fs import S3FileSystem
@@ -88,21 +72,6 @@ class ObjectStore(Gated):
             endpoint_override=self.url, access_key=USER, secret_key=SECRET, region="us-east-1"
         )
         made.create_dir(f"{bucket}/{folder}")
-
-
-def move_to_store(folder: Path, store: ObjectStore, bucket: str) -> None:
-    """Have a project's tables, and the files of its sources, in a bucket."""
-    file = folder / "infold.yml"
-    project = yaml.safe_load(file.read_text(encoding="utf-8"))
-    for source in project["sources"].values():
-        if "path" in source:
-            source["path"] = f"s3://{bucket}/{source['path']}"
-    for target in project["targets"].values():
-        target["warehouse"] = f"s3://{bucket}/warehouse"
-        if target.get("storage") != "delta":
-            target["catalog"] = {"type": "sqlite", "uri": "sqlite:///.infold/catalog.db"}
-        target["storage_options"] = store.options
-    file.write_text(yaml.safe_dump(project, sort_keys=False), encoding="utf-8")
 
 
 @contextmanager

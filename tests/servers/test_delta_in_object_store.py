@@ -12,9 +12,11 @@ import pytest
 from click.testing import CliRunner
 from tests.arrivals.shapes import SHAPES
 from tests.crash.scenario import SHAPE, kill
+from tests.servers.in_store import InStore, KilledInStore, Shop
 from tests.servers.moved import retarget
-from tests.servers.object_store import ObjectStore, move_to_store
-from tests.servers.test_in_object_store import USERS, InStore, KilledInStore, Shop
+from tests.servers.object_store import ObjectStore
+from tests.servers.store_server import move_to_store
+from tests.servers.test_in_object_store import USERS
 
 from infold import api
 from infold.api.spark_sessions import session

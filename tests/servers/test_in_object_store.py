@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.arrivals.shape import SourceSpec
 from tests.arrivals.shapes import SHAPES
 from tests.crash.scenario import SHAPE, kill
-from tests.reference.world import Record
-from tests.servers.moved import Moved, MovedScenario
-from tests.servers.object_store import ObjectStore, move_to_store
+from tests.servers.in_store import InStore, KilledInStore, Shop, shop_in
+from tests.servers.object_store import ObjectStore
+from tests.servers.store_server import move_to_store
 
 from infold import api
 from infold.api.spark_sessions import session
 from infold.cli import cli
-from infold.messages.errors import InfoldError, InfoldErrors
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark]
 
 USERS = 30
-NO_STORE = ObjectStore()
 
 
 @pytest.fixture(scope="module")
@@ -40,35 +36,6 @@ def store(
     session(api.open_project(root))
     yield object_store
     api.close()
-
-
-@dataclass
-class InStore(Moved):
-    """A play whose tables and files are in a bucket."""
-
-    store: ObjectStore = field(default_factory=lambda: NO_STORE)
-    bucket: str = ""
-
-    def _begin(self) -> None:
-        super()._begin()
-        self.bucket = self.store.new_bucket()
-        move_to_store(self.folder, self.store, self.bucket)
-        for source in self.shape.sources:
-            self.store.put(f"s3://{self.bucket}/landing/{source.folder}/_", b"there is a folder")
-
-    def _put(self, path: str, source: SourceSpec, records: Sequence[Record]) -> None:
-        super()._put(path, source, records)
-        content = (self.folder / "landing" / path).read_bytes()
-        self.store.put(f"s3://{self.bucket}/landing/{path}", content)
-
-    def _drop(self, path: str) -> None:
-        super()._drop(path)
-        self.store.delete(f"s3://{self.bucket}/landing/{path}")
-
-
-@dataclass
-class KilledInStore(InStore, MovedScenario):
-    """A scenario whose tables and files are in a bucket."""
 
 
 def test_tables_equal_the_reference(store: ObjectStore, tmp_path: Path) -> None:
@@ -97,48 +64,10 @@ def test_a_run_that_dies_at_a_write_point(store: ObjectStore, tmp_path: Path) ->
     scenario.settle()
 
 
-EVENT = {"user_id": "ann", "event_ts": "2024-03-08T09:00:00", "url": "/", "amount": None}
-
-
-def events(*names: str) -> bytes:
-    """A file of the starter's source."""
-    return "".join(json.dumps({"event_id": name} | EVENT) + "\n" for name in names).encode()
-
-
-@dataclass
-class Shop:
-    """The starter's project in a bucket."""
-
-    root: Path
-    store: ObjectStore
-    bucket: str
-
-    def __call__(self, *words: str, code: int = 0) -> str:
-        """What a command prints."""
-        done = CliRunner().invoke(cli, ["-C", str(self.root), *words])
-        assert done.exit_code == code, done.output
-        return done.output
-
-    def put(self, name: str, *ids: str) -> None:
-        """A file of events arrives."""
-        self.store.put(f"s3://{self.bucket}/landing/clicks/{name}", events(*ids))
-
-    def run_fails(self) -> InfoldError:
-        """A run that fails; why."""
-        with pytest.raises((InfoldError, InfoldErrors)) as failed:
-            api.run(api.open_project(self.root))
-        return failed.value.each[0]
-
-
 @pytest.fixture
 def shop(store: ObjectStore, tmp_path: Path) -> Shop:
     """Two files have arrived."""
-    root, bucket = tmp_path / "shop", store.new_bucket()
-    assert CliRunner().invoke(cli, ["init", str(root)]).exit_code == 0
-    move_to_store(root, store, bucket)
-    for file in sorted((root / "landing" / "clicks").iterdir()):
-        store.put(f"s3://{bucket}/landing/clicks/{file.name}", file.read_bytes())
-    return Shop(root, store, bucket)
+    return shop_in(store, tmp_path / "shop")
 
 
 def test_a_day_of_the_starter(shop: Shop) -> None:
@@ -146,7 +75,7 @@ def test_a_day_of_the_starter(shop: Shop) -> None:
     assert "source raw.clicks" in shop("doctor")
     shop("run")
     late = shop.root / "later" / "2024-03-10.json"
-    shop.store.put(f"s3://{shop.bucket}/landing/clicks/late.json", late.read_bytes())
+    shop.put_bytes("late.json", late.read_bytes())
     assert "1 new file; 2 files as before" in shop("plan")
     shop("run")
     assert "equal a full rebuild" in shop("verify")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import time
 from collections.abc import Callable
@@ -16,8 +17,9 @@ from click.testing import CliRunner
 from tests.docs.pages import DOCS
 from tests.docs.test_how_to import code
 from tests.lake.conftest import TABLES
-from tests.servers.object_store import ObjectStore, move_to_store
+from tests.servers.object_store import ObjectStore
 from tests.servers.store_gate import Rule
+from tests.servers.store_server import move_to_store
 
 from infold import api
 from infold.cli import cli
@@ -416,7 +418,7 @@ def test_what_the_page_declares(tmp_path: Path) -> None:
     """`check` accepts the projects of the page, each with the options for its store."""
     assert CliRunner().invoke(cli, ["init", str(tmp_path / "shop")]).exit_code == 0
     s3, profile, google, azure = code(DOCS / "object-stores.md", "yaml")
-    in_azure = google.replace("gs://landing", "abfss://landing@shop.dfs.core.windows.net")
+    in_azure = re.sub("gs://(landing|lake)", r"abfss://\1@shop.dfs.core.windows.net", google)
     (tmp_path / "shop" / "models" / "daily.sql").unlink()
     (tmp_path / "shop" / "models" / "sessions.sql").unlink()
     clicks = tmp_path / "shop" / "models" / "clicks.sql"

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
+from pyiceberg.io import load_file_io
 from tests.servers.azure_store import HOST, KEY, AzureStore
 from tests.servers.google_store import GoogleStore, key_of
 
@@ -21,6 +22,7 @@ from infold.core.files import ListedFile
 from infold.lake.reading.listing import list_files
 from infold.lake.reading.object_listing import changed_objects
 from infold.lake.reading.source_file import source_file
+from infold.lake.stores import places
 from infold.lake.stores.bucket import ReplacedError
 from infold.messages.errors import InfoldError, InfoldErrors
 
@@ -115,6 +117,91 @@ def test_deleted_as_far_as_they_are_there(google_store: GoogleStore, tmp_path: P
     shop.put_events("y.json", "b")
     google_store.bucket(shop.bucket).delete(names)
     assert len(shop.files()) == 2
+
+
+def test_folders_of_tables(shop: Shop) -> None:
+    """Names, sizes, deletion."""
+    _a_folder_of_a_table(shop)
+
+
+def test_folders_of_tables_in_an_account_with_real_folders(
+    azure_store: AzureStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same: those are deleted once they are empty."""
+    monkeypatch.setattr(azure_store, "hierarchy", True)
+    _a_folder_of_a_table(Shop(azure_store, tmp_path / "shop"))
+
+
+def _a_folder_of_a_table(shop: Shop) -> None:
+    places.use(api.open_project(shop.root))
+    folder = f"{shop.base}/w/a"
+    for name, content in (("a/data/d=1/x", b"1"), ("a/metadata/m", b"22"), ("ab/data/1", b"3")):
+        places.write(f"{shop.base}/w/{name}", content)
+    if isinstance(shop.store, AzureStore):  # as Spark's connector makes them
+        objects = shop.store.containers[shop.bucket.partition("@")[0]]
+        for name in ("w", "w/a", "w/a/data", "w/a/data/d=1", "w/a/metadata"):
+            objects[name] = shop.store.new(folder=True)
+    found = {name: size for name, size in places.sizes(folder) if size}
+    assert found == {"data/d=1/x": 1, "metadata/m": 2}
+    assert {*places.names(folder)} == {"data", "metadata"}
+    lost = f"{folder}/data/2"
+    assert places.missing([f"{folder}/data/d=1/x", lost, f"{shop.base}/w/ab/data/1"]) == (lost,)
+    places.delete_folder(folder)
+    assert not places.is_folder(folder)
+    assert {*places.names(f"{shop.base}/w")} == {"ab"}
+    if isinstance(shop.store, AzureStore):
+        assert not [name for name in objects if name == "w/a" or name.startswith("w/a/")]
+
+
+def test_a_big_export(shop: Shop) -> None:
+    """It is written in parts, and is there as a whole."""
+    places.use(api.open_project(shop.root))
+    content = bytes(range(256)) * 4096 * 12
+    places.write(f"{shop.base}/out/export", content)
+    assert places.read(f"{shop.base}/out/export") == content
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("PUT", ""),
+        ("GET", "list-type|comp=list"),
+        ("GET", "doctor"),
+        ("DELETE", ""),
+    ],
+)
+def test_doctor_finds_a_right_that_is_missing(shop: Shop, method: str, path: str) -> None:
+    """Of a warehouse: to write, to list, to read and to delete, each alone."""
+    places.use(api.open_project(shop.root))
+    places.try_out(f"{shop.base}/warehouse")
+    with (
+        shop.store.rule(method, path, status=403, code="AuthorizationPermissionMismatch"),
+        pytest.raises(InfoldError) as refused,
+    ):
+        places.try_out(f"{shop.base}/warehouse")
+    assert refused.value.slug == "store-access-denied"
+    assert {key for key, _ in refused.value.facts} == {"key", "at", "store"}
+
+
+def test_a_file_of_a_table(shop: Shop) -> None:
+    """As pyiceberg reads it: from anywhere, of one version, or it is not there."""
+    places.use(api.open_project(shop.root))
+    at = f"{shop.base}/w/a"
+    places.write(at, b"0123456789")
+    files = load_file_io(dict(places.properties(at)), at)
+    found = files.new_input(at)
+    with found.open() as opened:
+        assert (len(found), opened.seek(2), opened.read(3)) == (10, 2, b"234")
+        assert (opened.seek(-2, 2), opened.read()) == (8, b"89")
+        assert opened.read() == b""
+        opened.seek(0)
+        places.write(at, b"9876543210")
+        with pytest.raises(ReplacedError):
+            opened.read(1)
+    gone = files.new_input(f"{at}b")
+    assert (found.exists(), gone.exists()) == (True, False)
+    with pytest.raises(FileNotFoundError):
+        gone.open()
 
 
 def test_a_plan_looks_into_objects(shop: Shop) -> None:

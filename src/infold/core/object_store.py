@@ -130,11 +130,12 @@ AZURE_KEYS = ("account_key", "sas_token", "client_secret")
 SECRETS = (*AWS_KEY, "service_account_key", *AZURE_KEYS)
 """Those of them that are no part of infold.yml."""
 
-_OF_KIND = {
+OPTION_KINDS = {
+    **{key: StoreKind.S3 for key in OPTION_KEYS if key != "endpoint"},
     "service_account_key": StoreKind.GCS,
-    **dict.fromkeys((*AZURE_KEYS, "client_id"), StoreKind.AZURE),
+    **dict.fromkeys((*AZURE_KEYS, *APPLICATION), StoreKind.AZURE),
 }
-"""Which of them only one store understands; the others are of S3."""
+"""Whose store each of them is for; an endpoint any may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +158,14 @@ class Stores:
     @property
     def own(self) -> tuple[str, ...]:
         """The buckets that have options of their own, as URLs."""
-        return tuple(f"{_meant(options)}://{name}" for name, options in self.buckets)
+        return tuple(f"{_meant(name, options)}://{name}" for name, options in self.buckets)
 
 
-def _meant(options: StorageOptions) -> StoreKind:
-    """Whose store options are for."""
-    given = (kind for key, kind in _OF_KIND.items() if getattr(options, key))
-    return next(given, StoreKind.S3)
+def _meant(name: str, options: StorageOptions) -> StoreKind:
+    """Whose store a bucket is in that no place names, by its name and its options."""
+    if "@" in name:
+        return StoreKind.AZURE
+    return StoreKind.GCS if options.service_account_key else StoreKind.S3
 
 
 NO_STORES = Stores()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from infold.core.catalogs import CatalogType
-from infold.core.object_store import split
+from infold.core.object_store import SCHEMES, scheme_of, split
 from infold.core.storages import Storage
 from infold.core.target import Publish, Target
 from infold.declare.keys import Keys
@@ -28,7 +28,7 @@ def same_folders(
     """An error for each target with the warehouse of one before it, in another storage."""
     seen: dict[object, str] = {}
     for name, target in targets.items():
-        place = split(target.warehouse) if target.in_store else (root / target.warehouse).resolve()
+        place = _place(target.warehouse) if target.in_store else (root / target.warehouse).resolve()
         other = seen.setdefault(place, name)
         if targets[other].storage is not target.storage:
             iceberg = other if target.storage is Storage.DELTA else name
@@ -36,6 +36,11 @@ def same_folders(
             yield delta_errors.not_with_delta(
                 places[name], what=what, todo="Name another folder: both would use the same ones."
             )
+
+
+def _place(url: str) -> tuple[str, ...]:
+    scheme = scheme_of(url)
+    return SCHEMES.get(scheme, scheme), *split(url)
 
 
 def _ruled_out(target: Target) -> Iterator[tuple[str, str, str]]:

@@ -185,7 +185,7 @@ def _read_targets(reading: _Reading, keys: Keys) -> str:
     section = keys.section("targets", "targets")
     if section is not None:
         for name, target_keys in section.sections("target"):
-            reading.targets[name] = read_target(name, target_keys)
+            reading.targets[name] = read_target(name, target_keys, reading.sources, reading.broken)
         named = keys.entries.get("name")
         project = named.text if named is not None else ""
         named_at = section.value.keys

@@ -66,7 +66,8 @@ def check_place(keys: Keys, key: str, url: str) -> None:
 def check_warehouse(keys: Keys, url: str, catalog: Catalog, storage: Storage) -> None:
     """Note a warehouse that is no place, and one in a store without a catalog elsewhere."""
     check_place(keys, "warehouse", url)
-    if is_url(url) and scheme_of(url) in SCHEMES and kind_of(url) is not StoreKind.S3:
+    kind = SCHEMES.get(scheme_of(url), StoreKind.S3) if is_url(url) else StoreKind.S3
+    if storage is Storage.DELTA and kind is not StoreKind.S3:
         known = ("a folder", *(form for form in forms() if kind_of(form) is StoreKind.S3))
         at = keys.at("warehouse")
         keys.errors.append(findings.later_value(at, key="warehouse", value=url, known=known))

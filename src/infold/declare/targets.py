@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from infold.core import fixed_settings
 from infold.core.engines import Engine
 from infold.core.hooks import When
+from infold.core.model import Source
 from infold.core.object_store import is_url
 from infold.core.storages import Storage
 from infold.core.target import LONGEST_SCHEMA, Apply, HideTechnical, Publish, Target
@@ -17,6 +19,7 @@ from infold.declare.hooks import read_hooks
 from infold.declare.keys import NAME, Keys
 from infold.declare.lineage import read_lineage
 from infold.declare.storage_options import check_warehouse, read_stores
+from infold.declare.store_kinds import refuse_other_kinds
 from infold.messages import findings
 from infold.system.secrets import REFERENCE, bad_reference, has_password
 
@@ -51,8 +54,10 @@ SCHEMA_FORM = (
 )
 
 
-def read_target(name: str, keys: Keys) -> Target:
-    """One target."""
+def read_target(
+    name: str, keys: Keys, sources: Mapping[str, Source], broken: Collection[str]
+) -> Target:
+    """One target; ``sources`` are all those of the project, but for those that are ``broken``."""
     keys.check(KEYS)
     if not NAME.match(name):
         form = "letters, digits and underscores, a letter first"
@@ -85,6 +90,7 @@ def read_target(name: str, keys: Keys) -> Target:
     )
     refuse_not_together(found, keys)
     refuse_beside_delta(found, keys)
+    refuse_other_kinds(found, keys, sources.values(), complete=not broken)
     return found
 
 

@@ -20,6 +20,7 @@ KEYS = "Error performing PUT http://169.254.169.254/latest/api/token in 1ms - "
         ("status code: 301 Moved Permanently", "store-wrong-region"),
         ("error sending request for url (http://127.0.0.1:1/b)", "store-unreachable"),
         ("status code: 401 Unauthorized", "store-credentials-refused"),
+        ("Bulk delete request failed for key x: Not allowed. (code: 403)", "store-access-denied"),
         ("status code: 500 Internal Server Error", "store-failed"),
     ],
 )

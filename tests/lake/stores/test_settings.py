@@ -123,3 +123,10 @@ def test_spark_is_told_of_each_account(
         with pytest.raises(InfoldError) as refused:
             hadoop_settings(Stores(options, ((B, other),)), buckets, tmp_path)
         assert refused.value.slug == "store-two-ways"
+
+
+def test_whose_a_bucket_is_that_no_place_names() -> None:
+    """A container has its account in its name; of others, a key of Google's tells."""
+    google = StorageOptions(service_account_key="${env:K}")
+    stores = Stores(buckets=((A, StorageOptions()), ("b", google), ("c", StorageOptions())))
+    assert stores.own == (f"abfss://{A}", "gs://b", "s3://c")

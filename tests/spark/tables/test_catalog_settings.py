@@ -101,13 +101,14 @@ def test_what_java_cannot_be_told(
 
 
 def test_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A credential, or a token, is for the session alone."""
+    """A credential, or a token, is for the session alone; files are read as with every catalog."""
     monkeypatch.setenv("WORD", PLAIN)
     server = {"type": "rest", "uri": "https://example.com/iceberg", "warehouse": "main"}
 
     plain, secrets = told(tmp_path, server | {"credential": "shop:${env:WORD}", "scope": "all"})
 
     assert (plain["type"], plain["warehouse"], plain["scope"]) == ("rest", "main", "all")
+    assert plain["io-impl"] == "org.apache.iceberg.hadoop.HadoopFileIO"
     assert secrets == {"uri": server["uri"], "credential": f"shop:{PLAIN}"}
     assert told(tmp_path, server | {"token": "${env:WORD}"})[1]["token"] == PLAIN
 

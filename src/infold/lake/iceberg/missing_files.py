@@ -9,10 +9,14 @@ checked further while it has not changed and has exactly these names.
 from __future__ import annotations
 
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 from infold.lake.iceberg.static_table import open_table
 from infold.lake.stores import places
 from infold.messages.errors import InfoldError
+
+if TYPE_CHECKING:
+    from pyiceberg.table import StaticTable
 
 _UNNAMED = (".metadata.json", ".crc", "version-hint.text")
 """Metadata files, which the catalog names."""
@@ -34,14 +38,32 @@ def names_digest(location: str) -> str:
 
 
 def missing_data_files(location: str) -> tuple[str, ...]:
-    """The files that the newest snapshot of a table needs and that are not there."""
+    """The files that the newest snapshot of a table needs and that are not there, or are empty."""
     try:
-        tasks = list(open_table(location).scan().plan_files())
-    except OSError as error:  # of those that say which files there are
-        return (str(error.filename or error),)
-    except InfoldError:  # the first of those
+        stored = open_table(location)
+    except InfoldError:
         return (places.shown(location),)
+    try:
+        tasks = list(stored.scan().plan_files())
+    except OSError as error:  # of those that say which files there are
+        return _missing_manifests(stored) or (str(error.filename or error),)
+    except (EOFError, ValueError):  # one of those is damaged; who reads the table says how
+        return _missing_manifests(stored)
     needed = dict.fromkeys(
         file.file_path for task in tasks for file in (task.file, *task.delete_files)
     )
     return tuple(places.missing(tuple(needed)))
+
+
+def _missing_manifests(stored: StaticTable) -> tuple[str, ...]:
+    """Those of the files that say which files a snapshot has that are not there, or empty."""
+    snapshot = stored.current_snapshot()
+    if snapshot is None:
+        return ()
+    if found := places.missing((snapshot.manifest_list,)):
+        return tuple(found)
+    try:
+        manifests = snapshot.manifests(stored.io)
+    except (EOFError, ValueError):
+        return ()
+    return tuple(places.missing([one.manifest_path for one in manifests]))

@@ -12,6 +12,7 @@ from infold.core.files import IngestedFile, ListedFile, listed_fingerprint
 from infold.core.formats import packing_of
 from infold.core.object_store import NO_STORES, Stores, is_url, split
 from infold.lake.stores.bucket import Bucket, bucket_of
+from infold.lake.stores.opened_object import ObjectReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,7 +49,7 @@ class SourceFile:
         """Its bytes as they are stored."""
         if self.bucket is None:
             return Path(self.location).open("rb")
-        return io.BufferedReader(ObjectReader(self.bucket, self), _BUFFER)
+        return io.BufferedReader(self._reader(self.bucket), _BUFFER)
 
     def unpacked(self) -> BinaryIO:
         """Its bytes; those of a packed file unpacked."""
@@ -63,7 +64,7 @@ class SourceFile:
 
     def arrow_file(self) -> Any:
         """What pyarrow opens a file by that it reads here and there."""
-        return self.location if self.bucket is None else ObjectReader(self.bucket, self)
+        return self.location if self.bucket is None else self._reader(self.bucket)
 
     def arrow_stream(self) -> pa.NativeFile:
         """A stream of pyarrow's, unpacked."""
@@ -71,6 +72,9 @@ class SourceFile:
 
         from_ = self.location if self.bucket is None else self.raw()
         return pa.input_stream(from_, compression=packing_of(self.location))
+
+    def _reader(self, bucket: Bucket) -> ObjectReader:
+        return ObjectReader(bucket, split(self.location)[1], self.size, self.etag)
 
 
 class _Unpacked(io.BufferedReader):
@@ -84,44 +88,6 @@ class _Unpacked(io.BufferedReader):
         """Close both."""
         super().close()
         self._packed.close()
-
-
-class ObjectReader(io.RawIOBase):
-    """An object as a file to be read: each read is one request."""
-
-    def __init__(self, bucket: Bucket, file: SourceFile) -> None:
-        self._bucket = bucket
-        self._file = file
-        self._at = 0
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def seekable(self) -> bool:
-        """It is."""
-        return True
-
-    def tell(self) -> int:
-        """Where the next read begins."""
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Let the next read begin elsewhere."""
-        starts = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._file.size}
-        self._at = starts[whence] + offset
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        """Read as much as there is room for."""
-        end = min(self._at + len(buffer), self._file.size)
-        if end <= self._at:
-            return 0
-        key = split(self._file.location)[1]
-        found = self._bucket.read(key, start=self._at, end=end, etag=self._file.etag)
-        buffer[: len(found)] = found
-        self._at += len(found)
-        return len(found)
 
 
 def source_file(

@@ -69,7 +69,7 @@ class AzureAccess:
         return {}
 
     def pyiceberg_properties(self) -> Mapping[str, str]:
-        """For the files of tables, read by pyiceberg."""
+        """For the files of tables, read by pyiceberg: nothing, as infold reads them for it."""
         return {}
 
 
@@ -108,6 +108,8 @@ HADOOP_COMMON: Mapping[str, str] = {
     # Java's own TLS: that of OpenSSL is a jar more.
     "fs.azure.ssl.channel.mode": "Default_JSSE",
     "fs.azure.networking.library": "JDK_HTTP_URL_CONNECTION",
+    # Parts of an object wait in the private folder of the process until they are sent.
+    "fs.azure.buffer.dir": "${java.io.tmpdir}/abfs",
     "fs.azure.http.connection.timeout": str(CONNECT_SECONDS * 1000),
     "fs.azure.http.read.timeout": str(ANSWER_SECONDS * 1000),
     "fs.azure.io.retry.max.retries": str(TRIES),
@@ -117,7 +119,7 @@ HADOOP_COMMON: Mapping[str, str] = {
 
 
 def hadoop_settings(stores: Stores, buckets: Sequence[str], root: Path) -> Mapping[str, str]:
-    """For files read by Spark; there are secrets among them. Each account has its own."""
+    """For files and tables, by Spark; there are secrets among them. Each account has its own."""
     found, others = dict(HADOOP_COMMON), dict[str, tuple[str, AzureAccess]]()
     for bucket in buckets:
         access = access_of(stores, bucket, root)

@@ -9,7 +9,7 @@ from infold.messages.errors import InfoldError
 
 _CODE = re.compile(r"<Code>(\w+)</Code>")
 _MESSAGE = re.compile(r"<Message>([^<]*)</Message>")
-_STATUS = re.compile(r"status code: (\d+)")
+_STATUS = re.compile(r"(?:status code|\(code): (\d+)")
 
 _BAD_KEY = re.compile(r'Path "(.+)"(?: contained|: Encountered)', re.DOTALL)
 """What obstore says of a key in a listing, and of one that it is asked for."""

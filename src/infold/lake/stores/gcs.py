@@ -46,7 +46,7 @@ class GcsAccess:
         return {"google_service_account_key": self.key} if self.key else {}
 
     def pyiceberg_properties(self) -> Mapping[str, str]:
-        """For the files of tables, read by pyiceberg."""
+        """For the files of tables, read by pyiceberg: nothing, as infold reads them for it."""
         return {}
 
 
@@ -96,6 +96,11 @@ HADOOP_COMMON: Mapping[str, str] = {
     "fs.AbstractFileSystem.gs.impl": "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFS",
     # An object is there or is not: no object is made for the name of a folder.
     "fs.gs.implicit.dir.repair.enable": "false",
+    # Names of new files are unique, so that it is not asked before whether there is one.
+    "fs.gs.create.items.conflict.check.enable": "false",
+    # Each file that is written has these in memory, however small it is: 64 MB and 8 MB otherwise.
+    "fs.gs.outputstream.upload.chunk.size": str(8 * 1024 * 1024),
+    "fs.gs.outputstream.buffer.size": str(1024 * 1024),
     "fs.gs.http.connect-timeout": str(CONNECT_SECONDS * 1000),
     "fs.gs.http.read-timeout": str(ANSWER_SECONDS * 1000),
     "fs.gs.http.max.retry": str(TRIES),
@@ -104,7 +109,7 @@ HADOOP_COMMON: Mapping[str, str] = {
 
 def hadoop_settings(stores: Stores, buckets: Sequence[str], root: Path) -> Mapping[str, str]:
     """
-    For files read by Spark; there are secrets among them.
+    For files and tables, read and written by Spark; there are secrets among them.
 
     The connector has one key and one server for all buckets: others are refused.
     """

@@ -18,7 +18,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from infold.core.object_store import Stores, bucket_url, is_url, joined, scheme_of, split
+from infold.core.object_store import (
+    StoreKind,
+    Stores,
+    bucket_url,
+    is_url,
+    joined,
+    kind_of,
+    scheme_of,
+    split,
+)
 from infold.core.project import Project
 from infold.lake.stores.bucket import Bucket, Listed, bucket_of
 from infold.lake.stores.errors import no_object, refused
@@ -82,7 +91,8 @@ def _way(location: str) -> _Way:
     return found or _Way("", Stores(), Path.cwd())
 
 
-def _bucket(location: str) -> Bucket:
+def bucket_at(location: str) -> Bucket:
+    """The bucket that a place is in."""
     way = _way(location)
     return bucket_of(location, way.stores, way.root)
 
@@ -91,7 +101,10 @@ def properties(location: str) -> Mapping[str, str]:
     """What pyiceberg needs to read a file there."""
     if not in_store(location):
         return {}
-    return _access(_way(location), location).pyiceberg_properties()
+    return _access(_way(location), location).pyiceberg_properties() or _OWN_IO
+
+
+_OWN_IO = {"py-io-impl": "infold.lake.stores.file_io.StoreFileIO"}
 
 
 def delta_options(location: str) -> Mapping[str, str]:
@@ -165,7 +178,7 @@ def is_inside(location: str, folder: str) -> bool:
 def is_folder(folder: str) -> bool:
     """Whether there is such a folder."""
     if in_store(folder):
-        return next(_bucket(folder).list(split(folder)[1]), None) is not None
+        return next(bucket_at(folder).list(split(folder)[1]), None) is not None
     return local_path(folder).is_dir()
 
 
@@ -178,7 +191,7 @@ def make_folder(folder: str) -> None:
 def names(folder: str) -> Collection[str]:
     """The names right in a folder; none where there is no such folder."""
     if in_store(folder):
-        return _bucket(folder).names(split(folder)[1])
+        return bucket_at(folder).names(split(folder)[1])
     path = local_path(folder)
     return [entry.name for entry in path.iterdir()] if path.is_dir() else ()
 
@@ -224,7 +237,7 @@ def file_names(folder: str) -> Iterator[str]:
 
 def _objects(folder: str) -> Iterator[tuple[str, Listed]]:
     key = split(folder)[1]
-    return ((one.key[len(key) :].lstrip("/"), one) for one in _bucket(folder).list(key))
+    return ((one.key[len(key) :].lstrip("/"), one) for one in bucket_at(folder).list(key))
 
 
 def _local_files(folder: str, above: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
@@ -244,21 +257,40 @@ def delete_folder(folder: str) -> None:
     if not in_store(folder):
         shutil.rmtree(local_path(folder))
         return
-    bucket = _bucket(folder)
-    bucket.delete([one.key for one in bucket.list(split(folder)[1])])
+    bucket, top = bucket_at(folder), split(folder)[1]
+    keys = [one.key for one in bucket.list(top)]
+    bucket.delete(keys)
+    known = {*keys}
+    if kind_of(folder) is StoreKind.AZURE:
+        for folders in _folders_of(keys, top):
+            bucket.delete([one for one in folders if one not in known])
+
+
+def _folders_of(keys: Sequence[str], top: str) -> Iterator[Sequence[str]]:
+    """
+    The folders of some keys, from ``top`` on, the deepest first.
+
+    Spark's connector for Azure makes them: empty objects, or real ones if the account has such.
+    These can be deleted once they are empty.
+    """
+    found, above = {top}, set(keys)
+    while above := {key.rpartition("/")[0] for key in above if key.count("/") > top.count("/") + 1}:
+        found |= above
+    for depth in sorted({key.count("/") for key in found}, reverse=True):
+        yield [key for key in found if key.count("/") == depth]
 
 
 def read(location: str) -> bytes:
     """The content of a file. Raises ``OSError``."""
     if in_store(location):
-        return _bucket(location).read(split(location)[1])
+        return bucket_at(location).read(split(location)[1])
     return local_path(location).read_bytes()
 
 
 def write(location: str, content: bytes) -> None:
     """Have a file with this content: half a file is never there."""
     if in_store(location):
-        _bucket(location).write(split(location)[1], content)
+        bucket_at(location).write(split(location)[1], content)
         return
     path = local_path(location)
     part = path.with_name(f".{path.name}.part")
@@ -269,7 +301,7 @@ def write(location: str, content: bytes) -> None:
 def oldest_first(folder: str, mark: str) -> Sequence[str]:
     """The names of the files right in a folder that have ``mark`` in them, by when written."""
     if in_store(folder):
-        found = _bucket(folder).list(split(folder)[1])
+        found = bucket_at(folder).list(split(folder)[1])
         times = [(one.seconds, one.key.rpartition("/")[2]) for one in found]
         return [name for _, name in sorted(times) if mark in name]
     paths = local_path(folder).glob(f"*{mark}*")
@@ -280,7 +312,7 @@ def delete(*locations: str) -> None:
     """Delete files, as far as they are there; those of a call are in one bucket, or on disks."""
     stored = [location for location in locations if in_store(location)]
     if stored:
-        _bucket(stored[0]).delete([split(location)[1] for location in stored])
+        bucket_at(stored[0]).delete([split(location)[1] for location in stored])
     for location in locations:
         if not in_store(location):
             local_path(location).unlink(missing_ok=True)
@@ -288,12 +320,12 @@ def delete(*locations: str) -> None:
 
 def copy(location: str, to: str) -> None:
     """Have a copy of an object elsewhere in its bucket; its content does not pass by here."""
-    _bucket(location).copy(split(location)[1], split(to)[1])
+    bucket_at(location).copy(split(location)[1], split(to)[1])
 
 
 def try_out(folder: str) -> None:
     """Write, list, read and delete an object of its own in a folder of a store."""
-    bucket, key = _bucket(folder), split(below(folder, f"_infold-doctor-{uuid4().hex}"))[1]
+    bucket, key = bucket_at(folder), split(below(folder, f"_infold-doctor-{uuid4().hex}"))[1]
     bucket.write(key, b"doctor")
     try:
         list(bucket.list(key))

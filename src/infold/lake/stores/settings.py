@@ -23,7 +23,7 @@ class Access(Protocol):
         """The bucket by obstore, which is installed. Raises its errors."""
 
     def pyiceberg_properties(self) -> Mapping[str, str]:
-        """For the files of tables, read by pyiceberg."""
+        """For the files of tables, read by pyiceberg; nothing where pyarrow is not used."""
 
     def deltalake_options(self) -> Mapping[str, str]:
         """For tables of Delta Lake, opened by deltalake."""

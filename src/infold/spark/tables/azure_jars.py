@@ -1,5 +1,5 @@
 """
-The jar by which Spark reads objects in Azure: Hadoop's connector, in the version of its Hadoop.
+The jar by which Spark reads and writes objects in Azure: Hadoop's connector, in its version.
 
 What it uses, Spark has. Maven names more for an older protocol (``wasb``), and OpenSSL.
 """
@@ -16,4 +16,4 @@ AZURE_JARS = (
         "f02ab756037abaecc45ea1869144ad3a69e25ccd84062bc37805837ca254e21c",
     ),
 )
-"""Only where files of sources are in such a store."""
+"""Only where files of sources, or tables, are in such a store."""

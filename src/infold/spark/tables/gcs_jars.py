@@ -1,5 +1,6 @@
 """
-The jars by which Spark reads objects in Google Cloud Storage: Google's connector, and what it uses.
+The jars by which Spark reads and writes objects in Google Cloud Storage: Google's connector, and
+what it uses.
 
 Maven names a hundred more for it: of a protocol (gRPC) that infold does not use, and such as Spark
 has in newer versions. These are 3 MB together.
@@ -149,4 +150,4 @@ GCS_JARS = (
         "3ea995b55a4068be22989b70cc29a4d788c2d328d1d50613a7a9afd13fdd2d0a",
     ),
 )
-"""Only where files of sources are in such a store."""
+"""Only where files of sources, or tables, are in such a store."""

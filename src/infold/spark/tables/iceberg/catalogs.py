@@ -72,6 +72,8 @@ def _rest(project: Project) -> SparkCatalog:
         {
             **_common(),
             f"{PREFIX}.type": "rest",
+            # By itself it has a class for each kind of store, with credentials of its own.
+            f"{PREFIX}.io-impl": "org.apache.iceberg.hadoop.HadoopFileIO",
             f"{PREFIX}.rest-metrics-reporting-enabled": "false",
             f"{PREFIX}.rest.client.connection-timeout-ms": "10000",
             f"{PREFIX}.rest.client.socket-timeout-ms": "120000",

@@ -1,0 +1,79 @@
+"""Files that a table needs and that are gone, or have nothing in them, as of a broken disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from infold.lake.iceberg.missing_files import missing_data_files
+from infold.lake.stores.places import local_path
+
+
+def files_of(folder: Path) -> tuple[str, dict[str, str]]:
+    """The metadata of a table with one row, and its other files, each by what it is."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    catalog = SqlCatalog("infold", uri=f"sqlite:///{folder / 'catalog.db'}", warehouse=str(folder))
+    catalog.create_namespace("shop")
+    rows = pa.table({"n": pa.array([1])})
+    table = catalog.create_table("shop.events", schema=rows.schema)
+    table.append(rows)
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    data = [str(path) for path in (folder / "shop" / "events" / "data").iterdir()]
+    manifests = [str(path) for path in (folder / "shop" / "events" / "metadata").glob("*-m0.avro")]
+    files = {"list": snapshot.manifest_list, "manifest": manifests[0], "data": data[0]}
+    return table.metadata_location, {what: str(local_path(at)) for what, at in files.items()}
+
+
+def gone(file: Path) -> None:
+    """It is not there."""
+    file.unlink()
+
+
+def empty(file: Path) -> None:
+    """It has nothing in it."""
+    file.write_bytes(b"")
+
+
+def half(file: Path) -> None:
+    """It ends in the middle."""
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+def other(file: Path) -> None:
+    """It is something else."""
+    file.write_bytes(b"something else, which is longer than a number is")
+
+
+@pytest.mark.parametrize(
+    ("what", "damage", "named"),
+    [
+        *(
+            (what, damage, [what])
+            for what in ("list", "manifest", "data")
+            for damage in (gone, empty)
+        ),
+        *((what, damage, []) for what in ("list", "manifest") for damage in (half, other)),
+    ],
+)
+def test_what_is_gone_is_named(
+    tmp_path: Path, what: str, damage: Callable[[Path], None], named: Sequence[str]
+) -> None:
+    """A damaged file that is there is none of them: who reads the table says what is wrong."""
+    location, files = files_of(tmp_path)
+    assert missing_data_files(location) == ()
+    damage(Path(files[what]))
+    _forget()
+    found = [str(local_path(at)) for at in missing_data_files(location)]
+    assert found == [files[one] for one in named]
+
+
+def _forget() -> None:
+    """Of manifests, which pyiceberg keeps in memory."""
+    from pyiceberg import manifest
+
+    manifest.clear_manifest_cache()

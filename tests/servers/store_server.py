@@ -1,0 +1,61 @@
+"""What tests ask of a server of an object store, whosever protocol it speaks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import yaml
+from tests.servers.store_gate import Gated
+
+from infold.core.object_store import StorageOptions, Stores
+from infold.lake.stores.bucket import Bucket, bucket_of
+
+
+class StoreServer(Gated):
+    """A running server."""
+
+    scheme: ClassVar[str]
+
+    def new_bucket(self) -> str:
+        """A bucket that nobody used, as URLs name it."""
+        raise NotImplementedError
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """``storage_options`` of a target."""
+        raise NotImplementedError
+
+    def url_of(self, bucket: str, *names: str) -> str:
+        """A place in a bucket."""
+        return "/".join((f"{self.scheme}://{bucket}", *names))
+
+    def bucket(self, name: str) -> Bucket:
+        """A bucket, by infold's own hands."""
+        stores = Stores(StorageOptions(**self.options))
+        return bucket_of(self.url_of(name), stores, Path())
+
+    def put(self, url: str, content: bytes) -> None:
+        """Have an object."""
+        bucket, _, key = url.partition("://")[2].partition("/")
+        self.bucket(bucket).write(key, content)
+
+    def delete(self, url: str) -> None:
+        """Have it no more."""
+        bucket, _, key = url.partition("://")[2].partition("/")
+        self.bucket(bucket).delete([key])
+
+
+def move_to_store(folder: Path, store: StoreServer, bucket: str) -> None:
+    """Have a project's tables, and the files of its sources, in a bucket."""
+    file = folder / "infold.yml"
+    project = yaml.safe_load(file.read_text(encoding="utf-8"))
+    for source in project["sources"].values():
+        if "path" in source:
+            source["path"] = store.url_of(bucket, source["path"])
+    for target in project["targets"].values():
+        target["warehouse"] = store.url_of(bucket, "warehouse")
+        if target.get("storage") != "delta":
+            target["catalog"] = {"type": "sqlite", "uri": "sqlite:///.infold/catalog.db"}
+        target["storage_options"] = store.options
+    file.write_text(yaml.safe_dump(project, sort_keys=False), encoding="utf-8")

@@ -1,0 +1,112 @@
+"""Projects whose tables and sources are in stores besides S3: as there, by the same code."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.arrivals.shapes import SHAPES
+from tests.crash.scenario import SHAPE, kill
+from tests.servers.azure_store import AzureStore
+from tests.servers.google_store import GoogleStore
+from tests.servers.in_store import InStore, KilledInStore, shop_in
+
+from infold import api
+from infold.api.spark_sessions import session
+
+pytestmark = [pytest.mark.servers, pytest.mark.spark]
+
+Store = GoogleStore | AzureStore
+
+BELOW = "warehouse(/|%2F)"
+
+USERS = 12
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _jvm(
+    google_store: GoogleStore, azure_store: AzureStore, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """A JVM that has both connectors; that of other tests lacks them."""
+    api.close()
+    shop = shop_in(google_store, tmp_path_factory.mktemp("first") / "shop")
+    file = shop.root / "infold.yml"
+    text = file.read_text(encoding="utf-8")
+    azure = f"buckets: {{'{azure_store.new_bucket()}': {{account_key: '${{env:AZURE_KEY}}'}}}}"
+    assert "storage_options:\n" in text
+    file.write_text(
+        text.replace("storage_options:\n", f"storage_options:\n      {azure}\n"), encoding="utf-8"
+    )
+    session(api.open_project(shop.root))
+    yield
+    api.close()
+
+
+@pytest.fixture(params=["google_store", "azure_store"])
+def store(request: pytest.FixtureRequest) -> Store:
+    """Each of the servers."""
+    found: Store = request.getfixturevalue(request.param)
+    return found
+
+
+def test_a_day_of_the_starter(store: Store, tmp_path: Path) -> None:
+    """
+    It is looked at by doctor, run, shown, exported, verified, repaired, and taken down.
+
+    A right that is missing below the warehouse has its name; with it, the next run does all.
+    """
+    shop = shop_in(store, tmp_path / "shop")
+    assert "an object was written, listed, read and deleted" in shop("doctor")
+    with store.rule("PUT|POST", BELOW, status=403, code="Forbidden"):
+        assert shop.run_fails().slug == "store-access-denied"
+    shop("run")
+    shop.put_bytes("late.json", (shop.root / "later" / "2024-03-10.json").read_bytes())
+    assert "1 new file; 2 files as before" in shop("plan")
+    shop.put("a b[1]{x},é+%20.json", "odd")
+    with store.rule("GET", BELOW, status=403, code="Forbidden"):
+        assert shop.run_fails().slug == "store-access-denied"
+    shop("run")
+    assert "equal a full rebuild" in shop("verify")
+    assert "Nothing to do" in shop("run")
+    assert "odd" in shop("show", "clicks", "--where", "event_id = 'odd'")
+    shop("show", "daily", "--format", "csv", "--output", store.url_of(shop.bucket, "exported.csv"))
+    exported = store.bucket(shop.bucket).read("exported.csv")
+    assert exported.decode() == shop("show", "daily", "--format", "csv")
+    (shop.root / ".infold" / "ledger.db").unlink()
+    shop("repair", "--yes")
+    shop("run")
+    assert "equal a full rebuild" in shop("verify")
+    assert api.lake(api.open_project(shop.root)).size("sessions") > 0
+    store.put(store.url_of(shop.bucket, "warehouse", "shop", "clicks__1", "x"), b"another's")
+    shop("teardown", "--yes")
+    left = [one.key for one in store.bucket(shop.bucket).list("warehouse") if one.size]
+    assert left == ["warehouse/shop/clicks__1/x"]
+
+
+def test_tables_in_googles_store_equal_the_reference(
+    google_store: GoogleStore, tmp_path: Path
+) -> None:
+    """Events, sessions, cells, rows by key: late, replaced, deleted; the store is busy."""
+    play = InStore(
+        SHAPES["fold"], tmp_path / "play", "play", Path("warehouse"), USERS, store=google_store
+    )
+    with google_store.rule(".*", "", status=503, code="backendError", every=97) as busy:
+        play.play_all("burst", "replace", "delete")
+    assert busy.met > 50
+
+
+def test_a_run_that_dies_at_a_write_point(azure_store: AzureStore, tmp_path: Path) -> None:
+    """By exception, and by SIGKILL, of a busy store: the next run makes all tables right."""
+    scenario = KilledInStore(
+        SHAPE, tmp_path / "killed", "killed", Path("warehouse"), 8, store=azure_store
+    )
+    with azure_store.rule(".*", "", status=503, code="ServerBusy", every=61):
+        passed = scenario.first_points()
+    commits = [at for at, (_, name) in enumerate(passed, 1) if name.startswith("table ")]
+    scenario.die(3, commits[1])
+    scenario.deliver(9)
+    ended = kill(scenario, "table sessions: after commit")
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    scenario.settle()
