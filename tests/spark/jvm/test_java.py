@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import subprocess
 import sys
 from collections.abc import Callable
@@ -154,3 +155,17 @@ def test_the_check_runs_before_anything_is_installed(tmp_path: Path) -> None:
 
     assert ran.returncode == 2
     assert ran.stderr.startswith("java-missing: Java 17 or newer is needed")
+
+
+def test_a_user_without_a_name(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hadoop would fail in the middle of Spark's start, as for any number in a container."""
+    home = install("jdk", release='JAVA_VERSION="21.0.2"\n')
+
+    def nobody(number: int) -> None:
+        raise KeyError(number)
+
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+
+    with pytest.raises(InfoldError, match="nameless-user") as raised:
+        find_java(environment(home))
+    assert f"user {os.geteuid()}" in raised.value.what

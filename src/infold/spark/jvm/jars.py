@@ -166,6 +166,8 @@ def _resolve(ivy: Path, jars: tuple[Jar, ...]) -> str:
         "SPARK_HOME": str(home),
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
+        # Asks no resolver who we are: it may not know.
+        "SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP", "127.0.0.1"),
     }
     try:
         ran = subprocess.run(

@@ -10,6 +10,7 @@ standard library.
 from __future__ import annotations
 
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infold.messages.errors import InfoldError
-from infold.messages.faults import java_missing, java_too_old
+from infold.messages.faults import java_missing, java_too_old, nameless_user
 
 OLDEST = 17  # Spark 4 needs it
 
@@ -57,7 +58,16 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
         raise java_missing(tuple(looked))
     if java.major < OLDEST:
         raise java_too_old(version=java.version, path=str(java.binary))
+    _refuse_nameless_user()
     return java
+
+
+def _refuse_nameless_user() -> None:
+    """Raise if the system has no name for this user: then Hadoop in Spark has no login."""
+    try:
+        pwd.getpwuid(os.geteuid())
+    except KeyError:
+        raise nameless_user(number=os.geteuid()) from None
 
 
 def _from_java_home(env: Mapping[str, str], looked: list[tuple[str, str]]) -> Java | None:
