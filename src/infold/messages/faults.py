@@ -36,8 +36,8 @@ java_too_old = Message(
 nameless_user = Message(
     "nameless-user",
     "this process runs as user {number}, who has no name on this machine, and Spark needs one",
-    todo="Run it as a user of /etc/passwd, or give this one a line there. In a container nss_wrapper "
-    "does so for any user, and the image of infold's Containerfile has it.",
+    todo="Run it as a user of /etc/passwd, or give this one a line there. In a container "
+    "nss_wrapper does so for any user, and the image of infold's Containerfile has it.",
 )
 
 
