@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 LEAVE = """
@@ -43,6 +44,20 @@ ON = {"INFOLD_ENGINE": "on"}
 PATIENCE = 300
 
 
+class Client(subprocess.Popen[str]):
+    """A command that was typed. A test that fails ends it, and does not wait for its end."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            self.kill()
+        super().__exit__(kind, error, trace)
+
+
 @dataclass
 class Engine:
     """The engine of a project, seen from outside."""
@@ -60,9 +75,7 @@ class Engine:
         """Begin a command."""
         given = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, **how}
         given["env"] = self.environment(given.pop("environment", None))
-        return subprocess.Popen(
-            [*COMMAND, *words], stderr=subprocess.PIPE, text=True, cwd=self.root, **given
-        )
+        return Client([*COMMAND, *words], stderr=subprocess.PIPE, text=True, cwd=self.root, **given)
 
     def run(self, *words: str, **how: Any) -> tuple[int, str, str]:
         """A command's exit code, output and errors."""

@@ -56,7 +56,8 @@ class Held:
 
     def start(self, warm: Engine) -> subprocess.Popen[str]:
         """A command that waits, once its process has begun."""
-        found = warm.start("check", stdout=self.writer)
+        # As at a terminal: who runs the tests may have been started by nohup.
+        found = warm.start("check", stdout=self.writer, preexec_fn=_hears_hangups)
         process = warm.command_process()
         output, held = Path(f"/proc/{process}/fd/1"), Path(f"/proc/self/fd/{self.writer}")
         await_that(lambda: output.readlink() == held.readlink())
@@ -69,6 +70,10 @@ class Held:
         os.close(self.writer)
         with os.fdopen(self.reader) as opened:
             return opened.read().lstrip(".")
+
+
+def _hears_hangups() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def test_a_command_is_as_it_is_by_itself(warm: Engine, shop: Path) -> None:
