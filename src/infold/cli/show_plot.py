@@ -49,14 +49,12 @@ def draw(
     most = limit or (MOST_OF_VIEW if is_view else MOST_ROWS)
     rows = _rows(project, stored, columns, where, select, most)
     drawn = picture_of(rows.slice(0, most), model)
+    shown = ", ".join(rows.column_names)
     if drawn is None:
-        shown = ", ".join(rows.column_names)
         raise command_errors.nothing_to_plot(table=table, columns=shown)
     if isinstance(drawn, RowByRow):
         if as_lines:
-            raise command_errors.no_time_for_lines(
-                table=table, columns=", ".join(rows.column_names)
-            )
+            raise command_errors.no_time_for_lines(table=table, columns=shown)
         most = most if limit is not None else BARS
         drawn = picture_of(rows.slice(0, most), model)
     if not rows.num_rows or drawn is None:

@@ -17,7 +17,7 @@ from infold.lake.iceberg import view_files
 from infold.lake.iceberg.hive_catalog import LOCATION, PREVIOUS, HiveCatalog
 from infold.lake.iceberg.one_by_one import RefusedError
 from infold.lake.iceberg.view_metadata import View
-from infold.lake.iceberg.view_port import FoundView, FoundViews
+from infold.lake.iceberg.view_port import FoundViews
 from infold.lake.stores import places
 
 
@@ -37,13 +37,7 @@ class HiveViews:
     def found(self, namespace: str) -> FoundViews:
         """See ``Views``: two requests."""
         names = self.catalog.names(namespace)
-        at = self.catalog.locations(namespace) if names else {}
-        digests = {name: view_files.digest_of(location) for name, location in at.items()}
-        own = {
-            name: FoundView(digest, at[name])
-            for name, digest in digests.items()
-            if digest is not None
-        }
+        own = view_files.own_in(self.catalog.locations(namespace) if names else {})
         return FoundViews(own, [name for name in names if name not in own], there=bool(names))
 
     def others(self, namespace: str) -> Collection[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from infold.lake.iceberg import view_files
 from infold.lake.iceberg.sql_catalog import NAME, SqlCatalog, Statements, TakenError
 from infold.lake.iceberg.view_metadata import View
-from infold.lake.iceberg.view_port import FoundView, FoundViews
+from infold.lake.iceberg.view_port import FoundViews
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,9 @@ class SqlViews:
 
     def found(self, namespace: str) -> FoundViews:
         """See ``Views``: one query."""
-        own, others = {}, []
-        for name, row in self.catalog.rows(namespace).items():
-            digest = view_files.digest_of(row.location)
-            if digest is None:
-                others.append(name)
-            else:
-                own[name] = FoundView(digest, row.location)
-        return FoundViews(own, others)
+        rows = self.catalog.rows(namespace)
+        own = view_files.own_in({name: row.location for name, row in rows.items()})
+        return FoundViews(own, [name for name in rows if name not in own])
 
     def others(self, namespace: str) -> Collection[str]:
         """See ``Views``."""

@@ -8,8 +8,10 @@ made it, is seen by the catalog's entry alone.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from infold.lake.iceberg.view_metadata import View
+from infold.lake.iceberg.view_port import FoundView
 from infold.lake.stores import places
 
 _OWN, _END = "00000-infold-", ".metadata.json"
@@ -25,6 +27,16 @@ def digest_of(location: str) -> str | None:
     """The digest of the view with this metadata file; None if infold did not make it."""
     name = location.rpartition("/")[2]
     return name.removeprefix(_OWN).removesuffix(_END) if name.startswith(_OWN) else None
+
+
+def own_in(locations: Mapping[str, str]) -> Mapping[str, FoundView]:
+    """Those of the entries of a catalog, by their names, that are views that infold made."""
+    digests = {name: digest_of(location) for name, location in locations.items()}
+    return {
+        name: FoundView(digest, locations[name])
+        for name, digest in digests.items()
+        if digest is not None
+    }
 
 
 def write(view: View) -> str:
