@@ -17,7 +17,7 @@ from infold.messages import orchestration_errors
 from infold.messages.errors import InfoldError
 from infold.orchestration.command import InfoldProject, RunningCommand, summary
 from infold.orchestration.outcome import JsonObject, Outcome, Verdict, models_with_work
-from infold.orchestration.words import WAIT_SECONDS, RunOptions, terms
+from infold.orchestration.words import RUN_OPTIONS, WAIT_SECONDS, RunOptions, terms
 
 __all__ = [
     "InfoldOperator",
@@ -109,7 +109,7 @@ class InfoldRunOperator(InfoldOperator):
 
     template_fields: Sequence[str] = (
         *(name for name in InfoldOperator.template_fields if name != "arguments"),
-        *("select", "exclude", "start", "end", "wait", "max_rows", "jobs", "environment", "flags"),
+        *RUN_OPTIONS,
     )
 
     def __init__(
@@ -153,17 +153,7 @@ class InfoldRunOperator(InfoldOperator):
             selected = list(terms(self.select))
             if plan is not None and not {*plan["models"]} & {*selected}:
                 raise AirflowSkipException(f"the plan has nothing for {', '.join(selected)}")
-        options = RunOptions(
-            self.select,
-            self.exclude,
-            self.start,
-            self.end,
-            self.wait,
-            self.max_rows,
-            self.jobs,
-            self.environment,
-            self.flags,
-        )
+        options = RunOptions(**{name: getattr(self, name) for name in RUN_OPTIONS})
         return self.finished(self.carried_out("run", options.words()))
 
 
@@ -232,12 +222,9 @@ class InfoldTaskGroup(TaskGroup):
                 self.models[model.name] = task
 
 
-_RUN_OPTIONS = {"exclude", "start", "end", "wait", "max_rows", "jobs", "environment", "flags"}
-
-
 def _without_run_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """What the task that plans shares with those that run."""
-    return {name: value for name, value in given.items() if name not in _RUN_OPTIONS}
+    return {name: value for name, value in given.items() if name not in RUN_OPTIONS}
 
 
 def _secrets(fields: Mapping[str, str]) -> dict[str, str]:

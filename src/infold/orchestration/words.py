@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 WAIT_SECONDS = 600
 """How long a run waits for another one of the target, where nothing else is said."""
@@ -40,6 +40,10 @@ class RunOptions:
             *_option("env", self.environment),
             *self.flags,
         )
+
+
+RUN_OPTIONS = tuple(one.name for one in fields(RunOptions))
+"""Their names, by which operators have them too."""
 
 
 def terms(given: str | Sequence[str]) -> Iterator[str]:
