@@ -12,7 +12,7 @@ from unittest.mock import patch
 from bench import runs
 from bench.generate import Shape
 from bench.measure import Clock, Line, Size, alternately, largest_child, ratio
-from bench.project import DATA, with_history
+from bench.project import DATA, same_files, with_history
 
 from infold import api
 from infold.spark.tables.iceberg.tables import IcebergTables
@@ -97,6 +97,79 @@ def by_session_window(tables: IcebergTables) -> DataFrameWriterV2:
     if tables.layout("sessions").partition is None:
         return writer
     return writer.partitionedBy(partitioning.months("session_start"))
+
+
+def against_a_plain_insert(size: Size) -> list[Line]:
+    """
+    First builds of all three models, against one plain INSERT … SELECT of the same files.
+
+    The insert reads the same Parquet files, sorts their rows into the same partitions of a table
+    with the same properties, and stores them all: no copy is left out, nothing is hashed or
+    counted. Both have the settings of a large build, in one session, taking turns.
+    """
+    root, _ = with_history("b-web", year_of_events(size))
+    project = api.open_project(root)
+    spark = runs.large_session(project)
+    tables = IcebergTables(spark, project.name, api.lake(project))
+    runs.run(root)  # the table that is imitated
+    whole, events, plain = Clock(), Clock(), Clock()
+    like = {
+        key: value
+        for key, value in _properties(tables, "events").items()
+        if key.startswith("write.")
+    }
+
+    def insert() -> None:
+        with plain.timing():
+            plain_insert(tables, root, like)
+
+    def infold() -> None:
+        fresh = same_files(f"first-{len(costs)}", root)
+        cost = runs.run(fresh)
+        whole.add(cost.seconds)
+        events.add(cost.step("events"))
+        costs.append(cost.by_step)
+        forget(fresh)
+
+    costs: list[str] = []
+    insert()  # neither is counted: the JVM still compiles
+    infold()
+    for clock in (whole, events, plain):
+        clock.seconds.clear()
+    alternately(size.repeats, insert, infold)
+    return [
+        Line(
+            "first build of events, against a plain INSERT of the same files",
+            events.median / plain.median,
+            1.4,
+            detail=f"{events} against {plain}",
+        ),
+        Line(
+            "first build of events, sessions and days, against that insert",
+            whole.median / plain.median,
+            None,
+            detail=f"{whole} against {plain}; the last: {costs[-1]}",
+        ),
+    ]
+
+
+def plain_insert(tables: IcebergTables, root: Path, like: Mapping[str, str]) -> None:
+    """Store the rows of all files as they are, by month and sorted by time."""
+    spark = tables.spark
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS infold.plain")
+    spark.sql("DROP TABLE IF EXISTS infold.plain.events PURGE")
+    properties = ", ".join(f"'{key}' = '{value}'" for key, value in like.items())
+    spark.sql(
+        "CREATE TABLE infold.plain.events (event_id STRING, user_id STRING, event_ts TIMESTAMP,"
+        " url STRING, amount DECIMAL(18, 2)) USING iceberg PARTITIONED BY (months(event_ts))"
+        f" TBLPROPERTIES ('format-version' = '3', {properties})"
+    )
+    spark.sql("ALTER TABLE infold.plain.events WRITE ORDERED BY event_ts")
+    spark.read.parquet(f"{root}/landing").createOrReplaceTempView("plain_files")
+    spark.sql(
+        "INSERT INTO infold.plain.events SELECT event_id, user_id, event_ts, url, amount"
+        " FROM plain_files WHERE user_id IS NOT NULL"
+    )
 
 
 def within_heap(size: Size) -> list[Line]:

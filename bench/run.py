@@ -25,9 +25,11 @@ from bench import (
     audits,
     cells,
     changed_definitions,
+    clicks,
     first_builds,
     keys,
     large,
+    many_files,
     one_more_day,
     processes,
     replay,
@@ -73,6 +75,10 @@ CASES: dict[str, Case] = {
     "z": stages.one_task,
     "A": storages.delta_against_iceberg,
     "B": stores.in_store_against_disk,
+    "C": clicks.warm_commands,
+    "D": first_builds.against_a_plain_insert,
+    "E": many_files.twenty_thousand,
+    "F": many_files.formats,
 }
 
 HERE = Path(__file__).parent

@@ -28,7 +28,7 @@ class Seen(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Aggregates that are known."""
+    """Aggregates that are known before the rows have been computed."""
 
     get: Mapping[str, Any]
 

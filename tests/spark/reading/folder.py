@@ -52,11 +52,20 @@ class Folder:
 
     def frame(self, columns: Mapping[str, str], **others: Any) -> DataFrame:
         """All rows, not read yet."""
-        from infold.spark.reading.source_rows import read
+        return self._counted(columns, **others)[0]
+
+    def said(self, columns: Mapping[str, str], **others: Any) -> Mapping[int, int] | None:
+        """How many rows each file says it has."""
+        return self._counted(columns, **others)[1]
+
+    def _counted(
+        self, columns: Mapping[str, str], **others: Any
+    ) -> tuple[DataFrame, Mapping[int, int] | None]:
+        from infold.spark.reading.source_rows import read_counted
 
         source = self.source(columns, **others)
         project = Project("p", self.root, None, {source.name: source}, (), Target("dev"))
-        return read(self.spark, project, source, self.files)
+        return read_counted(self.spark, project, source, self.files)
 
     def rows(self, columns: Mapping[str, str], **others: Any) -> list[dict[str, Any]]:
         """All rows as read, in the order of their raw text within a file."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from bench.stages import stages
 from pyspark.sql import SparkSession
 from tests.spark.reading.folder import Folder, utc
 from tests.spark.reading.written import TABLES
@@ -125,6 +126,46 @@ def test_all_formats_say_the_same(tmp_path: Path, spark: SparkSession, name: str
     if name.endswith(".orc"):  # fractions of a second before 1970 say several things
         wanted[1] = ("unparsable: at is not timestamp",)
     assert sorted(found, key=str) == sorted(wanted, key=str)
+
+
+@pytest.mark.spark
+def test_many_files_are_listed_by_few_tasks(tmp_path: Path, spark: SparkSession) -> None:
+    """Spark lists many files by a job, which has no task for each of them."""
+    folder = Folder(tmp_path, spark)
+    for number in range(40):
+        folder.put(f"{number}.parquet", content("a.parquet"))
+    before = max((stage.id for stage in stages(spark)), default=-1)
+
+    rows = folder.frame(COLUMNS)
+
+    [listing] = stages(spark, before)
+    assert listing.tasks == 16
+    assert len(rows.inputFiles()) == 40
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("ending", ["parquet", "orc", "avro", "json"])
+def test_files_say_how_many_rows_they_have(
+    tmp_path: Path, spark: SparkSession, ending: str
+) -> None:
+    """Formats with a footer say how many rows there are to read, also of files that drift."""
+    folder = Folder(tmp_path, spark)
+    rows = content(f"a.{ending}")
+    folder.put(f"a.{ending}", rows)
+    folder.put(f"b.{ending}", rows.slice(0, 2) if isinstance(rows, pa.Table) else rows)
+    columns = {**COLUMNS, "yes": "date"}
+    keys: dict[str, Any] = {"on_drift": Drift.SET_ASIDE}
+
+    said = folder.said(columns, **keys)
+
+    read_rows = folder.rows(columns, **keys)
+    counts = {id_: sum(row["_source_file"] == id_ for row in read_rows) for id_ in (1, 2)}
+    if ending in ("parquet", "orc"):
+        assert said == counts == {1: 5, 2: 2}
+        (tmp_path / f"b.{ending}").write_bytes(b"broken")
+        assert folder.said(columns, **keys, on_unreadable=Drift.SET_ASIDE) is None
+    else:
+        assert said is None
 
 
 @pytest.mark.spark

@@ -300,8 +300,12 @@ def _value_by_file(values: Mapping[int, int], files: int) -> Column:
     return found
 
 
-def count_rows(rows: DataFrame, node: Node) -> list[RowCount]:
-    """How many rows of each file are in each state; one Spark action."""
+def count_rows(rows: DataFrame, node: Node, *, with_content: bool) -> list[RowCount]:
+    """
+    How many rows of each file are in each state; one Spark action.
+
+    Their content is added up only if it is asked for: otherwise no row has to be hashed.
+    """
     granularity = node.model.granularity
     time = F.lit(None).cast("timestamp")
     if node.model.timeseries is not None:
@@ -317,13 +321,13 @@ def count_rows(rows: DataFrame, node: Node) -> list[RowCount]:
         F.count(F.lit(1)).alias("rows"),
         F.min(AT).alias("first"),
         F.max(AT).alias("last"),
-        *content_sums(F.col(HASH)),
+        *(content_sums(F.col(HASH)) if with_content else ()),
     )
     # At most a row for each file of the step, cell and state.
-    return [_row_count(row, node) for row in grouped.collect()]
+    return [_row_count(row, node, with_content=with_content) for row in grouped.collect()]
 
 
-def _row_count(row: Row, node: Node) -> RowCount:
+def _row_count(row: Row, node: Node, *, with_content: bool) -> RowCount:
     """A row of the counts by file, state, cell and reason."""
     cell = None if row["cell"] is None else cell_of(row["cell"], node.model.granularity)
     return RowCount(
@@ -334,5 +338,5 @@ def _row_count(row: Row, node: Node) -> RowCount:
         rows=row["rows"],
         first=row["first"],
         last=row["last"],
-        content=content(row["hi"], row["lo"]),
+        content=content(row["hi"], row["lo"]) if with_content else 0,
     )

@@ -51,7 +51,7 @@ from infold.spark.events.ingest import (
 from infold.spark.events.ingest_counts import IngestCounts
 from infold.spark.events.layout import load_plan, rows_to_load
 from infold.spark.events.table_change import TableChange, apply_without_key, deduplicate
-from infold.spark.observed import Seen
+from infold.spark.observed import Found, Seen
 from infold.spark.reading import failures, source_rows
 from infold.spark.step_context import Work
 from infold.spark.time_range.recompute import clamped
@@ -120,7 +120,7 @@ def _build(ingest: Ingest) -> Outcome:
     if sum(file.size for file in ingest.new.values()) <= IN_MEMORY:
         arriving = _in_memory(arriving, observed)
     tally = IngestCounts()
-    found = count_rows(arriving, ingest.node)
+    found = count_rows(arriving, ingest.node, with_content=False)
     tally.arrive(found, ingest.new, _rows_read(observed, found, ingest.new))
     ingest.refuse_losses(tally, observed if isinstance(observed, Mapping) else None)
     ingest.refuse_changed(ingest.new.values())
@@ -183,7 +183,7 @@ def _fold(ingest: Ingest, prepared: Prepared) -> Outcome:
         found = [
             count
             for part, rows in zip(parts, arrivals, strict=True)
-            for count in count_rows(rows, part.node)
+            for count in count_rows(rows, part.node, with_content=not part.node.model.unique_key)
         ]
         tally.arrive(found, ingest.new, _rows_read(observed, found, ingest.new), ingest.again)
         ingest.refuse_losses(tally, observed if isinstance(observed, Mapping) else None)
@@ -232,7 +232,7 @@ def _in_memory(arriving: DataFrame, observed: Seen | Mapping[int, int] | None) -
     A frame that is merely persisted would be read again once a table in its plan is written. The
     first action fills it, unless reading itself is observed.
     """
-    return arriving.localCheckpoint(eager=not isinstance(observed, Mapping | None))
+    return arriving.localCheckpoint(eager=not isinstance(observed, Mapping | Found | None))
 
 
 def _rows_read(
@@ -241,6 +241,8 @@ def _rows_read(
     """How many rows some files have, if they were counted; only new files are observed."""
     if isinstance(observed, Mapping):
         return sum(observed.get(id_, 0) for id_ in files)
+    if isinstance(observed, Found):
+        return int(observed.get[ROWS])
     # Spark forgets what it observed in a plan that turned out to be empty.
     return int(observed.get[ROWS]) if observed is not None and found else None
 

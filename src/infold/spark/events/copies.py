@@ -153,10 +153,11 @@ def rank_copies(rows: DataFrame, identity: Identity, at: Column | None = None) -
     The rows with their place among the copies of their event, and how they differ.
 
     ``rows`` are ``identity.prepared``. ``at`` is a coarse function of the identity by which the
-    rows are partitioned already: then the window needs no shuffle of its own.
+    rows are partitioned already: then the window needs no shuffle of its own. It comes last, as
+    Spark sorts by the first column's values and looks at the others where these are equal.
     """
     coarse = () if at is None else (at,)
-    window = Window.partitionBy(*coarse, *map(column, identity.keys)).orderBy(
+    window = Window.partitionBy(*map(column, identity.keys), *coarse).orderBy(
         *identity.order(), F.col(HASH), F.col(FILE)
     )
     return rows.select(

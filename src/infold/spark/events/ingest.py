@@ -33,7 +33,7 @@ from infold.spark.content import (
 from infold.spark.events import set_aside
 from infold.spark.events.arrivals import AT, HASH, OWN, AdmittedTimes, has_filter, judged_arrivals
 from infold.spark.events.ingest_counts import IngestCounts
-from infold.spark.observed import Seen, observed
+from infold.spark.observed import Found, Seen, observed
 from infold.spark.reading import source_rows
 from infold.spark.step_context import Work
 
@@ -122,12 +122,13 @@ class Ingest:
         """
         The judged arrivals of some files (``arrivals``), and how many rows new files have.
 
-        The number (``rows``) is observed when the model has a WHERE. It is known once an action has
-        read the rows; asking for it before waits for ever. Where lookups are joined, the rows of
-        each file are counted at once, and kept: those with a problem do not go through the query.
+        The number (``rows``) is of interest when the model has a WHERE. Where the files do not say
+        it themselves it is observed: it is known once an action has read the rows, and asking for
+        it before waits for ever. Where lookups are joined, the rows of each file are counted at
+        once, and kept: those with a problem do not go through the query.
         """
-        work = self.work
-        rows = source_rows.read(work.spark, work.project, self.source, list(files.items()))
+        work, asked = self.work, list(files.items())
+        rows, said = source_rows.read_counted(work.spark, work.project, self.source, asked)
         if self.node.stored_inputs:
             rows = rows.localCheckpoint(eager=False)
             # At most a row for each file of the step.
@@ -135,8 +136,10 @@ class Ingest:
             beside = lookups(work, self.node, self.step)
             judged = judged_arrivals(work, self.node, self.source, rows, bounds, beside)
             return self.own_rows(judged), counted
-        seen = None
-        if self._leaves_rows_out and not rows.isLocal():
+        seen: Seen | None = None
+        if self._leaves_rows_out and said is not None:
+            seen = Found({ROWS: sum(said.get(id_, 0) for id_ in self.new)})
+        elif self._leaves_rows_out and not rows.isLocal():
             new = F.col(FILE).isin(list(self.new))
             rows, seen = observed(rows, F.count_if(new).alias(ROWS))
         judged = judged_arrivals(work, self.node, self.source, rows, bounds)

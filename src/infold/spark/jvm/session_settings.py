@@ -43,6 +43,8 @@ def common_settings() -> dict[str, str]:
         # A step has up to a hundred classes, as many as Spark keeps by default: the next step would
         # then compile all of its own again, and the JVM interpret them again.
         "spark.sql.codegen.cache.maxEntries": "500",
+        # More than 32 files are listed by a job, which has a task for each file by default.
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",
         # A setting of the JVM: catalogs with credentials may be those of a later session.
         REDACTED: "(?i)secret|password|token|access[.]?key|credential",
         # Asked for by pyspark's own data frames in tests and Python models only.

@@ -65,6 +65,8 @@ class FileShape:
     """What decides how a file is read: files of equal shape are read together."""
 
     drift: Drifted | None = field(default=None, kw_only=True)
+    rows: int | None = field(default=None, kw_only=True, compare=False)
+    """How many rows the file has, where that is known without reading them."""
 
 
 def declared_columns(_spark: SparkSession, _project: Project, source: Source) -> Sequence[Column]:

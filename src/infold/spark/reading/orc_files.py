@@ -72,12 +72,13 @@ def _files(spark: SparkSession, paths: list[str], schema: T.StructType) -> DataF
 
 def _shape(file: PresentFile, source: Source) -> StoredShape:
     try:
-        schema = orc.ORCFile(file.file.arrow_file()).schema
+        opened = orc.ORCFile(file.file.arrow_file())
+        schema, rows = opened.schema, opened.nrows
     except (OSError, pa.ArrowException) as error:
         raise unreadable(file, error, _WANTED) from error
     _refuse_unread(file, schema)
     names, types = tuple(schema.names), tuple(column.type for column in schema)
-    return StoredShape(names, types, drift=drift_of(source, file, names, types))
+    return StoredShape(names, types, drift=drift_of(source, file, names, types), rows=rows)
 
 
 def _refuse_unread(file: PresentFile, schema: pa.Schema) -> None:

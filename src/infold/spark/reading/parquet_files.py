@@ -78,7 +78,8 @@ def _shape(file: PresentFile, source: Source) -> StoredShape:
     finer = int96.finer(file.file, [name for name in suspects if name in declared])
     others = [f"column {name} has parts of a microsecond" for name in finer]
     drift = drift_of(source, file, tuple(schema.names), types, others)
-    return StoredShape(tuple(schema.names), types, drift=drift)
+    rows = footer.metadata.num_rows
+    return StoredShape(tuple(schema.names), types, drift=drift, rows=rows)
 
 
 _PACKINGS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD", "LZ4", "LZ4_RAW"})

@@ -45,8 +45,17 @@ File = ListedFile | IngestedFile
 def read(
     spark: SparkSession, project: Project, source: Source, files: Sequence[tuple[int, File]]
 ) -> DataFrame:
+    """The rows of the files, each given with the id of its version; see :func:`read_counted`."""
+    return read_counted(spark, project, source, files)[0]
+
+
+def read_counted(
+    spark: SparkSession, project: Project, source: Source, files: Sequence[tuple[int, File]]
+) -> tuple[DataFrame, Mapping[int, int] | None]:
     """
-    The rows of the files, each given with the id of its version.
+    The rows of the files, and how many each has; None where not all files say that themselves.
+
+    Each file is given with the id of its version.
 
     Raises ``run_errors.drift`` for files that drift, before anything is read, and
     ``run_errors.unreadable_file`` for a file that cannot be read; both unless the source sets such
@@ -60,10 +69,11 @@ def read(
 
 def _read(
     spark: SparkSession, project: Project, source: Source, files: Sequence[tuple[int, File]]
-) -> DataFrame:
+) -> tuple[DataFrame, Mapping[int, int] | None]:
     if source.file_time_column is not None:
-        rows = read(spark, project, replace(source.of_files, file_time_column=None), files)
-        return _with_file_times(spark, rows, source.file_time_column, files)
+        plain = replace(source.of_files, file_time_column=None)
+        rows, counts = read_counted(spark, project, plain, files)
+        return _with_file_times(spark, rows, source.file_time_column, files), counts
     reader = READERS[source.format]
     present = [_present(project, source, id_, file) for id_, file in files]
     good, bad = readable_files(source, present, reader.check_readable)
@@ -79,13 +89,16 @@ def _read(
     if bad:
         frames.append(_unreadable(spark, source, [f for f in present if f.id in bad], bad))
     if not frames:
-        return _nothing(spark, project, source)
+        return _nothing(spark, project, source), {}
     rows = frames[0]
     for frame in frames[1:]:
         rows = rows.unionByName(frame)
     # What Spark opens as a table has the rows of all its files, else there are those asked for.
     how = "inner" if FORMATS[source.format].is_in_catalog else "left"
-    return _identified(spark, rows, [(file.spark_path, file.id) for file in present], how)
+    ids = [(file.spark_path, file.id) for file in present]
+    counts = {id_: shape.rows for id_, shape in shapes.items() if shape.rows is not None}
+    counted = len(counts) == len(shapes) and not bad
+    return _identified(spark, rows, ids, how), counts if counted else None
 
 
 def _present(project: Project, source: Source, id_: int, file: File) -> PresentFile:
