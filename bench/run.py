@@ -23,6 +23,7 @@ from typing import Any
 
 from bench import (
     audits,
+    by_hand,
     cells,
     changed_definitions,
     clicks,
@@ -79,6 +80,7 @@ CASES: dict[str, Case] = {
     "D": first_builds.against_a_plain_insert,
     "E": many_files.twenty_thousand,
     "F": many_files.formats,
+    "G": by_hand.against_plain_statements,
 }
 
 HERE = Path(__file__).parent

@@ -132,7 +132,7 @@ def test_a_file_that_vanishes_is_named(
     land = LandingProject(tmp_path, warehouse, "landing/*.json", "on_unreadable: set_aside")
     land.row("a.json", "a")
     land.row("b:b.json", "b")
-    read = source_rows.read
+    read = source_rows.read_counted
     for gone, before in (("a.json", True), ("b:b.json", False)):
 
         def vanishing(*given: Any, gone: str = gone, before: bool = before) -> Any:
@@ -143,7 +143,7 @@ def test_a_file_that_vanishes_is_named(
                 (land.root / "landing" / gone).unlink()
             return found
 
-        monkeypatch.setattr(source_rows, "read", vanishing)
+        monkeypatch.setattr(source_rows, "read_counted", vanishing)
         with pytest.raises(InfoldError) as raised:
             land.run()
         assert raised.value.slug == "source-changed"

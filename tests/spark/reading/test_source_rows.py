@@ -595,11 +595,18 @@ class TestDrift:
             folder.rows(FEW)
         assert dict(raised.value.facts) == self.expected(format_)
 
-    @pytest.mark.parametrize("format_", ["csv", "json", "parquet"])
-    def test_rows_of_drifted_files_can_be_set_aside(self, folder: Folder, format_: str) -> None:
+    @pytest.mark.parametrize(
+        ("format_", "in_process"),
+        [("csv", True), ("json", True), ("parquet", True), ("json", False)],
+    )
+    def test_rows_of_drifted_files_can_be_set_aside(
+        self, folder: Folder, format_: str, in_process: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """All rows of files with drift can be set aside
         with raw text and reason; the others are read.
         """
+        if not in_process:
+            monkeypatch.setattr("infold.spark.reading.json_lines.IN_PROCESS", 0)
         for name, content in self.FILES[format_].items():
             folder.put(name, content)
         found = folder.rows(FEW, on_drift=Drift.SET_ASIDE)
@@ -615,6 +622,24 @@ class TestDrift:
         more = next(row for row in found if names[row["_source_file"]] == f"more.{format_}")
         assert more["id"] is None
         assert "extra" in more["_raw"] or format_ == "csv"
+
+    @pytest.mark.parametrize("multiline", [False, True])
+    def test_small_files_are_opened_once(
+        self, folder: Folder, multiline: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Their lines are kept from the look at their keys on, those of files with drift too."""
+        monkeypatch.setattr("infold.spark.reading.json_lines.IN_PROCESS", 0)
+        for number in range(4):
+            folder.put(f"{number}.json", f'{{"id":"{number}","n":1}}\n')
+        folder.put("more.json", '{"id":"x","n":1,"other":true}\n')
+        rows = folder.frame(FEW, on_drift=Drift.SET_ASIDE, multiline=multiline)
+        for _, file in folder.files:
+            (folder.root / file.path).unlink()
+
+        found = {row["_source_file"]: row["_problem"] or row["id"] for row in rows.collect()}
+
+        wanted = {number + 1: str(number) for number in range(4)}
+        assert found == {**wanted, 5: "drift: extra column other"}
 
     @pytest.mark.parametrize("format_", ["csv", "json", "parquet"])
     def test_files_may_be_ahead_of_the_declaration(self, folder: Folder, format_: str) -> None:

@@ -53,6 +53,7 @@ from infold.spark.events.layout import load_plan, rows_to_load
 from infold.spark.events.table_change import TableChange, apply_without_key, deduplicate
 from infold.spark.observed import Found, Seen
 from infold.spark.reading import failures, source_rows
+from infold.spark.reading.small_files import worth_keeping
 from infold.spark.step_context import Work
 from infold.spark.time_range.recompute import clamped
 from infold.spark.time_range.stretches import as_stored, steps_in_force
@@ -117,7 +118,8 @@ def _build(ingest: Ingest) -> Outcome:
     work, step = ingest.work, ingest.step
     bounds = {id_: AdmittedTimes(ingest.file_diff.as_of) for id_ in ingest.new}
     arriving, observed = ingest.read(ingest.new, bounds)
-    if sum(file.size for file in ingest.new.values()) <= IN_MEMORY:
+    sizes = [file.size for file in ingest.new.values()]
+    if sum(sizes) <= IN_MEMORY or worth_keeping(sizes):
         arriving = _in_memory(arriving, observed)
     tally = IngestCounts()
     found = count_rows(arriving, ingest.node, with_content=False)

@@ -32,9 +32,11 @@ from pyspark.sql import functions as F
 
 from infold.core.model import Column as Declared
 from infold.core.model import Source
+from infold.core.object_store import is_url
 from infold.core.project import Project
 from infold.lake.reading.json_values import json_values
 from infold.messages import run_errors
+from infold.spark.parallelism import parallelism
 from infold.spark.reading import fit, json_text
 from infold.spark.reading.drift import (
     DAMAGED,
@@ -47,6 +49,7 @@ from infold.spark.reading.drift import (
     differences,
 )
 from infold.spark.reading.paths import glob
+from infold.spark.reading.small_files import worth_keeping
 
 _LINE, _PARSED = "_line", "_parsed"
 
@@ -54,6 +57,21 @@ IN_PROCESS = 4 * 1024 * 1024
 """Bytes, about, whose keys are read in this process; Spark reads those of more."""
 
 _PACKED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The lines of some files, which are read once and kept."""
+
+    lines: DataFrame
+    files: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class LinesShape(FileShape):
+    """How files of lines are to be read, with their lines where these are kept."""
+
+    kept: Kept | None = field(default=None, kw_only=True, compare=False)
 
 
 @dataclass(slots=True)
@@ -74,8 +92,38 @@ def inspect(
     """See ``FormatReader``; a file that was ingested before is not looked into again."""
     for file in files:
         check_bzip2(source, file)
-    drifted = _drifted(spark, source, [file for file in files if not file.known])
-    return {file.id: FileShape(drift=drifted.get(file.id)) for file in files}
+    fresh = [file for file in files if not file.known]
+    here = sum(map(_cost, fresh)) <= IN_PROCESS
+    kept = None
+    if not here and fresh == files and worth_keeping([_cost(file) for file in files]):
+        kept = _kept(spark, source, files)
+    drifted = _drifted(spark, source, fresh, kept, here=here)
+    return {file.id: LinesShape(drift=drifted.get(file.id), kept=kept) for file in files}
+
+
+def _cost(file: PresentFile) -> int:
+    """About how many bytes a file has, unpacked."""
+    return file.size * (_PACKED if file.packed else 1)
+
+
+def _kept(spark: SparkSession, source: Source, files: Sequence[PresentFile]) -> Kept | None:
+    """Their lines, read by few tasks; None in a store: whether it shows all is asked of a scan."""
+    if any(is_url(file.path) for file in files):
+        return None
+    lines = _lines(spark, source, files).coalesce(2 * parallelism(spark))
+    return Kept(lines.localCheckpoint(eager=False), frozenset(file.id for file in files))
+
+
+def _lines_of(
+    spark: SparkSession, source: Source, shape: LinesShape, files: Sequence[PresentFile]
+) -> DataFrame:
+    """The lines of files of one shape, which may be some of those that are kept."""
+    kept = shape.kept
+    if kept is None or not kept.files.issuperset(file.id for file in files):
+        return _lines(spark, source, files)
+    if len(files) == len(kept.files):
+        return kept.lines
+    return kept.lines.where(F.col(fit.PATH).isin([file.spark_path for file in files]))
 
 
 def _lines(spark: SparkSession, source: Source, files: Iterable[PresentFile]) -> DataFrame:
@@ -106,10 +154,10 @@ def _parts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def rows(
-    spark: SparkSession, source: Source, shape: FileShape, files: Sequence[PresentFile]
+    spark: SparkSession, source: Source, shape: LinesShape, files: Sequence[PresentFile]
 ) -> DataFrame:
     """See ``FormatReader``."""
-    lines = _lines(spark, source, files)
+    lines = _lines_of(spark, source, shape, files)
     if shape.drift is not None:
         raw = F.make_valid_utf8(F.col(_LINE))
         how = F.lit(f"drift: {shape.drift.how}")
@@ -149,17 +197,23 @@ def _text(column: Declared) -> Column:
 
 
 def _drifted(
-    spark: SparkSession, source: Source, files: Sequence[PresentFile]
+    spark: SparkSession,
+    source: Source,
+    files: Sequence[PresentFile],
+    kept: Kept | None,
+    *,
+    here: bool,
 ) -> dict[int, Drifted]:
     if not files:
         return {}
-    cost = sum(file.size * (_PACKED if file.packed else 1) for file in files)
     declared = [*(column.name for column in source.columns), *source.unread_columns]
     by_id = {file.id: file for file in files}
     keys = (
         {file.id: _keys_here(source, file) for file in files}
-        if cost <= IN_PROCESS
-        else _keys_there(spark, source, files, declared)
+        if here
+        else _keys_there(
+            _lines(spark, source, files) if kept is None else kept.lines, files, declared
+        )
     )
     found = {}
     for id_, entry in keys.items():
@@ -208,17 +262,13 @@ def _outermost(line: str) -> dict[str, None]:
 
 
 def _keys_there(
-    spark: SparkSession,
-    source: Source,
-    files: Sequence[PresentFile],
-    declared: Sequence[str],
+    lines: DataFrame, files: Sequence[PresentFile], declared: Sequence[str]
 ) -> dict[int, FileKeys]:
     """The same by one Spark action: which declared keys occur, and all others."""
     by_path = {file.spark_path: file.id for file in files}
     known = F.array(*map(F.lit, declared))
     objects = (
-        _lines(spark, source, files)
-        .where(F.col(_LINE).rlike(r"^\s*\{"))
+        lines.where(F.col(_LINE).rlike(r"^\s*\{"))
         .select(fit.PATH, F.json_object_keys(_LINE).alias("keys"))
         .where(F.col("keys").isNotNull())
     )
