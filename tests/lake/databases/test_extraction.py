@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
-from tests.lake.databases.folder import COLUMNS, NOW, Database
+from tests.lake.databases.folder import COLUMNS, NOW, Database, as_extracted
 
 from infold.core import write_points
-from infold.lake.databases import file_writer, sqlite
-from infold.lake.databases.extracted_files import LIST
+from infold.core.model import Source
+from infold.lake.databases import extracted_files, file_writer, sqlite
+from infold.lake.databases.extracted_files import LIST, Extracted
 from infold.messages.errors import InfoldError
 
 T = "CREATE TABLE t (id INTEGER, at DATETIME, v TEXT)"
@@ -120,11 +121,6 @@ def time_of(row: Row) -> datetime:
     return datetime.fromisoformat(row[1])
 
 
-def as_extracted(rows: list[Row]) -> list[tuple[Any, ...]]:
-    """Rows of the database as rows of the files, sorted."""
-    return sorted(((id_, datetime.fromisoformat(at), v) for id_, at, v in rows), key=repr)
-
-
 @pytest.mark.parametrize(
     ("key", "reread"), [(None, None), ("id", None), ("at", None), ("at", 1), ("at", 3)]
 )
@@ -134,12 +130,13 @@ def test_what_is_extracted_is_what_the_declaration_promises(
 ) -> None:
     """
     After rows came late, changed and went, and readings died, the rows are those that were
-    promised, and a second reading changes no file. One that died counts if its list is there.
+    promised, and a second reading changes no file. One that died counts if its list is there:
+    all that it read is seen at once, before any other reading, and else nothing of it.
     """
     with TemporaryDirectory() as folder:
         database = Database(Path(folder), key=key, reread=reread)
         database.run(T)
-        expected = promised(database)
+        expected, wanted = promised(database), list[Row]()
         for kind, *values in (*steps, ("extract",)):
             if kind == "insert":
                 database.run(INSERT, values=values)
@@ -150,10 +147,12 @@ def test_what_is_extracted_is_what_the_declaration_promises(
             else:
                 rows = database.run("SELECT id, at, v FROM t")
                 if kind == "die" and not died_after_commit(database, values[0]):
-                    continue  # as if it had never begun
+                    assert database.rows() == as_extracted(wanted)  # as if it had never begun
+                    continue
                 wanted = expected(rows)
                 if kind == "die":
-                    continue  # the next reading finishes it
+                    assert database.rows() == as_extracted(wanted)
+                    continue
                 database.extract()
 
                 assert database.rows() == as_extracted(wanted)
@@ -163,7 +162,31 @@ def test_what_is_extracted_is_what_the_declaration_promises(
                 assert database.files() == files
         left = {one.name for one in database.folder.iterdir()}
 
-        assert left == {f"{name}.parquet" for name in files} | {"_extracted.json"}
+        assert left == {database.extracted(name).name for name in files} | {"_extracted.json"}
+
+
+def test_a_list_that_is_replaced_while_its_files_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a plan sees is the later extraction then, and not what it left of the earlier one."""
+    database = Database(tmp_path, key="at", reread=3)
+    database.run(T, "INSERT INTO t VALUES (1, '2024-03-01', 'a'), (2, '2024-03-02', 'a')")
+    database.extract()
+    reads = [0]
+
+    def read_list(folder: Path, source: Source) -> Extracted | None:
+        found = extracted_files.read_list(folder, source)
+        reads[0] += 1
+        if reads[0] <= 2:  # two runs, one after the other
+            database.run("UPDATE t SET v = v || 'b' WHERE id = 2")
+            database.run(INSERT, values=(2 + reads[0], f"2024-03-0{2 + reads[0]}", "new"))
+            database.extract()
+        return found
+
+    monkeypatch.setattr("infold.lake.reading.database_table.read_list", read_list)
+
+    assert [*database.files()] == [f"2024-03-0{day}" for day in range(1, 5)]
+    assert [row[2] for row in database.rows()] == ["a", "abb", "new", "new"]
 
 
 def test_rows_with_equal_keys_that_come_later_are_not_read(tmp_path: Path) -> None:
@@ -307,7 +330,7 @@ def test_a_lost_file_has_everything_read_again(tmp_path: Path) -> None:
         database.run("CREATE TABLE IF NOT EXISTS t (id INTEGER, at DATETIME, v TEXT)")
         database.run(INSERT, values=(id_, "2024-03-09", "a"))
         database.extract()
-    (database.folder / "00000001.parquet").unlink()
+    database.extracted("00000001").unlink()
 
     assert [*database.files()] == ["00000002"]
     assert database.extract().whole
@@ -340,7 +363,7 @@ def test_memory_is_bounded_by_a_group(tmp_path: Path, monkeypatch: pytest.Monkey
     database.extract()
 
     assert sorted(row[0] for row in database.rows()) == [*range(101)]
-    footer = parquet.read_metadata(database.folder / "00000001.parquet")
+    footer = parquet.read_metadata(database.extracted("00000001"))
     assert [footer.row_group(i).num_rows for i in range(footer.num_row_groups)] == [30, 30, 30, 11]
 
 

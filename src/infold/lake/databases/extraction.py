@@ -79,10 +79,10 @@ def extract(source: Source, folder: Path, table: OpenTable, now: datetime) -> Re
     columns = frozenset(one.name for one in wanted)
     if kept and known is not None:
         columns &= known.columns
-    same = {name for name, file in made.items() if before.get(name) == file}
-    extracted = Extracted(of, reading.pull, columns, {**kept, **made}, reading.last)
+    same = {name: before[name] for name, file in made.items() if before.get(name) == file}
+    extracted = Extracted(of, reading.pull, columns, {**kept, **made, **same}, reading.last)
     for name in same:
-        extracted_files.hidden_file(folder, reading.pull, name).unlink()
+        extracted_files.file_of(folder, name, reading.pull).unlink()
     if known is None or (extracted.files, extracted.last) != (before, known.last):
         extracted_files.commit(folder, source, extracted)
     changed = len(made) - len(same) + len(before.keys() - extracted.files)
@@ -168,7 +168,7 @@ class _Reading:
         self.last = self.known.last if self.known is not None else None
 
     def write(self) -> dict[str, ExtractedFile]:
-        """Write the files under hidden names, or none of them."""
+        """Write the files, or none of them."""
         from infold.lake.databases.file_writer import write_files
 
         try:
