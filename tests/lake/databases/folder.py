@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -64,10 +64,10 @@ class Database:
         connection.close()
         return found
 
-    def extract(self, now: datetime = NOW) -> Reading:
-        """Land it as a run does."""
+    def extract(self, now: datetime = NOW, needed: Collection[str] | None = None) -> Reading:
+        """Land it as a run does; one of an environment, which needs columns."""
         with open_table(self.source, self.project.root) as table:
-            return extract(self.source, self.folder, table, now)
+            return extract(self.source, self.folder, table, now, needed)
 
     def files(self) -> dict[str, str]:
         """The files that a plan sees, by what they are called in any version: which, and when."""

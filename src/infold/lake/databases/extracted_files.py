@@ -18,7 +18,7 @@ from pathlib import Path
 
 from infold.core import write_points
 from infold.core.files import version_name
-from infold.core.model import Source
+from infold.core.model import Column, Source
 from infold.core.project import Project
 from infold.lake.databases.open_table import KeyValue
 from infold.messages import database_errors
@@ -44,13 +44,15 @@ class Extracted:
     """
     What was extracted: files by name, from what was declared (``of``), last by reading ``pull``.
 
-    All files have the ``columns``. ``last`` is the greatest key that was ever read: were it that of
-    the rows that are left, deleting the newest row would make a reading go farther back.
+    All files have the ``columns``; the last reading was asked for those ``declared``. ``last`` is
+    the greatest key that was ever read: were it that of the rows that are left, deleting the newest
+    row would make a reading go farther back.
     """
 
     of: str
     pull: str
     columns: frozenset[str]
+    declared: tuple[Column, ...] = ()
     files: Mapping[str, ExtractedFile] = field(default_factory=dict)
     last: KeyValue | None = None
 
@@ -84,7 +86,10 @@ def read_list(folder: Path, source: Source) -> Extracted | None:
             for name, (rows, digest, pull) in value["files"].items()
         }
         columns, last = frozenset(value["columns"]), _key(value["last"])
-        return Extracted(value["of"], value["pull"], columns, files, last)
+        declared = tuple(
+            Column(name, type_, optional) for name, type_, optional in value["declared"]
+        )
+        return Extracted(value["of"], value["pull"], columns, declared, files, last)
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -145,6 +150,7 @@ def _text(extracted: Extracted) -> str:
         "of": extracted.of,
         "pull": extracted.pull,
         "columns": sorted(extracted.columns),
+        "declared": [[one.name, one.type, one.optional] for one in extracted.declared],
         "last": _plain(extracted.last),
         "files": {
             name: [file.rows, file.digest, file.pull] for name, file in extracted.files.items()
