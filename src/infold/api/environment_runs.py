@@ -153,7 +153,8 @@ def run_environment(
     def carry_out(shown: Progress) -> RunResult:
         refuse_other_project(declared, ledger(declared))
         finish_steps(declared, wait)
-        level = _Level(declared, name, request, shown, Extraction(shown), select, exclude, as_of)
+        extraction = Extraction(shown, beside=True)
+        level = _Level(declared, name, request, shown, extraction, select, exclude, as_of)
         return _by_levels(level)
 
     return told(declared, "run", progress, carry_out, sinks=sinks, environment=name)

@@ -28,9 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Extraction:
-    """The sources that a command has read; it reads none twice."""
+    """
+    The sources that a command has read; it reads none twice.
+
+    A command that is not production's (``beside``) adds to the files what production would.
+    """
 
     progress: Progress
+    beside: bool = False
     _failures: dict[str, InfoldError] = field(default_factory=dict)
     _read: set[str] = field(default_factory=set)
 
@@ -54,8 +59,10 @@ class Extraction:
         from infold.lake.databases.extraction import extract
 
         self.progress.note(f"{source.name}: {source.table} is read")
+        needed = _needed(project, source) if self.beside else None
         with open_table(source, project.root) as table:
-            found = extract(source, extracted_folder(project, source), table, datetime.now(UTC))
+            folder = extracted_folder(project, source)
+            found = extract(source, folder, table, datetime.now(UTC), needed)
         return extracted_note(source, rows=found.rows, whole=found.whole, changed=found.changed)
 
     def checked(self, listing: Listing) -> Listing:
@@ -67,6 +74,15 @@ class Extraction:
             return listing(source)
 
         return listed
+
+
+def _needed(project: Project, source: Source) -> frozenset[str]:
+    """The columns of a source that own models of an environment take in."""
+    readers = [
+        node for node in project if node.source == source.name and node.name not in project.shared
+    ]
+    names = (one.name for one in source.columns)
+    return frozenset(n for n in names if any(n not in node.unread_columns for node in readers))
 
 
 def try_table(project: Project, source: Source) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -61,6 +62,20 @@ def _listed(path: str, fingerprint: str) -> ListedFile:
     return ListedFile(
         path, int(fingerprint.partition(":")[0]), written_at(fingerprint), fingerprint
     )
+
+
+_VERSION = re.compile(r"\.infold-[0-9a-f]+(?=\.[^./]+$)")
+
+
+def version_name(name: str, version: str) -> str:
+    """The name of one version (hexadecimal digits) of a file, beside which others may be."""
+    stem, dot, ending = name.rpartition(".")
+    return f"{stem}.infold-{version}{dot}{ending}"
+
+
+def lasting_path(path: str) -> str:
+    """The path of a file in whichever version: its own, but for a ``version_name``."""
+    return _VERSION.sub("", path)
 
 
 def written_at(fingerprint: str) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from infold.core.definition import Derivation, Loss, Redefinition
-from infold.core.files import FileCell, IngestedFile, ListedFile
+from infold.core.files import FileCell, IngestedFile, ListedFile, lasting_path
 from infold.core.interval import Interval, Ranges
 from infold.core.model import OnLoss
 from infold.core.project import Stretch
@@ -74,7 +74,10 @@ class FileDiff:
     @property
     def replaced(self) -> int:
         """How many of the new files are new versions of ingested files."""
-        return len({file.path for file in self.new} & {file.path for file in self.removed})
+        return len(
+            {lasting_path(file.path) for file in self.new}
+            & {lasting_path(file.path) for file in self.removed}
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,16 @@ read_failed = Message(
     exit_code=ExitCode.FAILED,
 )
 
+# An environment shares what is extracted with production, which has to find its own columns there.
+declared_otherwise = Message(
+    "source-declared-otherwise",
+    "{key} is not declared as production reads it, and both share the rows that are extracted",
+    {"differs": "{what}"},
+    _NOTHING + "Give the table another name under `sources` for the environment: it is then read "
+    "into files of its own, also after `infold promote`. Or let production read it so first.",
+    exit_code=ExitCode.FAILED,
+)
+
 damaged_state = Message(
     "extracted-files-damaged",
     "what was extracted of {key} cannot be told: its list of files is damaged",

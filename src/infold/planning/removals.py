@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from infold.core.files import IngestedFile
+from infold.core.files import IngestedFile, lasting_path
 from infold.core.model import Source
 from infold.core.plan import FileDiff, Plan
 from infold.core.project import Project
@@ -82,14 +82,15 @@ def _rows_lost_in_files(source: Source, diff: FileDiff) -> list[int]:
     In a table, rows of new files count for them: an update moves rows from file to file.
     """
     lost = {file.path for file in diff.lost}
+    counts = {lasting_path(path): rows for path, rows in diff.row_counts.items()}
     found = (
-        file.rows + file.waiting - diff.row_counts[file.path]
+        file.rows + file.waiting - counts[lasting_path(file.path)]
         for file in diff.removed
-        if file.path in diff.row_counts and file.path not in lost
+        if lasting_path(file.path) in counts and file.path not in lost
     )
     fewer = [rows for rows in found if rows > 0]
-    known = {file.path for file in diff.ingested}
-    added = sum(rows for path, rows in diff.row_counts.items() if path not in known)
+    known = {lasting_path(file.path) for file in diff.ingested}
+    added = sum(rows for path, rows in counts.items() if path not in known)
     moved = source.is_table and added >= sum(fewer)
     return [] if moved else fewer
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
-from infold.core.files import IngestedFile, ListedFile
+from infold.core.files import IngestedFile, ListedFile, lasting_path
 from infold.core.interval import MAX
 from infold.core.model import Drift, Source
 from infold.core.plan import FileDiff
@@ -40,9 +40,12 @@ def lost_files(
     New files count as replacements of removed ones, one for one: they were renamed, or are the next
     full copy. Of an Iceberg table any number counts, since compaction replaces many files with few.
     """
-    sizes = {file.path: file.size for file in present}
-    lost = tuple(file for file in removed if not sizes.get(file.path) and (file.size or empty))
-    added = sum(1 for path, size in sizes.items() if size and path not in known)
+    sizes = {lasting_path(file.path): file.size for file in present}
+    lost = tuple(
+        file for file in removed if not sizes.get(lasting_path(file.path)) and (file.size or empty)
+    )
+    before = {lasting_path(path) for path in known}
+    added = sum(1 for path, size in sizes.items() if size and path not in before)
     enough = 1 if source.is_table else len(lost)
     return () if added >= enough else lost
 

@@ -14,6 +14,7 @@ from hashlib import blake2b
 from infold.core.files import (
     IngestedFile,
     ListedFile,
+    lasting_path,
     paths_and_fingerprints,
     with_file_policy,
 )
@@ -82,6 +83,7 @@ def listed_changes(
         if file.path not in known or known[file.path].fingerprint != file.fingerprint
     )
     by_path = {file.path: file for file in present}
+    before = {lasting_path(path) for path in known}
     # A known file that is being written again stays as it was taken in, until it has settled.
     young = frozenset(settling)
     removed = tuple(
@@ -94,7 +96,7 @@ def listed_changes(
         due=tuple(file for file in ledger.files_due(model, as_of) if file.id not in out),
         unchanged=len(versions) - len(removed),
         changed=changed,
-        replaced=tuple(file for file in changed if file.path in known),
+        replaced=tuple(file for file in changed if lasting_path(file.path) in before),
         removed=removed,
         lost=lost_files(source, known, removed, present, empty=not found and left_out is None),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from infold.api.extraction import open_table
+from infold.core.files import lasting_path
 from infold.core.formats import Format
 from infold.core.interval import DAY
 from infold.core.model import Column, Source
@@ -63,15 +64,22 @@ class Database:
         connection.close()
         return found
 
-    def extract(self, now: datetime = NOW) -> Reading:
-        """Land it as a run does."""
+    def extract(self, now: datetime = NOW, needed: Collection[str] | None = None) -> Reading:
+        """Land it as a run does; one of an environment, which needs columns."""
         with open_table(self.source, self.project.root) as table:
-            return extract(self.source, self.folder, table, now)
+            return extract(self.source, self.folder, table, now, needed)
 
     def files(self) -> dict[str, str]:
-        """The files that a plan sees, and their fingerprints."""
+        """The files that a plan sees, by what they are called in any version: which, and when."""
         found, _ = database_table.list_files(self.project, self.source, 0)
-        return {Path(one.path).stem: one.fingerprint for one in found}
+        return {
+            Path(lasting_path(one.path)).stem: f"{Path(one.path).name} {one.fingerprint}"
+            for one in found
+        }
+
+    def extracted(self, name: str) -> Path:
+        """The file of a name, as a plan sees it."""
+        return self.folder / self.files()[name].partition(" ")[0]
 
     def table(self) -> pa.Table:
         """All rows that were extracted."""
@@ -82,3 +90,8 @@ class Database:
     def rows(self) -> list[tuple[Any, ...]]:
         """The same as tuples, sorted."""
         return sorted((tuple(row.values()) for row in self.table().to_pylist()), key=repr)
+
+
+def as_extracted(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Rows of the database as :meth:`Database.rows` has them."""
+    return sorted(((id_, datetime.fromisoformat(at), v) for id_, at, v in rows), key=repr)

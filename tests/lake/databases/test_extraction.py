@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,15 +16,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
-from tests.lake.databases.folder import COLUMNS, NOW, Database
+from tests.lake.databases.folder import COLUMNS, NOW, Database, as_extracted
 
 from infold.core import write_points
-from infold.lake.databases import file_writer, sqlite
-from infold.lake.databases.extracted_files import LIST
+from infold.core.model import Column, Source
+from infold.lake.databases import extracted_files, file_writer, sqlite
+from infold.lake.databases.columns import ColumnType, StoredColumn
+from infold.lake.databases.extracted_files import LIST, Extracted
+from infold.lake.databases.extraction import extract
 from infold.messages.errors import InfoldError
 
 T = "CREATE TABLE t (id INTEGER, at DATETIME, v TEXT)"
 INSERT = "INSERT INTO t VALUES (?, ?, ?)"
+OTHER_KEY = "the database, the table, the key, or whether rows are read again"
 Row = tuple[int, str, str]
 
 _ids = st.integers(-3, 12)
@@ -120,11 +126,6 @@ def time_of(row: Row) -> datetime:
     return datetime.fromisoformat(row[1])
 
 
-def as_extracted(rows: list[Row]) -> list[tuple[Any, ...]]:
-    """Rows of the database as rows of the files, sorted."""
-    return sorted(((id_, datetime.fromisoformat(at), v) for id_, at, v in rows), key=repr)
-
-
 @pytest.mark.parametrize(
     ("key", "reread"), [(None, None), ("id", None), ("at", None), ("at", 1), ("at", 3)]
 )
@@ -134,12 +135,13 @@ def test_what_is_extracted_is_what_the_declaration_promises(
 ) -> None:
     """
     After rows came late, changed and went, and readings died, the rows are those that were
-    promised, and a second reading changes no file. One that died counts if its list is there.
+    promised, and a second reading changes no file. One that died counts if its list is there:
+    all that it read is seen at once, before any other reading, and else nothing of it.
     """
     with TemporaryDirectory() as folder:
         database = Database(Path(folder), key=key, reread=reread)
         database.run(T)
-        expected = promised(database)
+        expected, wanted = promised(database), list[Row]()
         for kind, *values in (*steps, ("extract",)):
             if kind == "insert":
                 database.run(INSERT, values=values)
@@ -150,10 +152,12 @@ def test_what_is_extracted_is_what_the_declaration_promises(
             else:
                 rows = database.run("SELECT id, at, v FROM t")
                 if kind == "die" and not died_after_commit(database, values[0]):
-                    continue  # as if it had never begun
+                    assert database.rows() == as_extracted(wanted)  # as if it had never begun
+                    continue
                 wanted = expected(rows)
                 if kind == "die":
-                    continue  # the next reading finishes it
+                    assert database.rows() == as_extracted(wanted)
+                    continue
                 database.extract()
 
                 assert database.rows() == as_extracted(wanted)
@@ -163,7 +167,31 @@ def test_what_is_extracted_is_what_the_declaration_promises(
                 assert database.files() == files
         left = {one.name for one in database.folder.iterdir()}
 
-        assert left == {f"{name}.parquet" for name in files} | {"_extracted.json"}
+        assert left == {database.extracted(name).name for name in files} | {"_extracted.json"}
+
+
+def test_a_list_that_is_replaced_while_its_files_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a plan sees is the later extraction then, and not what it left of the earlier one."""
+    database = Database(tmp_path, key="at", reread=3)
+    database.run(T, "INSERT INTO t VALUES (1, '2024-03-01', 'a'), (2, '2024-03-02', 'a')")
+    database.extract()
+    reads = [0]
+
+    def read_list(folder: Path, source: Source) -> Extracted | None:
+        found = extracted_files.read_list(folder, source)
+        reads[0] += 1
+        if reads[0] <= 2:  # two runs, one after the other
+            database.run("UPDATE t SET v = v || 'b' WHERE id = 2")
+            database.run(INSERT, values=(2 + reads[0], f"2024-03-0{2 + reads[0]}", "new"))
+            database.extract()
+        return found
+
+    monkeypatch.setattr("infold.lake.reading.database_table.read_list", read_list)
+
+    assert [*database.files()] == [f"2024-03-0{day}" for day in range(1, 5)]
+    assert [row[2] for row in database.rows()] == ["a", "abb", "new", "new"]
 
 
 def test_rows_with_equal_keys_that_come_later_are_not_read(tmp_path: Path) -> None:
@@ -300,6 +328,113 @@ def test_another_database_is_read_from_the_start(tmp_path: Path) -> None:
     assert [row[0] for row in second.rows()] == [2]
 
 
+class TestBesideProduction:
+    """An environment adds to the files what production would, or is refused."""
+
+    @pytest.fixture
+    def production(self, tmp_path: Path) -> Database:
+        """A table of which production has one row, of two of its columns and an optional one."""
+        columns = {"id": "bigint", "at": "timestamp", "more": "string"}
+        found = Database(tmp_path, key="id", columns=columns, optional=["more"])
+        found.run(
+            "CREATE TABLE t (id INTEGER, at DATETIME, v TEXT, more TEXT)",
+            "INSERT INTO t VALUES (1, '2024-03-01', 'a', 'x'), (2, '2024-03-02', 'b', 'y')",
+        )
+        found.extract()
+        found.run("DELETE FROM t WHERE id = 1", "INSERT INTO t VALUES (3, '2024-03-03', 'c', 'z')")
+        return found
+
+    @pytest.mark.parametrize(
+        ("other", "needed", "differs"),
+        [
+            ({"key": "id"}, ["v"], "columns that it does not read so: v string"),
+            ({"key": "id", "optional": ["v"]}, ["v"], "columns that it does not read so: v string"),
+            ({"key": "at"}, ["id"], OTHER_KEY),
+            ({"key": "at", "reread": 1}, ["id"], OTHER_KEY),
+            ({}, ["id"], OTHER_KEY),
+        ],
+    )
+    def test_what_would_change_its_files(
+        self,
+        production: Database,
+        tmp_path: Path,
+        other: dict[str, Any],
+        needed: list[str],
+        differs: str,
+    ) -> None:
+        """It leaves every file, so production goes on as if it had not been tried."""
+        before, rows = production.files(), production.rows()
+        with pytest.raises(InfoldError) as raised:
+            Database(tmp_path, **other).extract(needed=needed)
+
+        assert raised.value.slug == "source-declared-otherwise"
+        assert dict(raised.value.facts)["differs"] == differs
+        assert production.files() == before
+        production.extract()
+        assert [row[0] for row in production.rows()] == [*(row[0] for row in rows), 3]
+
+    @pytest.mark.parametrize("columns", [COLUMNS, {"id": "bigint"}])
+    def test_what_adds_to_them(
+        self, production: Database, tmp_path: Path, columns: dict[str, str]
+    ) -> None:
+        """Columns that it declares and no model reads are not in them; those of production are."""
+        assert not Database(tmp_path, key="id", columns=columns).extract(needed=["id"]).whole
+        assert [row["more"] for row in production.table().to_pylist()] == ["x", "y", "z"]
+        assert "v" not in production.table().column_names
+        assert not production.extract().changed
+
+    @pytest.mark.parametrize("optional", [True, False])
+    def test_a_column_that_some_files_lack(self, tmp_path: Path, optional: bool) -> None:
+        """Production has it as an optional one, so it has to be optional here too."""
+        one = Database(tmp_path, key="id", columns={"id": "bigint"})
+        one.run(T, "INSERT INTO t VALUES (1, NULL, 'a')")
+        one.extract()
+        columns = {"id": "bigint", "v": "string"}
+        two = Database(tmp_path, key="id", columns=columns, optional=["v"])
+        two.run("INSERT INTO t VALUES (2, NULL, 'b')")
+        two.extract()
+        other = Database(tmp_path, key="id", columns=columns, optional=["v"] if optional else [])
+        other.run("INSERT INTO t VALUES (3, NULL, 'c')")
+        if optional:
+            other.extract(needed=["v"])
+        else:
+            with pytest.raises(InfoldError, match="not declared as production"):
+                other.extract(needed=["v"])
+
+        added = [3] if optional else []
+        assert [row["id"] for row in two.table().to_pylist()] == [1, 2, *added]
+
+    def test_a_decimal_of_other_digits(self, tmp_path: Path) -> None:
+        """Its values have another type in files, and production could not read them."""
+        table = Prices()
+        source = Database(tmp_path, columns={"p": "decimal(12, 2)"}).source
+        wider = replace(source, columns=(Column("p", "decimal(18,2)"),))
+        same = replace(source, columns=(Column("p", "DECIMAL(12,2)"),))
+        extract(source, tmp_path, table, NOW)
+        with pytest.raises(InfoldError, match="not declared as production"):
+            extract(wider, tmp_path, table, NOW, ["p"])
+
+        assert not extract(same, tmp_path, table, NOW, ["p"]).changed
+        assert extract(wider, tmp_path, table, NOW).changed
+        assert not extract(wider, tmp_path, table, NOW, ["p"]).changed
+
+
+class Prices:
+    """A table of one decimal."""
+
+    def columns(self) -> Mapping[str, StoredColumn]:
+        """See ``OpenTable``."""
+        return {"p": StoredColumn("p", "numeric(12,2)", ColumnType.DECIMAL, digits=(12, 2))}
+
+    def has_null(self, _column: StoredColumn) -> bool:
+        """See ``OpenTable``."""
+        return False
+
+    def rows(self, _wanted: object, _within: object) -> Iterator[Sequence[tuple[Decimal]]]:
+        """See ``OpenTable``."""
+        yield [(Decimal("1.50"),)]
+
+
 def test_a_lost_file_has_everything_read_again(tmp_path: Path) -> None:
     """What is missing is noticed by the listing, and mended by the next reading."""
     database = Database(tmp_path, key="id")
@@ -307,7 +442,7 @@ def test_a_lost_file_has_everything_read_again(tmp_path: Path) -> None:
         database.run("CREATE TABLE IF NOT EXISTS t (id INTEGER, at DATETIME, v TEXT)")
         database.run(INSERT, values=(id_, "2024-03-09", "a"))
         database.extract()
-    (database.folder / "00000001.parquet").unlink()
+    database.extracted("00000001").unlink()
 
     assert [*database.files()] == ["00000002"]
     assert database.extract().whole
@@ -340,7 +475,7 @@ def test_memory_is_bounded_by_a_group(tmp_path: Path, monkeypatch: pytest.Monkey
     database.extract()
 
     assert sorted(row[0] for row in database.rows()) == [*range(101)]
-    footer = parquet.read_metadata(database.folder / "00000001.parquet")
+    footer = parquet.read_metadata(database.extracted("00000001"))
     assert [footer.row_group(i).num_rows for i in range(footer.num_row_groups)] == [30, 30, 30, 11]
 
 

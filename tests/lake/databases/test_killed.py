@@ -1,4 +1,4 @@
-"""A reading that is killed with SIGKILL at any of its write points; the next one is right."""
+"""A reading that is killed with SIGKILL at any of its write points, and what plans see then."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.lake.databases.folder import Database
+from tests.lake.databases.folder import Database, as_extracted
+
+from infold import api
+from infold.core.interval import micros_of
 
 pytestmark = pytest.mark.deep
 
@@ -20,6 +26,23 @@ from pathlib import Path
 from tests.lake.databases.folder import Database
 Database(Path(sys.argv[1]), key="at", reread=30).extract()
 """
+PROJECT = """
+name: bought
+sources:
+  raw.t:
+    url: sqlite:///own.db
+    table: t
+    key: at
+    corrections: reread 30 days
+    event_time_column: at
+    columns: {id: bigint, at: timestamp, v: string}
+"""
+MODEL = """---
+materialization: events
+unique_key: [id]
+timeseries: {event_time_column: at, granularity: day}
+---
+SELECT id, at, v FROM raw.t"""
 
 
 def read(folder: Path, die_at: int) -> int:
@@ -32,33 +55,60 @@ def read(folder: Path, die_at: int) -> int:
     ).returncode
 
 
-def test_the_next_reading_finishes_or_repeats_it(tmp_path: Path) -> None:
-    """Days change, come and go; before the list is replaced nothing counts, after it all does."""
+def planned(folder: Path) -> tuple[int, Mapping[int, int]]:
+    """What `infold plan` says: how many files are new, and how many rows each day has."""
+    made = api.plan(api.open_project(folder))
+    files = next(step.files for step in made.steps if step.model == "taken")
+    assert files is not None
+    assert files.estimate is not None
+    return len(files.new), {state.cell.start: state.rows for state in files.estimate}
+
+
+def by_day(rows: Iterable[tuple[Any, ...]]) -> tuple[int, Mapping[int, int]]:
+    """The same of some rows: a file and a cell for each day."""
+    days: dict[int, int] = {}
+    for _, at, _ in rows:
+        start = micros_of(datetime.fromisoformat(f"{at}"[:10]).replace(tzinfo=UTC))
+        days[start] = days.get(start, 0) + 1
+    return len(days), days
+
+
+def test_a_plan_sees_one_whole_reading_and_the_next_one_goes_on(tmp_path: Path) -> None:
+    """
+    Days change, come and go. Before the list is replaced nothing of it counts, after it all does,
+    for a plan that comes before any other reading as well.
+    """
+    (tmp_path / "models").mkdir()
+    (tmp_path / "infold.yml").write_text(PROJECT, encoding="utf-8")
+    (tmp_path / "models" / "taken.sql").write_text(MODEL, encoding="utf-8")
     database = Database(tmp_path, key="at", reread=30)
     database.run(
         "CREATE TABLE t (id INTEGER, at DATETIME, v TEXT)",
         "INSERT INTO t VALUES (1, '2024-03-01', 'a'), (2, '2024-03-02', 'a')",
     )
     database.extract()
+    seen = set()
     for die_at in range(1, 20):
         before = database.rows()
         database.run(
             f"UPDATE t SET v = 'v{die_at}'",
             f"INSERT INTO t VALUES ({die_at + 2}, '2024-03-{die_at % 9 + 3:02}', 'new')",
-            "DELETE FROM t WHERE id = (SELECT min(id) FROM t)",
+            f"INSERT INTO t SELECT id + 100 * {die_at}, at, 'more' FROM t WHERE v <> 'new'",
+            "DELETE FROM t WHERE at = (SELECT min(at) FROM t)",
         )
+        after = as_extracted(database.run("SELECT id, at, v FROM t"))
         ended = read(tmp_path, die_at)
-        listed = len(database.files())
+        found = database.rows()
+
+        assert found in (before, after)
+        assert planned(tmp_path) == by_day(found)
+        seen.add(found == after)
         database.extract()
 
-        assert {row[0] for row in database.rows()} == {
-            row[0] for row in database.run("SELECT id FROM t")
-        }
-        assert database.rows() != before
-        assert {row[2] for row in database.rows()} <= {f"v{die_at}", "new"}
+        assert database.rows() == after
         if ended == 0:
             break
         assert ended == -signal.SIGKILL
-        assert listed > 0
 
     assert die_at > 4, "the list, and each of two days"
+    assert seen == {True, False}

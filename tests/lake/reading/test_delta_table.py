@@ -17,6 +17,7 @@ from tests.lake.delta.vectors import PROTOCOL, commit, deleting
 from infold.core.formats import Format
 from infold.core.model import Column, Source
 from infold.lake.reading import delta_table
+from infold.lake.reading.delta_table import ColumnMapping
 from infold.messages.errors import InfoldError
 
 NAMES = ("a", "b c", "é%41:=/#?")
@@ -68,13 +69,15 @@ class Written:
         changed = {"schemaString": json.dumps(schema), "configuration": configuration}
         self.commit({"protocol": protocol}, {"metaData": {**about, **changed}})
 
-    def map(self, mode: str, stored: Sequence[str], *more: Mapping[str, Any]) -> None:
+    def map(
+        self, mode: str, stored: Sequence[str], *more: Mapping[str, Any], ids: Sequence[int] = ()
+    ) -> None:
         """From now on columns have these names in files, in the order of the table's columns."""
         self.change(
             {"minReaderVersion": 2, "minWriterVersion": 5},
             {"delta.columnMapping.mode": mode, "delta.columnMapping.maxColumnId": "9"},
             lambda at: {
-                "delta.columnMapping.id": at,
+                "delta.columnMapping.id": ids[at - 1] if ids else at,
                 "delta.columnMapping.physicalName": stored[at - 1],
             },
             *more,
@@ -258,7 +261,7 @@ class TestMappedNames:
 
         assert written.files() == before
         table = delta_table.table_now(written.root, written.source)
-        assert table.stored_names == {"id": "id", "name": "name"}
+        assert table.mapping == ColumnMapping(names={"id": "id", "name": "name"})
 
     def test_a_name_moves_to_another_column(self, written: Written) -> None:
         """Then all files give other values: if it is asked for, or if all are."""
@@ -272,6 +275,22 @@ class TestMappedNames:
 
         assert seen[0][0] != seen[1][0] != seen[2][0]
         assert seen[0][1] == seen[1][1] != seen[2][1]
+
+    def test_a_name_moves_to_another_id(self, written: Written) -> None:
+        """By ids the same: what a column is called in the log's names for files does not matter."""
+        written.append(0, 1)
+        of_id = replace(written.source, columns=(Column("id", "bigint"),))
+        seen = []
+        for stored, ids in ((("id", "name"), (1, 2)), (("a", "b"), (1, 2)), (("a", "b"), (1, 3))):
+            written.map("id", stored, ids=ids)
+            asked = delta_table.table_files(written.root, of_id)
+            seen.append((written.files(), {file.path: file.fingerprint for file in asked}))
+
+        assert seen[0] == seen[1]
+        assert seen[1][0] != seen[2][0]
+        assert seen[1][1] == seen[2][1]
+        table = delta_table.table_now(written.root, written.source)
+        assert table.mapping == ColumnMapping(ids={"id": 1, "name": 3})
 
 
 class TestBadTables:
@@ -292,26 +311,31 @@ class TestBadTables:
 
         assert (error.slug, dict(error.facts)["why"]) == ("no-delta-table", "it has no _delta_log")
 
-    def test_column_mapping_by_ids(self, written: Written) -> None:
-        """Names in files may be any there: refused, before a file of the table is read."""
+    def test_another_column_mapping(self, written: Written) -> None:
+        """One that the protocol does not have is refused, before a file of the table is read."""
         written.append(0)
-        written.map("id", ("col-1", "col-2"))
+        written.map("place", ("col-1", "col-2"))
 
         error = written.problem()
 
         assert error.slug == "delta-feature"
-        assert dict(error.facts)["feature"] == "column mapping (id)"
+        assert dict(error.facts)["feature"] == "column mapping (place)"
         assert dict(error.facts)["table"] == str(written.folder.resolve())
 
-    def test_column_mapping_within_a_column(self, written: Written) -> None:
-        """Of a column that is asked for; others do not matter."""
+    @pytest.mark.parametrize(("mode", "stored"), [("name", "col-9"), ("id", "col-9"), ("id", "w")])
+    def test_column_mapping_within_a_column(self, written: Written, mode: str, stored: str) -> None:
+        """
+        Of a column that is asked for; others do not matter.
+
+        By ids a part that has its own name in the log may have another one in a file.
+        """
         inner: dict[str, Any] = {"name": "w", "type": "string", "nullable": True}
-        known = {"delta.columnMapping.id": 9, "delta.columnMapping.physicalName": "col-9"}
+        known = {"delta.columnMapping.id": 9, "delta.columnMapping.physicalName": stored}
         inner |= {"metadata": known}
         struct = {"type": "struct", "fields": [inner]}
         lists = {"type": "array", "elementType": struct, "containsNull": True}
         written.append(0)
-        written.map("name", ("id", "name", "deep"), {"name": "deep", "type": lists})
+        written.map(mode, ("id", "name", "deep"), {"name": "deep", "type": lists})
 
         error = written.problem()
         written.source = replace(written.source, columns=(Column("id", "bigint"),))

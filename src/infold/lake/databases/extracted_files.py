@@ -1,9 +1,10 @@
 """
 The files that were extracted of a table: a folder with a list, which is replaced at one instant.
 
-New files are written under hidden names. The list that names them replaces the one before, and that
-is when they are extracted: only then do they get their names, and are files deleted that it lacks.
-Whoever is killed before leaves hidden files, after it a part of that to :func:`settled`.
+A file is written once, under a name that no other reading gives, and never renamed. The list that
+names new files replaces the one before, and that is when they are extracted; files that it lacks
+are deleted then. So whoever reads the list finds one whole extraction, also while the next one is
+written, or after one that was killed. That leaves files which no list names, to :func:`settled`.
 """
 
 from __future__ import annotations
@@ -16,37 +17,42 @@ from datetime import date, datetime
 from pathlib import Path
 
 from infold.core import write_points
-from infold.core.model import Source
+from infold.core.files import version_name
+from infold.core.model import Column, Source
 from infold.core.project import Project
 from infold.lake.databases.open_table import KeyValue
 from infold.messages import database_errors
 
 LIST = "_extracted.json"
 MARK = "infold_extracted"
-FORM = 1
+FORM = 2
 _ENDING = ".parquet"
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractedFile:
-    """One file: how many rows it has, and a hash of them that no order changes."""
+    """One file: how many rows it has, a hash of them that no order changes, and who wrote it."""
 
     rows: int
     digest: str
+    pull: str = field(compare=False)
+    """The reading that wrote it: one that found the same rows leaves it as it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
     """
-    What was extracted: files by name, from what was declared (``of``), by the reading ``pull``.
+    What was extracted: files by name, from what was declared (``of``), last by reading ``pull``.
 
-    All files have the ``columns``. ``last`` is the greatest key that was ever read: were it that of
-    the rows that are left, deleting the newest row would make a reading go farther back.
+    All files have the ``columns``; the last reading was asked for those ``declared``. ``last`` is
+    the greatest key that was ever read: were it that of the rows that are left, deleting the newest
+    row would make a reading go farther back.
     """
 
     of: str
     pull: str
     columns: frozenset[str]
+    declared: tuple[Column, ...] = ()
     files: Mapping[str, ExtractedFile] = field(default_factory=dict)
     last: KeyValue | None = None
 
@@ -56,14 +62,15 @@ def extracted_folder(project: Project, source: Source) -> Path:
     return Path(f"{project.warehouse}.extracted") / source.name
 
 
-def file_of(folder: Path, name: str) -> Path:
-    """The file with a name in a list."""
-    return folder / f"{name}{_ENDING}"
+def file_of(folder: Path, name: str, pull: str) -> Path:
+    """The file that a reading wrote under a name in a list."""
+    return folder / version_name(f"{name}{_ENDING}", pull)
 
 
-def hidden_file(folder: Path, pull: str, name: str) -> Path:
-    """The same before it is extracted."""
-    return folder / f"_{pull}-{name}{_ENDING}"
+def listed_files(folder: Path, extracted: Extracted | None) -> set[Path]:
+    """The files that a list names."""
+    files = extracted.files if extracted is not None else {}
+    return {file_of(folder, name, file.pull) for name, file in files.items()}
 
 
 def read_list(folder: Path, source: Source) -> Extracted | None:
@@ -75,10 +82,14 @@ def read_list(folder: Path, source: Source) -> Extracted | None:
             why = f"its form is {value[MARK]}, and this infold knows {FORM}"
             raise _damaged(source, file, why)
         files = {
-            name: ExtractedFile(rows, digest) for name, (rows, digest) in value["files"].items()
+            name: ExtractedFile(rows, digest, pull)
+            for name, (rows, digest, pull) in value["files"].items()
         }
         columns, last = frozenset(value["columns"]), _key(value["last"])
-        return Extracted(value["of"], value["pull"], columns, files, last)
+        declared = tuple(
+            Column(name, type_, optional) for name, type_, optional in value["declared"]
+        )
+        return Extracted(value["of"], value["pull"], columns, declared, files, last)
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -87,35 +98,31 @@ def read_list(folder: Path, source: Source) -> Extracted | None:
 
 def settled(folder: Path, source: Source) -> Extracted | None:
     """
-    What was extracted, once the last reading that got so far is finished and others are undone.
+    What was extracted, once files are deleted that no list names, or none any more.
 
     None also where a file is gone: then nothing that was read before counts.
     """
     folder.mkdir(parents=True, exist_ok=True)
     found = read_list(folder, source)
-    if found is not None:
-        for name in found.files:
-            fresh = hidden_file(folder, found.pull, name)
-            if fresh.exists():
-                fresh.replace(file_of(folder, name))
-                write_points.point(f"extract {source.name}: after a name")
-    listed = {file_of(folder, name) for name in (found.files if found is not None else ())}
+    listed = listed_files(folder, found)
     for file in folder.iterdir():
         own = file.suffix == _ENDING or file.name.startswith("_")
         # Without a list nobody knows whose files these are; the next list makes that clear.
         if own and file not in listed and file.name != LIST and (found or file.name[0] == "_"):
             file.unlink()
+            write_points.point(f"extract {source.name}: after a file is deleted")
     return found if found is not None and all(file.exists() for file in listed) else None
 
 
 def commit(folder: Path, source: Source, extracted: Extracted) -> None:
-    """Have the files count that were written under hidden names."""
+    """Have the files count that a reading wrote, and none that the list lacks."""
     fresh = folder / f"_{extracted.pull}.json"
     with fresh.open("w", encoding="utf-8") as file:
         file.write(_text(extracted))
         file.flush()
         os.fsync(file.fileno())
     write_points.point(f"extract {source.name}: before commit")
+    _sync(folder)  # the files are there, whatever the system keeps of what follows
     fresh.replace(folder / LIST)
     _sync(folder)
     write_points.point(f"extract {source.name}: after commit")
@@ -125,7 +132,7 @@ def commit(folder: Path, source: Source, extracted: Extracted) -> None:
 
 def undo(folder: Path, pull: str) -> None:
     """Delete what a reading wrote that did not come to its end."""
-    for file in folder.glob(f"_{pull}*"):
+    for file in folder.glob(version_name(f"*{_ENDING}", pull)):
         file.unlink(missing_ok=True)
 
 
@@ -143,8 +150,11 @@ def _text(extracted: Extracted) -> str:
         "of": extracted.of,
         "pull": extracted.pull,
         "columns": sorted(extracted.columns),
+        "declared": [[one.name, one.type, one.optional] for one in extracted.declared],
         "last": _plain(extracted.last),
-        "files": {name: [file.rows, file.digest] for name, file in extracted.files.items()},
+        "files": {
+            name: [file.rows, file.digest, file.pull] for name, file in extracted.files.items()
+        },
     }
     return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 

@@ -16,8 +16,8 @@ would ever be read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import groupby
 from pathlib import Path
@@ -32,6 +32,7 @@ from infold.lake.databases.columns import (
     StoredColumn,
     UnfitError,
     WantedColumn,
+    declared_type,
 )
 from infold.lake.databases.extracted_files import Extracted, ExtractedFile
 from infold.lake.databases.open_table import KeyRange, KeyValue, OpenTable
@@ -55,13 +56,22 @@ class Reading:
     changed: int
 
 
-def extract(source: Source, folder: Path, table: OpenTable, now: datetime) -> Reading:
+def extract(
+    source: Source,
+    folder: Path,
+    table: OpenTable,
+    now: datetime,
+    needed: Collection[str] | None = None,
+) -> Reading:
     """
     Extract what a table has that is not extracted yet. Raises errors of ``database_errors``.
 
-    ``now`` is the clock, in UTC. Whoever calls this has the target's lease.
+    ``now`` is the clock, in UTC. Whoever calls this has the target's lease. With ``needed``, names
+    of columns, the files go on as before, and a reading that would change them is refused.
     """
     known = extracted_files.settled(folder, source)
+    if known is not None and needed is not None:
+        source = _as_before(source, known, table, needed)
     wanted = wanted_columns(source, table)
     key = next((one.stored for one in wanted if one.name == source.key), None)
     if key is not None and table.has_null(key):
@@ -79,14 +89,47 @@ def extract(source: Source, folder: Path, table: OpenTable, now: datetime) -> Re
     columns = frozenset(one.name for one in wanted)
     if kept and known is not None:
         columns &= known.columns
-    same = {name for name, file in made.items() if before.get(name) == file}
-    extracted = Extracted(of, reading.pull, columns, {**kept, **made}, reading.last)
+    same = {name: before[name] for name, file in made.items() if before.get(name) == file}
+    files = {**kept, **made, **same}
+    extracted = Extracted(of, reading.pull, columns, source.columns, files, reading.last)
     for name in same:
-        extracted_files.hidden_file(folder, reading.pull, name).unlink()
-    if known is None or (extracted.files, extracted.last) != (before, known.last):
+        extracted_files.file_of(folder, name, reading.pull).unlink()
+    if known is None or _told(extracted) != _told(known):
         extracted_files.commit(folder, source, extracted)
     changed = len(made) - len(same) + len(before.keys() - extracted.files)
     return Reading(sum(file.rows for file in made.values()), known is None, changed)
+
+
+def _told(extracted: Extracted) -> object:
+    """What a list says, but for which reading said it."""
+    return extracted.files, extracted.last, extracted.declared
+
+
+def _as_before(
+    source: Source, known: Extracted, table: OpenTable, needed: Collection[str]
+) -> Source:
+    """
+    A source with the columns that its files were extracted by.
+
+    Raises ``database_errors.declared_otherwise`` where other files would be extracted by its own.
+    """
+    before = {one.name: one for one in known.declared}
+    own = [one for one in source.columns if one.name in needed]
+    other = [
+        f"{one.name} {one.type}"
+        for one in own
+        if (had := before.get(one.name)) is None
+        or declared_type(had.type)[1] != declared_type(one.type)[1]  # digits decide what is stored
+        or not (one.optional or one.name in known.columns)
+    ]
+    key = table.columns().get(source.key or "")
+    if other:
+        what = f"columns that it does not read so: {', '.join(other)}"
+    elif known.of != _declared_as(source, key):
+        what = "the database, the table, the key, or whether rows are read again"
+    else:
+        return replace(source, columns=known.declared)
+    raise database_errors.declared_otherwise(key=f"source {source.name}", what=what)
 
 
 def wanted_columns(source: Source, table: OpenTable) -> list[WantedColumn]:
@@ -168,7 +211,7 @@ class _Reading:
         self.last = self.known.last if self.known is not None else None
 
     def write(self) -> dict[str, ExtractedFile]:
-        """Write the files under hidden names, or none of them."""
+        """Write the files, or none of them."""
         from infold.lake.databases.file_writer import write_files
 
         try:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from infold.lake.databases.columns import Row, WantedColumn
-from infold.lake.databases.extracted_files import ExtractedFile, hidden_file
+from infold.lake.databases.extracted_files import ExtractedFile, file_of
 
 GROUP_ROWS = 100_000
 GROUP_BYTES = 64 * 1024 * 1024
@@ -28,7 +28,7 @@ Parts = Iterable[tuple[str, Sequence[Row]]]
 def write_files(
     folder: Path, pull: str, wanted: Sequence[WantedColumn], parts: Parts
 ) -> dict[str, ExtractedFile]:
-    """Write rows under hidden names."""
+    """Write rows into files of a reading, which no list names yet."""
     made: dict[str, ExtractedFile] = {}
     writer: _Writer | None = None
     with ExitStack() as stack:
@@ -37,8 +37,7 @@ def write_files(
                 if writer is not None:
                     made[writer.name] = writer.finish()
                 assert name not in made, "rows of one file come one after the other"
-                file = hidden_file(folder, pull, name)
-                writer = stack.enter_context(_Writer(file, name, wanted))
+                writer = stack.enter_context(_Writer(folder, name, pull, wanted))
             writer.add(rows)
         if writer is not None:
             made[writer.name] = writer.finish()
@@ -48,10 +47,10 @@ def write_files(
 class _Writer:
     """Writes one file."""
 
-    def __init__(self, file: Path, name: str, wanted: Sequence[WantedColumn]) -> None:
-        self.name, self._wanted = name, wanted
+    def __init__(self, folder: Path, name: str, pull: str, wanted: Sequence[WantedColumn]) -> None:
+        self.name, self._pull, self._wanted = name, pull, wanted
         self._schema = pa.schema([(one.name, one.arrow()) for one in wanted])
-        self._file = file.open("wb")
+        self._file = file_of(folder, name, pull).open("wb")
         self._parquet = parquet.ParquetWriter(self._file, self._schema, compression="zstd")
         self._waiting: list[pa.RecordBatch] = []
         self._rows, self._sum = 0, 0
@@ -87,7 +86,7 @@ class _Writer:
         self._file.close()
         # Files of other columns are others, whatever their rows are.
         of = blake2b(repr([(f.name, str(f.type)) for f in self._schema]).encode(), digest_size=8)
-        return ExtractedFile(self._rows, f"{of.hexdigest()}:{self._sum:032x}")
+        return ExtractedFile(self._rows, f"{of.hexdigest()}:{self._sum:032x}", self._pull)
 
     def _write(self) -> None:
         if self._waiting:

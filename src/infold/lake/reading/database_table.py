@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from infold.core.files import FileListing, ListedFile
 from infold.core.model import Source
 from infold.core.project import Project
-from infold.lake.databases.extracted_files import extracted_folder, file_of, read_list
+from infold.lake.databases.extracted_files import (
+    Extracted,
+    extracted_folder,
+    listed_files,
+    read_list,
+)
 from infold.lake.reading import parquet_files
 from infold.lake.reading.listing import path_prefix
 
@@ -18,15 +24,28 @@ row_counts = parquet_files.row_counts
 def list_files(
     project: Project, source: Source, _now: int
 ) -> tuple[Sequence[ListedFile], Sequence[str]]:
-    """As ``FormatFiles.list_files``: the files that were extracted; the database is not asked."""
+    """
+    As ``FormatFiles.list_files``: the files that were extracted; the database is not asked.
+
+    A run may replace the list meanwhile, and delete what only the old one names. Then the new one
+    counts, so that what is found is always one whole extraction.
+    """
     folder = extracted_folder(project, source)
-    extracted, before = read_list(folder, source), path_prefix(project.root, str(folder))
+    before, extracted = path_prefix(project.root, str(folder)), read_list(folder, source)
+    while True:
+        found = _fingerprints(folder, extracted)
+        if (now := read_list(folder, source)) == extracted:
+            return FileListing({before + name: one for name, one in found.items()}), ()
+        extracted = now
+
+
+def _fingerprints(folder: Path, extracted: Extracted | None) -> Mapping[str, str]:
+    """The fingerprint of each file that a list names, by its name."""
     found = {}
-    for name in extracted.files if extracted is not None else ():
-        file = file_of(folder, name)
+    for file in listed_files(folder, extracted):
         try:
             there = file.stat()
         except FileNotFoundError:  # it went: the next run reads everything again
             continue
-        found[before + file.name] = f"{there.st_size}:{there.st_mtime_ns}"
-    return FileListing(found), ()
+        found[file.name] = f"{there.st_size}:{there.st_mtime_ns}"
+    return found

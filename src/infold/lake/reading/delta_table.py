@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os.path import normpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,8 +66,6 @@ class SourceTable:
 
     ``deleted`` has the positions of the deleted rows of a file, by its path as listed, and
     ``partitions`` a row of partition values for each path, in columns of their own types.
-    ``stored_names`` are the names that columns have in files, where the table maps them: of every
-    column. What else is in a file there is of a column that was dropped.
     """
 
     schema_json: str
@@ -75,7 +73,27 @@ class SourceTable:
     listed: tuple[ListedFile, ...]
     deleted: Mapping[str, pa.Array]
     partitions: pa.Table
-    stored_names: Mapping[str, str]
+    mapping: ColumnMapping
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnMapping:
+    """
+    Where the values of columns are in files, if the table maps them: of every column.
+
+    Either by their names in all files (``names``), or by the field ids of Parquet (``ids``): then a
+    column may have any name in a file. What else a file has is of a column that was dropped.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    ids: Mapping[str, int] = field(default_factory=dict)
+
+    def others(self, asked: Collection[str]) -> list[tuple[str, str | int]]:
+        """The columns, of some or for none of all, that are not found by what they are called."""
+        found: dict[str, str | int] = {**self.names, **self.ids}
+        return sorted(
+            (name, at) for name, at in found.items() if name != at and (name in asked or not asked)
+        )
 
 
 def _log(root: Path, source: Source) -> Log:
@@ -94,6 +112,7 @@ def _folder(root: Path, source: Source) -> Path:
 
 _MAPPING = "delta.columnMapping.mode"
 _STORED = "delta.columnMapping.physicalName"
+_ID = "delta.columnMapping.id"
 _PARTS = ("elementType", "keyType", "valueType")
 
 
@@ -105,41 +124,47 @@ def _open(root: Path, source: Source, log: Log) -> SourceTable:
             about = stored.metadata()
             mode = (about.configuration.get(_MAPPING) or "none").lower()
             fields = json.loads(stored.schema().to_json())["fields"]
-            names = {} if mode == "none" else _stored_names(source, folder, mode, fields)
-            return _version(root, source, stored, tuple(about.partition_columns), names)
+            mapping = _mapping(source, folder, mode, fields)
+            return _version(root, source, stored, tuple(about.partition_columns), mapping)
 
 
-def _stored_names(
+def _mapping(
     source: Source, folder: Path, mode: str, fields: Sequence[Mapping[str, Any]]
-) -> Mapping[str, str]:
+) -> ColumnMapping:
     """
-    The names in files of the columns of a table that maps them by name.
+    How a table maps its columns.
 
-    Raises ``source_feature`` where values are not found by that alone: columns known by ids, and
-    parts of a column that is asked for.
+    Raises ``source_feature`` for a mode that the protocol does not have, and where parts of a
+    column that is asked for are mapped too.
     """
+    if mode == "none":
+        return ColumnMapping()
     asked = {column.name for column in source.columns}
-    parts = next(
-        (f for f in fields if f["name"] in asked or not asked if _maps_parts(f["type"])), None
+    mapped = (
+        f"column mapping within {one['name']}"
+        for one in fields
+        if one["name"] in asked or not asked
+        if _maps_parts(one["type"], by_id=mode == "id")
     )
-    what = "" if parts is None else f"column mapping within {parts['name']}"
-    if mode != "name":
-        what = f"column mapping ({mode})"
+    what = next(mapped, "") if mode in ("name", "id") else f"column mapping ({mode})"
     if what:
         raise delta_errors.source_feature(source=source.name, folder=str(folder), feature=what)
-    return {one["name"]: one["metadata"][_STORED] for one in fields}
+    if mode == "id":
+        return ColumnMapping(ids={one["name"]: one["metadata"][_ID] for one in fields})
+    return ColumnMapping(names={one["name"]: one["metadata"][_STORED] for one in fields})
 
 
-def _maps_parts(type_: str | Mapping[str, Any]) -> bool:
-    """Whether a field within a type has another name in files."""
+def _maps_parts(type_: str | Mapping[str, Any], *, by_id: bool) -> bool:
+    """Whether a field within a type has another name in files; by ids any may have one."""
     if isinstance(type_, str):
         return False
     if type_["type"] == "struct":
-        return any(
-            one["metadata"].get(_STORED, one["name"]) != one["name"] or _maps_parts(one["type"])
+        return by_id or any(
+            one["metadata"].get(_STORED, one["name"]) != one["name"]
+            or _maps_parts(one["type"], by_id=by_id)
             for one in type_["fields"]
         )
-    return any(_maps_parts(type_[part]) for part in _PARTS if part in type_)
+    return any(_maps_parts(type_[part], by_id=by_id) for part in _PARTS if part in type_)
 
 
 def _version(
@@ -147,7 +172,7 @@ def _version(
     source: Source,
     stored: DeltaTable,
     partitioned_by: tuple[str, ...],
-    names: Mapping[str, str],
+    mapping: ColumnMapping,
 ) -> SourceTable:
     import pyarrow as pa
 
@@ -159,7 +184,7 @@ def _version(
     files: dict[str, ListedFile] = {}
     paths = [_shown(root, folder, path) for path in found["path"].to_pylist()]
     sizes, times = found["size_bytes"].to_pylist(), found["modification_time"].to_pylist()
-    mapped = _names_mark(source, names)
+    mapped = _mapping_mark(source, mapping)
     for path, size, at in zip(paths, sizes, times, strict=True):
         marks = _marks(deleted.get(path))
         files[path] = ListedFile(path, size, 0, f"{size}:{at}{mapped}{marks}")
@@ -173,18 +198,17 @@ def _version(
         listed=tuple(files[path] for path in sorted(files)),
         deleted=deleted,
         partitions=pa.table({"_path": pa.array(paths, pa.string()), **values}),
-        stored_names=names,
+        mapping=mapping,
     )
 
 
-def _names_mark(source: Source, names: Mapping[str, str]) -> str:
+def _mapping_mark(source: Source, mapping: ColumnMapping) -> str:
     """
-    What columns are called in files, in each fingerprint: by another name, other values are theirs.
+    Where columns are in files, in each fingerprint: by another name or id, other values are theirs.
 
     Empty where all are called the same, as before a table began to map them.
     """
-    asked = {column.name for column in source.columns} or names.keys()
-    other = sorted((name, at) for name, at in names.items() if name in asked and name != at)
+    other = mapping.others({column.name for column in source.columns})
     return f":{hashlib.sha256(repr(other).encode()).hexdigest()[:16]}" if other else ""
 
 

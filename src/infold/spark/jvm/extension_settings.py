@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 EXTENSIONS = "spark.sql.extensions"
 DELTA = STORAGE_SETTINGS[Storage.DELTA].extension
 CHANGED = "spark.sql.parquet.fieldId.read.enabled"
-"""Delta Lake turns it on for tables that map columns by ids, and infold has none of those."""
+"""
+Delta Lake turns it on for tables that map columns by ids. Infold makes none of those, and reads
+files of others by the names that the ids have in each.
+"""
 
 
 def put_back(session: SparkSession) -> None:

@@ -22,7 +22,8 @@ from pyspark.sql.pandas.types import to_arrow_type
 
 from infold.core.model import Column, Source
 from infold.core.project import Project
-from infold.lake.reading.delta_table import SourceTable, table_now
+from infold.lake.reading.delta_table import ColumnMapping, SourceTable, table_now
+from infold.messages import delta_errors
 from infold.spark.content import column as column_of
 from infold.spark.reading import parquet_files, source_tables
 from infold.spark.reading.drift import PresentFile, refuse_moved
@@ -34,8 +35,13 @@ _PATH, _AT = "_of_file", "_at_row"
 
 @dataclass(frozen=True, slots=True)
 class DeltaShape(StoredShape):
-    """The columns of a file, with those that the table is partitioned by."""
+    """
+    The columns of a file, with those that the table is partitioned by.
 
+    ``at`` are columns of the table with their names in the file.
+    """
+
+    at: tuple[tuple[str, str], ...]
     table: SourceTable = field(compare=False)
 
 
@@ -56,16 +62,36 @@ def inspect(
     schema = _schema(table)
     types = {one.name: to_arrow_type(one.dataType) for one in schema if _is_asked(source, one.name)}
     refuse_drift(source, source.path or "", types)
-    # A file may be older than a column of the table, and has NULL for it.
-    own = [
-        replace(one, name=table.stored_names.get(one.name, one.name), optional=True)
-        for one in source.columns
-        if one.name not in table.partitioned_by
-    ]
-    found = parquet_files.inspect(
-        spark, project, replace(as_a_whole(source), columns=tuple(own)), files
-    )
-    return {id_: _with_partitions(shape, table, types) for id_, shape in found.items()}
+    in_files = [one.name for one in schema if one.name not in table.partitioned_by]
+    found = {}
+    for file in files:
+        at = _names_in(source, table.mapping, in_files, file)
+        # A file may be older than a column of the table, and has NULL for it.
+        own = [
+            replace(one, name=at[one.name], optional=True)
+            for one in source.columns
+            if one.name in at
+        ]
+        of_file = replace(as_a_whole(source), columns=tuple(own))
+        shape = parquet_files.inspect(spark, project, of_file, [file])[file.id]
+        found[file.id] = _of_table(shape, table, at, types)
+    return found
+
+
+def _names_in(
+    source: Source, mapping: ColumnMapping, columns: Sequence[str], file: PresentFile
+) -> Mapping[str, str]:
+    """What columns of the table are called in a file; one that it lacks by its id has no name."""
+    if not mapping.ids:
+        return {name: mapping.names.get(name, name) for name in columns}
+    by_id = parquet_files.names_by_id(file)
+    if by_id is None:  # "must refuse to read that file", says the protocol
+        raise delta_errors.source_unreadable(
+            source=source.name,
+            folder=source.path,
+            why=f"it finds columns by field ids, and {file.path} has none, or one of them twice",
+        )
+    return {name: by_id[id_] for name in columns if (id_ := mapping.ids[name]) in by_id}
 
 
 def rows(
@@ -74,7 +100,7 @@ def rows(
     """See ``FormatReader``."""
     declared = source.columns or columns_of(_schema(shape.table))
     of_files = parquet_files.reader(spark, shape, files)
-    read = partial(_present_rows, spark, shape.table, files, of_files)
+    read = partial(_present_rows, spark, shape, files, of_files)
     return stored_rows(replace(source, columns=tuple(declared)), shape, read)
 
 
@@ -92,35 +118,38 @@ def _is_asked(source: Source, name: str) -> bool:
     return not source.columns or any(one.name == name for one in source.columns)
 
 
-def _with_partitions(
-    shape: StoredShape, table: SourceTable, types: Mapping[str, pa.DataType]
+def _of_table(
+    shape: StoredShape,
+    table: SourceTable,
+    at: Mapping[str, str],
+    types: Mapping[str, pa.DataType],
 ) -> DeltaShape:
     names = [name for name in table.partitioned_by if name in types]
-    found = dict(zip(shape.names, shape.types, strict=True))
-    if mapped := table.stored_names:
-        found = {name: found[at] for name, at in mapped.items() if at in found}
+    stored = dict(zip(shape.names, shape.types, strict=True))
+    found = {name: stored[in_file] for name, in_file in at.items() if in_file in stored}
     return DeltaShape(
         (*found, *names),
         (*found.values(), *(types[name] for name in names)),
         drift=shape.drift,
+        at=tuple(at.items()),
         table=table,
     )
 
 
 def _present_rows(
     spark: SparkSession,
-    table: SourceTable,
+    shape: DeltaShape,
     files: Sequence[PresentFile],
     of_files: Read,
     schema: T.StructType,
 ) -> DataFrame:
     """The rows of files that are not deleted, with the columns that are in no file."""
+    table, names = shape.table, dict(shape.at)
     in_files = [one for one in schema if one.name not in table.partitioned_by]
-    names = {one.name: table.stored_names.get(one.name, one.name) for one in in_files}
     stored = [T.StructField(names[one.name], one.dataType) for one in in_files]
     found = of_files(T.StructType(stored))
-    if table.stored_names:
-        found = found.select(*(column_of(at).alias(name) for name, at in names.items()))
+    if any(names[one.name] != one.name for one in in_files):
+        found = found.select(*(column_of(names[one.name]).alias(one.name) for one in in_files))
     path, at = F.col("_metadata.file_path"), F.col("_metadata.row_index")
     if (deleted := _deleted(table, files)).num_rows:
         gone = spark.createDataFrame(deleted)

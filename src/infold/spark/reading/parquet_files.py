@@ -82,6 +82,25 @@ def _shape(file: PresentFile, source: Source) -> StoredShape:
     return StoredShape(tuple(schema.names), types, drift=drift, rows=rows)
 
 
+_FIELD_ID = b"PARQUET:field_id"
+
+
+def names_by_id(file: PresentFile) -> Mapping[int, str] | None:
+    """What columns of a file are called, by field ids; None without any, or with equal ones."""
+    try:
+        with parquet.ParquetFile(file.file.arrow_file()) as footer:
+            schema = footer.schema_arrow
+    except (OSError, pa.ArrowException) as error:
+        raise unreadable(file, error, _WANTED) from error
+    found = [
+        (int(one.metadata[_FIELD_ID]), one.name)
+        for one in schema
+        if one.metadata and _FIELD_ID in one.metadata
+    ]
+    names = dict(found)
+    return names if names and len(names) == len(found) else None
+
+
 _PACKINGS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD", "LZ4", "LZ4_RAW"})
 """The compressions of Parquet pages that Spark reads."""
 
