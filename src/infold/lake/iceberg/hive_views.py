@@ -15,9 +15,9 @@ from typing import Any
 
 from infold.lake.iceberg import view_files
 from infold.lake.iceberg.hive_catalog import LOCATION, PREVIOUS, HiveCatalog
-from infold.lake.iceberg.one_by_one import RefusedError
 from infold.lake.iceberg.view_metadata import View
 from infold.lake.iceberg.view_port import FoundViews
+from infold.lake.refused import RefusedError
 from infold.lake.stores import places
 
 
