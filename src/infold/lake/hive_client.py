@@ -8,6 +8,7 @@ be used by several threads, nor by a process that was forked.
 
 from __future__ import annotations
 
+import getpass
 import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -39,6 +40,14 @@ _DENIED = re.compile(r"permission|not authorized|access ?control|privilege", re.
 Made = TypeVar("Made")
 
 logging.getLogger("thrift").addHandler(logging.NullHandler())  # an error says what it logs, too
+
+
+def user_name() -> str:
+    """Who takes locks and owns what is made, as a metastore shows it; a user may have no name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # Python 3.13 raises the latter
+        return "infold"
 
 
 def hive_servers(text: str, root: Path, key: str) -> Sequence[str]:

@@ -11,7 +11,6 @@ A metastore knows names in lower case only.
 
 from __future__ import annotations
 
-import getpass
 import socket
 import time
 from collections import defaultdict
@@ -22,7 +21,7 @@ from typing import Any
 
 from infold.core.catalogs import Catalog
 from infold.core.swap import Renaming
-from infold.lake.hive_client import HiveClient
+from infold.lake.hive_client import HiveClient, user_name
 from infold.lake.iceberg import one_by_one
 from infold.lake.iceberg.set_back import metadata_file_of
 from infold.lake.iceberg.table_catalog import Key
@@ -184,7 +183,7 @@ class HiveCatalog:
         )
 
         part = LockComponent(LockType.EXCLUSIVE, LockLevel.TABLE, *table)
-        asked = LockRequest([part], user=getpass.getuser(), hostname=socket.gethostname())
+        asked = LockRequest([part], user=user_name(), hostname=socket.gethostname())
         found, until = hive.lock(asked), time.monotonic() + LOCK_SECONDS
 
         def unlock() -> None:
