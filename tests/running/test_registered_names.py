@@ -12,8 +12,10 @@ from tests.lake.made_up_hive import MadeUpHive, connected
 from tests.running.commands import infold
 
 from infold import api
+from infold.api import building
 from infold.api.doctor import examine
 from infold.core.checkup import Check
+from infold.core.ports import Lake
 from infold.core.project import Project
 from infold.messages.errors import InfoldError
 
@@ -68,6 +70,24 @@ def test_a_run_with_nothing_to_do_registers(shop: Project, hive: MadeUpHive) -> 
     assert (code, "Nothing to do" in printed) == (0, True), printed
     assert hive.paths("sales") == {"former": f"file:{shop.warehouse}/shop/former"}
     assert "registered" not in printed
+
+
+def test_what_a_run_drops_last_has_no_name(
+    shop: Project, hive: MadeUpHive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As tables that were kept for a rollback until then."""
+    api.lake(shop).register()
+
+    def drop(_: object, lake: Lake, *__: object, **___: object) -> Iterator[str]:
+        assert lake.drop("former")
+        yield "former is over"
+
+    monkeypatch.setattr(building, "drop_what_is_over", drop)
+
+    code, printed = infold(shop, "run")
+
+    assert (code, "former is over" in printed) == (0, True), printed
+    assert hive.paths("sales") == {}
 
 
 def test_commands_that_only_look_ask_nothing(shop: Project, hive: MadeUpHive) -> None:

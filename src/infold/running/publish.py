@@ -49,7 +49,6 @@ def publish(course: RunProgress, ledger: Ledger, lake: Lake) -> bool:
     """At the end of a run: show readers what was built; whether they see all of it."""
     seen = _publish(course, lake)
     hide = course.project.target.hide_technical
-    course.notes = (*course.notes, *_register(lake))
     if course.done or hide:
         known = not course.done and _ended_well(ledger, course.run)
         notes = refresh_views(course.project, lake, only_new=known)
@@ -87,10 +86,11 @@ def check_names(project: Project, lake: Lake) -> Collection[str]:
 
 def refresh_readers(project: Project, lake: Lake) -> Sequence[str]:
     """After a command: let readers have names and views; notes about those that they have not."""
-    return [*_register(lake), *refresh_views(project, lake)]
+    return [*register(lake), *refresh_views(project, lake)]
 
 
-def _register(lake: Lake) -> Sequence[str]:
+def register(lake: Lake) -> Sequence[str]:
+    """Let readers find the tables by their names, once nothing drops one; notes as above."""
     return [NAME_TAKEN.format(name) for name in lake.register()]
 
 
