@@ -51,6 +51,7 @@ from infold.core.type_changes import Type
 from infold.declare.definitions import definitions_of
 from infold.inspecting.as_built import Stretches, project_as_built
 from infold.inspecting.changed_definitions import ChangedDefinitions
+from infold.lake.named_by_catalog import NamedByCatalog
 from infold.ledger.store import SqlLedger
 from infold.messages import mismatches
 from infold.messages.errors import InfoldError
@@ -72,7 +73,7 @@ class Stored:
 
 
 @dataclass
-class Memory:
+class Memory(NamedByCatalog):
     """Tables in memory, as the runner sees stored ones (``ports.Lake``)."""
 
     tables: dict[str, Stored] = field(default_factory=lambda: defaultdict(Stored))

@@ -460,6 +460,13 @@ KEYS = [
     (YML, "{warehouse: warehouse}", "{storage: delta, warehouse: 's3://b/x', catalog: {type: rest, uri: 'https://c.example.com'}}", [
         "not-with-delta infold.yml:20 `{type: rest, uri: 'https://c.example.com'}`",
     ]),
+    (YML, "{warehouse: warehouse}", "{storage: delta, publish: together, hide_technical: views, catalog: {type: hive, uri: 'thrift://a:9083'}}", [
+        "not-with-delta infold.yml:20 `views`",
+        "catalog-not-together infold.yml:20 `together`",
+    ]),
+    (YML, "dev: {warehouse: warehouse}", "dev: {storage: delta, catalog: {type: hive, uri: 'thrift://a:9083', namespace: Shop}}\n  prod: {warehouse: tables, catalog: {type: hive, uri: 'thrift://a:9083'}}", [
+        "catalog-same-tables infold.yml:21 `prod` (shop)",
+    ]),
     (YML, "{warehouse: warehouse}", "{warehouse: w}\n  new: {storage: delta, warehouse: ./w}", [
         "not-with-delta infold.yml:21 `new`",
     ]),

@@ -21,7 +21,9 @@ from infold.spark.tables.delta.adapters import JARS as DELTA_JARS
 from infold.spark.tables.iceberg.adapters import JARS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reading.md").read_text(encoding="utf-8")
-OF_ICEBERG, OF_DELTA = PAGE.split("## Tables in Delta Lake\n")
+OF_ICEBERG, _, OF_DELTA = PAGE.partition("## Tables in Delta Lake\n")
+OF_DELTA, _, BY_NAME = OF_DELTA.partition("## By name, in a Hive metastore\n")
+"""The example by names is run where there is a metastore: ``servers/test_delta_in_hive``."""
 DEV = "dev: {storage: iceberg"
 
 
@@ -32,14 +34,16 @@ def examples(text: str) -> list[str]:
 
 def test_the_jars_of_the_page_are_those_that_infold_takes() -> None:
     """A session of another version of Iceberg or Delta may not read what this one wrote."""
-    of_iceberg, of_delta = (
-        re.findall(r'"([\w.]+:[\w.-]+:[\w.]+)"', part) for part in (OF_ICEBERG, OF_DELTA)
+    of_iceberg, of_delta, by_name = (
+        re.findall(r'"([\w.]+:[\w.-]+:[\w.]+)"', part) for part in (OF_ICEBERG, OF_DELTA, BY_NAME)
     )
 
     assert of_iceberg == [jar.coordinates for jar in JARS]
-    assert of_delta == [
-        jar.coordinates for jar in DELTA_JARS if jar.artifact.startswith("delta-sp")
-    ]
+    assert (
+        of_delta
+        == by_name
+        == [jar.coordinates for jar in DELTA_JARS if jar.artifact.startswith("delta-sp")]
+    )
 
 
 @pytest.fixture

@@ -43,24 +43,10 @@ pytestmark = pytest.mark.servers
 MANY = 500
 
 
-@pytest.fixture(params=["sqlite", "jdbc", "rest", "hive"])
-def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelf]:
-    """A catalog of each type."""
-    with opened(request.param, request, tmp_path) as found:
-        yield found
-
-
 @pytest.fixture(params=["sqlite", "jdbc"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelf]:
     """A catalog of each type that changes several tables at once."""
     with opened(request.param, request, tmp_path) as found:
-        yield found
-
-
-@pytest.fixture
-def rest(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelf]:
-    """A catalog by REST."""
-    with opened("rest", request, tmp_path) as found:
         yield found
 
 

@@ -15,8 +15,8 @@ from tests.servers.hive_metastore import HiveMetastore
 
 from infold.core.catalogs import Catalog, CatalogType
 from infold.core.swap import Renaming
+from infold.lake import hive_client
 from infold.lake.iceberg import hive_catalog as hive
-from infold.lake.iceberg import hive_client
 from infold.lake.iceberg.hive_catalog import HiveCatalog, hive_catalog
 from infold.messages.errors import InfoldError
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +21,6 @@ from infold.lake.iceberg.view_port import FoundViews, Views
 from infold.messages.errors import InfoldError
 
 pytestmark = pytest.mark.servers
-
-
-@pytest.fixture(params=["sqlite", "jdbc", "rest", "hive"])
-def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelf]:
-    """A catalog of each type."""
-    with opened(request.param, request, tmp_path) as found:
-        yield found
-
-
-@pytest.fixture
-def rest(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelf]:
-    """A catalog by REST."""
-    with opened("rest", request, tmp_path) as found:
-        yield found
 
 
 def space(shelf: Shelf) -> str:

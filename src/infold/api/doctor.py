@@ -29,8 +29,9 @@ from infold.messages import faults
 from infold.messages.errors import InfoldError, InfoldErrors
 from infold.render.formatting import count
 from infold.running.ledger_consistency import refuse_other_project
-from infold.running.publish import check_views
+from infold.running.publish import check_readers, check_views
 from infold.system.failures import in_a_line, known_failure
+from infold.system.secrets import hide_passwords
 
 Found = TypeVar("Found")
 
@@ -52,6 +53,8 @@ def examine(root: Path, target: str | None = None) -> Iterator[Check]:
     yield _check("ledger", lambda: _ledger(project))[0]
     yield _check("warehouse", lambda: _warehouse(project))[0]
     yield _check("tables", lambda: _tables(project))[0]
+    if project.target.registers:
+        yield _check("metastore", lambda: _metastore(project))[0]
     spark = None
     if home is None and not project.target.engine.remote:
         yield _left_out("Spark", "Java")
@@ -152,6 +155,13 @@ def _tables(project: Project) -> tuple[str, None]:
     if dropped := looking.vanished():
         return f"{', '.join(dropped)}: dropped, not by infold; the next run builds it again", None
     return f"{count(len(stored), 'table')}, as the ledger says", None
+
+
+def _metastore(project: Project) -> tuple[str, None]:
+    """Whether it answers, and has nothing else under the names of the tables."""
+    found = check_readers(project, opening.lake(project))
+    where = f"{hide_passwords(project.target.catalog.uri)}, namespace {project.catalog_namespace}"
+    return f"{where}: {count(len(found), 'table')} registered", None
 
 
 def _warehouse_in_store(project: Project) -> str:

@@ -42,7 +42,7 @@ def command(
     root, target = click.get_current_context().obj
     project = api.open_project(root, target, declared=True)
     found = look_at_ledger(project, drop_orphans=drop_orphans, drop=drop)
-    nothing = not (found.changes or found.unrecorded or found.dropped)
+    nothing = not (found.changes or found.unrecorded or found.dropped or found.misnamed)
     if not as_json:
         click.echo(repair_screen(found))
     if dry_run or nothing:

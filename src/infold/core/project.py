@@ -361,7 +361,12 @@ class Project:
 
     @property
     def namespace(self) -> str:
-        """Where the tables are in their catalog."""
+        """Where the tables are in their catalog, or in the warehouse if they are found there."""
+        return self.name if self.target.by_folders else self.catalog_namespace
+
+    @property
+    def catalog_namespace(self) -> str:
+        """Where whoever looks into the catalog finds the tables."""
         return self.target.catalog.namespace or self.name
 
     def upstream(self, names: Iterable[str]) -> frozenset[str]:

@@ -72,6 +72,8 @@ class RepairReport:
     """The orphans that are dropped, as somebody asked for it."""
     shared: str = ""
     """The namespace of the tables, where other projects may have theirs in it, too."""
+    misnamed: tuple[str, ...] = ()
+    """The names of tables in a metastore that are missing, lead elsewhere, or are of no table."""
     done: bool = False
 
     @property

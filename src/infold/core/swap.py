@@ -150,6 +150,24 @@ class RenamedTables(Protocol):
         these tables among its views.
         """
 
+    def check_names(self, tables: Collection[str]) -> Collection[str]:
+        """
+        Those of these tables that are registered under their names, where others look for them.
+
+        Raises ``catalog_errors.name_taken`` where somebody else has one of the names. A storage
+        whose catalog is where the tables are registers none.
+        """
+
+    def misnamed(self) -> Sequence[str]:
+        """The names that :meth:`register` would make right, as far as nobody else has them."""
+
+    def register(self) -> Sequence[str]:
+        """
+        Let others find exactly the tables that there are by their names.
+
+        Returns the names that somebody else has. Raises ``catalog_errors.not_registered``.
+        """
+
     def folder_for_new(self, table: str) -> str | None:
         """The folder for a table that is made; None for the usual one, where no table lies yet."""
 

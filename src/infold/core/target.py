@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from infold.core.catalogs import Catalog
+from infold.core.catalogs import Catalog, CatalogType
 from infold.core.engines import Engine
 from infold.core.hooks import Hook
 from infold.core.interval import DAY
@@ -83,6 +83,11 @@ class Target:
     def by_folders(self) -> bool:
         """Whether its tables are found by their folders, and not by a catalog."""
         return STORAGE_SETTINGS[self.storage].by_folders
+
+    @property
+    def registers(self) -> bool:
+        """Whether a metastore has the names of tables that are found by their folders."""
+        return self.by_folders and self.catalog.type is CatalogType.HIVE
 
     @property
     def at_once(self) -> bool:

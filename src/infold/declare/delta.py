@@ -45,11 +45,15 @@ def _place(url: str) -> tuple[str, ...]:
 
 def _ruled_out(target: Target) -> Iterator[tuple[str, str, str]]:
     """The keys, with what each asks for, and what to do."""
-    if target.catalog.type is not CatalogType.SQLITE or target.catalog.uri:
-        what = f"a catalog of type {target.catalog.type.value}"
-        todo = "Leave the catalog out: the tables are found by their folders in the warehouse."
+    catalog = target.catalog
+    if not target.registers and (catalog.type is not CatalogType.SQLITE or catalog.uri):
+        what = f"a catalog of type {catalog.type.value}"
+        todo = (
+            "Leave the catalog out: the tables are found by their folders in the warehouse. A Hive "
+            "metastore, `type: hive`, can have their names."
+        )
         yield "catalog", what, todo
-    if target.publish is Publish.TOGETHER:
+    if target.publish is Publish.TOGETHER and catalog.at_once:  # else that is said of the catalog
         todo = "Leave it out: readers see each table once its step is done."
         yield "publish", "`publish: together`", todo
     if target.hide_technical is not None:

@@ -139,6 +139,25 @@ shared_namespace = Message(
     "go with the next `infold run`.",
 )
 
+name_taken = Message(
+    "catalog-name-taken",
+    "the metastore has something else under names that tables of this target are to have",
+    {"key": "{key}", "catalog": "{catalog}", "namespace": "{namespace}", "there are": "{found}"},
+    "Nothing was changed. Give the target another `namespace` in `catalog`, or drop there what is "
+    "not needed. An entry for tables that this target had in another warehouse is dropped by hand: "
+    "`DROP TABLE` of an external table deletes no file.",
+)
+
+not_registered = Message(
+    "catalog-not-registered",
+    "the tables are as they should be, but the metastore does not have all of their names",
+    {"key": "{key}", "catalog": "{catalog}", "why": "{why}"},
+    "No row was lost: who reads the tables by their folders sees all of them. The next `infold "
+    "run`, or `infold repair`, makes the names right. `infold doctor` says whether the metastore "
+    "answers.",
+    exit_code=ExitCode.FAILED,
+)
+
 secret_written_out = Finding(
     "secret-written-out",
     "{key} has a secret in it, where everybody can read it who sees this file",

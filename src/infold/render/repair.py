@@ -32,7 +32,10 @@ def repair_screen(found: RepairReport) -> str:
         parts += ["", *_orphans(found)]
     if found.lost:
         parts += ["", *found.lost]
-    if not (found.changes or found.unrecorded):
+    if found.misnamed:
+        names = formatting.names(found.misnamed)
+        parts += ["", f"In the metastore, missing or not as the tables are: {names}"]
+    elif not (found.changes or found.unrecorded):
         parts += ["", "The ledger fits the tables: there is nothing to repair."]
     return "\n".join(parts)
 
@@ -66,6 +69,8 @@ def question(found: RepairReport) -> str:
         parts.append("record what is in the tables")
     if found.dropped:
         parts.append(f"drop {formatting.names(found.dropped)}")
+    if found.misnamed:
+        parts.append("make the names in the metastore right")
     return ", and ".join(parts)
 
 
@@ -78,6 +83,8 @@ def repaired_screen(done: RepairReport) -> str:
             parts.append(f"{entries_text(done.entries)} of it were taken over.")
     if done.dropped:
         parts.append(f"Dropped {formatting.names(done.dropped)}.")
+    if done.misnamed:
+        parts.append(f"Made right in the metastore: {formatting.names(done.misnamed)}.")
     parts.append("The ledger fits the tables. `infold run` builds what is left to build, and")
     parts.append("`infold verify` proves the tables equal to a rebuild.")
     return "\n".join(parts)
@@ -104,6 +111,7 @@ def repair_json(found: RepairReport) -> JsonObject:
         "orphans": list(found.orphans),
         "orphans_dropped": list(found.dropped),
         "lost": list(found.lost),
+        "misnamed": list(found.misnamed),
     }
 
 

@@ -48,7 +48,7 @@ from infold.running.keep_definitions import (
 )
 from infold.running.ledger_consistency import refuse_other_project, warehouse_of
 from infold.running.observe import Observer
-from infold.running.publish import hold_back, publish
+from infold.running.publish import hold_back, publish, register
 from infold.running.recover import committed_snapshot, recover
 from infold.running.request import (
     MOST_STEPS,
@@ -108,6 +108,7 @@ class Runner:
                     self._plan_and_execute(course, request)
                     if not course.failures:
                         course.notes = (*course.notes, *self.at_end(course.run))
+                    course.notes = (*course.notes, *register(self.lake))
                     result = course.result(changed_cells(self.ledger, course.done))
                 self.ledger.finish_run(
                     course.run, result.state, result.receipt, result.error or None

@@ -26,7 +26,7 @@ from infold.running.apart import drop_apart
 from infold.running.environments import drop_environment, drop_expired
 from infold.running.exchange import drop_kept, exchange
 from infold.running.ledger_consistency import refuse_other_project
-from infold.running.publish import check_views, refresh_views
+from infold.running.publish import check_readers, refresh_readers
 from infold.running.recover import FORGET, LOSE, drop_forgotten, recover
 from infold.running.request import new_id
 from infold.running.table_keys import table_keys
@@ -180,13 +180,16 @@ class Dropper:
                 try:
                     if whole:
                         recovered.refuse_open()
-                    if not last:
-                        check_views(self.project, self.lake)
+                    if last:
+                        self.lake.check_names(())  # that they can be taken out is seen before
+                    else:
+                        check_readers(self.project, self.lake)
                     yield run
                     if last:
+                        self.lake.register()
                         self.lake.refresh_views(())
                     else:
-                        refresh_views(self.project, self.lake)
+                        refresh_readers(self.project, self.lake)
                 except BaseException as error:
                     self.ledger.finish_run(
                         run, "failed", Receipt(), f"{type(error).__name__}: {error}"

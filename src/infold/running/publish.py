@@ -1,13 +1,14 @@
 """
-When readers see what a run builds: step by step, or all tables at one instant.
+What readers see of what a run builds: when, under which names, and with which columns.
 
 Where a target publishes together, tables are held back from readers while they are written. A run
 without failures publishes them at its end, and with them what runs before it left unpublished.
+Names of tables in a metastore, and views, follow the tables at the end of every command.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from infold.core.environment import PRODUCTION
 from infold.core.model import Kind, table_name
@@ -22,6 +23,11 @@ NOT_PUBLISHED = "Nothing was published: readers see all tables as they were befo
 _RUNS = 5
 """How many of the newest runs are looked at for one that was not refused."""
 
+NAME_TAKEN = (
+    "{0} is not registered: the metastore has something else under its name, which infold did not "
+    "make"
+)
+
 TAKEN = "no view of {0} was made: something else has its name there, which infold did not make"
 
 
@@ -30,9 +36,9 @@ def hold_back(project: Project, ledger: Ledger, lake: Lake) -> None:
     At the begin of a run: hold tables back where the target says so, and none elsewhere.
 
     Raises ``run_errors.published_elsewhere`` where somebody else committed to a table that is; see
-    also :func:`check_views`.
+    also :func:`check_readers`.
     """
-    check_views(project, lake)
+    check_readers(project, lake)
     if project.target.publish is Publish.TOGETHER:
         lake.hold_back([*map(table_name, ledger.newest_versions()), project.set_aside])
     else:
@@ -59,6 +65,33 @@ def _ended_well(ledger: Ledger, run: str) -> bool:
     before = (one for one in ledger.runs(_RUNS) if one.id != run and one.state != "refused")
     last = next(before, None)
     return last is not None and last.state == "done"
+
+
+def check_readers(project: Project, lake: Lake) -> Collection[str]:
+    """
+    Before anything is written: raise where readers are to have names and views, and cannot.
+
+    The tables that have their names already in a metastore. See ``Lake.check_names`` and
+    :func:`check_views`.
+    """
+    check_views(project, lake)
+    return check_names(project, lake)
+
+
+def check_names(project: Project, lake: Lake) -> Collection[str]:
+    """Raise where somebody else has names of tables; the tables that have theirs already."""
+    stored = [table_name(node.name) for node in project if node.model.kind is not Kind.VIEW]
+    return lake.check_names([*stored, project.set_aside])
+
+
+def refresh_readers(project: Project, lake: Lake) -> Sequence[str]:
+    """After a command: let readers have names and views; notes about those that they have not."""
+    return [*register(lake), *refresh_views(project, lake)]
+
+
+def register(lake: Lake) -> Sequence[str]:
+    """Let readers find the tables by their names, once nothing drops one; notes as above."""
+    return [NAME_TAKEN.format(name) for name in lake.register()]
 
 
 def check_views(project: Project, lake: Lake) -> None:

@@ -38,7 +38,7 @@ from infold.running.ledger_consistency import (
     refuse_other_project,
     unknown_steps,
 )
-from infold.running.publish import check_views, refresh_views
+from infold.running.publish import check_names, check_readers, refresh_readers
 from infold.running.recover import recover
 from infold.running.request import new_id
 
@@ -86,6 +86,7 @@ class Repairer:
         Nothing is written.
         """
         refuse_other_project(self.project, self.ledger)
+        check_names(self.project, self.lake)
         tables = tuple(self._checked())
         swaps = tuple(self._swaps_to_forget(tables))
         orphans = self._orphans(forgotten=swaps)
@@ -103,6 +104,7 @@ class Repairer:
             swaps=swaps,
             dropped=orphans if drop_orphans else tuple(dict.fromkeys(drop)),
             shared=shared,
+            misnamed=tuple(self.lake.misnamed()),
         )
 
     def repair(
@@ -118,9 +120,9 @@ class Repairer:
                 self.ledger.begin_run(run, "repair", self.as_of, {})
                 recover(self.ledger, self.lake)
                 try:
-                    check_views(self.project, self.lake)
+                    check_readers(self.project, self.lake)
                     found = self._repaired(run, self.look(drop_orphans=drop_orphans, drop=drop))
-                    refresh_views(self.project, self.lake)
+                    refresh_readers(self.project, self.lake)
                 except BaseException as error:
                     why = f"{type(error).__name__}: {error}"
                     self.ledger.finish_run(run, "failed", Receipt(), why)

@@ -17,9 +17,9 @@ from hive_metastore.ttypes import InvalidOperationException, LockState
 
 from infold.core.catalogs import Catalog, CatalogType
 from infold.core.swap import Renaming
+from infold.lake.hive_client import HiveClient
 from infold.lake.iceberg import hive_catalog as hive
 from infold.lake.iceberg.hive_catalog import LOCATION, HiveCatalog, hive_catalog
-from infold.lake.iceberg.hive_client import HiveClient
 from infold.messages.errors import InfoldError
 
 DAILY = ("shop", "daily")

@@ -2,7 +2,8 @@
 Delta tables behind ``ports.Lake``: each is a folder of the warehouse, found by its name.
 
 The log of a table is read by infold itself, its rows by deltalake (:mod:`infold.lake.delta.rows`).
-There is no catalog: what has a log in the folder of a name is the table of that name.
+There is no catalog: what has a log in the folder of a name is the table of that name. A metastore
+may have the names, too, for who looks for them there: nothing here is ever read from it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from infold.lake.chosen_rows import matching_rows, shown_columns, truth_of
 from infold.lake.delta import folders
 from infold.lake.delta.layout import layout_of, user_columns
 from infold.lake.delta.log import Log, read_log
+from infold.lake.delta.metastore import Entry, Metastore, location_of, wrong_names
 from infold.lake.stores import places
 from infold.messages import catalog_errors, command_errors, run_errors
 from infold.messages.errors import InfoldError
@@ -37,9 +39,12 @@ _UNNAMED = (".crc", "_last_checkpoint")
 class DeltaLake:
     """The tables below ``warehouse``; a name with a dot is ``namespace.table``."""
 
-    def __init__(self, warehouse: Path | str, namespace: str) -> None:
+    def __init__(
+        self, warehouse: Path | str, namespace: str, metastore: Metastore | None = None
+    ) -> None:
         self.warehouse = str(warehouse)
         self.namespace = namespace
+        self.metastore = metastore
 
     def folder(self, table: str) -> str:
         """The folder of a table, whether or not it is there: a path, or a URL in a store."""
@@ -96,6 +101,49 @@ class DeltaLake:
     def check_views(self, *, wanted: bool) -> None:
         """See ``ports.Lake``: a target that asks for them has been refused as it was read."""
         del wanted
+
+    def check_names(self, tables: Collection[str]) -> Collection[str]:
+        """See ``ports.Lake``."""
+        if self.metastore is None:
+            return ()
+        return self.metastore.check({table: self.folder(table) for table in tables})
+
+    def misnamed(self) -> Sequence[str]:
+        """See ``ports.Lake``: a look at each folder, and at the log of those without a name."""
+        if self.metastore is None:
+            return ()
+        found = self.metastore.entries()
+        own, gone = self._names(found)
+        return sorted({*wrong_names(own, found), *gone})
+
+    def register(self) -> Sequence[str]:
+        """See ``ports.Lake``."""
+        if self.metastore is None:
+            return ()
+        try:
+            found = self.metastore.entries()
+            return self.metastore.change(*self._names(found), found)
+        except InfoldError as error:
+            why = f"{error.slug}: {dict(error.facts).get('why') or error.what}"
+            raise catalog_errors.not_registered(
+                key=self.metastore.client.key, catalog=self.metastore.client.place, why=why
+            ) from error
+
+    def _names(self, found: Mapping[str, Entry]) -> tuple[Mapping[str, str], Sequence[str]]:
+        """The folders of tables by the names that are to lead there, and names of no table."""
+        parent = places.below(self.warehouse, self.namespace)
+        own = [name for name in sorted(folders.names(parent)) if self._has_name(name, found)]
+        known = {name.lower() for name in own}
+        above = location_of(parent)
+        gone = [one.name for one in found.values() if one.is_of(above) and one.name not in known]
+        return {name: self.folder(name) for name in own}, gone
+
+    def _has_name(self, table: str, found: Mapping[str, Entry]) -> bool:
+        """Whether a name leads to a folder: it does already, or there is a table of infold's."""
+        entry = found.get(table.lower())
+        if entry is not None and entry.is_free_for(location_of(self.folder(table))):
+            return self.log(table) is not None
+        return self._has_steps(table)
 
     def _refuse_together(self) -> NoReturn:
         raise catalog_errors.not_together(catalog=self.warehouse)

@@ -11,26 +11,21 @@ A metastore knows names in lower case only.
 
 from __future__ import annotations
 
-import getpass
 import socket
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from infold.core.catalogs import Catalog
 from infold.core.swap import Renaming
+from infold.lake.hive_client import HiveClient, user_name
 from infold.lake.iceberg import one_by_one
-from infold.lake.iceberg.hive_client import HiveClient
-from infold.lake.iceberg.one_by_one import RefusedError
 from infold.lake.iceberg.set_back import metadata_file_of
 from infold.lake.iceberg.table_catalog import Key
-
-AT_ONCE = 500
-"""Of how many tables one request asks."""
+from infold.lake.refused import RefusedError
 
 LOCK_SECONDS = 60.0
 """How long a lock is waited for that somebody else holds."""
@@ -76,11 +71,7 @@ class HiveCatalog:
 
     def names(self, namespace: str) -> Collection[str]:
         """See ``TableCatalog``; also of tables that are none of Iceberg's."""
-        try:
-            found = self.client.look(lambda hive: hive.get_all_tables(namespace.lower()))
-        except RefusedError:  # there is no such namespace
-            return ()
-        return [str(name) for name in found]
+        return self.client.names(namespace)
 
     def drop(self, namespace: str, names: Sequence[str]) -> None:
         """See ``TableCatalog``: one after the other."""
@@ -136,15 +127,10 @@ class HiveCatalog:
 
     def _locations(self, namespace: str, names: Sequence[str]) -> Mapping[str, str]:
         """Where the metadata of tables is; those of others than Iceberg have none."""
-        found: list[Any] = []
-        for start in range(0, len(names), AT_ONCE):
-            asked = [name.lower() for name in names[start : start + AT_ONCE]]
-            try:
-                found += self.client.look(
-                    partial(_tables, namespace=namespace.lower(), names=asked)
-                )
-            except RefusedError:  # there is no such namespace
-                return {}
+        try:
+            found = self.client.tables(namespace, names)
+        except RefusedError:  # there is no such namespace
+            return {}
         places = {str(one.tableName): (one.parameters or {}).get(LOCATION) for one in found}
         return {name: str(at) for name, at in places.items() if at is not None}
 
@@ -197,7 +183,7 @@ class HiveCatalog:
         )
 
         part = LockComponent(LockType.EXCLUSIVE, LockLevel.TABLE, *table)
-        asked = LockRequest([part], user=getpass.getuser(), hostname=socket.gethostname())
+        asked = LockRequest([part], user=user_name(), hostname=socket.gethostname())
         found, until = hive.lock(asked), time.monotonic() + LOCK_SECONDS
 
         def unlock() -> None:
@@ -218,21 +204,3 @@ class HiveCatalog:
 
     def _refused(self, why: str) -> RefusedError:
         return RefusedError(self.client.refused(why))
-
-
-def _tables(hive: Any, namespace: str, names: Sequence[str]) -> Sequence[Any]:
-    """
-    The tables of these names that are there.
-
-    That there is no such namespace is an answer of older metastores which the client cannot read:
-    then the namespace is asked for.
-    """
-    from thrift.Thrift import TApplicationException
-
-    try:
-        found: Sequence[Any] = hive.get_table_objects_by_name(namespace, names)
-    except TApplicationException as error:
-        if error.type == TApplicationException.MISSING_RESULT:
-            hive.get_database(namespace)
-        raise
-    return found

@@ -7,17 +7,17 @@ among its parameters. They change one at a time.
 
 from __future__ import annotations
 
-import getpass
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from infold.lake.hive_client import user_name
 from infold.lake.iceberg import view_files
 from infold.lake.iceberg.hive_catalog import LOCATION, PREVIOUS, HiveCatalog
-from infold.lake.iceberg.one_by_one import RefusedError
 from infold.lake.iceberg.view_metadata import View
 from infold.lake.iceberg.view_port import FoundViews
+from infold.lake.refused import RefusedError
 from infold.lake.stores import places
 
 
@@ -114,7 +114,7 @@ def _table(space: str, name: str, view: View, location: str) -> Any:
     return Table(
         tableName=name,
         dbName=space,
-        owner=getpass.getuser(),
+        owner=user_name(),
         createTime=now,
         lastAccessTime=now,
         sd=stored,

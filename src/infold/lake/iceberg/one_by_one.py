@@ -14,15 +14,7 @@ from typing import Protocol
 from infold.core import write_points
 from infold.core.swap import Renaming
 from infold.lake.iceberg.table_catalog import Key
-from infold.messages.errors import InfoldError
-
-
-class RefusedError(Exception):
-    """A catalog did not change what it was asked to: it is no longer, or there is another one."""
-
-    def __init__(self, named: InfoldError) -> None:
-        super().__init__(str(named))
-        self.named = named
+from infold.lake.refused import RefusedError
 
 
 class RenamesOne(Protocol):

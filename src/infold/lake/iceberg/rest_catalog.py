@@ -20,6 +20,7 @@ from infold.lake.iceberg.metadata_file import read_metadata
 from infold.lake.iceberg.rest_client import RejectedError, RestClient
 from infold.lake.iceberg.set_back import commit_of
 from infold.lake.iceberg.table_catalog import Key
+from infold.lake.refused import RefusedError
 
 SIDE_BY_SIDE = 8
 """How many tables are asked for at the same time."""
@@ -97,7 +98,7 @@ class RestCatalog:
         try:
             self.client.change("POST", "tables/rename", body)
         except RejectedError as error:
-            raise one_by_one.RefusedError(error.named) from None
+            raise RefusedError(error.named) from None
 
     def set_back(self, table: Key, location: str, snapshot: int) -> bool:
         """See ``TableCatalog``: the server makes the metadata, if no commit came in between."""

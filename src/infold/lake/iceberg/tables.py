@@ -37,6 +37,7 @@ from infold.lake.iceberg.reader_views import ReaderViews
 from infold.lake.iceberg.sql_catalog import SqlCatalog
 from infold.lake.iceberg.static_table import open_table, scan_where
 from infold.lake.iceberg.table_catalog import Key, TableCatalog
+from infold.lake.named_by_catalog import NamedByCatalog
 from infold.lake.stores import places
 from infold.messages import catalog_errors, command_errors, run_errors
 from infold.messages.errors import InfoldError
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class IcebergLake:
+class IcebergLake(NamedByCatalog):
     """
     The tables of ``namespace`` in a catalog.
 

@@ -13,7 +13,9 @@ from infold.core.ports import Lake
 from infold.core.project import Project
 from infold.core.snapshot_reader import SnapshotReader
 from infold.lake.delta import scratch
+from infold.lake.delta.metastore import Metastore
 from infold.lake.delta.tables import DeltaLake
+from infold.lake.hive_client import HiveClient
 from infold.lake.stores.places import use
 from infold.spark.tables.catalog import SparkCatalog
 from infold.spark.tables.delta import session_settings
@@ -72,9 +74,18 @@ def jars() -> tuple[Jar, ...]:
 
 
 def lake(project: Project) -> DeltaLake:
-    """The tables in the folders of the target's warehouse."""
+    """The tables in the folders of the target's warehouse; nothing is asked for yet."""
     use(project)
-    return DeltaLake(project.warehouse_location, project.namespace)
+    return DeltaLake(project.warehouse_location, project.namespace, _metastore(project))
+
+
+def _metastore(project: Project) -> Metastore | None:
+    """Where the tables have names beside their folders."""
+    if not project.target.registers:
+        return None
+    key = f"catalog of target {project.target.name}"
+    client = HiveClient(project.target.catalog, project.root, key)
+    return Metastore(client, project.catalog_namespace.lower())
 
 
 def published_lake(project: Project) -> DeltaLake:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from infold.core.catalogs import CatalogType
 from infold.core.project import Project
-from infold.lake.iceberg.hive_client import hive_servers
+from infold.lake.hive_client import hive_servers
 from infold.lake.iceberg.jdbc_settings import jdbc_settings
 from infold.lake.iceberg.rest_access import sent_secrets, server_url
 from infold.lake.iceberg.sql_catalog import NAME

@@ -8,20 +8,25 @@ be used by several threads, nor by a process that was forked.
 
 from __future__ import annotations
 
+import getpass
 import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from infold.core.catalogs import Catalog
-from infold.lake.iceberg.one_by_one import RefusedError
+from infold.lake.refused import RefusedError
 from infold.messages import catalog_errors
 from infold.messages.errors import InfoldError
 from infold.system.secrets import hide_passwords, resolve_url
+
+AT_ONCE = 500
+"""Of how many tables one request asks."""
 
 ANSWER_SECONDS = 30
 """How long an answer is waited for."""
@@ -35,6 +40,14 @@ _DENIED = re.compile(r"permission|not authorized|access ?control|privilege", re.
 Made = TypeVar("Made")
 
 logging.getLogger("thrift").addHandler(logging.NullHandler())  # an error says what it logs, too
+
+
+def user_name() -> str:
+    """Who takes locks and owns what is made, as a metastore shows it; a user may have no name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # Python 3.13 raises the latter
+        return "infold"
 
 
 def hive_servers(text: str, root: Path, key: str) -> Sequence[str]:
@@ -69,6 +82,26 @@ class HiveClient:
         """What an answer says; nothing is changed."""
         with self._connected(changing=False) as hive:
             return ask(hive)
+
+    def names(self, namespace: str) -> Sequence[str]:
+        """The names of all tables in a namespace, of whatever kind; none if there is none."""
+        try:
+            found = self.look(lambda hive: hive.get_all_tables(namespace.lower()))
+        except RefusedError:  # there is no such namespace
+            return ()
+        return [str(name) for name in found]
+
+    def tables(self, namespace: str, names: Sequence[str]) -> Sequence[Any]:
+        """
+        What the metastore has of those of these tables that are there.
+
+        Raises ``RefusedError`` where there is no such namespace.
+        """
+        found: list[Any] = []
+        for start in range(0, len(names), AT_ONCE):
+            asked = [name.lower() for name in names[start : start + AT_ONCE]]
+            found += self.look(partial(_tables, namespace=namespace.lower(), names=asked))
+        return found
 
     def change(self, ask: Callable[[Any], Made]) -> Made:
         """
@@ -142,6 +175,24 @@ class HiveClient:
     def refused(self, why: str) -> InfoldError:
         """What to say of something that the metastore did not do."""
         return catalog_errors.failed(key=self.key, at=self.place, why=why)
+
+
+def _tables(hive: Any, namespace: str, names: Sequence[str]) -> Sequence[Any]:
+    """
+    The tables of these names that are there.
+
+    That there is no such namespace is an answer of older metastores which the client cannot read:
+    then the namespace is asked for.
+    """
+    from thrift.Thrift import TApplicationException
+
+    try:
+        found: Sequence[Any] = hive.get_table_objects_by_name(namespace, names)
+    except TApplicationException as error:
+        if error.type == TApplicationException.MISSING_RESULT:
+            hive.get_database(namespace)
+        raise
+    return found
 
 
 def _words(error: BaseException) -> str:

@@ -1,0 +1,261 @@
+"""
+The names of Delta tables in a Hive metastore, for engines that look for tables there.
+
+A table is a folder, and its log is the truth about it. The metastore has an entry for it in the
+form that Spark's ``CREATE TABLE … USING delta LOCATION`` and Trino's ``register_table`` write: an
+external table with the path of the folder, and without columns. Nothing in it follows the rows or
+the columns of the table. So an exchange of tables leaves all entries right: the folder that has the
+name of a table is the table.
+
+An entry that infold made says for which folder. So two projects can have their tables in one
+namespace, and neither changes an entry of the other, or one that somebody made by hand.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from infold.core import write_points
+from infold.lake.hive_client import HiveClient, user_name
+from infold.lake.refused import RefusedError
+from infold.lake.stores import places
+from infold.messages import catalog_errors
+
+FOLDER = "infold.folder"
+"""The parameter of an entry that says for which folder infold made it."""
+
+PATH, PROVIDER = "path", "spark.sql.sources.provider"
+
+_PARAMETERS = {
+    "EXTERNAL": "TRUE",
+    PROVIDER: "delta",
+    "spark.sql.partitionProvider": "catalog",
+    # As Delta has it by default: who reads the table takes its columns from the log.
+    "spark.sql.sources.schema": '{"type":"struct","fields":[]}',
+}
+_NO_STATS = "DO_NOT_UPDATE_STATS"
+"""Else the metastore lists all files of the table: what it finds is no statistic of Delta's."""
+
+_IN_S3 = ("s3://", "s3n://", "s3a://")
+
+
+def location_of(folder: str) -> str:
+    """A folder as Spark and Trino find it: Hadoop escapes nothing, and has S3 as ``s3a``."""
+    if not places.in_store(folder):
+        return f"file:{Path(folder).absolute()}"
+    return _comparable(folder)
+
+
+def _comparable(location: str) -> str:
+    """A location by the one of its names that :func:`location_of` gives."""
+    for scheme in _IN_S3:
+        if location.startswith(scheme):
+            location = f"s3a://{location.removeprefix(scheme)}"
+    if location.startswith("file:"):
+        location = f"file:/{location.removeprefix('file:').lstrip('/')}"
+    return location.rstrip("/")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the metastore has under a name."""
+
+    name: str
+    location: str
+    """Where its table is, or what kind of table it is that has no such place."""
+    made_for: str
+    """The folder that infold made it for; empty for an entry of somebody else's."""
+    is_delta: bool
+
+    def is_right(self, location: str) -> bool:
+        """Whether whoever reads the name finds the table in a folder, whoever made the entry."""
+        return self.is_delta and self.location == location
+
+    def is_free_for(self, location: str) -> bool:
+        """Whether infold may have the name lead to a folder."""
+        return self.is_right(location) or self.made_for == location
+
+    def is_of(self, parent: str) -> bool:
+        """Whether infold made it for the folder of its name in another one."""
+        above, _, own = self.made_for.rpartition("/")
+        return above == parent and own.lower() == self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Metastore:
+    """The namespace of a metastore in which a target's tables have names."""
+
+    client: HiveClient
+    namespace: str
+    """In small letters: a metastore has no others."""
+
+    def entries(self, names: Collection[str] | None = None) -> Mapping[str, Entry]:
+        """What is there, by names in small letters; under some names alone, if these are given."""
+        asked = self.client.names(self.namespace)
+        if names is not None:
+            asked = sorted({name.lower() for name in names} & {*asked})
+        try:
+            found = self.client.tables(self.namespace, asked)
+        except RefusedError:  # the namespace is gone meanwhile
+            return {}
+        return {entry.name: entry for entry in map(_entry, found)}
+
+    def check(self, folders: Mapping[str, str]) -> Collection[str]:
+        """
+        Those of some tables that have their name, by tables and their folders.
+
+        Raises ``name_taken`` where somebody else has one.
+        """
+        found = self.entries(folders)
+        at = {
+            table: (found[table.lower()], location_of(folder))
+            for table, folder in folders.items()
+            if table.lower() in found
+        }
+        taken = [entry for entry, location in at.values() if not entry.is_free_for(location)]
+        if taken:
+            raise catalog_errors.name_taken(
+                key=self.client.key,
+                catalog=self.client.place,
+                namespace=self.namespace,
+                found=", ".join(f"{one.name} ({one.location})" for one in taken),
+            )
+        return [table for table, (entry, location) in at.items() if entry.is_right(location)]
+
+    def change(
+        self, folders: Mapping[str, str], gone: Collection[str], found: Mapping[str, Entry]
+    ) -> Sequence[str]:
+        """
+        Have names lead to folders, and others be gone; the tables whose name somebody else has.
+
+        ``found`` is what the metastore had before.
+        """
+        left, wrong = [], wrong_names(folders, found)
+        if any(table.lower() not in found for table in wrong):
+            self._have_namespace(found)
+        for table, location in wrong.items():
+            write_points.point(f"register {table}: before")
+            if not self._lead(table, location, found.get(table.lower())):
+                left.append(table)
+            write_points.point(f"register {table}: after")
+        for name in gone:
+            write_points.point(f"unregister {name}: before")
+            self._drop(name)
+            write_points.point(f"unregister {name}: after")
+        return left
+
+    def _lead(self, table: str, location: str, entry: Entry | None) -> bool:
+        """Have a name lead to a folder; False where somebody else has it."""
+        key = (self.namespace, table.lower())
+        if entry is not None and not entry.is_free_for(location):
+            return False
+        try:
+            if entry is None:
+                made = _made(key, location)
+                self.client.change(lambda hive: hive.create_table(made))
+            else:
+                self.client.change(lambda hive: _correct(hive, key, location))
+        except RefusedError as error:
+            now = self.entries([table]).get(table.lower())
+            if now is None:
+                raise error.named from None
+            return now.is_right(location)
+        return True
+
+    def _drop(self, name: str) -> None:
+        key = (self.namespace, name)
+        try:
+            self.client.change(lambda hive: hive.drop_table(*key, deleteData=False))
+        except RefusedError as error:
+            if self.entries([name]):
+                raise error.named from None
+
+    def _have_namespace(self, found: Collection[str]) -> None:
+        """
+        Make the namespace, if it is not there.
+
+        Its folder is of the metastore's own choice, and not that of the tables: with a namespace
+        that somebody drops, a metastore deletes its folder.
+        """
+        if found or self._is_there():
+            return
+        from hive_metastore.ttypes import Database
+
+        made = Database(name=self.namespace, parameters={})
+        try:
+            self.client.change(lambda hive: hive.create_database(made))
+        except RefusedError as error:
+            if not self._is_there():
+                raise error.named from None
+
+    def _is_there(self) -> bool:
+        return self.client.look(lambda hive: self.namespace in hive.get_all_databases())
+
+
+def wrong_names(folders: Mapping[str, str], found: Mapping[str, Entry]) -> Mapping[str, str]:
+    """Those of some tables whose name is missing or leads elsewhere, with where it is to lead."""
+    at = {table: location_of(folder) for table, folder in folders.items()}
+    return {
+        table: location
+        for table, location in at.items()
+        if (entry := found.get(table.lower())) is None or not entry.is_right(location)
+    }
+
+
+def _entry(table: Any) -> Entry:
+    """What the metastore has of a table, as far as it matters."""
+    parameters: Mapping[str, str] = table.parameters or {}
+    stored = table.sd
+    serde = None if stored is None else stored.serdeInfo
+    path = ((serde and serde.parameters) or {}).get(PATH) or (stored and stored.location)
+    return Entry(
+        name=str(table.tableName),
+        location=_comparable(path) if path else str(table.tableType).lower(),
+        made_for=parameters.get(FOLDER, ""),
+        is_delta=parameters.get(PROVIDER, "").lower() == "delta",
+    )
+
+
+def _correct(hive: Any, key: tuple[str, str], location: str) -> None:
+    """Have an entry lead to a folder that does not, and leave all else of it."""
+    from hive_metastore.ttypes import EnvironmentContext
+
+    found, right = hive.get_table(*key), _made(key, location)
+    found.sd, found.tableType = right.sd, right.tableType
+    found.parameters = {**(found.parameters or {}), **right.parameters}
+    del found.parameters[_NO_STATS]  # that of an alteration is beside it
+    how = EnvironmentContext({_NO_STATS: "true"})
+    hive.alter_table_with_environment_context(*key, found, how)
+
+
+def _made(key: tuple[str, str], location: str) -> Any:
+    """What the metastore is to have of a table, as Spark and Delta would write it."""
+    from hive_metastore.ttypes import FieldSchema, SerDeInfo, StorageDescriptor, Table
+
+    now = int(time.time())
+    serde = SerDeInfo(
+        serializationLib="org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe",
+        parameters={"serialization.format": "1", PATH: location},
+    )
+    stored = StorageDescriptor(
+        cols=[FieldSchema("col", "array<string>", "from deserializer")],
+        location=location,
+        inputFormat="org.apache.hadoop.mapred.SequenceFileInputFormat",
+        outputFormat="org.apache.hadoop.hive.ql.io.HiveSequenceFileOutputFormat",
+        serdeInfo=serde,
+    )
+    return Table(
+        tableName=key[1],
+        dbName=key[0],
+        owner=user_name(),
+        createTime=now,
+        lastAccessTime=now,
+        sd=stored,
+        partitionKeys=[],
+        parameters={**_PARAMETERS, FOLDER: location, _NO_STATS: "true"},
+        tableType="EXTERNAL_TABLE",
+    )

@@ -1,0 +1,308 @@
+"""
+The names of Delta tables in a metastore that is made up.
+
+What a real one does is in ``tests/servers/test_delta_in_hive.py``.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.lake.delta.made import Made
+from tests.lake.made_up_hive import MadeUpHive, connected
+
+from infold.core import write_points
+from infold.core.catalogs import Catalog, CatalogType
+from infold.core.swap import Renaming
+from infold.lake.delta.metastore import FOLDER, Metastore, location_of
+from infold.lake.delta.tables import DeltaLake
+from infold.lake.hive_client import HiveClient
+from infold.messages.errors import InfoldError
+
+SPACE = "sales"
+DECLARED = Catalog(CatalogType.HIVE, uri="thrift://hms:9083", namespace=SPACE)
+
+
+@dataclass(frozen=True)
+class Named(Made):
+    """A warehouse whose tables have names in a metastore."""
+
+    @property
+    def lake(self) -> DeltaLake:
+        """Its tables, as infold has them."""
+        client = HiveClient(DECLARED, Path("/"), "catalog of target dev")
+        return DeltaLake(self.at, "shop", Metastore(client, SPACE))
+
+    def make(self, *names: str) -> None:
+        """Tables of infold's, with a row each."""
+        for number, name in enumerate(names):
+            self.write(name, {"n": [number]}, f"r1-{number}")
+
+    def at_folder(self, name: str) -> str:
+        """What an entry for a table has to say."""
+        return f"file:{self.folder(name)}"
+
+
+@pytest.fixture
+def hive(monkeypatch: pytest.MonkeyPatch) -> MadeUpHive:
+    """A metastore without tables."""
+    return connected(monkeypatch)
+
+
+@pytest.fixture
+def named(tmp_path: Path) -> Named:
+    """An empty warehouse, in a folder whose name needs care in URLs."""
+    return Named(tmp_path / "a b#é%")
+
+
+def test_an_entry_has_the_form_of_sparks(named: Named, hive: MadeUpHive) -> None:
+    """An external table of Delta's with the path of its folder, which Hadoop does not escape."""
+    named.make("daily")
+
+    assert named.lake.register() == []
+
+    table = hive.tables[SPACE, "daily"]
+    assert table.tableType == "EXTERNAL_TABLE"
+    assert table.sd.location == table.sd.serdeInfo.parameters["path"] == named.at_folder("daily")
+    assert "%20" not in table.sd.location
+    assert [(one.name, one.type) for one in table.sd.cols] == [("col", "array<string>")]
+    assert table.parameters == {
+        "EXTERNAL": "TRUE",
+        "spark.sql.sources.provider": "delta",
+        "spark.sql.partitionProvider": "catalog",
+        "spark.sql.sources.schema": '{"type":"struct","fields":[]}',
+        FOLDER: named.at_folder("daily"),
+    }
+
+
+def test_a_user_without_a_name(
+    named: Named, hive: MadeUpHive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container with a number for its user: the entry has an owner all the same."""
+
+    def nobody() -> str:
+        raise KeyError("getpwuid(): uid not found: 1234")
+
+    monkeypatch.setattr("getpass.getuser", nobody)
+    named.make("daily")
+
+    assert named.lake.register() == []
+
+    assert hive.tables[SPACE, "daily"].owner == "infold"
+
+
+@pytest.mark.parametrize(
+    ("folder", "location"),
+    [
+        ("/srv/w/shop/daily", "file:/srv/w/shop/daily"),
+        ("s3://lake/w/shop/daily", "s3a://lake/w/shop/daily"),
+        ("s3a://lake/w/shop/daily/", "s3a://lake/w/shop/daily"),
+    ],
+)
+def test_a_folder_is_named_as_engines_find_it(folder: str, location: str) -> None:
+    """With the scheme, as without one an engine looks where its own default is."""
+    assert location_of(folder) == location
+
+
+def test_they_follow_their_tables(named: Named, hive: MadeUpHive) -> None:
+    """They come with a table and go with it; what is right is not written again."""
+    named.make("Daily", "weekly")
+    named.write("theirs", {"n": [1]}, None)  # a table that infold did not make
+    (named.warehouse / "shop" / "no table").mkdir()
+
+    named.lake.register()
+
+    assert hive.databases == {SPACE}
+    assert hive.paths(SPACE) == {
+        "daily": named.at_folder("Daily"),
+        "weekly": named.at_folder("weekly"),
+    }
+    hive.asked.clear()
+    named.write("weekly", {"n": [2]}, "r2-1")
+    assert named.lake.register() == []
+    assert hive.asked == []
+    named.lake.drop("Daily")
+    named.lake.register()
+    assert hive.asked == [f"drop {SPACE}.daily"]
+    shutil.rmtree(named.warehouse)
+    named.lake.register()
+    assert hive.paths(SPACE) == {}
+
+
+def test_a_rename_leaves_the_names_right(named: Named, hive: MadeUpHive) -> None:
+    """A name leads to the folder of that name, which has another table in it then."""
+    named.make("daily", "daily__b")
+    lake = named.lake
+    lake.register()
+    at = {name: lake.location(name) or "" for name in ("daily", "daily__b")}
+    lake.rename(
+        [
+            Renaming("daily", "daily__a", at["daily"]),
+            Renaming("daily__b", "daily", at["daily__b"]),
+        ]
+    )
+    assert hive.paths(SPACE)["daily"] == named.at_folder("daily")
+
+    assert lake.register() == []
+
+    assert hive.paths(SPACE) == {name: named.at_folder(name) for name in ("daily", "daily__a")}
+    assert named.numbers("daily") == [1]
+
+
+def test_a_name_that_leads_elsewhere_is_corrected(named: Named, hive: MadeUpHive) -> None:
+    """If infold had made it; what else is known of the entry stays."""
+    named.make("daily", "weekly")
+    named.lake.register()
+    daily, weekly = hive.tables[SPACE, "daily"], hive.tables[SPACE, "weekly"]
+    daily.sd.serdeInfo.parameters["path"] = "file:/elsewhere"
+    daily.parameters["comment"] = "days of March"
+    weekly.parameters["spark.sql.sources.provider"] = "parquet"
+    assert named.lake.check_names(["daily", "weekly"]) == []
+    hive.asked.clear()
+
+    assert named.lake.register() == []
+
+    assert hive.asked == [f"alter {SPACE}.daily", f"alter {SPACE}.weekly"]
+    assert hive.paths(SPACE)["daily"] == named.at_folder("daily")
+    assert hive.tables[SPACE, "daily"].parameters["comment"] == "days of March"
+    assert "DO_NOT_UPDATE_STATS" not in hive.tables[SPACE, "daily"].parameters
+    assert hive.tables[SPACE, "weekly"].parameters["spark.sql.sources.provider"] == "delta"
+    assert named.lake.check_names(["daily", "weekly"]) == ["daily", "weekly"]
+
+
+@pytest.mark.parametrize(
+    ("path", "given", "shown"),
+    [
+        ("file:/theirs/daily", {}, "file:/theirs/daily"),
+        ("file:/theirs/daily", {FOLDER: "file:/theirs/daily"}, "file:/theirs/daily"),
+        ("", {}, "virtual_view"),
+    ],
+    ids=["by hand", "another target's", "a view"],
+)
+def test_a_name_of_somebody_else_is_an_error(
+    named: Named, hive: MadeUpHive, path: str, given: dict[str, str], shown: str
+) -> None:
+    """Before anything is written it is raised; a look afterwards leaves the entry as it is."""
+    hive.put(SPACE, "daily", path, **given)
+    named.make("daily", "weekly")
+    before = hive.tables[SPACE, "daily"]
+
+    with pytest.raises(InfoldError, match="catalog-name-taken") as caught:
+        named.lake.check_names(["Daily", "weekly", "never built"])
+
+    assert f"daily ({shown})" in str(caught.value)
+    assert hive.asked == []
+    assert named.lake.register() == ["daily"]
+    assert hive.tables[SPACE, "daily"] == before
+    assert hive.paths(SPACE)["weekly"] == named.at_folder("weekly")
+    named.lake.drop("daily")
+    named.lake.register()
+    assert hive.tables[SPACE, "daily"] == before
+
+
+def test_what_somebody_registered_rightly_is_right(named: Named, hive: MadeUpHive) -> None:
+    """It is taken as it is, with whatever spelling of the place; it is not infold's to drop."""
+    named.make("daily")
+    hive.put(SPACE, "daily", f"file://{named.folder('daily')}/")
+    hive.put(SPACE, "alias", named.at_folder("daily"))
+
+    assert named.lake.check_names(["daily"]) == ["daily"]
+    assert named.lake.register() == []
+    named.lake.drop("daily")
+    assert named.lake.register() == []
+    assert hive.asked == []
+
+
+def test_somebody_is_faster(named: Named, hive: MadeUpHive) -> None:
+    """Who makes something of the name between look and change keeps it, and it is told."""
+    named.make("daily")
+    hive.databases.add(SPACE)
+    hive.before_change = lambda: hive.put(SPACE, "daily", "file:/theirs")
+
+    assert named.lake.register() == ["daily"]
+
+    assert hive.paths(SPACE) == {"daily": "file:/theirs"}
+    del hive.tables[SPACE, "daily"]
+    hive.before_change = lambda: hive.put(SPACE, "daily", named.at_folder("daily"))
+    assert named.lake.register() == []
+
+
+def test_two_projects_share_a_namespace(named: Named, hive: MadeUpHive, tmp_path: Path) -> None:
+    """Each has its own names there, and drops none of the other's."""
+    other = Named(tmp_path / "other")
+    named.make("daily")
+    other.make("weekly")
+    for one in (named, other):
+        one.lake.register()
+    assert set(hive.paths(SPACE)) == {"daily", "weekly"}
+
+    other.lake.drop("weekly")
+    for one in (named, other):
+        one.lake.register()
+
+    assert set(hive.paths(SPACE)) == {"daily"}
+    with pytest.raises(InfoldError, match="catalog-name-taken"):
+        other.lake.check_names(["daily"])
+
+
+def test_an_entry_that_others_renamed_is_theirs(named: Named, hive: MadeUpHive) -> None:
+    """The table gets its name again, and the other name stays."""
+    named.make("daily")
+    named.lake.register()
+    table = hive.tables.pop((SPACE, "daily"))
+    table.tableName = "sales"
+    hive.tables[SPACE, "sales"] = table
+
+    named.lake.register()
+
+    assert set(hive.paths(SPACE)) == {"daily", "sales"}
+
+
+def test_a_death_between_two_names(named: Named, hive: MadeUpHive) -> None:
+    """The next look has the others registered, and takes out what is no table any more."""
+    named.make("daily", "weekly")
+
+    class DiedError(BaseException):
+        """The process dies."""
+
+    def die(point: str) -> None:
+        if point == "register weekly: before":
+            raise DiedError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(write_points, "point", die)
+        with pytest.raises(DiedError):
+            named.lake.register()
+    assert set(hive.paths(SPACE)) == {"daily"}
+    named.lake.drop("daily")
+
+    assert named.lake.register() == []
+
+    assert set(hive.paths(SPACE)) == {"weekly"}
+
+
+def test_one_that_cannot_be_reached(named: Named, hive: MadeUpHive) -> None:
+    """Before the first write it is named; at the end it is said that no row was lost."""
+    named.make("daily")
+    hive.down = True
+
+    with pytest.raises(InfoldError, match="catalog-unreachable"):
+        named.lake.check_names([])
+    with pytest.raises(InfoldError, match="catalog-not-registered") as caught:
+        named.lake.register()
+
+    assert "catalog-unreachable: connection refused" in str(caught.value)
+    assert caught.value.exit_code == 1
+    assert named.numbers("daily") == [0]
+
+
+def test_without_a_metastore_nothing_is_asked(named: Named, hive: MadeUpHive) -> None:
+    """A target that names none has its tables in folders, and that is all."""
+    hive.down = True
+    lake = DeltaLake(named.at, "shop")
+    named.make("daily")
+
+    assert (lake.check_names(["daily"]), lake.register()) == ((), ())

@@ -1,0 +1,266 @@
+"""Tables of Delta Lake with names in a real Hive metastore, which another Spark reads by them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from tests.crash.scenario import SHAPE, kill
+from tests.docs.pages import DOCS
+from tests.docs.test_how_to import code
+from tests.servers.hive_metastore import HiveMetastore
+from tests.servers.moved import MovedScenario, retarget
+from tests.servers.ports import free_port
+
+from infold import api
+from infold.api.doctor import examine
+from infold.cli import cli
+from infold.core.catalogs import Catalog, CatalogType
+from infold.core.storages import Storage
+from infold.lake.delta.metastore import FOLDER
+from infold.lake.hive_client import HiveClient
+from infold.spark.jvm.jars import jar_paths
+from infold.spark.tables.delta.adapters import JARS
+
+pytestmark = [pytest.mark.servers, pytest.mark.spark]
+
+ADDRESS = "thrift://metastore.example.com:9083"
+_SMALL = "".join(
+    f".config('{key}', '{value}')"
+    for key, value in {
+        "spark.master": "local[1]",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.databricks.delta.snapshotPartitions": "1",
+    }.items()
+)
+"""So that a query of some rows has one task, and not fifty."""
+
+_READ = """
+import json
+import sys
+for line in sys.stdin:
+    try:
+        found = [row.asDict() for row in spark.sql(json.loads(line)).collect()]
+    except Exception as error:
+        found = f"{type(error).__name__}: {error}"
+    print("@" + json.dumps(found, default=str), flush=True)
+"""
+
+
+@dataclass
+class Reader:
+    """A Spark in a process of its own, by the example of the page: infold did not start it."""
+
+    process: subprocess.Popen[str]
+
+    def __call__(self, query: str) -> list[dict[str, Any]]:
+        """The rows of a query."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps(query) + "\n")
+        self.process.stdin.flush()
+        answer = next(line for line in self.process.stdout if line.startswith("@"))
+        found = json.loads(answer[1:])
+        assert isinstance(found, list), found
+        return found
+
+    def names(self, namespace: str) -> set[str]:
+        """The tables that it lists."""
+        return {row["tableName"] for row in self(f"SHOW TABLES IN {namespace}")}
+
+    def count(self, table: str) -> int:
+        """How many rows it reads."""
+        return int(self(f"SELECT count(*) AS n FROM {table}")[0]["n"])
+
+
+@pytest.fixture(scope="module")
+def reader(
+    hive_metastore: HiveMetastore, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Reader]:
+    """The session of the page about readers; only its jars are here already."""
+    [example] = [one for one in code(DOCS / "reading.md", "python") if "enableHiveSupport" in one]
+    made, _, days = example.partition("days = ")
+    assert "FROM sales.daily" in days
+    made = made.replace(ADDRESS, hive_metastore.url).replace(".enableHive", f"{_SMALL}.enableHive")
+    jars = ",".join(map(str, jar_paths(JARS)))
+    made = made.replace(
+        '"spark.jars.packages", "io.delta:delta-spark_4.1_2.13:4.4.0"', f'"spark.jars", "{jars}"'
+    )
+    assert jars in made
+    with subprocess.Popen(
+        [sys.executable, "-c", made + _READ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=tmp_path_factory.mktemp("reader"),
+        text=True,
+    ) as process:
+        yield Reader(process)
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+@dataclass
+class Shop:
+    """The starter's project with a target that the page has."""
+
+    root: Path
+    namespace: str
+    hive: HiveClient
+
+    def __call__(self, words: str, status: int = 0) -> str:
+        """What a command prints."""
+        command = ["-C", str(self.root), "--target", "prod", *words.split()]
+        done = CliRunner().invoke(cli, command)
+        assert done.exit_code == status, done.output
+        return done.output
+
+    def rows(self, table: str) -> int:
+        """How many rows infold finds."""
+        rows: int = api.lake(api.open_project(self.root, "prod")).rows(table).num_rows
+        return rows
+
+    def entry(self, name: str) -> Any:
+        """What the metastore has of a table."""
+        return self.hive.look(lambda hms: hms.get_table(self.namespace, name))
+
+
+@pytest.fixture
+def shop(hive_metastore: HiveMetastore, tmp_path: Path) -> Shop:
+    """The project with the target of the page on tables in Delta Lake."""
+    root, namespace = tmp_path / "shop", f"{hive_metastore.next_namespace()}_{os.getpid()}"
+    assert CliRunner().invoke(cli, ["init", str(root)]).exit_code == 0
+    [target] = [one for one in code(DOCS / "delta.md", "yaml") if "type: hive" in one]
+    for old, new in {
+        ADDRESS: hive_metastore.url,
+        "/srv/shop/warehouse": str(tmp_path / "ware house é"),
+        "namespace: sales": f"namespace: {namespace}",
+    }.items():
+        assert old in target
+        target = target.replace(old, new)
+    file = root / "infold.yml"
+    file.write_text(file.read_text(encoding="utf-8").partition("targets:")[0] + target)
+    declared = Catalog(CatalogType.HIVE, uri=hive_metastore.url)
+    return Shop(root, namespace, HiveClient(declared, Path("/"), "catalog"))
+
+
+def test_they_are_read_by_their_names(shop: Shop, reader: Reader) -> None:
+    """After a run; what others did to names is mended; they go with the tables, no others do."""
+    space = shop.namespace
+    shop("run")
+
+    assert {"clicks", "daily", "sessions"} <= reader.names(space)
+    assert reader.count(f"{space}.sessions") == shop.rows("sessions")
+    parameters = shop.entry("daily").parameters
+    assert parameters[FOLDER].endswith("/ware house é/shop/daily")
+    assert not {"numFiles", "DO_NOT_UPDATE_STATS"} & {*parameters}
+    reader(f"CREATE TABLE {space}.theirs (n INT) USING parquet")
+    looked = next(one for one in examine(shop.root, "prod") if one.name == "metastore")
+    assert looked.found.endswith(f"namespace {space}: 3 tables registered")
+
+    # Somebody drops a name, and has another one lead elsewhere: rows are where they were.
+    reader(f"DROP TABLE {space}.daily")
+    astray = shop.entry("sessions")
+    astray.sd.serdeInfo.parameters["path"] = shop.entry("clicks").sd.serdeInfo.parameters["path"]
+    shop.hive.change(lambda hms: hms.alter_table(space, "sessions", astray))
+    assert reader.count(f"{space}.sessions") == shop.rows("clicks")
+    assert "Nothing to do" in shop("run")
+    for table in ("daily", "sessions"):
+        assert reader.count(f"{space}.{table}") == shop.rows(table) > 0
+
+    shop("teardown --yes --allow-refresh")
+    assert reader.names(space) == {"theirs"}
+
+
+def test_they_keep_their_names_through_a_promote(shop: Shop, reader: Reader) -> None:
+    """A table of an environment is found too, and becomes production's under the name of that."""
+    space, model = shop.namespace, shop.root / "models" / "daily.sql"
+
+    def columns() -> list[str]:
+        assert reader.count(f"{space}.daily") == shop.rows("daily")
+        return [row["col_name"] for row in reader(f"DESCRIBE {space}.daily")]
+
+    shop("run")
+    assert "most" not in columns()
+    text = model.read_text(encoding="utf-8")
+    model.write_text(text.replace("sum(revenue)", "max(revenue) AS most,\n  sum(revenue)"))
+    shop("run --env more")
+    [own] = [name for name in reader.names(space) if name.startswith("daily__")]
+    assert "most" in reader(f"SELECT * FROM {space}.{own}")[0]
+    shop("promote more --yes")
+    assert "most" in columns()
+    assert own not in reader.names(space)
+    shop("rollback --yes")
+    assert "most" not in columns()
+    folders = {path.name for path in (shop.root.parent / "ware house é" / "shop").iterdir()}
+    assert reader.names(space) == {name for name in folders if not name.startswith(".")}
+
+
+def test_names_of_somebody_else(shop: Shop, reader: Reader) -> None:
+    """They are told before anything is written, and stay as they are; so does a lost metastore."""
+    space, ware = shop.namespace, shop.root.parent / "ware house é"
+    reader(f"CREATE DATABASE {space}")
+    reader(f"CREATE TABLE {space}.daily (n INT) USING parquet")
+    for command in ("run", "repair --yes"):
+        assert "catalog-name-taken" in shop(command, status=2)
+    assert not ware.exists()
+    assert [row["col_name"] for row in reader(f"DESCRIBE {space}.daily")] == ["n"]
+    reader(f"DROP TABLE {space}.daily")
+    file = shop.root / "infold.yml"
+    text = file.read_text(encoding="utf-8")
+    address = re.compile(r"uri: thrift://\S+")
+    file.write_text(address.sub(f"uri: thrift://127.0.0.1:{free_port()}", text))
+    assert "catalog-unreachable" in shop("run", status=1)
+    assert not ware.exists()
+
+
+def test_a_death_between_commit_and_name(
+    hive_metastore: HiveMetastore, reader: Reader, tmp_path: Path
+) -> None:
+    """
+    The tables are right and some have no name; the next run gives them, and writes no row.
+
+    So it is where the answer of the metastore is lost, which the run says.
+    """
+    space = f"killed_{os.getpid()}"
+    declared = {"type": "hive", "uri": hive_metastore.url, "namespace": space}
+    keys = {"catalog": declared, "storage": "delta"}
+    scenario = MovedScenario(
+        replace(SHAPE, storage=Storage.DELTA),
+        tmp_path / "killed",
+        "killed",
+        tmp_path / "warehouse",
+        8,
+        move=partial(_retarget, keys),
+    )
+    scenario.deliver(1)
+    scenario.deliver(2)
+    ended = kill(scenario, "register sessions: before")
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    assert "daily" in reader.names(space)
+    assert "sessions" not in reader.names(space)
+    with hive_metastore.losing("create_table"), pytest.raises(Exception, match="not-registered"):
+        scenario.go()
+
+    assert not scenario.go().steps
+
+    assert {*SHAPE.tables} <= reader.names(space)
+    assert reader.count(f"{space}.sessions") == len(scenario.read()["sessions"])
+    scenario.deliver(3)
+    scenario.settle()
+
+
+def _retarget(keys: dict[str, Any], folder: Path) -> None:
+    retarget(folder, keys)
