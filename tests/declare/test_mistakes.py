@@ -349,8 +349,8 @@ KEYS = [
     (YML, "{warehouse: warehouse}", "{warehouse: 'hdfs://name:8020/shop', catalog: {type: sqlite, uri: 'sqlite:///a.db'}}", [
         "not-supported-yet infold.yml:20 `'hdfs://name:8020/shop'` (a folder, s3://BUCKET/FOLDER, s3a://BUCKET/FOLDER, gs://BUCKET/FOLDER, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER)",
     ]),
-    (YML, "{warehouse: warehouse}", "{storage: delta, warehouse: 'gs://lake/shop'}", [
-        "not-supported-yet infold.yml:20 `'gs://lake/shop'` (a folder, s3://BUCKET/FOLDER, s3a://BUCKET/FOLDER)",
+    (YML, "{warehouse: warehouse}", "{storage: delta, warehouse: 'hdfs://name:8020/shop'}", [
+        "not-supported-yet infold.yml:20 `'hdfs://name:8020/shop'` (a folder, s3://BUCKET/FOLDER, s3a://BUCKET/FOLDER, gs://BUCKET/FOLDER, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER)",
     ]),
     (YML, "{warehouse: warehouse}", "{warehouse: 's3://lake/shop', catalog: {type: sqlite, uri: 'sqlite:///a.db'}, storage_options: {region: a, endpoint: 'http://a', account_key: '${env:A}', service_account_key: '${env:A}'}}", [
         "needless-key infold.yml:20 `account_key`",

@@ -40,6 +40,8 @@ _SIGNED = (
     *("date", "if-modified-since", "if-match", "if-none-match", "if-unmodified-since", "range"),
 )
 
+_RENAMED = "x-ms-rename-source"
+
 Answer = tuple[int, dict[str, str], bytes]
 
 
@@ -105,6 +107,7 @@ class AzurePassing(Passing):
         _, container, *names = unquote(place.path).lstrip("/").split("/", 2)
         objects, key = self.store.containers.get(container), "".join(names).rstrip("/")
         lake = bool({"resource", "action", "recursive"} & query.keys())
+        lake = lake or _RENAMED in self.headers
         if objects is None:
             return self._says(404, "FilesystemNotFound" if lake else "ContainerNotFound")
         with self.store.lock:
@@ -177,6 +180,8 @@ class AzurePassing(Passing):
         found = objects.get(key)
         if self.command == "DELETE":
             return self._deleted(objects, key, whole=query["recursive"] == "true")
+        if source := self.headers.get(_RENAMED):
+            return self._renamed(objects, unquote(source).split("/", 2)[2], key)
         if "resource" in query:
             return self._created(objects, key, folder=query["resource"] == "directory")
         if found is None or found.folder:
@@ -206,6 +211,15 @@ class AzurePassing(Passing):
                 return self._says(409, "ParentIsNotDirectory")
         if not (found and folder):
             objects[key] = self.store.new(folder=folder)
+        return 201, self._head(objects[key]), b""
+
+    def _renamed(self, objects: Objects, source: str, key: str) -> Answer:
+        """A file has another name, at one instant; another one of that name is in its way."""
+        if source not in objects:
+            return self._says(404, "SourcePathNotFound")
+        if self.headers.get("If-None-Match") == "*" and key in objects:
+            return self._says(409, "PathAlreadyExists")
+        objects[key] = objects.pop(source)
         return 201, self._head(objects[key]), b""
 
     def _deleted(self, objects: Objects, key: str, *, whole: bool) -> Answer:
@@ -249,7 +263,7 @@ class AzurePassing(Passing):
         found, folders = [], set()
         for key, blob in sorted(objects.items()):
             rest = key.removeprefix(prefix)
-            if not key.startswith(prefix):
+            if not key.startswith(prefix) or key < query.get("startFrom", ""):
                 continue
             real = self.store.hierarchy and blob.folder
             if delimiter and (delimiter in rest or real):
@@ -288,7 +302,7 @@ class AzurePassing(Passing):
 
     def _says(self, status: int, code: str) -> Answer:
         head = {"x-ms-error-code": code, "x-ms-request-id": "1"}
-        if re.search("resource=|action=|recursive=", self.path):
+        if re.search("resource=|action=|recursive=", self.path) or _RENAMED in self.headers:
             body = json.dumps({"error": {"code": code, "message": "said by the stand-in"}})
             return status, head | {"Content-Type": "application/json"}, body.encode()
         body = f"<Error><Code>{code}</Code><Message>said by the stand-in</Message></Error>"

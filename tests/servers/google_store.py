@@ -63,6 +63,8 @@ class GoogleStore(StoreServer):
     direct: str = ""
     uploads: dict[str, tuple[int, Answer | None]] = field(default_factory=dict)
     """Of uploads by Spark's connector, how many bytes have come, and what was said at the end."""
+    only_new: set[str] = field(default_factory=set)
+    """Those of them that are for an object that must not be there yet."""
     parts: dict[str, dict[int, bytes]] = field(default_factory=dict)
     """By upload, what was sent of an object that is written in parts."""
 
@@ -76,6 +78,12 @@ class GoogleStore(StoreServer):
     def _ask(self, path: str, content: Mapping[str, Any]) -> None:
         head = {"Content-Type": "application/json"}
         urlopen(Request(self.direct + path, json.dumps(content).encode(), head)).close()
+
+    def make_folder(self, bucket: str, key: str) -> None:
+        """An empty object for the name of a folder, as Spark's connector makes it."""
+        name = quote(key, safe="")
+        url = f"{self.direct}/upload/storage/v1/b/{bucket}/o?uploadType=media&name={name}"
+        urlopen(Request(url, b"", {"Content-Type": "text/plain"})).close()
 
     @property
     def options(self) -> dict[str, Any]:
@@ -103,8 +111,14 @@ class GooglePassing(Passing):
         if _JSON.match(place.path):
             if given != TOKEN:
                 return self._says(401, "authError")
-            upload = parse_qs(place.query).get("upload_id")
-            return self._resumed(upload[0], content) if upload else super()._forward(content)
+            query = parse_qs(place.query)
+            if "upload_id" in query:
+                return self._resumed(query["upload_id"][0], query["name"][0], content)
+            answer = super()._forward(content)
+            if query.get("ifGenerationMatch") == ["0"] and "Location" in answer[1]:
+                upload = parse_qs(urlsplit(answer[1]["Location"]).query)["upload_id"][0]
+                self.store.only_new.add(upload)
+            return answer
         if _key_id(given) != KEY_ID:
             return self._says(401, "AuthenticationRequired")
         bucket, slash, key = place.path.lstrip("/").partition("/")
@@ -112,11 +126,12 @@ class GooglePassing(Passing):
         self.path = f"/{bucket}{slash}{key}" + (f"?{place.query}" if place.query else "")
         return self._xml(bucket, key, content)
 
-    def _resumed(self, upload: str, content: bytes) -> Answer:
+    def _resumed(self, upload: str, name: str, content: bytes) -> Answer:
         """
         A part of an upload, or the question how much of it has come, which follows a failure.
 
-        The server takes that question for the end of the upload.
+        The server takes that question for the end of the upload; and it looks whether there is an
+        object that must not be there only when the upload begins.
         """
         come, done = self.store.uploads.get(upload, (0, None))
         span = re.fullmatch(r"bytes (\*|(\d+)-(\d+))/(\*|\d+)", self.headers["Content-Range"])
@@ -126,6 +141,10 @@ class GooglePassing(Passing):
         here = come if span[2] is None and span[4] == str(come) else int(span[2] or -1)
         if here != come:
             return 308, {"Range": f"bytes=0-{come - 1}"} if come else {}, b""
+        if upload in self.store.only_new and span[4] != "*":
+            place = f"{urlsplit(self.path).path.removeprefix('/upload')}/{quote(name, safe='')}"
+            if self._as("GET", place, b"")[0] < 300:
+                return self._says(412, "conditionNotMet")
         answer = super()._forward(content)
         complete = answer[0] < 300
         self.store.uploads[upload] = come + len(content), answer if complete else None
@@ -155,6 +174,8 @@ class GooglePassing(Passing):
             source = self.headers.get("x-goog-copy-source")
             if source is None:
                 made = f"/upload/storage/v1/b/{bucket}/o?uploadType=media&name={name}"
+                if (wanted := self.headers.get("x-goog-if-generation-match")) is not None:
+                    made += f"&ifGenerationMatch={wanted}"
             else:
                 _, other, old = unquote(source).lstrip("/").partition("/")
                 old = f"{other}{old}".lstrip("/")
@@ -170,6 +191,8 @@ class GooglePassing(Passing):
         status, headers, body = super()._forward(content)
         if status == 500 and b"no bucket named" in body:
             return self._says(404, "NoSuchBucket")
+        if start := query.get("start-after"):
+            body = _after(start[0], body)
         return status, headers, body
 
     def _in_parts(
@@ -199,6 +222,8 @@ class GooglePassing(Passing):
     def _changed(self, status: int, headers: dict[str, str], body: bytes) -> Answer:
         if status == 404:
             return self._says(404, "NoSuchBucket")
+        if status == 412:
+            return self._says(412, "PreconditionFailed")
         said = json.loads(body)
         tag = said.get("etag") or said["resource"]["etag"]
         return status, {"ETag": f'"{tag}"', "x-goog-generation": "1"}, b""
@@ -217,6 +242,12 @@ class GooglePassing(Passing):
 
 def _dumped(found: Any) -> bytes:
     return json.dumps(found).encode()
+
+
+def _after(key: str, listed: bytes) -> bytes:
+    """A listing without the objects up to a key: the server gives all of them."""
+    one = re.compile(rb"<Contents><Key>([^<]*)</Key>.*?</Contents>", re.DOTALL)
+    return one.sub(lambda found: found[0] if found[1] > key.encode() else b"", listed)
 
 
 def _tag(headers: Mapping[str, str]) -> str:

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from tests.arrivals.shape import SourceSpec
 from tests.reference.world import Record
-from tests.servers.moved import Moved, MovedScenario
+from tests.servers.moved import Moved, MovedScenario, retarget
 from tests.servers.store_server import StoreServer, move_to_store
 
 from infold import api
@@ -89,10 +89,11 @@ class Shop:
         return failed.value.each[0]
 
 
-def shop_in(store: StoreServer, root: Path) -> Shop:
-    """Two files have arrived."""
+def shop_in(store: StoreServer, root: Path, **target: object) -> Shop:
+    """The same with these keys of its target; two files have arrived."""
     shop = Shop(root, store, store.new_bucket())
     assert CliRunner().invoke(cli, ["init", str(root)]).exit_code == 0
+    retarget(root, target)
     move_to_store(root, store, shop.bucket)
     for file in sorted((root / "landing" / "clicks").iterdir()):
         shop.put_bytes(file.name, file.read_bytes())

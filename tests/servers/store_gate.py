@@ -86,13 +86,15 @@ class Passing(BaseHTTPRequestHandler):
     store: Gated
     port: int
     protocol_version = "HTTP/1.1"
+    # An answer is sent in two parts: the second does not wait until the first one has come.
+    disable_nagle_algorithm = True
     _behind: http.client.HTTPConnection | None = None
 
     def log_message(self, *_: object) -> None:
         """Nothing."""
 
     def _serve(self) -> None:
-        content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        content = self._content()
         self.store.seen[self.command] += 1
         self.store.received += len(content)
         rule = next((one for one in self.store.rules if self._fits(one)), None)
@@ -113,6 +115,19 @@ class Passing(BaseHTTPRequestHandler):
             pattern = rf"<Contents><Key>[^<]*{re.escape(rule.hide)}.*?</Contents>"
             answer = re.sub(pattern.encode(), b"", answer)
         return self._answer(status, answer, headers, cut=rule is not None and rule.cut)
+
+    def _content(self) -> bytes:
+        """What was sent; the server behind gets it whole, and as it is."""
+        if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        content = b""
+        while size := int(self.rfile.readline().partition(b";")[0], 16):
+            content += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        del self.headers["Transfer-Encoding"]
+        self.headers["Content-Length"] = str(len(content))
+        return content
 
     do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _serve  # noqa: N815 (its names)
 

@@ -9,18 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from tests.arrivals.shapes import SHAPES
 from tests.crash.scenario import SHAPE, kill
-from tests.servers.in_store import InStore, KilledInStore, Shop
-from tests.servers.moved import retarget
+from tests.servers.in_store import InStore, KilledInStore, Shop, shop_in
 from tests.servers.object_store import ObjectStore
-from tests.servers.store_server import move_to_store
 from tests.servers.test_in_object_store import USERS
 
 from infold import api
 from infold.api.spark_sessions import session
-from infold.cli import cli
 from infold.core.storages import Storage
 from infold.lake.delta.tables import DeltaLake
 from infold.lake.stores import places
@@ -34,26 +30,16 @@ def store(
 ) -> Iterator[ObjectStore]:
     """The server, and a JVM that has what Delta Lake and a store need."""
     api.close()
-    session(api.open_project(new_shop(tmp_path_factory.mktemp("first"), object_store).root))
+    first = shop_in(object_store, tmp_path_factory.mktemp("first") / "shop", storage="delta")
+    session(api.open_project(first.root))
     yield object_store
     api.close()
-
-
-def new_shop(folder: Path, store: ObjectStore) -> Shop:
-    """The starter's project; two files have arrived."""
-    root, bucket = folder / "shop", store.new_bucket()
-    assert CliRunner().invoke(cli, ["init", str(root)]).exit_code == 0
-    retarget(root, {"storage": "delta"})
-    move_to_store(root, store, bucket)
-    for file in sorted((root / "landing" / "clicks").iterdir()):
-        store.put(f"s3://{bucket}/landing/clicks/{file.name}", file.read_bytes())
-    return Shop(root, store, bucket)
 
 
 @pytest.fixture
 def shop(store: ObjectStore, tmp_path: Path) -> Shop:
     """The starter's project in a bucket of its own."""
-    return new_shop(tmp_path, store)
+    return shop_in(store, tmp_path / "shop", storage="delta")
 
 
 def test_tables_equal_the_reference(store: ObjectStore, tmp_path: Path) -> None:

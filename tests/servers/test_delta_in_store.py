@@ -9,32 +9,44 @@ from pathlib import Path
 import pytest
 from tests.lake.delta.made import Made
 from tests.lake.delta.test_folders import DeathError, dying, exchange, forget
+from tests.servers.azure_store import AzureStore
+from tests.servers.google_store import GoogleStore
 from tests.servers.object_store import ObjectStore
 from tests.servers.store_gate import Rule
 
-from infold.core.object_store import StorageOptions, Stores
+from infold.core.object_store import StorageOptions, Stores, split
 from infold.core.project import Project
 from infold.core.storages import Storage
+from infold.core.swap import Renaming
 from infold.core.target import Target
 from infold.lake.stores import places
 from infold.messages.errors import InfoldError
 
 pytestmark = pytest.mark.servers
 
+Store = ObjectStore | GoogleStore | AzureStore
 
-def made_in(store: ObjectStore, root: Path, **options: object) -> Made:
+
+def made_in(store: Store, root: Path, **options: object) -> Made:
     """A warehouse in a bucket of its own, with the tables of ``shop``."""
-    warehouse = f"s3://{store.new_bucket()}/warehouse"
+    warehouse = store.url_of(store.new_bucket(), "warehouse")
     stores = Stores(StorageOptions(**{**store.options, **options}))
     target = Target("dev", warehouse=warehouse, stores=stores, storage=Storage.DELTA)
     places.use(Project("shop", root, None, {}, (), target))
     return Made(warehouse)
 
 
+@pytest.fixture(params=["object_store", "google_store", "azure_store"])
+def store(request: pytest.FixtureRequest) -> Store:
+    """Each of the servers."""
+    found: Store = request.getfixturevalue(request.param)
+    return found
+
+
 @pytest.fixture
-def made(object_store: ObjectStore, tmp_path: Path) -> Iterator[Made]:
+def made(store: Store, tmp_path: Path) -> Iterator[Made]:
     """A warehouse behind the gate."""
-    yield made_in(object_store, tmp_path)
+    yield made_in(store, tmp_path)
     places.forget_ways()
 
 
@@ -113,9 +125,7 @@ def test_a_death_while_two_tables_change_names(
     assert made.lake.made_tables() == ["daily", "daily__old"]
 
 
-def test_a_death_in_the_middle_of_a_copy(
-    made: Made, monkeypatch: pytest.MonkeyPatch, object_store: ObjectStore
-) -> None:
+def test_a_death_in_the_middle_of_a_copy(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half a log is an earlier version of the whole table: it is known again, and completed."""
     for n in range(3):
         made.write("daily__new", {"n": [n]}, f"s-{n}")
@@ -140,6 +150,50 @@ def test_a_death_in_the_middle_of_a_copy(
 
     assert made.numbers("daily") == [0, 1, 2]
     assert objects(made, "daily__new") == []
+
+
+@pytest.mark.parametrize("real", [False, True])
+def test_folders_that_azures_connector_makes(
+    azure_store: AzureStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, real: bool
+) -> None:
+    """They are no tables, are not copied, and go with a table; so do real folders."""
+    monkeypatch.setattr(azure_store, "hierarchy", real)
+    made = made_in(azure_store, tmp_path)
+    made.write("daily", {"n": [1]}, "s-1")
+    objects = next(reversed(azure_store.containers.values()))
+    above = ("", "/shop", "/shop/daily", "/shop/daily/_delta_log", "/shop/daily/_partition=2024")
+    for name in above:
+        objects[f"warehouse{name}"] = azure_store.new(folder=True)
+    assert made.lake.made_tables() == ["daily"]
+    places.write(f"{made.lake.folder('daily')}/_partition=2024/a.parquet", b"a")
+    moves = [Renaming("daily", "weekly", made.lake.location("daily") or "")]
+
+    assert made.lake.rename(moves)
+
+    assert made.numbers("weekly") == [1]
+    assert [name for name in objects if "daily" in name] == []
+    assert made.lake.is_free("daily")
+    assert not [name for name, one in objects.items() if "weekly" in name and one.folder]
+    made.lake.drop("weekly")
+    assert [*objects] == ["warehouse", "warehouse/shop"]
+    places.forget_ways()
+
+
+def test_a_folder_that_googles_connector_makes(google_store: GoogleStore, tmp_path: Path) -> None:
+    """Its key ends in a slash, and obstore cannot delete it: the name is free all the same."""
+    made = made_in(google_store, tmp_path)
+    made.write("daily", {"n": [1]}, "s-1")
+    bucket, key = split(made.lake.folder("daily"))
+    google_store.make_folder(bucket, f"{key}/_delta_log/")
+    assert not made.lake.is_free("Daily")
+
+    made.lake.drop("daily")
+
+    assert made.lake.is_free("Daily")
+    assert made.lake.made_tables() == []
+    made.write("daily", {"n": [2]}, "s-2")
+    assert made.numbers("daily") == [2]
+    places.forget_ways()
 
 
 def test_a_dropped_table_is_gone_at_once(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,7 +248,16 @@ def test_a_version_that_is_written_over(made: Made) -> None:
     assert ([*head.steps], head.foreign, head.snapshot) == (["s-1"], 1, second)
 
 
-def test_a_version_is_asked_for_once(made: Made, object_store: ObjectStore) -> None:
+def test_an_answer_that_is_cut_off(made: Made, store: Store) -> None:
+    """What is missing of a file is asked for: no row is lost."""
+    for n in range(4):
+        made.write("daily", {"n": [n]}, f"s-{n}")
+    with store.rule("GET", r"\.(parquet|json)|%2E(parquet|json)", cut=True, every=2) as cut:
+        assert made.numbers("daily") == [0, 1, 2, 3]
+    assert cut.met > 5
+
+
+def test_a_version_is_asked_for_once(made: Made, store: Store) -> None:
     """What is new is found by one listing of the log; a version that was read is known."""
     for n in range(5):
         made.write("daily", {"n": [n]}, f"s-{n}")
@@ -202,9 +265,9 @@ def test_a_version_is_asked_for_once(made: Made, object_store: ObjectStore) -> N
     assert made.lake.metadata("daily")
 
     def asked(what: Callable[[], object]) -> int:
-        object_store.seen.clear()
+        store.seen.clear()
         what()
-        return object_store.seen.total()
+        return store.seen.total()
 
     assert asked(lambda: made.lake.moved_tables(known)) == 1
     assert asked(lambda: made.lake.metadata("daily")) == 1
@@ -222,16 +285,16 @@ def test_a_version_is_asked_for_once(made: Made, object_store: ObjectStore) -> N
 )
 @pytest.mark.parametrize("path", [".parquet", "_delta_log"])
 def test_what_the_store_refuses(
-    made: Made, object_store: ObjectStore, path: str, how: dict[str, object], slug: str
+    made: Made, store: Store, path: str, how: dict[str, object], slug: str
 ) -> None:
     """It is named, whichever library asked."""
     made.write("daily", {"n": [1]}, "s-1")
     rule = Rule("GET", path, **how)  # type: ignore[arg-type]
-    object_store.rules.append(rule)
+    store.rules.append(rule)
     try:
         with pytest.raises(InfoldError) as refused:
             made.lake.rows("daily")
     finally:
-        object_store.rules.remove(rule)
+        store.rules.remove(rule)
     assert refused.value.slug == slug
-    assert object_store.url.removeprefix("http://") not in refused.value.slug
+    assert store.url.removeprefix("http://") not in refused.value.slug

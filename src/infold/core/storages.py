@@ -49,6 +49,7 @@ STORAGE_SETTINGS: Mapping[Storage, StorageSettings] = {
         own=(
             "spark.databricks.delta.commitInfo.userMetadata",
             "spark.databricks.delta.lastCommitVersionInSession",
+            "spark.databricks.delta.maxCommitAttempts",
             "spark.databricks.delta.skipRecordingEmptyCommits",
             "spark.databricks.delta.snapshotPartitions",
         ),

@@ -15,12 +15,10 @@ from infold.core.object_store import (
     SCHEMES,
     SECRETS,
     StorageOptions,
-    StoreKind,
     Stores,
     form_of,
     forms,
     is_url,
-    kind_of,
     names_bucket,
     scheme_of,
 )
@@ -66,11 +64,6 @@ def check_place(keys: Keys, key: str, url: str) -> None:
 def check_warehouse(keys: Keys, url: str, catalog: Catalog, storage: Storage) -> None:
     """Note a warehouse that is no place, and one in a store without a catalog elsewhere."""
     check_place(keys, "warehouse", url)
-    kind = SCHEMES.get(scheme_of(url), StoreKind.S3) if is_url(url) else StoreKind.S3
-    if storage is Storage.DELTA and kind is not StoreKind.S3:
-        known = ("a folder", *(form for form in forms() if kind_of(form) is StoreKind.S3))
-        at = keys.at("warehouse")
-        keys.errors.append(findings.later_value(at, key="warehouse", value=url, known=known))
     if catalog.type is not CatalogType.SQLITE or STORAGE_SETTINGS[storage].by_folders:
         return
     if is_url(url) and not catalog.uri:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from infold.core.object_store import StorageOptions, Stores
-from infold.lake.stores.settings import hadoop_settings
+from infold.lake.stores.settings import access_of, hadoop_settings
 from infold.messages.errors import InfoldError
 
 COMMON = "fs.s3a."
@@ -123,6 +123,50 @@ def test_spark_is_told_of_each_account(
         with pytest.raises(InfoldError) as refused:
             hadoop_settings(Stores(options, ((B, other),)), buckets, tmp_path)
         assert refused.value.slug == "store-two-ways"
+
+
+@pytest.mark.parametrize(
+    ("bucket", "options", "expected"),
+    [
+        (
+            "gs://lake",
+            StorageOptions(service_account_key="${env:ONE}", endpoint="http://a:1/"),
+            {"google_service_account_key": json.dumps(GOOGLE_KEY), "google_base_url": "http://a:1"},
+        ),
+        (
+            f"abfss://{A}",
+            StorageOptions(account_key="${env:K}", endpoint="http://a:1"),
+            {"azure_storage_account_key": "k", "azure_storage_endpoint": "http://a:1/first"},
+        ),
+        (
+            f"abfss://{A}",
+            StorageOptions(tenant_id="t", client_id="c", client_secret="${env:K}"),
+            {
+                "azure_storage_client_secret": "k",
+                "azure_storage_client_id": "c",
+                "azure_storage_tenant_id": "t",
+                "azure_storage_account_name": "first",
+                "azure_storage_endpoint": "https://first.blob.core.windows.net",
+            },
+        ),
+    ],
+)
+def test_deltalake_is_told_what_obstore_is(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    bucket: str,
+    options: StorageOptions,
+    expected: dict[str, str],
+) -> None:
+    """The server and the key; how long it waits, and that it may do without TLS there."""
+    monkeypatch.setenv("ONE", json.dumps(GOOGLE_KEY))
+    monkeypatch.setenv("K", "k")
+
+    found = access_of(Stores(options), bucket, tmp_path).deltalake_options()
+
+    assert expected.items() <= found.items()
+    assert found["allow_http"] == str(bool(options.endpoint)).lower()
+    assert found["timeout"] == "60s"
 
 
 def test_whose_a_bucket_is_that_no_place_names() -> None:

@@ -33,6 +33,11 @@ def is_taken(folder: str) -> bool:
     return read_log(folder) is not None if places.in_store(folder) else Path(folder).exists()
 
 
+def has_files(folder: str) -> bool:
+    """Whether something is in a folder; in a store, empty objects for folders are nothing."""
+    return not places.in_store(folder) or any(size for _, size in places.sizes(folder))
+
+
 def drop(folder: str) -> bool:
     """
     Delete a table's folder; whether there was one.
@@ -68,11 +73,12 @@ def _drop_in_store(folder: str) -> bool:
 def clear(folder: str) -> None:
     """Delete the rests of a table in a folder of a store; where none was dropped, nothing."""
     mark = f"{LOG}/{DROPPED}"
-    found = list(places.file_names(folder))
+    found = dict(places.sizes(folder))
     if mark in found:
         places.delete(*(places.below(folder, name) for name in found if name != mark))
         write_points.point(f"delete {folder.rpartition('/')[2]}: before")
         places.delete(places.below(folder, mark))
+        places.delete_folders(folder, [*found])
 
 
 def rename(moves: Iterable[tuple[str, str]]) -> None:
@@ -101,10 +107,11 @@ def _copy(folder: str, to: str) -> None:
     """
     Have a copy of a table: rows first, then its log from the beginning.
 
-    So what is there of the log at any time is a version of the table with all of its files.
+    So what is there of the log at any time is a version of the table with all of its files. Empty
+    objects are none of them: connectors make them for folders.
     """
     clear(to)
-    found = sorted(places.file_names(folder))
+    found = sorted(name for name, size in places.sizes(folder) if size)
     log = [name for name in found if name.startswith(f"{LOG}/")]
     for name in (*(name for name in found if name not in log), *log):
         places.copy(places.below(folder, name), places.below(to, name))

@@ -189,7 +189,8 @@ class DeltaLake:
     def is_free(self, table: str) -> bool:
         """See ``ports.Lake``: whatever case its letters have, as some file systems ignore that."""
         parent, _, own = self.folder(table).rpartition("/")
-        return own.lower() not in {name.lower() for name in folders.names(parent)}
+        same = [name for name in folders.names(parent) if name.lower() == own.lower()]
+        return not any(folders.has_files(places.below(parent, name)) for name in same)
 
     def made_tables(self) -> Sequence[str]:
         """See ``ports.Lake``."""

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from infold.core.object_store import Stores, split
 from infold.lake.stores.requests import ANSWER_SECONDS, CONNECT_SECONDS, RETRIES, TRIES
 from infold.lake.stores.requests import client_options as client_options_of
+from infold.lake.stores.requests import deltalake_options as of_deltalake
 from infold.messages import store_errors
 from infold.system.secrets import resolve
 
@@ -51,12 +52,7 @@ class AzureAccess:
         """The container by obstore."""
         from obstore.store import AzureStore
 
-        given = {"account_key": self.account_key, "sas_key": self.sas_token}
-        if self.client_secret:
-            names = ("tenant_id", "client_id", "client_secret")
-            given |= {name: getattr(self, name) for name in names}
-        given |= {"account_name": self.account, "endpoint": self.blobs}
-        config: Any = {name: text for name, text in given.items() if text}
+        config: Any = self._config()
         return AzureStore(
             bucket.partition("@")[0],
             config=config,
@@ -64,9 +60,19 @@ class AzureAccess:
             retry_config=RETRIES,
         )
 
+    def _config(self) -> dict[str, str]:
+        """What obstore and deltalake, which have the same library, are told of it."""
+        given = {"account_key": self.account_key, "sas_key": self.sas_token}
+        if self.client_secret:
+            names = ("tenant_id", "client_id", "client_secret")
+            given |= {name: getattr(self, name) for name in names}
+        given |= {"account_name": self.account, "endpoint": self.blobs}
+        return {name: text for name, text in given.items() if text}
+
     def deltalake_options(self) -> Mapping[str, str]:
         """For tables of Delta Lake, opened by deltalake."""
-        return {}
+        own = {f"azure_storage_{name}": text for name, text in self._config().items()}
+        return {**own, **of_deltalake(self.blobs)}
 
     def pyiceberg_properties(self) -> Mapping[str, str]:
         """For the files of tables, read by pyiceberg: nothing, as infold reads them for it."""
@@ -105,6 +111,11 @@ _OAUTH = "org.apache.hadoop.fs.azurebfs.oauth2"
 HADOOP_COMMON: Mapping[str, str] = {
     "fs.abfss.impl": "org.apache.hadoop.fs.azurebfs.SecureAzureBlobFileSystem",
     "fs.AbstractFileSystem.abfss.impl": "org.apache.hadoop.fs.azurebfs.Abfss",
+    # Delta's small files get their names by the class above, as its versions do.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing."
+        "FileSystemBasedCheckpointFileManager"
+    ),
     # Java's own TLS: that of OpenSSL is a jar more.
     "fs.azure.ssl.channel.mode": "Default_JSSE",
     "fs.azure.networking.library": "JDK_HTTP_URL_CONNECTION",

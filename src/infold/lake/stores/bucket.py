@@ -77,7 +77,8 @@ class Bucket:
                     found = obstore.list_with_delimiter(self.store, folder or None)
                     break
         keys = [*found["common_prefixes"], *(one["path"] for one in found["objects"])]
-        return [key.rpartition("/")[2] for key in keys]
+        # One may be there twice: as a folder, and as an empty object that a connector made for it.
+        return list(dict.fromkeys(key.rpartition("/")[2] for key in keys))
 
     def head(self, key: str) -> Listed:
         """An object as it is now."""

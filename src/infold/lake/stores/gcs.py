@@ -12,6 +12,7 @@ from typing import Any
 from infold.core.object_store import Stores
 from infold.lake.stores.requests import ANSWER_SECONDS, CONNECT_SECONDS, RETRIES, TRIES
 from infold.lake.stores.requests import client_options as client_options_of
+from infold.lake.stores.requests import deltalake_options as of_deltalake
 from infold.messages import store_errors
 from infold.system.secrets import resolve
 
@@ -43,7 +44,11 @@ class GcsAccess:
 
     def deltalake_options(self) -> Mapping[str, str]:
         """For tables of Delta Lake, opened by deltalake."""
-        return {"google_service_account_key": self.key} if self.key else {}
+        given = {"google_service_account_key": self.key, "google_base_url": self.endpoint}
+        return {
+            **{name: text for name, text in given.items() if text},
+            **of_deltalake(self.endpoint),
+        }
 
     def pyiceberg_properties(self) -> Mapping[str, str]:
         """For the files of tables, read by pyiceberg: nothing, as infold reads them for it."""

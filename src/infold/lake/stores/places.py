@@ -260,9 +260,24 @@ def delete_folder(folder: str) -> None:
     bucket, top = bucket_at(folder), split(folder)[1]
     keys = [one.key for one in bucket.list(top)]
     bucket.delete(keys)
-    known = {*keys}
+    _delete_folders(folder, keys)
+
+
+def delete_folders(folder: str, files: Sequence[str]) -> None:
+    """Delete what a store has for the folders of files that were below one, by their names."""
+    _delete_folders(folder, [joined(split(folder)[1], file) for file in files])
+
+
+def _delete_folders(folder: str, keys: Sequence[str]) -> None:
+    """
+    Delete the folders of objects that are deleted.
+
+    Google's connector makes objects for some, with keys that end in a slash. They stay: obstore
+    cannot name them.
+    """
     if kind_of(folder) is StoreKind.AZURE:
-        for folders in _folders_of(keys, top):
+        bucket, known = bucket_at(folder), {*keys}
+        for folders in _folders_of(keys, split(folder)[1]):
             bucket.delete([one for one in folders if one not in known])
 
 

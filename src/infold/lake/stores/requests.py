@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -29,4 +30,15 @@ def client_options(endpoint: str) -> Any:
         "allow_http": endpoint.startswith("http:"),
         "connect_timeout": timedelta(seconds=CONNECT_SECONDS),
         "timeout": timedelta(seconds=ANSWER_SECONDS),
+    }
+
+
+def deltalake_options(endpoint: str) -> Mapping[str, str]:
+    """The same for deltalake."""
+    return {
+        "allow_http": str(endpoint.startswith("http:")).lower(),
+        "connect_timeout": f"{CONNECT_SECONDS}s",
+        "timeout": f"{ANSWER_SECONDS}s",
+        "max_retries": str(TRIES),
+        "retry_timeout": "60s",
     }

@@ -17,6 +17,7 @@ from infold.lake.stores.requests import (
     TRIES,
     client_options,
 )
+from infold.lake.stores.requests import deltalake_options as of_deltalake
 from infold.messages import store_errors
 from infold.system.secrets import resolve
 
@@ -86,14 +87,10 @@ class S3Access:
         }
         return {
             **{name: text for name, text in given.items() if text},
-            "aws_allow_http": str(self.endpoint.startswith("http:")).lower(),
+            **of_deltalake(self.endpoint),
             "aws_virtual_hosted_style_request": str(not self.path_style).lower(),
             # A version that is there is never written over.
             "aws_conditional_put": "etag",
-            "connect_timeout": f"{CONNECT_SECONDS}s",
-            "timeout": f"{ANSWER_SECONDS}s",
-            "max_retries": str(TRIES),
-            "retry_timeout": "60s",
         }
 
 

@@ -63,7 +63,7 @@ LOG_BYTES = 10_000_000
 LOCAL_ENGINE = Engine()
 LOOPBACK = "127.0.0.1"
 CLASS_PATH = "spark.driver.extraClassPath"
-UNREGISTERED = ("spark.sql.catalog.", "fs.", "parquet.hadoop.")
+UNREGISTERED = ("spark.sql.catalog.", "fs.", "parquet.hadoop.", "spark.sql.streaming.checkpoint")
 """Settings that Spark takes for a session without knowing them: of catalogs, and of stores."""
 CATALOG_SETTINGS = f"spark.sql.catalog.{FIXED['spark.sql.defaultCatalog']}."
 

@@ -29,6 +29,11 @@ OWN = {
 }
 """What every session is given that writes tables."""
 
+ONE_TRY = {"spark.databricks.delta.maxCommitAttempts": "0"}
+"""
+A commit is not made again as a later version if there is one of its number: that may be this one.
+"""
+
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _FILES = {
     # Times and dates of all years, as they are: what Iceberg writes, too.

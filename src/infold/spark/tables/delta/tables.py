@@ -12,10 +12,14 @@ looks for the step before it repeats one, and to skip a write silently is the wo
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
@@ -42,7 +46,7 @@ from infold.spark.tables.commit import (
     writing_tasks,
 )
 from infold.spark.tables.delta.caches import forget_changed
-from infold.spark.tables.delta.session_settings import USER_METADATA, writing
+from infold.spark.tables.delta.session_settings import ONE_TRY, USER_METADATA, writing
 from infold.spark.tables.delta.stored import (
     columns_with_statistics,
     in_types_of_tables,
@@ -63,6 +67,10 @@ _PROPERTIES = {
 }
 _STATISTICS = "delta.dataSkippingNumIndexedCols"
 _FILE_BYTES = 128 * 1024 * 1024
+_REWRITE = "infold.rewrite"
+_VERSION_IS_THERE = ("DELTA_MAX_COMMIT_RETRIES_EXCEEDED", "DELTA_PROTOCOL_CHANGED")
+"""What Delta says when it gives up; the second of the first version of a table."""
+
 _BAD = frozenset(" ,;{}()\n\t=")
 """What no name of a column has in a table without column mapping."""
 
@@ -141,7 +149,8 @@ class DeltaTables:
         merge = getattr(stored, "as")("t").merge(rows, f"{source.matches} AND {condition}")
         merge = merge.whenMatched().delete()
         merge = merge.whenNotMatched(source.is_new).insertExpr(dict(source.values))
-        with commit_point(table), writing(self.spark, {USER_METADATA: _user_metadata(stamp)}):
+        said = {USER_METADATA: _user_metadata(stamp)}
+        with commit_point(table), self._committing(table, stamp.step, said):
             merge.execute()
         return self._head(table, stamp)
 
@@ -197,7 +206,9 @@ class DeltaTables:
         tasks = max(1, sum(one.bytes for one in files) // _FILE_BYTES)
         writer = rows.coalesce(tasks).write.format("delta").mode("overwrite")
         writer = writer.option("dataChange", "false").option("replaceWhere", where)
-        with writing(self.spark):
+        mark = uuid4().hex
+        said = {USER_METADATA: json.dumps({_REWRITE: mark})}
+        with self._committing(table, mark, said):
             writer.save(self._folder(table))
 
     def expire(self, table: str, *, before: float, keep: int) -> None:
@@ -233,9 +244,38 @@ class DeltaTables:
         for key, value in {**_PROPERTIES, _STATISTICS: indexed, **options}.items():
             writer = writer.option(key, value)
         writer = writer.option("userMetadata", _user_metadata(stamp))
-        with commit_point(table), writing(self.spark):
+        with commit_point(table), self._committing(table, stamp.step):
             writer.save(self._folder(table))
         return self._head(table, stamp)
+
+    @contextmanager
+    def _committing(
+        self, table: str, mark: str, said: Mapping[str, str] | None = None
+    ) -> Iterator[None]:
+        """
+        The settings for a commit in the block, which leaves ``mark`` in the log.
+
+        In a store one fails where a version of its number is there. Its own may be: the answer to
+        a request was lost, and what was done is refused when it is asked for once more. So it is
+        the log that says whether the commit was made.
+        """
+        if not places.in_store(self.lake.warehouse):
+            with writing(self.spark, said):
+                yield
+            return
+        try:
+            with writing(self.spark, {**ONE_TRY, **(said or {})}):
+                yield
+        except (PySparkException, Py4JError) as error:
+            if self._is_newest(table, mark):
+                return
+            if any(condition in str(error) for condition in _VERSION_IS_THERE):
+                raise run_errors.foreign_write(table, None) from error
+            raise
+
+    def _is_newest(self, table: str, mark: str) -> bool:
+        log = self.lake.log(table_name(table))
+        return log is not None and mark in log.commit(log.newest).own.values()
 
     def _as_stored(self, rows: DataFrame, layout: Layout) -> DataFrame:
         """Rows as the table has them: types, columns for states, and one for the partition."""
