@@ -19,9 +19,10 @@ from bench.first_builds import year_of_events
 from bench.measure import Clock, Line, Size
 from bench.project import DATA, with_history
 
+COMMAND = Path(sys.executable).with_name("infold")
 SOON = datetime(2024, 3, 11, tzinfo=UTC)
 """The first click that is not in the starter."""
-WARM_CLICKS = 20
+WARM_CLICKS = 12
 """Clicks that are not counted: the JVM still compiles much of what one takes."""
 
 
@@ -29,7 +30,7 @@ def infold(root: Path, *words: str) -> float:
     """One command as if it were typed, with an engine that stays; its seconds."""
     started = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-m", "infold", *words],
+        [str(COMMAND), *words],
         cwd=root,
         env={**os.environ, "INFOLD_ENGINE": "on"},
         capture_output=True,
@@ -66,7 +67,7 @@ def land(root: Path, number: int, rows: int = 1) -> None:
             "amount": None,
         }
         lines.append(json.dumps(click) + "\n")
-    written = root / f"{number:05}.json"
+    written = root / "landing" / f"{number:05}.json"
     written.write_text("".join(lines))
     written.rename(root / "landing" / "clicks" / written.name)
 
@@ -83,7 +84,7 @@ def engine_ends(root: Path) -> Iterator[None]:
 def warm_commands(size: Size) -> list[Line]:
     """Whole commands of the starter's project, and of a day of 10,000 rows, in a warm engine."""
     first, click, proof = Clock(), Clock(), Clock()
-    infold(DATA.parent, "--version")
+    infold(DATA.parent, "--version")  # its modules are compiled
     for number in range(size.repeats):
         root = starter(f"clicks-{number}")
         first.add(infold(root, "run"))
@@ -126,7 +127,7 @@ def _watched(size: Size) -> Line:
     infold(root, "run")
     infold(root, "engine", "stop")
     watching = subprocess.Popen(
-        [sys.executable, "-m", "infold", "--no-engine", "run", "--watch"],
+        [str(COMMAND), "--no-engine", "run", "--watch"],
         cwd=root,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

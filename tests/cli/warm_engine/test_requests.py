@@ -54,6 +54,22 @@ def test_an_engine_that_begins_is_waited_for(
     assert (never, begun) == (None, False)
 
 
+def test_an_engine_that_is_replaced_leaves_its_name_before_it_answers(keeper: Keeper) -> None:
+    """Otherwise it could take the name from the next one's socket, which nobody would find."""
+    file = Path(keeper.given["socket"])
+    keeper.inode = file.stat().st_ino
+    with wire.connect(str(file)) as client:
+        wire.send(client, wire.Request(wire.REPLACE, [b"", b""], b"elsewhere"))
+        keeper._accept()
+        assert wire.next_reply(client) == (wire.CODE, 1)
+    assert keeper.ends
+    assert not file.exists()
+
+    with wire.listen(str(file)):
+        keeper.leave_name()
+        assert file.exists()
+
+
 @pytest.mark.parametrize("kind", [wire.STATUS, wire.STOP, wire.RUN, b"nonsense"])
 def test_a_client_that_goes_away_costs_nothing(keeper: Keeper, kind: bytes) -> None:
     """It does not wait for its answer."""

@@ -107,6 +107,12 @@ class Keeper:
             gone = True
         self.ends = self.ends or gone
 
+    def leave_name(self) -> None:
+        """Take the socket away from its name, unless that is another engine's by now."""
+        with suppress(OSError):
+            if os.stat(self.given["socket"]).st_ino == self.inode:  # noqa: PTH116
+                Path(self.given["socket"]).unlink()
+
     def _look_at_command(self, happened: set[int]) -> None:
         command = self.command
         if command is None:
@@ -195,7 +201,10 @@ class Keeper:
             wire.reply(one.client, wire.CODE, int(self.command is not None))
         elif kind == wire.REPLACE:
             stays = self._is_as_good(one.request)
-            self.ends = self.ends or not stays
+            if not stays:
+                # Before the answer: after it, the name is that of the next engine's socket.
+                self.leave_name()
+                self.ends = True
             wire.reply(one.client, wire.CODE, int(not stays))
         else:
             wire.reply(one.client, wire.NO)
@@ -309,9 +318,7 @@ def _close(keeper: Keeper) -> None:
     """Let nobody come any more, and the JVM end."""
     from infold.spark.jvm.lasting import end
 
-    with suppress(OSError):
-        if os.stat(keeper.given["socket"]).st_ino == keeper.inode:  # noqa: PTH116
-            Path(keeper.given["socket"]).unlink()
+    keeper.leave_name()
     keeper.listening.close()
     for one in keeper.waiting:
         wire.reply(one.client, wire.NO)
