@@ -91,11 +91,11 @@ def warm_commands(size: Size) -> list[Line]:
         if number < size.repeats - 1:
             infold(root, "engine", "stop")
     with engine_ends(root):
-        for number in range(WARM_CLICKS + max(9, size.repeats)):
+        for number in range(WARM_CLICKS + max(7, size.repeats)):
             land(root, number)
             click.add(infold(root, "run"))
         click.seconds[:WARM_CLICKS] = []
-        for _ in range(max(9, size.repeats)):
+        for _ in range(max(7, size.repeats)):
             proof.add(infold(root, "verify"))
     return [
         Line("first `infold run` of a project, no engine yet", first.median, 5, "s", str(first)),
@@ -136,7 +136,7 @@ def _watched(size: Size) -> Line:
     committed = "SELECT count(*) FROM steps WHERE model = 'daily' AND finished_at IS NOT NULL"
     latency = Clock()
     try:
-        for number in range(WARM_CLICKS + max(9, size.repeats)):
+        for number in range(WARM_CLICKS + max(7, size.repeats)):
             before = ledger.execute(committed).fetchone()[0]
             land(root, number, 1_000)
             with latency.timing():

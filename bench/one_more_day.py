@@ -18,7 +18,7 @@ WARM = 4
 
 def one_more_day(size: Size) -> list[Line]:
     """A day's delivery, ingest and three models, against infold's own rebuild from the files."""
-    return [_one_more_day(size, "web", 1 / 5), _one_more_day(size, "spread", 1 / 3)]
+    return [_one_more_day(size, "web", 0.10), _one_more_day(size, "spread", 0.15)]
 
 
 def _one_more_day(size: Size, profile: str, target: float) -> Line:
