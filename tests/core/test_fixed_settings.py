@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -169,12 +171,17 @@ def test_several_are_all_named() -> None:
 
 class _Conf(dict[str, str]):
     @property
-    def getAll(self) -> dict[str, str]:  # noqa: N802 (as Spark calls it)
-        return dict(self)
+    def _jconf(self) -> SimpleNamespace:
+        return SimpleNamespace(getAllAsJava=lambda: self)
 
 
 class _Session:
-    """A session that was made by somebody else."""
+    """A session that was made by somebody else, with as much of a JVM as is asked for."""
+
+    _mapper = SimpleNamespace(writeValueAsString=json.dumps)
+    _databind = SimpleNamespace(ObjectMapper=lambda: _Session._mapper)
+    _jackson = SimpleNamespace(jackson=SimpleNamespace(databind=_databind))
+    _jvm = SimpleNamespace(com=SimpleNamespace(fasterxml=_jackson))
 
     def __init__(self, **more: str) -> None:
         fixed = {key: FIXED[key] for key in ("spark.sql.extensions",)}

@@ -13,6 +13,7 @@ import pytest
 from py4j.clientserver import ClientServerConnection
 from pyspark.sql import functions as F
 
+from infold.spark.jvm.given_settings import all_settings
 from infold.spark.jvm.round_trips import KnownCalls, ListsAtOnce
 
 if TYPE_CHECKING:
@@ -152,6 +153,17 @@ class TestLists:
 
         assert found.columns == ["id"] * 20
         assert len([call for call in made if call[:1] != "m"]) <= 12
+
+
+@pytest.mark.spark
+def test_all_settings_come_in_one_call(spark: SparkSession) -> None:
+    """PySpark asks for each of them; a class is found by a call for each part of its name."""
+    with _calls() as sent:
+        found = all_settings(spark)
+
+    assert found == dict(spark.conf.getAll)
+    assert len(found) > 40
+    assert len(sent) < 12
 
 
 @contextmanager

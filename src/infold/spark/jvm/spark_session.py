@@ -33,6 +33,7 @@ from infold.spark.jvm.gateway import (
     quieten_py4j,
 )
 from infold.spark.jvm.given_settings import (
+    all_settings,
     refuse_connect,
     refuse_environment,
     refuse_given,
@@ -257,7 +258,7 @@ def _new_session(
     ours = has_started() or submitted.has_started()
     refuse_session(running, ours=ours)
     session = running.newSession()
-    for key in dict(session.conf.getAll):
+    for key in all_settings(session):
         # Of another catalog, for which the JVM was started: a type and an address are of one.
         if key.startswith(CATALOG_SETTINGS) and key not in settings:
             session.conf.unset(key)
