@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from bench.first_builds import year_of_events
 from bench.measure import Clock, Line, Size
+from bench.processes import timed
 from bench.project import DATA, with_history
 
 COMMAND = Path(sys.executable).with_name("infold")
@@ -28,19 +28,7 @@ WARM_CLICKS = 12
 
 def infold(root: Path, *words: str) -> float:
     """One command as if it were typed, with an engine that stays; its seconds."""
-    started = time.perf_counter()
-    done = subprocess.run(
-        [str(COMMAND), *words],
-        cwd=root,
-        env={**os.environ, "INFOLD_ENGINE": "on"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    seconds = time.perf_counter() - started
-    if done.returncode:
-        raise SystemExit(f"infold {' '.join(words)}\n{done.stdout}\n{done.stderr}")
-    return seconds
+    return timed(root, str(COMMAND), *words, INFOLD_ENGINE="on")[0]
 
 
 def starter(name: str) -> Path:
@@ -55,7 +43,7 @@ def starter(name: str) -> Path:
 
 
 def land(root: Path, number: int, rows: int = 1) -> None:
-    """A file of clicks of one user, a minute apart, an hour after the file before."""
+    """A file of clicks of a hundred users in turn, a second apart, an hour after the one before."""
     lines = []
     for row in range(rows):
         at = SOON + timedelta(hours=number, seconds=row)

@@ -90,9 +90,8 @@ def by_session_window(tables: IcebergTables) -> DataFrameWriterV2:
 
     rows = tables.spark.sql(SESSION_WINDOW.format(events=tables.identifier("events")))
     writer = rows.writeTo(tables.identifier("by_session_window")).using("iceberg")
-    for key, value in _properties(tables, "sessions").items():
-        if key.startswith("write."):
-            writer = writer.tableProperty(key, value)
+    for key, value in _write_properties(tables, "sessions").items():
+        writer = writer.tableProperty(key, value)
     writer = writer.tableProperty("format-version", "3")
     if tables.layout("sessions").partition is None:
         return writer
@@ -113,11 +112,7 @@ def against_a_plain_insert(size: Size) -> list[Line]:
     tables = IcebergTables(spark, project.name, api.lake(project))
     runs.run(root)  # the table that is imitated
     whole, events, plain = Clock(), Clock(), Clock()
-    like = {
-        key: value
-        for key, value in _properties(tables, "events").items()
-        if key.startswith("write.")
-    }
+    like = _write_properties(tables, "events")
 
     def insert() -> None:
         with plain.timing():
@@ -200,7 +195,7 @@ def forget(root: Path) -> None:
         shutil.rmtree(root / folder, ignore_errors=True)
 
 
-def _properties(tables: IcebergTables, table: str) -> Mapping[str, str]:
-    """The properties that a table was made with."""
+def _write_properties(tables: IcebergTables, table: str) -> Mapping[str, str]:
+    """How a table's files are to be written, as it was made."""
     rows = tables.spark.sql(f"SHOW TBLPROPERTIES {tables.identifier(table)}").collect()
-    return {row["key"]: row["value"] for row in rows}
+    return {row["key"]: row["value"] for row in rows if row["key"].startswith("write.")}

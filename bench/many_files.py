@@ -6,9 +6,13 @@ import json
 import shutil
 from pathlib import Path
 
+import pyarrow.csv
 from bench import clicks, runs
+from bench.by_hand import COLUMNS
+from bench.generate import Shape, history
 from bench.measure import Clock, Line, Size, alternately
-from bench.project import DATA
+from bench.project import DATA, lay_out
+from pyarrow import parquet
 
 from infold import api
 
@@ -34,11 +38,8 @@ def twenty_thousand(size: Size) -> list[Line]:
     ours, theirs = Clock(), Clock()
 
     def plain_read() -> None:
-        columns = "event_id string, user_id string, event_ts timestamp, url string"
         with theirs.timing():
-            rows = spark.read.schema(f"{columns}, amount decimal(18,2)").json(
-                str(root / "landing" / "clicks")
-            )
+            rows = spark.read.schema(COLUMNS).json(str(root / "landing" / "clicks"))
             rows.write.format("noop").mode("overwrite").save()
 
     def first_build() -> None:
@@ -88,11 +89,6 @@ def twenty_thousand(size: Size) -> list[Line]:
 
 def formats(size: Size) -> list[Line]:
     """First builds of events from JSON and CSV files, against Parquet files of the same rows."""
-    import pyarrow.csv
-    from bench.generate import Shape, history
-    from bench.project import lay_out
-    from pyarrow import parquet
-
     clocks = {}
     roots = {one: lay_out(DATA / f"format-{one}") for one in ("parquet", "json", "csv")}
     shape = Shape(size.rows(2_000_000), size.rows(60_000, 100), days=90)

@@ -32,18 +32,23 @@ def infold(root: Path, *arguments: str) -> tuple[float, str]:
 
 
 def _process(root: Path, *arguments: str) -> tuple[float, str]:
+    return timed(root, sys.executable, *arguments, PYTHONPATH=str(Path(__file__).parents[1]))
+
+
+def timed(root: Path, *command: str, **variables: str) -> tuple[float, str]:
+    """A command in a folder: seconds and what it printed. Fails when it fails."""
     started = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, *arguments],
+        command,
         cwd=root,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
+        env=os.environ | variables,
         capture_output=True,
         text=True,
         check=False,
     )
     seconds = time.perf_counter() - started
     if done.returncode:
-        raise SystemExit(f"{' '.join(arguments)}\n{done.stdout}\n{done.stderr}")
+        raise SystemExit(f"{' '.join(command)}\n{done.stdout}\n{done.stderr}")
     return seconds, done.stdout + done.stderr
 
 

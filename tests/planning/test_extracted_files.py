@@ -5,38 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.lake.databases.folder import Database
+from tests.lake.databases.folder import DAYS, Database, declare
 from tests.planning.taken_in import take_in
 
 from infold import api
 from infold.core.plan import FileDiff
 from infold.planning.removals import excessive_removals
 
-PROJECT = """
-name: bought
-sources:
-  raw.t:
-    url: sqlite:///own.db
-    table: t
-    columns: {id: bigint, at: timestamp, v: string}
-    event_time_column: at
-KEYS"""
-DAYS = "    key: at\n    corrections: reread 30 days\n"
-MODEL = """---
-materialization: events
-unique_key: [id]
-timeseries: {event_time_column: at, granularity: day}
----
-SELECT id, at, v FROM raw.t"""
-
 
 class Bought:
     """A project over a table of ten rows on each of three days, all of them taken in."""
 
     def __init__(self, root: Path, keys: str) -> None:
-        (root / "models").mkdir()
-        (root / "infold.yml").write_text(PROJECT.replace("KEYS", keys), encoding="utf-8")
-        (root / "models" / "taken.sql").write_text(MODEL, encoding="utf-8")
+        declare(root, keys)
         self.database = Database(root, key="at" if keys else None, reread=30 if keys else None)
         self.project = api.open_project(root)
         self.database.run("CREATE TABLE t (id INTEGER, at DATETIME, v TEXT)")

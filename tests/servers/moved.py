@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import signal
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import yaml
 from tests.arrivals.play import Play
 from tests.arrivals.programs import Op, Program, Round
-from tests.crash.scenario import Scenario, living
+from tests.crash.scenario import Scenario, kill, living
 
 from infold import api
 
@@ -68,4 +69,18 @@ class MovedScenario(Moved, Scenario):
         with living(at) as life:
             self.go(life)
         assert life.dead
+        self.settle()
+
+    def first_commits(self) -> list[int]:
+        """Which of the write points of the first run are before and after commits of tables."""
+        points = enumerate(self.first_points(), 1)
+        return [at for at, (_, name) in points if name.startswith("table ")]
+
+    def die_at(self, points: Iterable[int]) -> None:
+        """By exception at some points, and once by SIGKILL: the next run makes all tables right."""
+        for seed, at in enumerate(points, 3):
+            self.die(seed, at)
+        self.deliver(9)
+        ended = kill(self, "table sessions: after commit")
+        assert ended.returncode == -signal.SIGKILL, ended.stderr
         self.settle()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,7 +14,7 @@ from urllib.parse import quote
 import pytest
 from click.testing import CliRunner, Result
 from tests.arrivals.shapes import SHAPES
-from tests.crash.scenario import SHAPE, Scenario, kill, living
+from tests.crash.scenario import SHAPE, Scenario, living
 from tests.docs.pages import DOCS
 from tests.docs.test_how_to import code
 from tests.servers.catalogs import PASSWORD, Shelf, jdbc_uri, new_database, opened
@@ -83,15 +82,9 @@ def test_a_run_that_dies_at_a_write_point(shelves: dict[str, Shelf], tmp_path: P
     declared = shelves["jdbc"].declared | {"namespace": f"killed_{os.getpid()}"}
     where = tmp_path / "killed", "killed", tmp_path / "warehouse"
     scenario = MovedScenario(SHAPE, *where, 8, move=partial(find_in, declared))
-    passed = scenario.first_points()
-    commits = [at for at, (_, name) in enumerate(passed, 1) if name.startswith("table ")]
+    commits = scenario.first_commits()
     assert len(commits) > POINTS
-    for seed, at in enumerate(commits[1 : 2 * POINTS : 2], 3):
-        scenario.die(seed, at)
-    scenario.deliver(9)
-    ended = kill(scenario, "table sessions: after commit")
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
-    scenario.settle()
+    scenario.die_at(commits[1 : 2 * POINTS : 2])
 
 
 @dataclass

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.arrivals.shapes import SHAPES
-from tests.crash.scenario import SHAPE, kill
+from tests.crash.scenario import SHAPE
 from tests.servers.in_store import InStore, KilledInStore, Shop, shop_in
 from tests.servers.object_store import ObjectStore
 from tests.servers.test_in_object_store import USERS
@@ -60,14 +59,8 @@ def test_a_run_that_dies_at_a_write_point(store: ObjectStore, tmp_path: Path) ->
     scenario = KilledInStore(
         shape, tmp_path / "killed", "killed", Path("warehouse"), 8, store=store
     )
-    passed = scenario.first_points()
-    commits = [at for at, (_, name) in enumerate(passed, 1) if name.startswith("table ")]
-    for seed, at in enumerate((commits[1], commits[4]), 3):
-        scenario.die(seed, at)
-    scenario.deliver(9)
-    ended = kill(scenario, "table sessions: after commit")
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
-    scenario.settle()
+    commits = scenario.first_commits()
+    scenario.die_at((commits[1], commits[4]))
 
 
 def test_a_day_of_the_starter(shop: Shop) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.arrivals.shapes import SHAPES
-from tests.crash.scenario import SHAPE, kill
+from tests.crash.scenario import SHAPE
 from tests.servers.azure_store import AzureStore
 from tests.servers.google_store import GoogleStore
 from tests.servers.in_store import InStore, KilledInStore, Shop, shop_in
@@ -153,10 +152,5 @@ def test_a_run_that_dies_at_a_write_point(azure_store: AzureStore, tmp_path: Pat
         shape, tmp_path / "killed", "killed", Path("warehouse"), 8, store=azure_store
     )
     with azure_store.rule(".*", "", status=503, code="ServerBusy", every=61):
-        passed = scenario.first_points()
-    commits = [at for at, (_, name) in enumerate(passed, 1) if name.startswith("table ")]
-    scenario.die(3, commits[1])
-    scenario.deliver(9)
-    ended = kill(scenario, "table sessions: after commit")
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
-    scenario.settle()
+        commits = scenario.first_commits()
+    scenario.die_at((commits[1],))

@@ -26,6 +26,32 @@ NOW = datetime(2024, 3, 20, 12, tzinfo=UTC)
 COLUMNS = {"id": "bigint", "at": "timestamp", "v": "string"}
 
 
+PROJECT = """
+name: bought
+sources:
+  raw.t:
+    url: sqlite:///own.db
+    table: t
+    columns: {id: bigint, at: timestamp, v: string}
+    event_time_column: at
+"""
+DAYS = "    key: at\n    corrections: reread 30 days\n"
+"""Keys of the source: what changes in days is read again."""
+MODEL = """---
+materialization: events
+unique_key: [id]
+timeseries: {event_time_column: at, granularity: day}
+---
+SELECT id, at, v FROM raw.t"""
+
+
+def declare(root: Path, keys: str) -> None:
+    """Write a project with the table as its source, with more keys, and the model `taken` of it."""
+    (root / "models").mkdir()
+    (root / "infold.yml").write_text(PROJECT + keys, encoding="utf-8")
+    (root / "models" / "taken.sql").write_text(MODEL, encoding="utf-8")
+
+
 class Database:
     """A file of SQLite, and what was extracted of a table of it."""
 

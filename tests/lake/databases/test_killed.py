@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.lake.databases.folder import Database, as_extracted
+from tests.lake.databases.folder import DAYS, Database, as_extracted, declare
 
 from infold import api
 from infold.core.interval import micros_of
@@ -26,23 +26,6 @@ from pathlib import Path
 from tests.lake.databases.folder import Database
 Database(Path(sys.argv[1]), key="at", reread=30).extract()
 """
-PROJECT = """
-name: bought
-sources:
-  raw.t:
-    url: sqlite:///own.db
-    table: t
-    key: at
-    corrections: reread 30 days
-    event_time_column: at
-    columns: {id: bigint, at: timestamp, v: string}
-"""
-MODEL = """---
-materialization: events
-unique_key: [id]
-timeseries: {event_time_column: at, granularity: day}
----
-SELECT id, at, v FROM raw.t"""
 
 
 def read(folder: Path, die_at: int) -> int:
@@ -78,9 +61,7 @@ def test_a_plan_sees_one_whole_reading_and_the_next_one_goes_on(tmp_path: Path) 
     Days change, come and go. Before the list is replaced nothing of it counts, after it all does,
     for a plan that comes before any other reading as well.
     """
-    (tmp_path / "models").mkdir()
-    (tmp_path / "infold.yml").write_text(PROJECT, encoding="utf-8")
-    (tmp_path / "models" / "taken.sql").write_text(MODEL, encoding="utf-8")
+    declare(tmp_path, DAYS)
     database = Database(tmp_path, key="at", reread=30)
     database.run(
         "CREATE TABLE t (id INTEGER, at DATETIME, v TEXT)",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.spark.reading.bought import MODELS, SOURCES
 
 from infold import api
 from infold.api import doctor
@@ -16,53 +17,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-PROJECT = """
-name: bought
-sources:
-  db.orders:
-    url: sqlite:///shop.db
-    table: orders
-    key: id
-    corrections: none
-    event_time_column: at
-    columns: {id: bigint, at: timestamp, currency: string, amount: bigint}
-  db.payments:
-    url: sqlite:///shop.db
-    table: payments
-    key: changed_at
-    corrections: reread 2 days
-    event_time_column: at
-    columns: {id: bigint, at: timestamp, changed_at: timestamp, state: string}
-  db.rates:
-    url: sqlite:///shop.db
-    table: rates
-    columns: {currency: string, rate: double}
-targets:
-  dev: {warehouse: WAREHOUSE}
+PROJECT = f"""{SOURCES.replace("DAYS", "2")}targets:
+  dev: {{warehouse: WAREHOUSE}}
 """
-
-MODELS = {
-    "orders": """---
-materialization: events
-unique_key: [id]
-timeseries: {event_time_column: at}
----
-SELECT id, at, currency, amount FROM db.orders""",
-    "payments": """---
-materialization: events
-unique_key: [id]
-prefer: [changed_at desc]
-timeseries: {event_time_column: at}
----
-SELECT id, at, changed_at, state FROM db.payments""",
-    "daily": """---
-materialization: table
-timeseries: {event_time_column: at, partition_column: day}
-incremental: {}
----
-SELECT cast(o.at AS date) AS day, sum(o.amount * r.rate) AS amount
-FROM orders o JOIN db.rates r ON r.currency = o.currency GROUP BY 1""",
-}
 
 TABLES = (
     "CREATE TABLE orders (id INTEGER PRIMARY KEY, at DATETIME, currency TEXT, amount INTEGER)",

@@ -243,10 +243,9 @@ def _rows_read(
     """How many rows some files have, if they were counted; only new files are observed."""
     if isinstance(observed, Mapping):
         return sum(observed.get(id_, 0) for id_ in files)
-    if isinstance(observed, Found):
-        return int(observed.get[ROWS])
     # Spark forgets what it observed in a plan that turned out to be empty.
-    return int(observed.get[ROWS]) if observed is not None and found else None
+    known = isinstance(observed, Found) or found
+    return int(observed.get[ROWS]) if observed is not None and known else None
 
 
 def _commit(ingest: Ingest, change: TableChange, tally: IngestCounts) -> int:

@@ -124,18 +124,19 @@ class Ingest:
 
         The number (``rows``) is of interest when the model has a WHERE. Where the files do not say
         it themselves it is observed: it is known once an action has read the rows, and asking for
-        it before waits for ever. Where lookups are joined, the rows of each file are counted at
-        once, and kept: those with a problem do not go through the query.
+        it before waits for ever. Where lookups are joined, the rows of each file are kept, and are
+        counted at once if need be: those with a problem do not go through the query.
         """
         work, asked = self.work, list(files.items())
         rows, said = source_rows.read_counted(work.spark, work.project, self.source, asked)
         if self.node.stored_inputs:
             rows = rows.localCheckpoint(eager=False)
-            # At most a row for each file of the step.
-            counted = {row[FILE]: row["count"] for row in rows.groupBy(FILE).count().collect()}
+            if said is None:
+                # At most a row for each file of the step.
+                said = {row[FILE]: row["count"] for row in rows.groupBy(FILE).count().collect()}
             beside = lookups(work, self.node, self.step)
             judged = judged_arrivals(work, self.node, self.source, rows, bounds, beside)
-            return self.own_rows(judged), counted
+            return self.own_rows(judged), said
         seen: Seen | None = None
         if self._leaves_rows_out and said is not None:
             seen = Found({ROWS: sum(said.get(id_, 0) for id_ in self.new)})

@@ -61,10 +61,10 @@ _PACKED = 10
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The lines of some files, which are read once and kept."""
+    """The lines of so many files, all that are read together: read once, and kept."""
 
     lines: DataFrame
-    files: frozenset[int]
+    files: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +93,12 @@ def inspect(
     for file in files:
         check_bzip2(source, file)
     fresh = [file for file in files if not file.known]
-    here = sum(map(_cost, fresh)) <= IN_PROCESS
-    kept = None
-    if not here and fresh == files and worth_keeping([_cost(file) for file in files]):
-        kept = _kept(spark, source, files)
-    drifted = _drifted(spark, source, fresh, kept, here=here)
+    kept: Kept | None = None
+    lines: DataFrame | None = None
+    if sum(map(_cost, fresh)) > IN_PROCESS:
+        kept = _kept(spark, source, files) if fresh == files else None
+        lines = _lines(spark, source, fresh) if kept is None else kept.lines
+    drifted = _drifted(source, fresh, lines)
     return {file.id: LinesShape(drift=drifted.get(file.id), kept=kept) for file in files}
 
 
@@ -107,11 +108,15 @@ def _cost(file: PresentFile) -> int:
 
 
 def _kept(spark: SparkSession, source: Source, files: Sequence[PresentFile]) -> Kept | None:
-    """Their lines, read by few tasks; None in a store: whether it shows all is asked of a scan."""
-    if any(is_url(file.path) for file in files):
+    """
+    Their lines, read by few tasks, if the files are small.
+
+    None in a store: whether it shows all of them is asked of a scan.
+    """
+    if any(is_url(file.path) for file in files) or not worth_keeping([*map(_cost, files)]):
         return None
     lines = _lines(spark, source, files).coalesce(2 * parallelism(spark))
-    return Kept(lines.localCheckpoint(eager=False), frozenset(file.id for file in files))
+    return Kept(lines.localCheckpoint(eager=False), len(files))
 
 
 def _lines_of(
@@ -119,9 +124,9 @@ def _lines_of(
 ) -> DataFrame:
     """The lines of files of one shape, which may be some of those that are kept."""
     kept = shape.kept
-    if kept is None or not kept.files.issuperset(file.id for file in files):
+    if kept is None:
         return _lines(spark, source, files)
-    if len(files) == len(kept.files):
+    if len(files) == kept.files:
         return kept.lines
     return kept.lines.where(F.col(fit.PATH).isin([file.spark_path for file in files]))
 
@@ -197,23 +202,15 @@ def _text(column: Declared) -> Column:
 
 
 def _drifted(
-    spark: SparkSession,
-    source: Source,
-    files: Sequence[PresentFile],
-    kept: Kept | None,
-    *,
-    here: bool,
+    source: Source, files: Sequence[PresentFile], lines: DataFrame | None
 ) -> dict[int, Drifted]:
-    if not files:
-        return {}
+    """How files drift, by their ``lines``; without those, by a look into them from here."""
     declared = [*(column.name for column in source.columns), *source.unread_columns]
     by_id = {file.id: file for file in files}
     keys = (
         {file.id: _keys_here(source, file) for file in files}
-        if here
-        else _keys_there(
-            _lines(spark, source, files) if kept is None else kept.lines, files, declared
-        )
+        if lines is None
+        else _keys_there(lines, files, declared)
     )
     found = {}
     for id_, entry in keys.items():
