@@ -170,6 +170,19 @@ class TestRun:
         assert "there is no such folder" in wrong.stderr
         assert "run" not in fake.asked
 
+    @pytest.mark.parametrize(
+        "words",
+        ["apply --yes", "restate daily", "backbuild daily --start 2024-03-04 --end 2024-03-06"],
+    )
+    def test_other_commands_that_run_write_them_too(
+        self, fake: FakeApi, infold: Infold, tmp_path: Path, words: str
+    ) -> None:
+        """`--metrics` and `--log` of apply, restate and backbuild reach the API."""
+        metrics, log = tmp_path / "a.prom", tmp_path / "b.log"
+        infold(*words.split(), "--metrics", str(metrics), "--log", str(log))
+
+        assert fake.asked["run"]["sinks"] == Sinks(metrics, log)
+
     def test_json(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
         """`run --json` prints one JSON object and nothing else, so that it can be piped."""
         result = infold("run", "--json")
