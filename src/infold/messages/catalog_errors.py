@@ -170,7 +170,7 @@ same_tables = Finding(
     "targets {one} and {other} would have the same tables: those of one namespace of one catalog",
     {"namespace": "{namespace}"},
     todo="Each target has tables and a ledger of its own. Give one of them another `namespace` in "
-    "`catalog`.",
+    "`catalog`, or another file of type sqlite.",
 )
 
 other_jars = Message(
