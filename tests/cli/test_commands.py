@@ -228,6 +228,14 @@ class TestRun:
         assert found["error"]["exit_code"] == 1
         screen("run_failed_json", result.stdout)
 
+    def test_backbuild_has_a_window(self, fake: FakeApi, infold: Infold) -> None:
+        """Without one it is refused, and restate is named, which may have one."""
+        wrong = infold("backbuild", "daily", "--start", "2024-03-04")
+
+        assert wrong.exit_code == 2
+        assert "`infold restate` needs neither" in wrong.stderr
+        assert infold("restate", "daily", "--start", "2024-03-04").exit_code == 0
+
     @pytest.mark.parametrize(
         "words", ["restate daily", "backbuild daily --start 2024-03-04 --end 2024-03-06"]
     )

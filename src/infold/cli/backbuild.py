@@ -30,7 +30,7 @@ def command(terms: tuple[str, ...], options: shared_options.Rebuild, sinks: Sink
     from infold.planning.selection import select_models
 
     if options.start is None or options.end is None:
-        raise click.UsageError("backbuild takes --start and --end; `infold restate` takes neither.")
+        raise click.UsageError("backbuild takes --start and --end; `infold restate` needs neither.")
     project = shared_options.opened_to_build()
     names = select_models(project, [term.removeprefix("+") for term in terms])
     chosen = requested_window.parse_window(project, names, options.start, options.end)
