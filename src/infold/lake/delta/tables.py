@@ -98,9 +98,9 @@ class DeltaLake:
         del tables, only_new
         return ()
 
-    def check_views(self, *, wanted: bool) -> None:
+    def check_views(self, tables: Collection[str] | None) -> None:
         """See ``ports.Lake``: a target that asks for them has been refused as it was read."""
-        del wanted
+        del tables
 
     def check_names(self, tables: Collection[str]) -> Collection[str]:
         """See ``ports.Lake``."""
