@@ -477,7 +477,6 @@ KEYS = [
         "not-with-delta infold.yml:20 `{type: rest, uri: 'https://c.example.com'}`",
     ]),
     (YML, "{warehouse: warehouse}", "{storage: delta, publish: together, hide_technical: views, catalog: {type: hive, uri: 'thrift://a:9083'}}", [
-        "not-with-delta infold.yml:20 `views`",
         "catalog-not-together infold.yml:20 `together`",
     ]),
     (YML, "dev: {warehouse: warehouse}", "dev: {storage: delta, catalog: {type: hive, uri: 'thrift://a:9083', namespace: Shop}}\n  prod: {warehouse: tables, catalog: {type: hive, uri: 'thrift://a:9083'}}", [
