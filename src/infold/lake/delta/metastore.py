@@ -102,7 +102,7 @@ class Metastore:
             found = self.client.tables(self.namespace, asked)
         except RefusedError:  # the namespace is gone meanwhile
             return {}
-        return {entry.name: entry for entry in map(_entry, found)}
+        return {entry.name: entry for entry in map(entry_of, found)}
 
     def check(self, folders: Mapping[str, str]) -> Collection[str]:
         """
@@ -206,7 +206,7 @@ def wrong_names(folders: Mapping[str, str], found: Mapping[str, Entry]) -> Mappi
     }
 
 
-def _entry(table: Any) -> Entry:
+def entry_of(table: Any) -> Entry:
     """What the metastore has of a table, as far as it matters."""
     parameters: Mapping[str, str] = table.parameters or {}
     stored = table.sd
