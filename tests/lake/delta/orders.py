@@ -30,8 +30,9 @@ KINDS = ("plain", "a b", "é%41:=/#?", None)
 class Orders:
     """The table as other programs write it, and the rows that it should have."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, *, marks_in_files: bool = False) -> None:
         self.folder, self.draw = folder, Random(seed)
+        self.marks_in_files = marks_in_files
         self.rows: dict[str, tuple[str, str, int, str | None]] = {}
         self._made = 0
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -84,7 +85,7 @@ class Orders:
 
     def _without(self, values: set[int], *, by_marks: bool) -> None:
         if by_marks:
-            mark_deleted(self.folder, "v", values)
+            mark_deleted(self.folder, "v", values, in_file=self.marks_in_files)
         else:
             self.table.delete(f"v IN ({', '.join(map(str, values))})")
         self.rows = {id_: row for id_, row in self.rows.items() if row[2] not in values}
