@@ -115,4 +115,4 @@ def test_a_delta_table_of_others(store: Store, tmp_path: Path) -> None:
     shop = shop_over_delta(tmp_path / "shop", tmp_path / "warehouse", f"path: '{url}'")
     retarget(shop.root, {"storage_options": store.options})
     orders = Orders(tmp_path / "written" / "orders", 2, marks_in_files=True)
-    play(shop, orders, rounds=2, landed=Mirror(store, orders.folder, url))
+    play(shop, orders, rounds=1, landed=Mirror(store, orders.folder, url))

@@ -16,7 +16,6 @@ import pyarrow as pa
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_type
 
-from infold.lake.plain_types import plain_type
 from infold.lake.reading.delta_mapping import ELEMENT, KEY, VALUE, ColumnMapping, Path
 from infold.spark.reading.parquet_files import Footer, names_by_id
 
@@ -49,7 +48,6 @@ def fields_in(
     One that the file lacks is not among them.
     """
     stored = dict(zip(footer.fields.names, footer.types, strict=True))
-    fields = {one.name: one for one in footer.fields}
     name_of = _names(mapping, footer.fields)
     types, at = {}, dict[Path, str]()
     for one in columns:
@@ -58,10 +56,7 @@ def fields_in(
         if name is None or name not in stored:
             continue
         at[path] = name
-        own = stored[name]
-        if pa.types.is_nested(own):  # with the ids of its fields, which plain types lack
-            own = plain_type(fields[name].type)
-        types[one.name] = _as_in_table(own, one.dataType, path, mapping, at)
+        types[one.name] = _as_in_table(stored[name], one.dataType, path, mapping, at)
     return FileFields(types, tuple(sorted(at.items())))
 
 
@@ -92,8 +87,8 @@ def _as_in_table(
             if name is not None and name in own:
                 type_ = _as_in_table(own[name], one.dataType, below, mapping, at)
             else:
-                type_ = to_arrow_type(one.dataType)
-            at[below] = name or _free(one.name, taken)
+                name, type_ = _free(name or one.name, taken), to_arrow_type(one.dataType)
+            at[below] = name
             parts.append(pa.field(one.name, type_))
         return pa.struct(parts)
     if pa.types.is_list(found) and isinstance(wanted, T.ArrayType):
