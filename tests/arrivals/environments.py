@@ -215,9 +215,9 @@ class Catalog(Memory):
         """Every commit is seen at once."""
         del tables
 
-    def check_views(self, *, wanted: bool) -> None:
+    def check_views(self, tables: Collection[str] | None) -> None:
         """Nobody wants any."""
-        assert not wanted
+        assert tables is None
 
     def refresh_views(self, tables: Collection[str], *, only_new: bool = False) -> Sequence[str]:
         """It has none."""

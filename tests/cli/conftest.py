@@ -133,6 +133,13 @@ class FakeApi:
         """The project itself: nothing is built apart."""
         return project
 
+    def to_apply(self, declared: Any, *_: Any) -> Any:
+        """The project itself."""
+        return declared
+
+    def refuse_too_much(self, *_: Any, **__: Any) -> None:
+        """Nothing is too much."""
+
     def with_apart(self, project: Any) -> Any:
         """The project itself: nothing is built apart."""
         return project
@@ -162,6 +169,8 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeApi:
         "explain",
         "session_history",
         "as_run",
+        "to_apply",
+        "refuse_too_much",
         "with_apart",
     ):
         monkeypatch.setattr(api, name, getattr(found, name))

@@ -170,6 +170,19 @@ class TestRun:
         assert "there is no such folder" in wrong.stderr
         assert "run" not in fake.asked
 
+    @pytest.mark.parametrize(
+        "words",
+        ["apply --yes", "restate daily", "backbuild daily --start 2024-03-04 --end 2024-03-06"],
+    )
+    def test_other_commands_that_run_write_them_too(
+        self, fake: FakeApi, infold: Infold, tmp_path: Path, words: str
+    ) -> None:
+        """`--metrics` and `--log` of apply, restate and backbuild reach the API."""
+        metrics, log = tmp_path / "a.prom", tmp_path / "b.log"
+        infold(*words.split(), "--metrics", str(metrics), "--log", str(log))
+
+        assert fake.asked["run"]["sinks"] == Sinks(metrics, log)
+
     def test_json(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
         """`run --json` prints one JSON object and nothing else, so that it can be piped."""
         result = infold("run", "--json")
@@ -214,6 +227,14 @@ class TestRun:
         assert found["receipt"]["arrived"] == 10_317
         assert found["error"]["exit_code"] == 1
         screen("run_failed_json", result.stdout)
+
+    def test_backbuild_has_a_window(self, fake: FakeApi, infold: Infold) -> None:
+        """Without one it is refused, and restate is named, which may have one."""
+        wrong = infold("backbuild", "daily", "--start", "2024-03-04")
+
+        assert wrong.exit_code == 2
+        assert "`infold restate` needs neither" in wrong.stderr
+        assert infold("restate", "daily", "--start", "2024-03-04").exit_code == 0
 
     @pytest.mark.parametrize(
         "words", ["restate daily", "backbuild daily --start 2024-03-04 --end 2024-03-06"]

@@ -42,7 +42,17 @@ KEYS = [
     ]),
     (YML, "start: 2024-01-01", "name: other", ["duplicate-key infold.yml:2 `name` (infold.yml:1)"]),
     (YML, "name: shop", "environments: {}\nname: shop", [
-        "not-supported-yet infold.yml:1 `environments`",
+        "unknown-key infold.yml:1 `environments` (no key: `infold run --env NAME` makes one)",
+    ]),
+    (YML, "name: shop", "audits: []\ntests: []\nvariables: {}\nname: shop", [
+        "unknown-key infold.yml:1 `audits` (audits, of a model, and files in audits/)",
+        "unknown-key infold.yml:2 `tests` (audits, of a model; unit tests are files in tests/)",
+        "not-supported-yet infold.yml:3 `variables`",
+    ]),
+    (YML, "    path: countries.csv", "    connection: a\n    query: SELECT 1", [
+        "unknown-key infold.yml:17 `connection` (url, of a source)",
+        "unknown-key infold.yml:18 `query` (table, of a source, which may be a view in its database)",
+        "missing-key infold.yml:17 `connection: a` (a source is files or a Delta table (path), a table in a catalog (table), or in a database (url))",
     ]),
     (YML, "targets:", "sources_:", ["unknown-key infold.yml:19 `sources_` (sources)"]),
     (YML, "  dev: {warehouse: warehouse}", "  dev: warehouse", ["wrong-type infold.yml:20 `warehouse`"]),
@@ -255,6 +265,12 @@ KEYS = [
     ),
     (YML, "received_column: seen_at", "settle: soon", [
         "bad-duration infold.yml:8 `soon` (30 minutes, 1 hour 30 minutes, 2 days)",
+    ]),
+    (YML, "path: countries.csv", "table: sales.countries\n    on_drift: set_aside", [
+        "needless-key infold.yml:18 `on_drift`",
+    ]),
+    (YML, "path: countries.csv", "path: countries\n    format: delta\n    on_drift: evolve", [
+        "needless-key infold.yml:19 `on_drift`",
     ]),
     (YML, "received_column: seen_at", "on_drift: ignore", [
         "bad-value infold.yml:8 `ignore` (error, set_aside, evolve)",
@@ -472,7 +488,6 @@ KEYS = [
         "not-with-delta infold.yml:20 `{type: rest, uri: 'https://c.example.com'}`",
     ]),
     (YML, "{warehouse: warehouse}", "{storage: delta, publish: together, hide_technical: views, catalog: {type: hive, uri: 'thrift://a:9083'}}", [
-        "not-with-delta infold.yml:20 `views`",
         "catalog-not-together infold.yml:20 `together`",
     ]),
     (YML, "dev: {warehouse: warehouse}", "dev: {storage: delta, catalog: {type: hive, uri: 'thrift://a:9083', namespace: Shop}}\n  prod: {warehouse: tables, catalog: {type: hive, uri: 'thrift://a:9083'}}", [
@@ -491,7 +506,7 @@ KEYS = [
     ]),
     (C, "events", "event", ["bad-value models/clicks.sql:2 `event` (events)"]),
     (C, "events", "incremental", [
-        "not-supported-yet models/clicks.sql:2 `incremental` (view, table, events, sessions, cumulative_aggregate, scd_type_2)",
+        "bad-value models/clicks.sql:2 `incremental`",
     ]),
     (C, "materialization: events\nunique_key: [event_id]", "materialization: cumulative_aggregate\nincremental: {}", [
         "needless-key models/clicks.sql:3 `incremental`",
@@ -532,6 +547,10 @@ KEYS = [
     ]),
     (C, "unique_key: [event_id]", "unique_key: event_id\nstart: soon", ["bad-date models/clicks.sql:4 `soon` (2024-01-31, 2024-01-31T09:00)"]),
     (C, "granularity: day", "granularity: dya", ["bad-value models/clicks.sql:4 `dya` (day, year)"]),
+    (C, "unique_key: [event_id]", "unique_key: [event_id]\npartitioned_by: [day]\nowner: ann", [
+        "unknown-key models/clicks.sql:4 `partitioned_by` (timeseries.partition_column (as SQLMesh has it))",
+        "not-supported-yet models/clicks.sql:5 `owner`",
+    ]),
     (C, "granularity: day", "granularity: minute", [
         "not-supported-yet models/clicks.sql:4 `minute` (hour, day, week, month, quarter, year)",
     ]),
@@ -549,6 +568,9 @@ KEYS = [
     (C, "timeseries: {event_time_column: event_ts, granularity: day}", "incremental: {}", [
         "needless-key models/clicks.sql:4 `incremental`",
         "missing-key models/clicks.sql:2 `materialization: events` (events are kept by their time: event_time_column)",
+    ]),
+    (S, "gap: 30 minutes", "gap: 30 minutes, time_zone: Europe/Berlin", [
+        "unknown-key models/sessions.sql:3 `time_zone` (cuts.midnight, of sessions; cron_tz, of a cron; cells are UTC)",
     ]),
     (S, "gap: 30 minutes", "gap: 30 minuets", [
         "bad-duration models/sessions.sql:3 `30 minuets` (30 minutes, 1 hour 30 minutes, 2 days)",
@@ -623,7 +645,7 @@ KEYS = [
         "missing-key models/daily.sql:2 `materialization: table` (an incremental table is built cell by cell of time)",
     ]),
     (D, "incremental: {}", "incremental: {on_additive_change: allow}", [
-        "not-supported-yet models/daily.sql:4 `on_additive_change`",
+        "unknown-key models/daily.sql:4 `on_additive_change` (no key: a table gets each column that its query gains (as SQLMesh has it))",
     ]),
     (D, "incremental: {}", "incremental: {forward_only: 3}", [
         "wrong-type models/daily.sql:4 `3`",

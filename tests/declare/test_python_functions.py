@@ -122,6 +122,15 @@ def test_a_function_that_says_so_may_ask_a_clock(tmp_path: Path) -> None:
         assert not check(shop(tmp_path / str(number), code))
 
 
+def test_a_constant_is_no_python(tmp_path: Path) -> None:
+    """Spark calls a function in Python with arguments; the error says what can have none."""
+    code = CLEAN.replace('"STRING", "INT"', "").replace("text, most", "")
+    [error] = check(shop(tmp_path, code))
+
+    assert shown(error).startswith("bad-function functions/clean.py:4 ")
+    assert "CREATE FUNCTION clean() RETURN" in error.todo
+
+
 def test_an_argument_that_varies_is_drawn_once(tmp_path: Path) -> None:
     """An SQL function that repeats its argument does not take one that varies."""
     varying = CLEAN.replace(", deterministic=True", "")

@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
+from click import Context
 from click.testing import CliRunner
 from tests.orchestration.recorded import GRAPH, step
 
 from infold.cli import cli
+from infold.cli.main import COMMANDS
 from infold.messages.errors import InfoldError
-from infold.orchestration.command import InfoldProject, summary
+from infold.orchestration.command import WITH_LOG, InfoldProject, summary
 from infold.orchestration.graph import ProjectGraph
 from infold.orchestration.log_lines import log_line
 from infold.orchestration.words import RunOptions
@@ -48,6 +50,16 @@ def test_every_option_is_one_of_the_command() -> None:
     )
     words = [*RunOptions(end="2024-03-02", wait=1.5).words(), *options.words(), "--help"]
     assert CliRunner().invoke(cli, ["run", *words]).exit_code == 0
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_that_are_followed_by_their_log_can_write_one(name: str) -> None:
+    """A task of any command is given no option that the command does not have."""
+    command = cli.get_command(Context(cli), name)
+    assert command is not None
+    options = {option for param in command.params for option in param.opts}
+
+    assert ("--log" in options) == (name in WITH_LOG)
 
 
 def test_the_command_line_of_a_project() -> None:

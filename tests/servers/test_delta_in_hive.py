@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -30,6 +31,7 @@ from infold.cli import cli
 from infold.core.catalogs import Catalog, CatalogType
 from infold.core.storages import Storage
 from infold.lake.delta.metastore import FOLDER
+from infold.lake.delta.spark_view import SparkView, said_by
 from infold.lake.hive_client import HiveClient
 from infold.messages.errors import InfoldError
 from infold.spark.jvm.jars import jar_paths
@@ -79,8 +81,13 @@ class Reader:
         return found
 
     def names(self, namespace: str) -> set[str]:
-        """The tables that it lists."""
+        """The tables that it lists, and views among them."""
         return {row["tableName"] for row in self(f"SHOW TABLES IN {namespace}")}
+
+    def columns(self, table: str) -> dict[str, str]:
+        """The types of the columns of a table."""
+        found = {row["col_name"]: row["data_type"] for row in self(f"DESCRIBE {table}")}
+        return {name: found[name] for name in itertools.takewhile("# Part".__ne__, found)}
 
     def count(self, table: str) -> int:
         """How many rows it reads."""
@@ -134,9 +141,31 @@ class Shop:
         rows: int = api.lake(api.open_project(self.root, "prod")).rows(table).num_rows
         return rows
 
-    def entry(self, name: str) -> Any:
+    def add_a_column(self) -> None:
+        """Change a definition: ``daily`` has the column ``most``, too."""
+        model = self.root / "models" / "daily.sql"
+        text = model.read_text(encoding="utf-8")
+        model.write_text(text.replace("sum(revenue)", "max(revenue) AS most,\n  sum(revenue)"))
+
+    def dies(self, at: str, words: str) -> subprocess.CompletedProcess[str]:
+        """A command in a process of its own, which is killed at a write point."""
+        command = ["-C", str(self.root), "--target", "prod", *words.split()]
+        return subprocess.run(
+            [sys.executable, "-m", "infold", *command],
+            env={**os.environ, "INFOLD_CRASH_AT": at},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    @property
+    def views(self) -> str:
+        """The namespace of the views."""
+        return f"{self.namespace}_views"
+
+    def entry(self, name: str, namespace: str = "") -> Any:
         """What the metastore has of a table."""
-        return self.hive.look(lambda hms: hms.get_table(self.namespace, name))
+        return self.hive.look(lambda hms: hms.get_table(namespace or self.namespace, name))
 
 
 @pytest.fixture
@@ -149,6 +178,7 @@ def shop(hive_metastore: HiveMetastore, tmp_path: Path) -> Shop:
         ADDRESS: hive_metastore.url,
         "/srv/shop/warehouse": str(tmp_path / "ware house é"),
         "namespace: sales": f"namespace: {namespace}",
+        "  prod:\n": "  prod:\n    hide_technical: views\n",
     }.items():
         assert old in target
         target = target.replace(old, new)
@@ -172,8 +202,9 @@ def test_they_are_read_by_their_names(shop: Shop, reader: Reader) -> None:
     looked = next(one for one in examine(shop.root, "prod") if one.name == "metastore")
     assert looked.found.endswith(f"namespace {space}: 3 tables registered")
 
-    # Somebody drops a name, and has another one lead elsewhere: rows are where they were.
+    # Somebody drops names, and has another one lead elsewhere: rows are where they were.
     reader(f"DROP TABLE {space}.daily")
+    reader(f"DROP VIEW {shop.views}.daily")
     astray = shop.entry("sessions")
     astray.sd.serdeInfo.parameters["path"] = shop.entry("clicks").sd.serdeInfo.parameters["path"]
     shop.hive.change(lambda hms: hms.alter_table(space, "sessions", astray))
@@ -182,30 +213,82 @@ def test_they_are_read_by_their_names(shop: Shop, reader: Reader) -> None:
     for table in ("daily", "sessions"):
         assert reader.count(f"{space}.{table}") == shop.rows(table) > 0
 
+    views_are_sparks_own(shop, reader)
     shop("teardown --yes --allow-refresh")
-    assert reader.names(space) == {"theirs"}
+    assert reader.names(space) == reader.names(shop.views) == {"theirs"}
+
+
+def views_are_sparks_own(shop: Shop, reader: Reader) -> None:
+    """
+    They are without technical columns, and follow a changed definition; what others do is undone.
+
+    What Spark writes for the same query is the same, but for settings of its session.
+    """
+    for table in ("clicks", "daily", "sessions"):
+        stored = reader.columns(f"{shop.namespace}.{table}")
+        shown = api.show(api.open_project(shop.root, "prod"), table).column_names
+        assert reader.columns(f"{shop.views}.{table}") == {name: stored[name] for name in shown}
+        assert reader.count(f"{shop.views}.{table}") == shop.rows(table) > 0
+    assert "_version" in reader.columns(f"{shop.namespace}.sessions")
+    own = shop.entry("sessions", shop.views)
+    reader(f"USE {shop.namespace}")
+    reader(f"CREATE VIEW {shop.views}.theirs AS {own.viewExpandedText}")
+    theirs = shop.entry("theirs", shop.views)
+    said, by_spark = (_without_session(said_by(one)) for one in (own, theirs))
+    assert said == by_spark
+    assert own.sd.cols == theirs.sd.cols
+
+    reader(f"ALTER VIEW {shop.views}.sessions AS SELECT 1 AS one")
+    shop.add_a_column()
+    shop("run --allow-refresh")
+
+    assert "most" in reader(f"SELECT * FROM {shop.views}.daily")[0]
+    assert said_by(shop.entry("sessions", shop.views)) == said_by(own)
+
+
+def _without_session(view: SparkView) -> SparkView:
+    """A view without what is said of the session, and of the version, that made it."""
+    kept = {
+        name: value
+        for name, value in view.parameters.items()
+        if not name.startswith("view.sqlConfig.") and name != "spark.sql.create.version"
+    }
+    return replace(view, parameters=kept)
 
 
 def test_they_keep_their_names_through_a_promote(shop: Shop, reader: Reader) -> None:
-    """A table of an environment is found too, and becomes production's under the name of that."""
-    space, model = shop.namespace, shop.root / "models" / "daily.sql"
+    """
+    A table of an environment is found too, and becomes production's under the name of that.
 
-    def columns() -> list[str]:
+    Views are those of production, and have its columns: a promote that dies before that leaves it
+    to the next run.
+    """
+    space = shop.namespace
+
+    def columns() -> set[str]:
+        assert reader.count(f"{space}.daily") == reader.count(f"{shop.views}.daily")
         assert reader.count(f"{space}.daily") == shop.rows("daily")
-        return [row["col_name"] for row in reader(f"DESCRIBE {space}.daily")]
+        assert reader.names(shop.views) == {"clicks", "daily", "sessions"}
+        [row] = reader(f"SELECT * FROM {shop.views}.daily LIMIT 1")
+        assert {*row} <= {*reader.columns(f"{space}.daily")}
+        return {*row}
 
     shop("run")
-    assert "most" not in columns()
-    text = model.read_text(encoding="utf-8")
-    model.write_text(text.replace("sum(revenue)", "max(revenue) AS most,\n  sum(revenue)"))
+    before = columns()
+    shop.add_a_column()
     shop("run --env more")
+    assert columns() == before
     [own] = [name for name in reader.names(space) if name.startswith("daily__")]
     assert "most" in reader(f"SELECT * FROM {space}.{own}")[0]
-    shop("promote more --yes")
-    assert "most" in columns()
+    ended = shop.dies("view daily: before", "promote more --yes")
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    assert "most" in reader.columns(f"{space}.daily")
+    assert columns() == before
+    assert "Nothing to do" in shop("run")
+    assert columns() == {*before, "most"}
     assert own not in reader.names(space)
     shop("rollback --yes")
-    assert "most" not in columns()
+    assert columns() == before
     folders = {path.name for path in (shop.root.parent / "ware house é" / "shop").iterdir()}
     assert reader.names(space) == {name for name in folders if not name.startswith(".")}
 
@@ -220,6 +303,11 @@ def test_names_of_somebody_else(shop: Shop, reader: Reader) -> None:
     assert not ware.exists()
     assert [row["col_name"] for row in reader(f"DESCRIBE {space}.daily")] == ["n"]
     reader(f"DROP TABLE {space}.daily")
+    reader(f"CREATE DATABASE {shop.views}")
+    reader(f"CREATE VIEW {shop.views}.daily AS SELECT 1 AS n")
+    assert f"namespace:  {shop.views}" in shop("run", status=2)
+    assert not ware.exists()
+    assert reader(f"SELECT * FROM {shop.views}.daily") == [{"n": 1}]
     file = shop.root / "infold.yml"
     text = file.read_text(encoding="utf-8")
     address = re.compile(r"uri: thrift://\S+")

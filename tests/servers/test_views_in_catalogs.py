@@ -17,7 +17,8 @@ from infold.lake.iceberg.reader_views import views_in
 from infold.lake.iceberg.rest_catalog import RestCatalog, rest_catalog
 from infold.lake.iceberg.sql_catalog import SqlCatalog
 from infold.lake.iceberg.tables import IcebergLake
-from infold.lake.iceberg.view_port import FoundViews, Views
+from infold.lake.iceberg.view_port import CatalogViews
+from infold.lake.views import FoundViews
 from infold.messages.errors import InfoldError
 
 pytestmark = pytest.mark.servers
@@ -163,7 +164,7 @@ def test_somebody_is_faster(shelf: Shelf, tmp_path: Path, monkeypatch: pytest.Mo
     kind = type(views_in(shelf.catalog))
     look = kind.found
 
-    def found(self: Views, namespace: str) -> FoundViews:
+    def found(self: CatalogViews, namespace: str) -> FoundViews:
         before = look(self, namespace)
         put(shelf, "weekly", tmp_path)
         return before
@@ -208,13 +209,13 @@ def test_two_projects_share_no_namespace(shelf: Shelf, tmp_path: Path) -> None:
     shelf.make("daily")
     lake = shelf.lake()
     other = IcebergLake(shelf.catalog, space(shelf), tmp_path / "other")
-    lake.check_views(wanted=True)
-    other.check_views(wanted=False)
+    lake.check_views(["daily"])
+    other.check_views(None)
     lake.refresh_views(["daily"])
-    lake.check_views(wanted=True)
+    lake.check_views(["daily"])
 
     with pytest.raises(InfoldError, match="catalog-shared-namespace"):
-        other.check_views(wanted=False)
+        other.check_views(None)
 
     lake.refresh_views([])
     shelf.theirs.create_namespace_if_not_exists(space(shelf))
@@ -222,10 +223,10 @@ def test_two_projects_share_no_namespace(shelf: Shelf, tmp_path: Path) -> None:
     made = shelf.theirs.create_table(
         (space(shelf), "orders"), rows.schema, location=str(tmp_path / "other" / "orders")
     )
-    lake.check_views(wanted=True)  # somebody's, and no project's
+    lake.check_views(["daily"])  # somebody's, and no project's
     made.append(rows, snapshot_properties={"infold.step": "20240309-1"})
     with pytest.raises(InfoldError, match="catalog-shared-namespace"):
-        lake.check_views(wanted=True)
+        lake.check_views(["daily"])
 
 
 class TestRest:
@@ -266,13 +267,13 @@ class TestRest:
         lake.catalog = new
 
         with pytest.raises(InfoldError, match="catalog-without-views") as caught:
-            lake.check_views(wanted=True)
+            lake.check_views(["daily"])
         rest_server.seen.clear()
 
         assert "GET /v1/{prefix}/namespaces/{namespace}/views" in str(caught.value)
         assert lake.refresh_views([]) == []
         assert rest_server.seen == []
-        rest.lake().check_views(wanted=True)
+        rest.lake().check_views(["daily"])
 
     def test_one_who_may_not_look(self, rest: Shelf, rest_server: RestServer) -> None:
         """Who wants no views needs no right there; who does is told which one is missing."""

@@ -119,9 +119,10 @@ def definition_errors(project: Project) -> Mapping[str, InfoldError]:
 
     A model that reads a wrong one is not analysed yet.
     """
+    spark = session(project)  # what is imported next is imported while its JVM starts
     from infold.spark.engine import SparkEngine
 
-    engine = SparkEngine(session(project), project, ledger(project), lake(project), "check")
+    engine = SparkEngine(spark, project, ledger(project), lake(project), "check")
     return engine.analyse([node.name for node in project])
 
 
@@ -206,7 +207,8 @@ def spark_work(project: Project, tables: Lake | None = None) -> Work:
 
     ``tables`` are the ones to read, if they are not those that runs read.
     """
+    spark = session(project)
     from infold.spark.engine import SparkEngine
 
     found = lake(project) if tables is None else tables
-    return SparkEngine(session(project), project, ledger(project), found, "show").work("")
+    return SparkEngine(spark, project, ledger(project), found, "show").work("")

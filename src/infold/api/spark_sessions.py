@@ -183,7 +183,13 @@ def _new_session(project: Project, size: Size) -> Any:
         catalog=replace(catalog, jars=(*catalog.jars, *source_jars(project))),
         engine=project.target.engine,
         target=project.target.name,
+        meanwhile=_import_steps,
     )
+
+
+def _import_steps() -> None:
+    """Import what carries out steps, and PySpark with it, while a JVM starts."""
+    import infold.spark.engine  # noqa: F401
 
 
 def run_size(looking: Observer, first: Plan) -> Size:
@@ -208,8 +214,6 @@ def whole_size(looking: Observer) -> Size:
 
 def engine(project: Project, looking: Observer, run_id: str, first: Plan) -> Engine:
     """The engine of a run, in a session as large as its first plan asks for."""
-    from infold.spark.engine import SparkEngine
-
     size = run_size(looking, first)
 
     def numbered(number: int) -> Any:
@@ -219,4 +223,6 @@ def engine(project: Project, looking: Observer, run_id: str, first: Plan) -> Eng
         return found
 
     own = (numbered(0), project, looking.ledger, looking.lake, run_id)
+    from infold.spark.engine import SparkEngine
+
     return SparkEngine(*own, lambda number: numbered(number + 1))

@@ -10,6 +10,7 @@ import click
 
 from infold.cli import shared_options
 from infold.cli.output import confirm_apply, failures_after_summary, print_json
+from infold.cli.sinks import sinks as with_sinks
 
 if TYPE_CHECKING:
     from infold.core.project import Project
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 @shared_options.allow_removals
 @shared_options.wait
 @shared_options.jobs
+@with_sinks
 @shared_options.yes
 @shared_options.as_json
 def command(

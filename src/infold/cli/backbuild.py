@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from infold.cli import completing, shared_options
 from infold.cli.build_again import build_again
+from infold.cli.sinks import sinks as with_sinks
+
+if TYPE_CHECKING:
+    from infold.core.sinks import Sinks
 
 
 @click.command("backbuild")
@@ -13,7 +19,8 @@ from infold.cli.build_again import build_again
     "terms", nargs=-1, required=True, metavar="TERM...", shell_complete=completing.terms
 )
 @shared_options.rebuild
-def command(terms: tuple[str, ...], options: shared_options.Rebuild) -> int:
+@with_sinks
+def command(terms: tuple[str, ...], options: shared_options.Rebuild, sinks: Sinks) -> int:
     """
     Build models over a window again, with all that they read for it.
 
@@ -23,10 +30,10 @@ def command(terms: tuple[str, ...], options: shared_options.Rebuild) -> int:
     from infold.planning.selection import select_models
 
     if options.start is None or options.end is None:
-        raise click.UsageError("backbuild takes --start and --end; `infold restate` takes neither.")
+        raise click.UsageError("backbuild takes --start and --end; `infold restate` needs neither.")
     project = shared_options.opened_to_build()
     names = select_models(project, [term.removeprefix("+") for term in terms])
     chosen = requested_window.parse_window(project, names, options.start, options.end)
     assert chosen is not None, "both ends were given"
     again = restating.backbuild(project, terms, chosen)
-    return build_again("backbuild", project, again, options)
+    return build_again("backbuild", project, again, options, sinks)

@@ -12,10 +12,13 @@ from infold.cli.shared_options import Rebuild, cells_at_once
 
 if TYPE_CHECKING:
     from infold.core.project import Project
+    from infold.core.sinks import Sinks
     from infold.planning.restating import RestateRequest
 
 
-def build_again(command: str, project: Project, again: RestateRequest, options: Rebuild) -> int:
+def build_again(
+    command: str, project: Project, again: RestateRequest, options: Rebuild, sinks: Sinks
+) -> int:
     """Show what the command will build, and build it unless it is a dry run."""
     from infold import api
     from infold.cli.progress import progress
@@ -52,6 +55,7 @@ def build_again(command: str, project: Project, again: RestateRequest, options: 
                 allow_removals=options.allow_removals,
                 fail_fast=options.fail_fast,
                 progress=shown,
+                sinks=sinks,
             )
         if options.as_json:
             print_json(json_shapes.run(result))

@@ -24,7 +24,7 @@ COMMANDS = {
     "plan": "Show what a run would do, and why; write nothing.",
     "run": "Bring the tables up to date.",
     "apply": "Apply changed definitions to a target, and build what follows from them.",
-    "promote": "Make an environment's tables production's, at one instant.",
+    "promote": "Make an environment's tables production's.",
     "rollback": "Go back to the tables that the last promote replaced.",
     "restate": "Build models again, although nothing that they read changed.",
     "backbuild": "Build models over a window again, with all that they read for it.",

@@ -18,11 +18,11 @@ def command(
     name: str, yes: bool, allow_destructive: tuple[str, ...], wait: float, as_json: bool
 ) -> None:
     """
-    Make the tables of the environment NAME production's, all at one instant.
+    Make the tables of the environment NAME production's.
 
-    Shows which names will point to other tables, and asks. Nothing is copied or computed: whoever
-    reads sees all of the earlier tables or all of the new ones. The definitions of the environment
-    are the applied ones from then on. `infold rollback` goes back.
+    Shows which names will point to other tables, and whether they change at one instant or one
+    after the other, and asks. Nothing is computed. The definitions of the environment are the
+    applied ones from then on. `infold rollback` goes back.
     """
     from infold.api import promoting
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from infold.cli import completing, shared_options
 from infold.cli.build_again import build_again
+from infold.cli.sinks import sinks as with_sinks
+
+if TYPE_CHECKING:
+    from infold.core.sinks import Sinks
 
 
 @click.command("restate")
@@ -13,7 +19,8 @@ from infold.cli.build_again import build_again
     "terms", nargs=-1, required=True, metavar="TERM...", shell_complete=completing.terms
 )
 @shared_options.rebuild
-def command(terms: tuple[str, ...], options: shared_options.Rebuild) -> int:
+@with_sinks
+def command(terms: tuple[str, ...], options: shared_options.Rebuild, sinks: Sinks) -> int:
     """
     Build models again, although nothing that they read changed.
 
@@ -28,4 +35,4 @@ def command(terms: tuple[str, ...], options: shared_options.Rebuild) -> int:
         project, select_models(project, terms), options.start, options.end
     )
     again = restating.restate(project, terms, chosen)
-    return build_again("restate", project, again, options)
+    return build_again("restate", project, again, options, sinks)

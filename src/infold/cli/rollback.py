@@ -14,7 +14,7 @@ from infold.cli.output import carry_out_exchange
 @shared_options.as_json
 def command(yes: bool, wait: float, as_json: bool) -> None:
     """
-    Go back to the tables that the last promote replaced, all at one instant.
+    Go back to the tables that the last promote replaced.
 
     They are kept for as long as `keep_old` of the target says. The definitions of then are applied
     again. The next run brings the tables up to date.

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from infold.cli import shared_options
 from infold.cli.output import failures_after_summary, print_json
+from infold.cli.sinks import sinks as with_sinks
 
 if TYPE_CHECKING:
     from infold.core.project import Project
     from infold.core.report import RunResult
-
-
-def _in_a_folder(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
-    """A file that will be written at the end: rather no run than one without it."""
-    if path is not None and not path.absolute().parent.is_dir():
-        why = f"{path}: there is no such folder."
-        raise click.BadParameter(why)
-    return path
-
-
-_FILE = click.Path(dir_okay=False, path_type=Path)
+    from infold.core.sinks import Sinks
 
 
 @click.command("run")
@@ -45,20 +35,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "--watch", is_flag=True, help="Go on: take files in as they land, until Ctrl-C or a failure."
 )
 @click.option("-v", "--verbose", is_flag=True, help="Say why each step is done.")
-@click.option(
-    "--metrics",
-    type=_FILE,
-    callback=_in_a_folder,
-    metavar="FILE",
-    help="Write what the run came to into a file, in Prometheus' text format.",
-)
-@click.option(
-    "--log",
-    type=_FILE,
-    callback=_in_a_folder,
-    metavar="FILE",
-    help="Add what happens to a file, a JSON object a line.",
-)
+@with_sinks
 @shared_options.env
 @shared_options.as_json
 def command(
@@ -71,8 +48,7 @@ def command(
     jobs: int | None,
     watch: bool,
     verbose: bool,
-    metrics: Path | None,
-    log: Path | None,
+    sinks: Sinks,
     env: str | None,
     as_json: bool,
 ) -> int:
@@ -91,12 +67,11 @@ def command(
     """
     from infold import api
     from infold.cli.progress import progress
-    from infold.core.sinks import Sinks
     from infold.render import json_shapes
     from infold.render.plan import nothing_screen
     from infold.render.run import summary_screen
 
-    name, sinks = shared_options.environment(env), Sinks(metrics, log)
+    name = shared_options.environment(env)
     if watch:
         if as_json or name is not None:
             why = "--watch goes on and on, for people and production: not with --json or --env."

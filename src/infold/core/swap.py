@@ -142,12 +142,14 @@ class RenamedTables(Protocol):
         something else has, which infold did not make. A storage without views does nothing.
         """
 
-    def check_views(self, *, wanted: bool) -> None:
+    def check_views(self, tables: Collection[str] | None) -> None:
         """
-        Raise ``catalog_errors.without_views`` where views are wanted and the catalog has none.
+        Before anything is written: raise where these tables are to have views, and cannot.
 
-        Raises ``shared_namespace`` where views would be among the tables of another project, or
-        these tables among its views.
+        None: there are to be none. Raises ``catalog_errors.without_views`` where the catalog has
+        none, ``shared_namespace`` where views would be among the tables of another project, or
+        these tables among its views, and ``name_taken`` where names of views follow the rules for
+        those of tables (:meth:`check_names`).
         """
 
     def check_names(self, tables: Collection[str]) -> Collection[str]:

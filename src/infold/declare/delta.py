@@ -56,9 +56,12 @@ def _ruled_out(target: Target) -> Iterator[tuple[str, str, str]]:
     if target.publish is Publish.TOGETHER and catalog.at_once:  # else that is said of the catalog
         todo = "Leave it out: readers see each table once its step is done."
         yield "publish", "`publish: together`", todo
-    if target.hide_technical is not None:
-        todo = "Leave it out: a folder is a table and no view. Readers name the columns they want."
-        yield "hide_technical", "`hide_technical: views`", todo
+    if target.hide_technical is not None and not target.registers:
+        todo = (
+            "Leave it out: a folder is a table and no view. A Hive metastore, `type: hive` in "
+            "`catalog`, can have views of the tables."
+        )
+        yield "hide_technical", "`hide_technical: views` without a metastore", todo
     if target.engine.remote or target.engine.submitted:
         what = "Spark Connect" if target.engine.remote else "spark-submit"
         todo = "Let infold start Spark, on this machine or with executors of a cluster."

@@ -46,12 +46,8 @@ KEYS = (
     "description",
     "audits",
 )
-LATER = (
-    "owner",
-    "partitioned_by",
-)
+LATER = ("owner",)
 TIMESERIES = ("event_time_column", "partition_column", "granularity", "week_start")
-LATER_TIMESERIES = ("time_zone", "timezone")
 INCREMENTAL = (
     "enabled",
     "unique_key",
@@ -70,9 +66,9 @@ INCREMENTAL = (
     "forward_only",
     "late",
 )
-LATER_INCREMENTAL = ("on_additive_change",)
 BOUND = ("before", "after")
-LATER_MATERIALIZATIONS = ("incremental",)
+INCREMENTAL_TABLE = "incremental"
+"""The materialization that other tools have for a table with ``incremental``."""
 GRANULARITIES = ("hour", "day", "week", "month", "quarter", "year")
 LATER_GRANULARITIES = ("minute",)
 
@@ -124,7 +120,11 @@ def read_model(
     mine = Keys(replace(own, entries=known), where, errors)
     mine.check((*KEYS, *beside), LATER)
     keys = Keys(merge(own, defaults) or own, where, errors, misspelled=mine.misspelled)
-    written = keys.choice("materialization", tuple(Materialization), LATER_MATERIALIZATIONS)
+    kind_of = keys.entries.get("materialization")
+    if kind_of is not None and kind_of.text == INCREMENTAL_TABLE:
+        errors.append(findings.incremental_table(kind_of.at))
+        return None
+    written = keys.choice("materialization", tuple(Materialization))
     if written is None:
         if "materialization" not in keys.entries:
             keys.missing("materialization", "one of " + ", ".join(Materialization))
@@ -200,7 +200,7 @@ def _timeseries(keys: Keys, kind: Materialization) -> Timeseries | None:
         return _sessions_timeseries(section)
     if section is None:
         return None
-    section.check(TIMESERIES, LATER_TIMESERIES)
+    section.check(TIMESERIES)
     time = section.text("event_time_column")
     if "event_time_column" not in section.entries:
         section.missing("event_time_column")
@@ -218,7 +218,7 @@ def _sessions_timeseries(section: Keys | None) -> Timeseries:
     start = "session_start"
     if section is None:
         return Timeseries(start, start)
-    section.check(TIMESERIES, LATER_TIMESERIES)
+    section.check(TIMESERIES)
     for key in ("event_time_column", "partition_column"):
         text = section.text(key)
         if text is not None and text.lower() != start:
@@ -242,7 +242,7 @@ def _granularity(section: Keys) -> Granularity:
 
 
 def _incremental(section: Keys, overrides: tuple[Override, ...]) -> Incremental | None:
-    section.check((*INCREMENTAL, "lookback", "allow_downgrade"), LATER_INCREMENTAL)
+    section.check((*INCREMENTAL, "lookback", "allow_downgrade"))
     for key, error in (
         ("lookback", findings.needless_lookback),
         ("allow_downgrade", findings.downgrade_is_an_option),

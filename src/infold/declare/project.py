@@ -54,7 +54,7 @@ KEYS = (
 DEV = "dev"
 """The target for development, where ``dev_target`` names no other."""
 
-LATER = ("audits", "environments", "tests", "variables", "vars")
+LATER = ("variables", "vars")
 
 
 @dataclass(slots=True)

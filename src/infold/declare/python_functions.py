@@ -166,6 +166,8 @@ class _Reader(DecoratorReader):
         returns = self._text(given, "returns", "a type of Spark", call)
         arguments = [one.arg for one in (*node.args.posonlyargs, *node.args.args)]
         others = (node.args.vararg, node.args.kwarg, *node.args.kwonlyargs, *node.args.defaults)
+        if not any((*others, *arguments, *parameters)):
+            raise function_findings.no_python_parameters(self.at(node), name=name)
         if any(others) or len(arguments) != len(parameters) or not parameters:
             raise function_findings.bad_python_parameters(
                 self.at(node),

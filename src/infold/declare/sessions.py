@@ -29,7 +29,6 @@ KEYS = (
     "keep",
     "session_number",
 )
-LATER = ("time_zone",)
 CAMPAIGN = ("columns", "nulls", "direct")
 
 
@@ -41,7 +40,7 @@ def read_sessions(keys: Keys) -> Sessions | None:
             keys.missing("sessions", "who has them, and the gap that ends them")
         return None
     before = len(section.errors)
-    section.check(KEYS, LATER)
+    section.check(KEYS)
     identifier = section.texts("identifier")
     found = Sessions(
         user=section.text("user"),

@@ -56,7 +56,6 @@ OF_FILES = (
 """Keys that mean something for single files only."""
 NO_QUOTES = "none"
 QUOTES = ("double", NO_QUOTES)
-LATER = ("query", "connection")
 _PATTERN_LETTERS = frozenset("GyuDMLdQqEFahkKHmsSVzOXx")
 _BARE_NANOS = re.compile(r"(?<![.,S])S{7}")
 """Digits finer than microseconds right after the seconds: where they begin is unknown."""
@@ -64,7 +63,7 @@ _BARE_NANOS = re.compile(r"(?<![.,S])S{7}")
 
 def read_source(name: str, keys: Keys) -> Source | None:
     """One source; None when it is too wrong to go on with."""
-    keys.check(KEYS, LATER)
+    keys.check(KEYS)
     parts = name.split(".")
     if len(parts) != 2 or not all(NAME.match(part) for part in parts):
         at = keys.value.at
@@ -285,6 +284,12 @@ def _check_companions(keys: Keys, format_: Format | None) -> None:
             if key in keys.entries and format_ not in (None, other_format):
                 where = f"{keys.where}, not {other_format.upper()}"
                 keys.errors.append(findings.needless_key(keys.key_at(key), key=key, where=where))
+    if "on_drift" in keys.entries and format_ is not None and FORMATS[format_].is_table:
+        at, where = (
+            keys.key_at("on_drift"),
+            f"{keys.where}, which is a table, and drifts as a whole",
+        )
+        keys.errors.append(findings.needless_key(at, key="on_drift", where=where))
 
 
 _ALWAYS = "always"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import getpass
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -102,6 +102,32 @@ class HiveClient:
             asked = [name.lower() for name in names[start : start + AT_ONCE]]
             found += self.look(partial(_tables, namespace=namespace.lower(), names=asked))
         return found
+
+    def found(self, namespace: str, names: Collection[str] | None = None) -> Sequence[Any]:
+        """What is in a namespace, of whatever kind; under some names alone, if these are given."""
+        asked = self.names(namespace)
+        if names is not None:
+            asked = sorted({name.lower() for name in names} & {*asked})
+        try:
+            return self.tables(namespace, asked)
+        except RefusedError:  # the namespace is gone meanwhile
+            return ()
+
+    def have_namespace(self, namespace: str, location: str | None = None) -> None:
+        """Make a namespace, if it is not there; without a location, where the metastore likes."""
+        if self._has(namespace):
+            return
+        from hive_metastore.ttypes import Database
+
+        made = Database(name=namespace, locationUri=location, parameters={})
+        try:
+            self.change(lambda hive: hive.create_database(made))
+        except RefusedError as error:
+            if not self._has(namespace):
+                raise error.named from None
+
+    def _has(self, namespace: str) -> bool:
+        return self.look(lambda hive: namespace in hive.get_all_databases())
 
     def change(self, ask: Callable[[Any], Made]) -> Made:
         """

@@ -50,7 +50,7 @@ reads_no_model = Finding(
 needs_cells = Finding(
     "bad-audit",
     "{kind} asks about cells of time, and {model} has none",
-    todo="Leave it out, or say `within: table`.",
+    todo="Leave it out.",
 )
 
 wrong_column_type = Finding(

@@ -141,20 +141,20 @@ shared_namespace = Message(
 
 name_taken = Message(
     "catalog-name-taken",
-    "the metastore has something else under names that tables of this target are to have",
+    "the metastore has something else under names that {what} of this target are to have",
     {"key": "{key}", "catalog": "{catalog}", "namespace": "{namespace}", "there are": "{found}"},
     "Nothing was changed. Give the target another `namespace` in `catalog`, or drop there what is "
     "not needed. An entry for tables that this target had in another warehouse is dropped by hand: "
-    "`DROP TABLE` of an external table deletes no file.",
+    "`DROP TABLE` of an external table deletes no file, and nor does `DROP VIEW`.",
 )
 
 not_registered = Message(
     "catalog-not-registered",
-    "the tables are as they should be, but the metastore does not have all of their names",
+    "the tables are as they should be, but the metastore does not have all of their names or views",
     {"key": "{key}", "catalog": "{catalog}", "why": "{why}"},
     "No row was lost: who reads the tables by their folders sees all of them. The next `infold "
-    "run`, or `infold repair`, makes the names right. `infold doctor` says whether the metastore "
-    "answers.",
+    "run`, or `infold repair`, makes names and views right. `infold doctor` says whether the "
+    "metastore answers.",
     exit_code=ExitCode.FAILED,
 )
 
@@ -170,7 +170,7 @@ same_tables = Finding(
     "targets {one} and {other} would have the same tables: those of one namespace of one catalog",
     {"namespace": "{namespace}"},
     todo="Each target has tables and a ledger of its own. Give one of them another `namespace` in "
-    "`catalog`.",
+    "`catalog`, or another file of type sqlite.",
 )
 
 other_jars = Message(

@@ -43,8 +43,8 @@ def unknown_table(name: str, known: Sequence[str]) -> InfoldError:
         "unknown-table",
         f"there is no table {name}",
         (("nearest", _nearest(name, known)),),
-        "Models, sources that models read directly, `set_aside`, and the manifest tables can be "
-        "shown.",
+        "Models, sources that models read directly, `set_aside`, `audit_failures` and the manifest "
+        "tables can be shown.",
     )
 
 

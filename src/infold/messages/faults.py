@@ -42,10 +42,10 @@ nameless_user = Message(
 
 
 def jars_unresolved(coordinates: tuple[str, ...], cache: str, why: str) -> InfoldError:
-    """The jars for Iceberg and SQLite could not be downloaded."""
+    """The jars for tables, catalogs and stores could not be downloaded."""
     return InfoldError(
         "jars-unresolved",
-        "the jars that Spark needs for Iceberg could not be downloaded",
+        "jars that Spark needs could not be downloaded",
         (*(("jar", c) for c in coordinates), ("cache", cache), ("why", why)),
         "Check that this machine reaches Maven Central (once is enough: later runs use the cache), "
         "or set INFOLD_CACHE to a cache that has them.",
@@ -58,7 +58,7 @@ spark_failed_to_start = Message(
     "Spark did not start",
     {"why": "{why}", "log": "{log}"},
     "The log has the details, and `infold doctor` checks all that Spark needs. A machine short of "
-    "memory can set INFOLD_MEMORY (now 2g).",
+    "memory can set INFOLD_MEMORY (2g by default).",
     exit_code=ExitCode.FAILED,
 )
 

@@ -102,9 +102,17 @@ bad_value = Finding("bad-value", "{key} cannot be {value!r}", {"one of": Near("{
 
 not_shared = Finding(
     "not-shared",
-    "executors of a cluster write the tables, and {target} has them in a folder of this machine",
+    "executors of a cluster read files and write tables, and nothing says that they have the "
+    "folders of {target}",
     todo="If the folders of the project and its tables are at the same paths on all machines, say "
-    "so by `shared_disk: true` beside `master`.",
+    "so by `shared_disk: true` in `engine`.",
+)
+
+incremental_table = Finding(
+    "bad-value",
+    "a table that is built cell by cell is of materialization table",
+    todo="Write `materialization: table`, with `timeseries` and `incremental: {{}}`. Rows that are "
+    "known by a key are `events` or a `cumulative_aggregate`.",
 )
 
 bad_duration = Finding(
@@ -373,5 +381,5 @@ no_models = Message(
     "no-models",
     "the project's models cannot be read",
     {"folder": "{folder}", "why": "{why}"},
-    "Models are .sql files in the folder models/ beside infold.yml, or below it.",
+    "Models are .sql and .py files in the folder models/ beside infold.yml, or below it.",
 )

@@ -126,6 +126,12 @@ bad_python_parameters = Finding(
     todo="Give one type for each argument, in order: no default values, no * and no **.",
 )
 
+no_python_parameters = Finding(
+    "bad-function",
+    "{name} takes nothing, and a function in Python is given one argument at least",
+    todo="A value that is always the same is an SQL function: CREATE FUNCTION {name}() RETURN …",
+)
+
 no_pandas = Finding(
     "missing-module",
     "{name} is called with pandas, which is not installed",

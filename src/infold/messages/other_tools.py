@@ -6,6 +6,7 @@ import re
 
 _DERIVED = "no key: how far a cell reads follows from the query (incremental.bounds, if it cannot)"
 _NO_LOOKBACK = "no key: late rows are found however late they are"
+_ZONE = "cuts.midnight, of sessions; cron_tz, of a cron; cells are UTC"
 _SELF = "no key: each run works out what is stale, and the query stays one SELECT of everything"
 
 _KEYS = {
@@ -13,8 +14,8 @@ _KEYS = {
         "kind": "materialization (and incremental, for a table built cell by cell)",
         "interval_unit": "timeseries.granularity",
         "time_column": "timeseries.event_time_column and timeseries.partition_column",
-        "grain": "unique_key, of events",
-        "grains": "unique_key, of events",
+        "grain": "unique_key, of events and of incremental",
+        "grains": "unique_key, of events and of incremental",
         "lookback": _DERIVED,
         "dialect": "no key: SQL is Spark's",
         "cron": "incremental.cron",
@@ -23,6 +24,7 @@ _KEYS = {
         "depends_on": "no key: what a model reads follows from its query",
         "forward_only": "incremental.forward_only",
         "auto_restatement_cron": "`infold restate`, by hand",
+        "on_additive_change": "no key: a table gets each column that its query gains",
     },
     "dbt": {
         "materialized": "materialization",
@@ -31,7 +33,7 @@ _KEYS = {
         "begin": "start",
         "partition_by": "timeseries.partition_column",
         "is_incremental": _SELF,
-        "on_schema_change": "no key: a changed query builds its table again; on_destructive_change "
+        "on_schema_change": "no key: a table has the columns of its query; on_destructive_change "
         "says what becomes of columns that go",
         "full_refresh": "`infold restate`, by hand",
         "unique_key": "unique_key, of events; tables are replaced cell by cell and need none",
@@ -56,6 +58,13 @@ _KEYS = {
         "min_file_age": "settle, of a source",
         "on_schema_mismatch": "on_drift (and on_new_columns, for columns that are not declared)",
         "dedup_order_by": "prefer, of events: [column, column desc]",
+        "audits": "audits, of a model, and files in audits/",
+        "tests": "audits, of a model; unit tests are files in tests/",
+        "environments": "no key: `infold run --env NAME` makes one",
+        "connection": "url, of a source",
+        "query": "table, of a source, which may be a view in its database",
+        "time_zone": _ZONE,
+        "timezone": _ZONE,
     },
 }
 """By tool: its key -> what it is called here. Words that no one tool has are under no tool."""

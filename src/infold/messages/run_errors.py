@@ -320,6 +320,15 @@ def drift(source: str, files: Sequence[tuple[str, str]]) -> InfoldError:
     )
 
 
+# None of its files can be set aside.
+table_drift = Message(
+    "drift",
+    "the table of source {source} does not have the declared columns",
+    {"table": "{place}", "how": "{how}"},
+    "Nothing was ingested. Change `columns` in infold.yml, or the table.",
+    exit_code=ExitCode.FAILED,
+)
+
 # Not even its first row.
 unreadable_file = Message(
     "unreadable-file",

@@ -12,8 +12,8 @@ sqlite_catalog = Finding(
     "a warehouse in an object store needs a catalog that is not in it",
     {"warehouse": "{warehouse}"},
     "A store does not lock a file: two runs would overwrite each other's commits. Declare "
-    "`catalog: {{type: jdbc, uri: …}}` or `{{type: rest, uri: …}}`; for runs on one machine only, "
-    "a file there: `catalog: {{type: sqlite, uri: sqlite:///.infold/catalog.db}}`.",
+    "`catalog: {{type: jdbc, uri: …}}`, or one of type `rest` or `hive`; for runs on one machine "
+    "only, a file there: `catalog: {{type: sqlite, uri: sqlite:///.infold/catalog.db}}`.",
 )
 
 no_bucket = Finding(

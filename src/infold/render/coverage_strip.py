@@ -97,7 +97,8 @@ def strip_lines(rows: Sequence[Row], finest: Granularity, width: int) -> list[st
     """The rows with their header lines, no wider than ``width`` where names are of usual length."""
     found = axis_of(rows, finest)
     margin = max(len(row.name) for row in rows) + 4
-    lines = [" " * margin + line for line in header_lines(found)] if found.columns else []
+    room = max(found.width, width - margin)
+    lines = [" " * margin + line for line in header_lines(found, room)] if found.columns else []
     for row in rows:
         drawn = f"  {row.name:<{margin - 2}}{_row_text(row, found):<{found.width}}"
         if row.note:
@@ -108,8 +109,8 @@ def strip_lines(rows: Sequence[Row], finest: Granularity, width: int) -> list[st
     return lines
 
 
-def header_lines(found: Axis) -> list[str]:
-    """The lines above the columns: the times of each, or of every few of them."""
+def header_lines(found: Axis, width: int) -> list[str]:
+    """The lines above the columns, no wider than ``width``: times of each, or of some of them."""
     scale = _SCALES[found.granularity]
     moments = [None if cell is None else datetime_of(cell.start) for cell in found.columns]
     top, before = [], None
@@ -120,7 +121,8 @@ def header_lines(found: Axis) -> list[str]:
         before = above
     label = scale.each if found.spaced else scale.some
     bottom = [(i * found.step, (label(when, i == 0),)) for i, when in enumerate(moments) if when]
-    lines = [_labels_line(top), _labels_line([entry for entry in bottom if entry[1][0]])]
+    labels = [entry for entry in bottom if entry[1][0]]
+    lines = [_labels_line(top, width), _labels_line(labels, width)]
     return [line for line in lines if line]
 
 
@@ -172,15 +174,16 @@ def _at_most(cells: Iterable[Interval], most: int) -> Iterator[Interval]:
         yield cell
 
 
-def _labels_line(labels: Sequence[tuple[int, tuple[str, ...]]]) -> str:
+def _labels_line(labels: Sequence[tuple[int, tuple[str, ...]]], width: int) -> str:
     """
     Labels at their places on one line; of each the longest variant that keeps clear of the next.
+    The line's end is at ``width``.
 
     A single character needs no space around it; a label for which there is no room is left out.
     """
     line = ""
     for i, (at, variants) in enumerate(labels):
-        room = labels[i + 1][0] - at if i + 1 < len(labels) else 99
+        room = labels[i + 1][0] - at if i + 1 < len(labels) else width - at + 1
         fits = next((text for text in variants if len(text) < room or len(text) == room == 1), "")
         if fits and at >= len(line) + (1 if line and len(fits) > 1 else 0):
             line = line.ljust(at) + fits

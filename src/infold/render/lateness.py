@@ -122,7 +122,8 @@ def _heat_lines(found: Heat, look: Look) -> list[str]:
             line[place] = line.get(place, 0) + count
             most = max(most, line[place])
     limits = shade_limits(most)
-    lines = [*look.wrapped(title), *(f"{'':{_MARGIN}}{one}" for one in header_lines(across))]
+    labels = header_lines(across, look.width - _MARGIN)
+    lines = [*look.wrapped(title), *(f"{'':{_MARGIN}}{one}" for one in labels)]
     down = axis(_ranges(received, rows), received, LINES)
     for cell in down.columns:
         if cell is None:

@@ -48,7 +48,7 @@ from infold.running.keep_definitions import (
 )
 from infold.running.ledger_consistency import refuse_other_project, warehouse_of
 from infold.running.observe import Observer
-from infold.running.publish import hold_back, publish, register
+from infold.running.publish import hold_back, publish, refresh_after_run
 from infold.running.recover import committed_snapshot, recover
 from infold.running.request import (
     MOST_STEPS,
@@ -108,7 +108,7 @@ class Runner:
                     self._plan_and_execute(course, request)
                     if not course.failures:
                         course.notes = (*course.notes, *self.at_end(course.run))
-                    course.notes = (*course.notes, *register(self.lake))
+                    refresh_after_run(course, self.ledger, self.lake)
                     result = course.result(changed_cells(self.ledger, course.done))
                 self.ledger.finish_run(
                     course.run, result.state, result.receipt, result.error or None
@@ -218,7 +218,7 @@ class Runner:
             engine = engine or self.engine(course.run, now)
             total = len(course.done) + max(len(now.steps), len(ready))
             self._execute_steps(course, total, ready, engine)
-        published = publish(course, self.ledger, self.lake)
+        published = publish(course, self.lake)
         if engine is not None and course.done and published:
             engine.maintain(tuple(step.model for step, _ in course.done))
         self._remember_locations(course)

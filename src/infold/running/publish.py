@@ -45,15 +45,32 @@ def hold_back(project: Project, ledger: Ledger, lake: Lake) -> None:
         lake.publish(hold_back=False)
 
 
-def publish(course: RunProgress, ledger: Ledger, lake: Lake) -> bool:
-    """At the end of a run: show readers what was built; whether they see all of it."""
-    seen = _publish(course, lake)
-    hide = course.project.target.hide_technical
-    if course.done or hide:
+def publish(course: RunProgress, lake: Lake) -> bool:
+    """
+    At the end of a run: publish what is held back; whether readers see all that was built.
+
+    A run of an environment shows its own tables alone, and nothing that production has yet to
+    publish.
+    """
+    if course.project.target.publish is not Publish.TOGETHER:
+        return True
+    if course.failures:
+        course.notes = (*course.notes, NOT_PUBLISHED)
+        return False
+    project = course.project
+    own = [table_name(node.name) for node in project if node.name not in project.shared]
+    of_environment = project.environment != PRODUCTION
+    lake.publish(hold_back=True, tables=(*own, project.set_aside) if of_environment else None)
+    return True
+
+
+def refresh_after_run(course: RunProgress, ledger: Ledger, lake: Lake) -> None:
+    """At the end of a run, after what it drops: as :func:`refresh_readers`, with fewer looks."""
+    notes = register(lake)
+    if course.done or course.project.target.hide_technical:
         known = not course.done and _ended_well(ledger, course.run)
-        notes = refresh_views(course.project, lake, only_new=known)
-        course.notes = (*course.notes, *notes)
-    return seen
+        notes = [*notes, *refresh_views(course.project, lake, only_new=known)]
+    course.notes = (*course.notes, *notes)
 
 
 def _ended_well(ledger: Ledger, run: str) -> bool:
@@ -85,7 +102,11 @@ def check_names(project: Project, lake: Lake) -> Collection[str]:
 
 
 def refresh_readers(project: Project, lake: Lake) -> Sequence[str]:
-    """After a command: let readers have names and views; notes about those that they have not."""
+    """
+    After a command: let readers have names and views; notes about those that they have not.
+
+    Names come first: a view may read a table by one.
+    """
     return [*register(lake), *refresh_views(project, lake)]
 
 
@@ -99,8 +120,8 @@ def check_views(project: Project, lake: Lake) -> None:
     Before anything is written: raise where readers are to have views and cannot, or where those of
     another project are in the namespace of the tables.
     """
-    hide = project.target.hide_technical is not None
-    lake.check_views(wanted=hide and project.environment == PRODUCTION)
+    hide = project.target.hide_technical is not None and project.environment == PRODUCTION
+    lake.check_views(_shown(project) if hide else None)
 
 
 def refresh_views(project: Project, lake: Lake, *, only_new: bool = False) -> Sequence[str]:
@@ -111,29 +132,15 @@ def refresh_views(project: Project, lake: Lake, *, only_new: bool = False) -> Se
     """
     if project.environment != PRODUCTION:
         return ()
-    tables = [
-        table_name(node.name)
-        for node in project.wanted or project
-        if node.model.kind is not Kind.VIEW and project.target.hide_technical
-    ]
+    tables = _shown(project) if project.target.hide_technical else ()
     taken = lake.refresh_views(tables, only_new=only_new)
     return [TAKEN.format(name) for name in taken]
 
 
-def _publish(course: RunProgress, lake: Lake) -> bool:
-    """
-    Publish what is held back; whether readers see all that was built.
-
-    A run of an environment shows its own tables alone, and nothing that production has yet to
-    publish.
-    """
-    if course.project.target.publish is not Publish.TOGETHER:
-        return True
-    if course.failures:
-        course.notes = (*course.notes, NOT_PUBLISHED)
-        return False
-    project = course.project
-    own = [table_name(node.name) for node in project if node.name not in project.shared]
-    of_environment = project.environment != PRODUCTION
-    lake.publish(hold_back=True, tables=(*own, project.set_aside) if of_environment else None)
-    return True
+def _shown(project: Project) -> Sequence[str]:
+    """The tables that have views, where a target has any."""
+    return [
+        table_name(node.name)
+        for node in project.wanted or project
+        if node.model.kind is not Kind.VIEW
+    ]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from pyspark.sql import SparkSession
-
 from infold.spark.remote import is_remote
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _of_server: WeakKeyDictionary[SparkSession, int] = WeakKeyDictionary()
 

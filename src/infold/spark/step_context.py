@@ -21,7 +21,7 @@ from infold.spark.content import (
     time_predicate,
     user_columns,
 )
-from infold.spark.jvm.spark_session import settings_of_one_plan
+from infold.spark.jvm.step_settings import settings_of_one_plan
 from infold.spark.parallelism import parallelism
 from infold.spark.python_functions.register import register_functions
 from infold.spark.python_models import python_rows

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -79,3 +82,47 @@ def test_a_client_that_goes_away_costs_nothing(keeper: Keeper, kind: bytes) -> N
         keeper._accept()
 
     assert keeper.waiting == []
+
+
+SERVE = """
+import mmap, os, socket, time
+from pathlib import Path
+from infold.cli.warm_engine import served
+from infold.system import engine_socket as wire
+
+tidy = Path(os.environ["TIDY"])
+
+def tidy_up():
+    while not tidy.exists():
+        time.sleep(0.01)
+
+served.lasting.has_attached = lambda: True
+served.lasting.tidy_up = tidy_up
+request = wire.Request(wire.RUN, [b"infold", b"--version"], b"", dict(os.environb))
+client = socket.socket(fileno=int(os.environ["CLIENT"]))
+served.serve(client, request, served.lasting.Offer(None, "", False), mmap.mmap(-1, 16))
+"""
+
+
+def test_a_reader_of_the_output_does_not_wait_until_the_jvm_is_tidy(tmp_path: Path) -> None:
+    """Otherwise ``infold run | tail`` takes longer than ``infold run``."""
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    readable, writable = os.pipe()
+    tidy = tmp_path / "tidy"
+    late = threading.Timer(60, tidy.touch)
+    late.start()
+    given = {**os.environ, "TIDY": str(tidy), "CLIENT": str(there.fileno())}
+    command = [sys.executable, "-c", SERVE]
+    with here, subprocess.Popen(command, env=given, pass_fds=[there.fileno()]):
+        there.close()
+        assert (wire.next_reply(here) or (b"",))[0] == wire.READY
+        wire.send_go(here, (0, writable, writable))
+        os.close(writable)
+        assert wire.next_reply(here) == (wire.CODE, 0)
+        with os.fdopen(readable) as output:
+            said = output.read()  # until nobody has the other end open
+        waited = tidy.exists()
+        late.cancel()
+        tidy.touch()
+    assert not waited
+    assert said.startswith("infold")

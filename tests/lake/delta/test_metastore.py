@@ -7,55 +7,17 @@ What a real one does is in ``tests/servers/test_delta_in_hive.py``.
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.lake.delta.made import Made
-from tests.lake.made_up_hive import MadeUpHive, connected
+from tests.lake.delta.named import SPACE, Named
+from tests.lake.made_up_hive import MadeUpHive
 
 from infold.core import write_points
-from infold.core.catalogs import Catalog, CatalogType
 from infold.core.swap import Renaming
-from infold.lake.delta.metastore import FOLDER, Metastore, location_of
+from infold.lake.delta.metastore import FOLDER, location_of
 from infold.lake.delta.tables import DeltaLake
-from infold.lake.hive_client import HiveClient
 from infold.messages.errors import InfoldError
-
-SPACE = "sales"
-DECLARED = Catalog(CatalogType.HIVE, uri="thrift://hms:9083", namespace=SPACE)
-
-
-@dataclass(frozen=True)
-class Named(Made):
-    """A warehouse whose tables have names in a metastore."""
-
-    @property
-    def lake(self) -> DeltaLake:
-        """Its tables, as infold has them."""
-        client = HiveClient(DECLARED, Path("/"), "catalog of target dev")
-        return DeltaLake(self.at, "shop", Metastore(client, SPACE))
-
-    def make(self, *names: str) -> None:
-        """Tables of infold's, with a row each."""
-        for number, name in enumerate(names):
-            self.write(name, {"n": [number]}, f"r1-{number}")
-
-    def at_folder(self, name: str) -> str:
-        """What an entry for a table has to say."""
-        return f"file:{self.folder(name)}"
-
-
-@pytest.fixture
-def hive(monkeypatch: pytest.MonkeyPatch) -> MadeUpHive:
-    """A metastore without tables."""
-    return connected(monkeypatch)
-
-
-@pytest.fixture
-def named(tmp_path: Path) -> Named:
-    """An empty warehouse, in a folder whose name needs care in URLs."""
-    return Named(tmp_path / "a b#é%")
 
 
 def test_an_entry_has_the_form_of_sparks(named: Named, hive: MadeUpHive) -> None:

@@ -229,24 +229,24 @@ class TestViews:
     ) -> None:
         """Whichever came first stays; who comes second is refused before anything is written."""
         views_first = IcebergLake(lake.catalog, "shop_views", lake.folders.warehouse)
-        for wanted in (False, True):
-            lake.check_views(wanted=wanted)
-            views_first.check_views(wanted=wanted)
+        for tables in (None, ["daily"]):
+            lake.check_views(tables)
+            views_first.check_views(tables)
         store("daily", "day")
         lake.refresh_views(["daily"])
 
-        lake.check_views(wanted=True)
+        lake.check_views(["daily"])
         with pytest.raises(InfoldError, match="catalog-shared-namespace") as raised:
-            views_first.check_views(wanted=False)
+            views_first.check_views(None)
         assert "the views daily" in str(raised.value)
 
         lake.refresh_views([])
         store("theirs", "n", namespace="shop_views")
-        lake.check_views(wanted=True)
+        lake.check_views(["daily"])
         store("orders", "n", namespace="shop_views", step="20240309-1")
-        lake.check_views(wanted=False)
+        lake.check_views(None)
         with pytest.raises(InfoldError, match="catalog-shared-namespace") as raised:
-            lake.check_views(wanted=True)
+            lake.check_views(["daily"])
         assert "the tables orders" in str(raised.value)
 
     def test_without_a_catalog(self, tmp_path: Path) -> None:

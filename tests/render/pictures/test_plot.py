@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from textwrap import dedent
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from infold.core.interval import DAY, HOUR, Granularity, parse_instant_text
@@ -188,6 +188,9 @@ values = st.none() | numbers | st.tuples(numbers, numbers).map(lambda two: (min(
 
 
 @given(st.lists(values, max_size=400), st.integers(40, 160), st.booleans())
+@example(
+    drawn_values=[0.0, *[None] * 3] * 4 + [None, 0.0], width=40, plain=False
+)  # a month at the end
 def test_no_picture_is_too_wide(drawn_values: list[float], width: int, plain: bool) -> None:
     """Whatever the values and the width are; a plain picture is ASCII."""
     points = days(*drawn_values)

@@ -86,6 +86,8 @@ def test_a_column_that_the_table_gains(
     with pytest.raises(InfoldError) as raised:
         shop.run()
     assert raised.value.slug == "drift"
+    assert "z" in dict(raised.value.facts)["how"]
+    assert "set_aside" not in str(raised.value)  # of a table no file can be
 
 
 def _sql(text: str | None) -> str:

@@ -49,6 +49,7 @@ def serve(
             process_exit.say(line)
         marks[DONE] = 1  # from now on the client may go
         wire.reply(client, wire.CODE, code)
+        _let_go_of_files()
         if lasting.has_attached():
             with suppress(Exception):  # then the keeper ends the JVM
                 lasting.tidy_up()
@@ -86,6 +87,14 @@ def _become(request: wire.Request, files: Sequence[int]) -> None:
     sys.stdin, sys.stdout, sys.stderr = (_opened(n) for n in range(3))
     if "numpy.random" in sys.modules:  # unlike Python's own it does not begin anew after a fork
         sys.modules["numpy.random"].seed()
+
+
+def _let_go_of_files() -> None:
+    """Close the client's files: whoever reads its output is not to wait until the JVM is tidy."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in range(3):
+        os.dup2(nothing, number)
+    os.close(nothing)
 
 
 def _opened(number: int) -> TextIO:

@@ -37,26 +37,27 @@ def layout_metadata(column: str, unit: Granularity, type_: str) -> Mapping[str, 
 
 def user_columns(fields: Sequence[Mapping[str, Any]]) -> Mapping[str, Type]:
     """The columns but infold's own, with their types."""
-    return {
-        one["name"]: _without_details(one["type"])
-        for one in fields
-        if one["name"] != PARTITION and not is_own(one["name"])
-    }
+    return {one["name"]: without_details(one["type"]) for one in shown_fields(fields)}
 
 
-def _without_details(type_: Any) -> Type:
+def shown_fields(fields: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """The columns but infold's own, as the log has them."""
+    return [one for one in fields if one["name"] != PARTITION and not is_own(one["name"])]
+
+
+def without_details(type_: Any) -> Type:
     """A type as infold compares types: without what it says of NULLs, and without metadata."""
     if isinstance(type_, str):
         return type_
     if type_["type"] == "array":
-        return {"type": "array", "elementType": _without_details(type_["elementType"])}
+        return {"type": "array", "elementType": without_details(type_["elementType"])}
     if type_["type"] == "map":
         return {
             "type": "map",
-            "keyType": _without_details(type_["keyType"]),
-            "valueType": _without_details(type_["valueType"]),
+            "keyType": without_details(type_["keyType"]),
+            "valueType": without_details(type_["valueType"]),
         }
     fields = [
-        {"name": one["name"], "type": _without_details(one["type"])} for one in type_["fields"]
+        {"name": one["name"], "type": without_details(one["type"])} for one in type_["fields"]
     ]
     return {"type": "struct", "fields": fields}

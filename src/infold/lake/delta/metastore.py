@@ -14,7 +14,8 @@ namespace, and neither changes an entry of the other, or one that somebody made 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from infold.lake.hive_client import HiveClient, user_name
 from infold.lake.refused import RefusedError
 from infold.lake.stores import places
 from infold.messages import catalog_errors
+from infold.messages.errors import InfoldError
 
 FOLDER = "infold.folder"
 """The parameter of an entry that says for which folder infold made it."""
@@ -37,8 +39,14 @@ _PARAMETERS = {
     # As Delta has it by default: who reads the table takes its columns from the log.
     "spark.sql.sources.schema": '{"type":"struct","fields":[]}',
 }
+NO_COLUMNS = (("col", "array<string>", "from deserializer"),)
+"""What an entry has for columns where only Spark knows them, as Spark writes it."""
+
 _NO_STATS = "DO_NOT_UPDATE_STATS"
 """Else the metastore lists all files of the table: what it finds is no statistic of Delta's."""
+
+Columns = Sequence[tuple[str, ...]]
+"""The columns of an entry: names, types of Hive's, and maybe comments."""
 
 _IN_S3 = ("s3://", "s3n://", "s3a://")
 
@@ -81,8 +89,7 @@ class Entry:
 
     def is_of(self, parent: str) -> bool:
         """Whether infold made it for the folder of its name in another one."""
-        above, _, own = self.made_for.rpartition("/")
-        return above == parent and own.lower() == self.name
+        return is_named_for(self.made_for, self.name, parent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +102,8 @@ class Metastore:
 
     def entries(self, names: Collection[str] | None = None) -> Mapping[str, Entry]:
         """What is there, by names in small letters; under some names alone, if these are given."""
-        asked = self.client.names(self.namespace)
-        if names is not None:
-            asked = sorted({name.lower() for name in names} & {*asked})
-        try:
-            found = self.client.tables(self.namespace, asked)
-        except RefusedError:  # the namespace is gone meanwhile
-            return {}
-        return {entry.name: entry for entry in map(entry_of, found)}
+        found = map(entry_of, self.client.found(self.namespace, names))
+        return {entry.name: entry for entry in found}
 
     def check(self, folders: Mapping[str, str]) -> Collection[str]:
         """
@@ -116,15 +117,30 @@ class Metastore:
             for table, folder in folders.items()
             if table.lower() in found
         }
-        taken = [entry for entry, location in at.values() if not entry.is_free_for(location)]
+        self.refuse([entry for entry, location in at.values() if not entry.is_free_for(location)])
+        return [table for table, (entry, location) in at.items() if entry.is_right(location)]
+
+    def refuse(self, taken: Collection[Entry], what: str = "tables") -> None:
+        """Raise ``name_taken`` for entries of somebody else's, if there are any."""
         if taken:
             raise catalog_errors.name_taken(
                 key=self.client.key,
                 catalog=self.client.place,
                 namespace=self.namespace,
+                what=what,
                 found=", ".join(f"{one.name} ({one.location})" for one in taken),
             )
-        return [table for table, (entry, location) in at.items() if entry.is_right(location)]
+
+    @contextmanager
+    def at_the_end(self) -> Iterator[None]:
+        """Raise ``not_registered`` where it fails once all tables are as they should be."""
+        try:
+            yield
+        except InfoldError as error:
+            why = f"{error.slug}: {dict(error.facts).get('why') or error.what}"
+            raise catalog_errors.not_registered(
+                key=self.client.key, catalog=self.client.place, why=why
+            ) from error
 
     def change(
         self, folders: Mapping[str, str], gone: Collection[str], found: Mapping[str, Entry]
@@ -135,8 +151,9 @@ class Metastore:
         ``found`` is what the metastore had before.
         """
         left, wrong = [], wrong_names(folders, found)
-        if any(table.lower() not in found for table in wrong):
-            self._have_namespace(found)
+        if wrong and not found:
+            # Not in the folder of the tables: with a namespace that is dropped its folder goes.
+            self.client.have_namespace(self.namespace)
         for table, location in wrong.items():
             write_points.point(f"register {table}: before")
             if not self._lead(table, location, found.get(table.lower())):
@@ -174,27 +191,6 @@ class Metastore:
             if self.entries([name]):
                 raise error.named from None
 
-    def _have_namespace(self, found: Collection[str]) -> None:
-        """
-        Make the namespace, if it is not there.
-
-        Its folder is of the metastore's own choice, and not that of the tables: with a namespace
-        that somebody drops, a metastore deletes its folder.
-        """
-        if found or self._is_there():
-            return
-        from hive_metastore.ttypes import Database
-
-        made = Database(name=self.namespace, parameters={})
-        try:
-            self.client.change(lambda hive: hive.create_database(made))
-        except RefusedError as error:
-            if not self._is_there():
-                raise error.named from None
-
-    def _is_there(self) -> bool:
-        return self.client.look(lambda hive: self.namespace in hive.get_all_databases())
-
 
 def wrong_names(folders: Mapping[str, str], found: Mapping[str, Entry]) -> Mapping[str, str]:
     """Those of some tables whose name is missing or leads elsewhere, with where it is to lead."""
@@ -220,42 +216,61 @@ def entry_of(table: Any) -> Entry:
     )
 
 
+def is_named_for(made_for: str, name: str, parent: str) -> bool:
+    """Whether a name is that of a folder in another one."""
+    above, _, own = made_for.rpartition("/")
+    return above == parent and own.lower() == name
+
+
 def _correct(hive: Any, key: tuple[str, str], location: str) -> None:
     """Have an entry lead to a folder that does not, and leave all else of it."""
-    from hive_metastore.ttypes import EnvironmentContext
-
     found, right = hive.get_table(*key), _made(key, location)
     found.sd, found.tableType = right.sd, right.tableType
     found.parameters = {**(found.parameters or {}), **right.parameters}
     del found.parameters[_NO_STATS]  # that of an alteration is beside it
+    alter(hive, key, found)
+
+
+def alter(hive: Any, key: tuple[str, str], table: Any) -> None:
+    """Have something else under a name, of which no statistics are made."""
+    from hive_metastore.ttypes import EnvironmentContext
+
     how = EnvironmentContext({_NO_STATS: "true"})
-    hive.alter_table_with_environment_context(*key, found, how)
+    hive.alter_table_with_environment_context(*key, table, how)
 
 
 def _made(key: tuple[str, str], location: str) -> Any:
     """What the metastore is to have of a table, as Spark and Delta would write it."""
-    from hive_metastore.ttypes import FieldSchema, SerDeInfo, StorageDescriptor, Table
+    from hive_metastore.ttypes import Table
 
     now = int(time.time())
-    serde = SerDeInfo(
-        serializationLib="org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe",
-        parameters={"serialization.format": "1", PATH: location},
-    )
-    stored = StorageDescriptor(
-        cols=[FieldSchema("col", "array<string>", "from deserializer")],
-        location=location,
-        inputFormat="org.apache.hadoop.mapred.SequenceFileInputFormat",
-        outputFormat="org.apache.hadoop.hive.ql.io.HiveSequenceFileOutputFormat",
-        serdeInfo=serde,
-    )
     return Table(
         tableName=key[1],
         dbName=key[0],
         owner=user_name(),
         createTime=now,
         lastAccessTime=now,
-        sd=stored,
+        sd=stored_as(NO_COLUMNS, location, {PATH: location}),
         partitionKeys=[],
         parameters={**_PARAMETERS, FOLDER: location, _NO_STATS: "true"},
         tableType="EXTERNAL_TABLE",
+    )
+
+
+def stored_as(
+    columns: Columns, location: str | None = None, given: Mapping[str, str] | None = None
+) -> Any:
+    """How an entry is stored: Spark writes the same formats for all that it reads by itself."""
+    from hive_metastore.ttypes import FieldSchema, SerDeInfo, StorageDescriptor
+
+    serde = SerDeInfo(
+        serializationLib="org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe",
+        parameters={"serialization.format": "1", **(given or {})},
+    )
+    return StorageDescriptor(
+        cols=[FieldSchema(*column) for column in columns],
+        location=location,
+        inputFormat="org.apache.hadoop.mapred.SequenceFileInputFormat",
+        outputFormat="org.apache.hadoop.hive.ql.io.HiveSequenceFileOutputFormat",
+        serdeInfo=serde,
     )

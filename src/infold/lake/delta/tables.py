@@ -24,6 +24,7 @@ from infold.lake.delta import folders
 from infold.lake.delta.layout import layout_of, user_columns
 from infold.lake.delta.log import Log, read_log
 from infold.lake.delta.metastore import Entry, Metastore, location_of, wrong_names
+from infold.lake.delta.reader_views import ReaderViews
 from infold.lake.stores import places
 from infold.messages import catalog_errors, command_errors, run_errors
 from infold.messages.errors import InfoldError
@@ -94,13 +95,31 @@ class DeltaLake:
         return ()
 
     def refresh_views(self, tables: Collection[str], *, only_new: bool = False) -> Sequence[str]:
-        """See ``ports.Lake``: folders have none."""
-        del tables, only_new
-        return ()
+        """See ``ports.Lake``: a table has a view where its name in the metastore leads to it."""
+        if self.metastore is None:
+            return ()
+        with self.metastore.at_the_end():
+            named = self._named(tables, self.metastore) if tables else {}
+            return self._views(self.metastore).refresh(named, only_new=only_new)
 
-    def check_views(self, *, wanted: bool) -> None:
-        """See ``ports.Lake``: a target that asks for them has been refused as it was read."""
-        del wanted
+    def check_views(self, tables: Collection[str] | None) -> None:
+        """See ``ports.Lake``: a target that asks for them without a metastore is refused before."""
+        if self.metastore is not None:
+            self._views(self.metastore).check(tables)
+
+    def _views(self, metastore: Metastore) -> ReaderViews:
+        return ReaderViews(metastore, location_of(places.below(self.warehouse, self.namespace)))
+
+    def _named(self, tables: Collection[str], metastore: Metastore) -> Mapping[str, Log]:
+        """The logs of those of some tables that have their names, by these."""
+        found = metastore.entries(tables)
+        logs = {
+            table.lower(): self.log(table)
+            for table in tables
+            if (entry := found.get(table.lower())) is not None
+            and entry.is_right(location_of(self.folder(table)))
+        }
+        return {name: log for name, log in logs.items() if log is not None}
 
     def check_names(self, tables: Collection[str]) -> Collection[str]:
         """See ``ports.Lake``."""
@@ -120,14 +139,9 @@ class DeltaLake:
         """See ``ports.Lake``."""
         if self.metastore is None:
             return ()
-        try:
+        with self.metastore.at_the_end():
             found = self.metastore.entries()
             return self.metastore.change(*self._names(found), found)
-        except InfoldError as error:
-            why = f"{error.slug}: {dict(error.facts).get('why') or error.what}"
-            raise catalog_errors.not_registered(
-                key=self.metastore.client.key, catalog=self.metastore.client.place, why=why
-            ) from error
 
     def _names(self, found: Mapping[str, Entry]) -> tuple[Mapping[str, str], Sequence[str]]:
         """The folders of tables by the names that are to lead there, and names of no table."""

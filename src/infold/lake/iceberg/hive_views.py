@@ -16,22 +16,22 @@ from infold.lake.hive_client import user_name
 from infold.lake.iceberg import view_files
 from infold.lake.iceberg.hive_catalog import LOCATION, PREVIOUS, HiveCatalog
 from infold.lake.iceberg.view_metadata import View
-from infold.lake.iceberg.view_port import FoundViews
 from infold.lake.refused import RefusedError
 from infold.lake.stores import places
+from infold.lake.views import FoundViews
 
 
 @dataclass(frozen=True, slots=True)
 class HiveViews:
-    """See ``Views``."""
+    """See ``CatalogViews``."""
 
     catalog: HiveCatalog
 
     def check(self) -> None:
-        """See ``Views``: to a metastore, a view is a table."""
+        """See ``CatalogViews``: to a metastore, a view is a table."""
 
     def name(self, table: str) -> str:
-        """See ``Views``: it has small letters only."""
+        """See ``CatalogViews``: it has small letters only."""
         return table.lower()
 
     def found(self, namespace: str) -> FoundViews:
@@ -41,7 +41,7 @@ class HiveViews:
         return FoundViews(own, [name for name in names if name not in own], there=bool(names))
 
     def others(self, namespace: str) -> Collection[str]:
-        """See ``Views``."""
+        """See ``CatalogViews``."""
         return self.found(namespace).others
 
     def change(
@@ -86,17 +86,10 @@ class HiveViews:
 
     def _have_database(self, space: str, wanted: Mapping[str, View]) -> None:
         """Make the namespace, in the folder of the views' own."""
-        from hive_metastore.ttypes import Database
-
         folder = next(iter(wanted.values())).folder.rpartition("/")[0]
         if not places.in_store(folder):
             folder = f"file:{folder}"
-        made = Database(name=space, locationUri=folder, parameters={})
-        try:
-            self.catalog.client.change(lambda hive: hive.create_database(made))
-        except RefusedError:
-            if not self.catalog.client.look(lambda hive: space in hive.get_all_databases()):
-                raise
+        self.catalog.client.have_namespace(space, folder)
 
 
 def _table(space: str, name: str, view: View, location: str) -> Any:

@@ -1,19 +1,15 @@
 """
-Views of Iceberg for those who read tables: each with the columns of a table but infold's own.
+Views of Iceberg: which there are to be in a catalog, with their files in a warehouse.
 
-The views of a namespace ``shop`` are in ``shop_views``, by the names of its tables. No engine is
-needed to make one. What a view says has a digest, which the catalog knows of each: so whether a
-view is right is seen at once, and what anybody else made in that namespace is told apart and left
-alone.
+The catalog knows the digest of each view that infold made: see :mod:`infold.lake.views`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from infold.core.catalogs import NOT_PERMITTED
 from infold.lake.iceberg import view_files
 from infold.lake.iceberg.column_types import current_fields
 from infold.lake.iceberg.commits import STEP
@@ -22,20 +18,14 @@ from infold.lake.iceberg.sql_catalog import SqlCatalog
 from infold.lake.iceberg.sql_views import SqlViews
 from infold.lake.iceberg.table_catalog import TableCatalog
 from infold.lake.iceberg.view_metadata import View, view_of
-from infold.lake.iceberg.view_port import Views
+from infold.lake.iceberg.view_port import CatalogViews
 from infold.lake.stores import places
+from infold.lake.views import SUFFIX, look, update
 from infold.messages import catalog_errors, run_errors
 from infold.messages.errors import InfoldError
 
-SUFFIX = "_views"
-"""After the name of a namespace: that of the views of its tables."""
 
-
-_NOT_SEEN = (NOT_PERMITTED, "catalog-failed")
-"""Errors of a catalog that does not show what views it has."""
-
-
-def views_in(catalog: TableCatalog) -> Views:
+def views_in(catalog: TableCatalog) -> CatalogViews:
     """The views of a catalog."""
     if isinstance(catalog, SqlCatalog):
         return SqlViews(catalog)
@@ -92,39 +82,24 @@ class ReaderViews:
         Have exactly the views of some tables, as far as these are there; names that were taken.
 
         With ``only_new``, views that are there already are taken for right: no file is read for
-        them. For who wants none, a catalog that does not let them look has none.
+        them.
         """
         space, views = self.namespace + SUFFIX, views_in(self.catalog)
-        try:
-            found = views.found(space)
-        except InfoldError as error:
-            if tables or error.slug not in _NOT_SEEN:
-                raise
+        found = look(views, space, wanted=bool(tables))
+        if found is None:
             return ()
         asked = {views.name(table) for table in tables}
         names = sorted(asked & {*self.catalog.names(self.namespace)}) if asked else []
-        taken = [name for name in names if name in found.others]
-        gone = [name for name in found.own if name not in names]
-        unsure = [
-            name
-            for name in names
-            if name not in found.others and not (only_new and name in found.own)
-        ]
-        wanted = {
-            name: view
-            for (_, name), at in self.catalog.find(
-                [(self.namespace, one) for one in unsure]
-            ).items()
-            if (view := self._view(name, at)) is not None
-            and (name not in found.own or found.own[name].digest != view.digest)
-        }
-        if not wanted and not gone:
-            return taken
-        left = views.change(space, wanted, gone, found)
-        for name in gone:
-            if name not in left:
-                self._delete_files(self._folder(name))
-        return [*taken, *(name for name in wanted if name in left)]
+        taken, lost = update(views, space, found, names, self._views, only_new=only_new)
+        for name in lost:
+            self._delete_files(self._folder(name))
+        return taken
+
+    def _views(self, names: Collection[str]) -> Mapping[str, View]:
+        """The views of some tables, as they are to be."""
+        at = self.catalog.find([(self.namespace, name) for name in names])
+        made = {name: self._view(name, location) for (_, name), location in at.items()}
+        return {name: view for name, view in made.items() if view is not None}
 
     def _view(self, table: str, location: str) -> View | None:
         """

@@ -21,7 +21,7 @@ from urllib.parse import quote
 from infold.lake.iceberg.rest_catalog import SIDE_BY_SIDE, RestCatalog
 from infold.lake.iceberg.rest_client import RejectedError, RestClient
 from infold.lake.iceberg.view_metadata import View
-from infold.lake.iceberg.view_port import FoundView, FoundViews
+from infold.lake.views import FoundView, FoundViews
 
 DIGEST, QUERIES = "infold.view", "infold.view-queries"
 """The properties that have the digests."""
@@ -42,18 +42,18 @@ _LAST = -1
 
 @dataclass(frozen=True, slots=True)
 class RestViews:
-    """See ``Views``."""
+    """See ``CatalogViews``."""
 
     catalog: RestCatalog
 
     def check(self) -> None:
-        """See ``Views``: by what the server says of itself."""
+        """See ``CatalogViews``: by what the server says of itself."""
         missing = self._client.missing(ENDPOINTS)
         if missing:
             raise self._client.without_views(missing)
 
     def name(self, table: str) -> str:
-        """See ``Views``."""
+        """See ``CatalogViews``."""
         return table
 
     def found(self, namespace: str) -> FoundViews:
@@ -78,7 +78,7 @@ class RestViews:
         return FoundViews(own, others)
 
     def others(self, namespace: str) -> Collection[str]:
-        """See ``Views``: the tables, in one request."""
+        """See ``CatalogViews``: the tables, in one request."""
         return self.catalog.names(namespace)
 
     def change(

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from infold.lake.iceberg import view_files
 from infold.lake.iceberg.sql_catalog import NAME, SqlCatalog, Statements, TakenError
 from infold.lake.iceberg.view_metadata import View
-from infold.lake.iceberg.view_port import FoundViews
+from infold.lake.views import FoundViews
 
 
 @dataclass(frozen=True, slots=True)
 class SqlViews:
     """
-    See ``Views``: all change in one transaction.
+    See ``CatalogViews``: all change in one transaction.
 
     Files come before it, so that a row never names a file that is not there; a death leaves files
     that nobody reads, and the next change deletes them.
@@ -23,10 +23,10 @@ class SqlViews:
     catalog: SqlCatalog
 
     def check(self) -> None:
-        """See ``Views``: infold's tables of a catalog have the column that says what a row is."""
+        """See ``CatalogViews``: infold's catalogs have the column that says what a row is."""
 
     def name(self, table: str) -> str:
-        """See ``Views``."""
+        """See ``CatalogViews``."""
         return table
 
     def found(self, namespace: str) -> FoundViews:
@@ -36,7 +36,7 @@ class SqlViews:
         return FoundViews(own, [name for name in rows if name not in own])
 
     def others(self, namespace: str) -> Collection[str]:
-        """See ``Views``."""
+        """See ``CatalogViews``."""
         return self.found(namespace).others
 
     def change(

@@ -97,9 +97,9 @@ class IcebergLake(NamedByCatalog):
         """See ``ports.Lake``."""
         return self._views().refresh(tables, only_new=only_new)
 
-    def check_views(self, *, wanted: bool) -> None:
-        """See ``ports.Lake``."""
-        self._views().check(wanted=wanted)
+    def check_views(self, tables: Collection[str] | None) -> None:
+        """See ``ports.Lake``; a name that somebody else has is told when the view is made."""
+        self._views().check(wanted=tables is not None)
 
     def _views(self) -> ReaderViews:
         place = self.folders.warehouse or ""

@@ -11,8 +11,8 @@ import json
 from collections.abc import Mapping
 
 from infold.lake.iceberg.view_metadata import View
-from infold.lake.iceberg.view_port import FoundView
 from infold.lake.stores import places
+from infold.lake.views import FoundView
 
 _OWN, _END = "00000-infold-", ".metadata.json"
 """Around the digest, in the names of files that infold made."""

@@ -1,34 +1,15 @@
-"""The views of a catalog: the port behind which they are made, whatever the catalog's type."""
+"""The views of a catalog of Iceberg's: the port behind which they are made, whatever its type."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Collection
+from typing import Protocol
 
 from infold.lake.iceberg.view_metadata import View
+from infold.lake.views import Views
 
 
-@dataclass(frozen=True, slots=True)
-class FoundView:
-    """A view that infold made: what it says, where that stands, and what a server gave of it."""
-
-    digest: str
-    location: str = ""
-    metadata: Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FoundViews:
-    """What is in a namespace: infold's views, and the names that anything else has."""
-
-    own: Mapping[str, FoundView]
-    others: Collection[str] = ()
-    there: bool = True
-    """Whether there is such a namespace."""
-
-
-class Views(Protocol):
+class CatalogViews(Views[View], Protocol):
     """The views of a catalog, all of one namespace at a time."""
 
     def check(self) -> None:
@@ -37,21 +18,5 @@ class Views(Protocol):
     def name(self, table: str) -> str:
         """What the catalog calls the view of a table."""
 
-    def found(self, namespace: str) -> FoundViews:
-        """What is there."""
-
     def others(self, namespace: str) -> Collection[str]:
         """The names of the tables there, and maybe of views that infold did not make."""
-
-    def change(
-        self,
-        namespace: str,
-        wanted: Mapping[str, View],
-        gone: Collection[str],
-        found: FoundViews,
-    ) -> Collection[str]:
-        """
-        Make views, or make them say something else, and take others away.
-
-        Returns what was left as it was, because somebody else has just changed it.
-        """

@@ -50,7 +50,7 @@ def _over_time_lines(table: str, drawn: OverTime, look: Look, *, as_lines: bool)
     found = axis(Ranges.of(point.cell for point in points), drawn.finest, look.width - margin)
     by = f", for each {drawn.by}" if drawn.by else ""
     lines = look.wrapped(f"{table} by {drawn.time}, a column is {_a(found)}{by}")
-    header = [" " * margin + line for line in header_lines(found)]
+    header = [" " * margin + line for line in header_lines(found, look.width - margin)]
     for series in drawn.series:
         lines += ["", *look.wrapped(_title(series, found, drawn))]
         if not series.points:

@@ -40,7 +40,7 @@ def status_plot(
     parts = (part for entry in stored for part in (*entry.covered, *entry.stale))
     domain = Ranges.of(part for part in parts if part.start > MIN and part.end < MAX)
     found = axis(domain, _finest(project, stored), room)
-    lines = head + [" " * margin + line for line in header_lines(found)]
+    lines = head + [" " * margin + line for line in header_lines(found, look.width - margin)]
     for entry in stored:
         strip = _strip(project, entry, gaps.get(entry.model, Ranges()), found, look)
         label = formatting.clip(entry.model, name)

@@ -8,9 +8,10 @@ import shlex
 import signal
 import struct
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,10 +55,14 @@ _reached: list[Jvm] = []
 
 
 def launch(
-    settings: Mapping[str, str], folder: Path, output: IO[str], inherit: Sequence[int]
+    settings: Mapping[str, str],
+    folder: Path,
+    output: IO[str],
+    inherit: Sequence[int],
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> JavaGateway:
     """
-    Start a JVM with Spark in it, and connect to it.
+    Start a JVM with Spark in it, and connect to it; ``meanwhile`` is called while it starts.
 
     It differs from PySpark's own ``launch_gateway`` in three things. The JVM is in a session of its
     own, so that signals from a terminal reach this process only. It is ended when its start is
@@ -91,6 +96,10 @@ def launch(
         _started.append(process)
         signals.end_with_process(end_jvm)
     try:
+        meanwhile()
+        # PySpark's `lit` imports it, and pandas with it where that is installed.
+        import pyspark.testing.utils  # noqa: F401
+
         port, secret = _await_address(process, address)
         assert process.stdin is not None
         return _connect(Jvm(process, process.stdin.fileno(), port, secret))
@@ -112,6 +121,7 @@ def _connect(jvm: Jvm) -> JavaGateway:
     with _environment(PYSPARK_GATEWAY_PORT=jvm.port, PYSPARK_GATEWAY_SECRET=jvm.secret):
         gateway = launch_gateway()
     gateway.proc = jvm.process
+    quieten_py4j()
     keep_looked_up_classes(gateway.jvm)
     pass_lists_at_once()
     _reached[:] = [jvm]
@@ -180,11 +190,11 @@ def is_lost() -> bool:
 
 def forget_dead() -> bool:
     """Forget a lost JVM, so that the next start makes another; whether there was one."""
+    if not is_lost():
+        return False
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    if not is_lost():
-        return False
     SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
     SparkContext._active_spark_context = None  # noqa: SLF001
     SparkSession._instantiatedSession = None  # noqa: SLF001
@@ -193,9 +203,24 @@ def forget_dead() -> bool:
 
 def is_stopped() -> bool:
     """Whether no Spark runs in this process: it was never started, or was stopped."""
+    if "pyspark" not in sys.modules:  # its import can wait until a JVM is about to start
+        return True
     from pyspark import SparkContext
 
     return SparkContext._active_spark_context is None  # noqa: SLF001 - no public way to ask
+
+
+def existing_gateway() -> JavaGateway | None:
+    """
+    What connects this process to its JVM, if it has one.
+
+    A JVM whose Spark was stopped goes on, and a process cannot have a second one.
+    """
+    if "pyspark" not in sys.modules:
+        return None
+    from pyspark import SparkContext
+
+    return SparkContext._gateway  # noqa: SLF001 - no public way to ask
 
 
 def end_jvm() -> None:

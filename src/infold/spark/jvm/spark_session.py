@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -26,8 +25,10 @@ from infold.messages.faults import spark_failed_to_start
 from infold.spark.jvm import class_archive, cluster, extension_settings, lasting, submitted
 from infold.spark.jvm.gateway import (
     end_jvm,
+    existing_gateway,
     forget_dead,
     has_started,
+    is_stopped,
     launch,
     own_signals,
     quieten_py4j,
@@ -84,6 +85,7 @@ def start(
     catalog: SparkCatalog | None = None,
     engine: Engine = LOCAL_ENGINE,
     target: str = "dev",
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> SparkSession:
     """
     A Spark session whose default catalog has the tables of ``warehouse``, of one ``storage``.
@@ -98,6 +100,7 @@ def start(
     beside the log).
     ``extra`` overrides any setting but those that exactness depends on (``fixed_settings``).
     ``engine`` is that of ``target``: where Spark computes, here or with executors elsewhere.
+    ``meanwhile`` is called while a JVM starts: to import what is needed next.
 
     A process has one JVM. Called again while Spark runs, this gives a new session with a catalog
     and SQL settings of its own in the same JVM; heap, compiler and executors stay as they were.
@@ -116,9 +119,9 @@ def start(
     refuse_connect(target, engine.name)
     refuse_given("targets.spark of infold.yml", extra or {})
     forget_dead()
-    quieten_py4j()
     running = _running_session()
     if running is not None:
+        quieten_py4j()
         if submitted.has_started():
             submitted.refuse_other(engine, target)
         cluster.refuse_other(running, engine, target)
@@ -129,6 +132,7 @@ def start(
         return session
     submitted.refuse_other(engine, target)
     if engine.submitted:
+        quieten_py4j()
         return submitted.start(settings, extra or {}, adapters, engine, catalog)
     refuse_environment(spark_home())
     settings.setdefault("spark.driver.memory", memory or default_memory())
@@ -141,7 +145,15 @@ def start(
     else:
         settings = {**local_settings(engine.master), **settings}
     session = _first_session(
-        settings, size, log, inherit, parents, catalog, adapters, app_cds=app_cds
+        settings,
+        size,
+        log,
+        inherit,
+        parents,
+        catalog,
+        adapters,
+        app_cds=app_cds,
+        meanwhile=meanwhile,
     )
     catalog.set_secrets(session)
     if engine.is_cluster:
@@ -163,65 +175,6 @@ def tune(session: SparkSession, size: Size, given: Mapping[str, str]) -> None:
         session.conf.set(key, given.get(key, value))
 
 
-@contextmanager
-def settings_for_few_rows(session: SparkSession) -> Iterator[None]:
-    """
-    Settings for a step over few rows, each input read by one task, whatever the run's size.
-
-    Such a plan needs no shuffle, so adaptive execution has nothing to adapt; it would only run each
-    stage as a job of its own.
-    """
-    with _with_settings(session, _UNSHUFFLED):
-        yield
-
-
-@contextmanager
-def settings_of_one_plan(session: SparkSession, most_tasks: int) -> Iterator[None]:
-    """
-    Settings for actions over few rows, of large tables: each is planned once, as one job.
-
-    Adaptive execution would run each stage as a job of its own, planned when those before it are
-    over. That takes longer than what it could improve. It would also choose few tasks for few rows;
-    here their number is given.
-    """
-    tasks = min(most_tasks, int(session.conf.get(_TASKS) or most_tasks))
-    with _with_settings(session, {"spark.sql.adaptive.enabled": "false", _TASKS: str(tasks)}):
-        yield
-
-
-@contextmanager
-def settings_for_union(session: SparkSession) -> Iterator[None]:
-    """
-    Settings for a union of frames of one partition each, to keep these as partitions.
-
-    By default Spark makes them one partition, which a single task reads.
-    """
-    with _with_settings(session, {"spark.sql.unionOutputPartitioning": "false"}):
-        yield
-
-
-@contextmanager
-def _with_settings(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    before = {key: session.conf.get(key) or "" for key in settings}
-    for key, value in settings.items():
-        session.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, value in before.items():
-            session.conf.set(key, value)
-
-
-_TASKS = "spark.sql.shuffle.partitions"
-
-_UNSHUFFLED = {
-    _TASKS: "1",
-    "spark.sql.adaptive.enabled": "false",
-    # The query contains dates, so each day's code would be new, and compiled for one use.
-    "spark.sql.codegen.wholeStage": "false",
-}
-
-
 def stop(*, wait_seconds: float = 0) -> None:
     """
     End Spark; with ``wait_seconds``, also its JVM, and wait until that is gone.
@@ -231,7 +184,7 @@ def stop(*, wait_seconds: float = 0) -> None:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    if SparkContext._active_spark_context is not None:  # noqa: SLF001 - no public way to ask
+    if not is_stopped():
         SparkSession.builder.getOrCreate().stop()
     gateway = SparkContext._gateway  # noqa: SLF001
     if wait_seconds and gateway is not None:
@@ -243,11 +196,10 @@ def stop(*, wait_seconds: float = 0) -> None:
 
 def _running_session() -> SparkSession | None:
     """This process's first session if Spark runs, whatever the thread."""
-    from pyspark import SparkContext
+    if is_stopped():
+        return None
     from pyspark.sql import SparkSession
 
-    if SparkContext._active_spark_context is None:  # noqa: SLF001 - no public way to ask
-        return None
     return SparkSession.builder.getOrCreate()
 
 
@@ -297,6 +249,7 @@ def _first_session(
     adapters: StorageAdapters,
     *,
     app_cds: bool,
+    meanwhile: Callable[[], object],
 ) -> SparkSession:
     """
     Start the JVM, with its output going to ``log``, and a session in it.
@@ -323,7 +276,7 @@ def _first_session(
     ours = " ".join(f'"{option}"' for option in options)
     settings["spark.driver.extraJavaOptions"] = f"{more} {ours}".strip()
     try:
-        session = _launch(settings, log, inherit, parents)
+        session = _launch(settings, log, inherit, parents, meanwhile)
     except Exception as error:
         raise failures.known_failure(error) or spark_failed_to_start(
             why=_first_line(error), log=str(log)
@@ -355,14 +308,13 @@ def _set_environment(java_home: Path, settings: Mapping[str, str]) -> None:
 
 
 def _launch(
-    settings: dict[str, str], log: Path, inherit: Sequence[int], parents: Sequence[Path]
+    settings: dict[str, str],
+    log: Path,
+    inherit: Sequence[int],
+    parents: Sequence[Path],
+    meanwhile: Callable[[], object],
 ) -> SparkSession:
-    from pyspark import SparkConf, SparkContext
-    from pyspark.sql import SparkSession
-
-    conf = SparkConf(loadDefaults=False)
-    # A JVM whose Spark was stopped goes on, and a process cannot have a second one.
-    gateway = SparkContext._gateway  # noqa: SLF001
+    gateway = existing_gateway()
     if gateway is None:
         spills = [new_spill_folder(parent) for parent in parents]
         folders = [folder for folder, _ in spills]
@@ -371,7 +323,11 @@ def _launch(
         settings["spark.driver.extraJavaOptions"] += f' "-Djava.io.tmpdir={folders[0]}"'
         with _open_log(log) as output:
             descriptors = (*inherit, *(lock for _, lock in spills))
-            gateway = launch(settings, folders[0], output, descriptors)
+            gateway = launch(settings, folders[0], output, descriptors, meanwhile)
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    conf = SparkConf(loadDefaults=False)
     for key, value in settings.items():
         conf.set(key, value)
     with own_signals():

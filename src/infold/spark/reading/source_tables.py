@@ -25,11 +25,11 @@ def as_a_whole(source: Source) -> Source:
 
 
 def refuse_drift(source: Source, place: str, types: Mapping[str, pa.DataType]) -> None:
-    """Raise ``errors.drift`` where the columns of the table at ``place`` are not those declared."""
+    """Raise ``table_drift`` where the columns of the table at ``place`` are not those declared."""
     itself = PresentFile(0, place, SourceFile(place, 0))
     drift = drift_of(as_a_whole(source), itself, tuple(types), tuple(types.values()))
     if drift is not None:
-        raise run_errors.drift(source.name, ((place, drift.how),))
+        raise run_errors.table_drift(source=source.name, place=place, how=drift.how)
 
 
 def columns_of(schema: T.StructType) -> tuple[Column, ...]:

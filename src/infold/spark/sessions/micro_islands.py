@@ -27,7 +27,7 @@ from pyspark.sql import functions as F
 
 from infold.core.queries import SessionsQuery
 from infold.spark.frame_schema import FrameColumn, returns
-from infold.spark.jvm.spark_session import settings_for_union
+from infold.spark.jvm.step_settings import settings_for_union
 from infold.spark.observed import kept_and_observed
 from infold.spark.sessions.aggregates import CompiledAggregates
 from infold.spark.sessions.cuts import cuts_of

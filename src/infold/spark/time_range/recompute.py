@@ -29,7 +29,7 @@ from infold.core.trace import CellChange, CellState, changes_of_rewrite
 from infold.messages import run_errors
 from infold.spark.content import column, range_predicate, time_predicate, time_type
 from infold.spark.inputs.difference import count_row_changes, is_folded
-from infold.spark.jvm.spark_session import settings_for_few_rows
+from infold.spark.jvm.step_settings import settings_for_few_rows
 from infold.spark.observed import Seen, observed
 from infold.spark.step_context import Work
 from infold.spark.tables.port import Layout

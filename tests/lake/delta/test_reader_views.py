@@ -1,0 +1,403 @@
+"""
+Views of Delta tables in a metastore that is made up.
+
+What Spark makes of them is in ``tests/servers/test_delta_in_hive.py``.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.lake.delta.named import SPACE, Named
+from tests.lake.made_up_hive import MadeUpHive
+
+from infold.core import write_points
+from infold.lake.delta.metastore import FOLDER
+from infold.lake.delta.reader_views import VIEW_OF
+from infold.lake.delta.tables import DeltaLake
+from infold.messages.errors import InfoldError
+
+VIEWS = f"{SPACE}_views"
+
+
+def shown(named: Named, *tables: str, only_new: bool = False) -> Sequence[str]:
+    """What a command does at its end: names, then views; the views whose names are taken."""
+    named.lake.register()
+    return named.lake.refresh_views(tables, only_new=only_new)
+
+
+def queries(hive: MadeUpHive) -> dict[str, str]:
+    """What the views of a metastore say, by name."""
+    return {
+        name: one.viewExpandedText
+        for (space, name), one in sorted(hive.tables.items())
+        if space == VIEWS and one.tableType == "VIRTUAL_VIEW"
+    }
+
+
+def put(hive: MadeUpHive, name: str) -> Any:
+    """Somebody makes a view of a name among infold's."""
+    hive.put(VIEWS, name)
+    return hive.tables[VIEWS, name]
+
+
+def test_technical_columns_are_left_out(named: Named, hive: MadeUpHive) -> None:
+    """Also that of the partition; columns of users may begin in the same way."""
+    own = ("_version", "_state", "_state_1", "_partition", "_source_file", "_key")
+    named.write("sessions", {"user_id": ["ann"], **{name: [1] for name in own}}, "r1-1")
+    named.write("daily", {"a`b": [1], "_stated": [1]}, "r1-2")
+
+    assert shown(named, "sessions", "daily", "never built") == []
+
+    assert queries(hive) == {
+        "sessions": f"SELECT `user_id` FROM `{SPACE}`.`sessions`",
+        "daily": f"SELECT `a``b`, `_stated` FROM `{SPACE}`.`daily`",
+    }
+
+
+def test_a_view_has_the_form_of_sparks(named: Named, hive: MadeUpHive) -> None:
+    """Query, columns and schema; types have other names in Hive."""
+    at = datetime(2024, 3, 9, tzinfo=UTC)
+    rows = {
+        "n": pa.array([1], pa.int64()),
+        "day": [date(2024, 3, 9)],
+        "sum": [Decimal("1.50")],
+        "at": pa.array([at], pa.timestamp("us", "UTC")),
+        "of": pa.array([[{"Name": "x", "n": 1}]], pa.list_(pa.struct({"Name": "str", "n": "i4"}))),
+        "by": pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int16())),
+    }
+    named.write("daily", pa.table(rows), "r1-1")
+
+    shown(named, "daily")
+
+    view = hive.tables[VIEWS, "daily"]
+    said = dict(view.parameters)
+    assert view.viewOriginalText == view.viewExpandedText
+    assert {one.name: one.type for one in view.sd.cols} == {
+        "n": "bigint",
+        "day": "date",
+        "sum": "decimal(3,2)",
+        "at": "timestamp",
+        "of": "array<struct<Name:string,n:int>>",
+        "by": "map<string,smallint>",
+    }
+    schema = json.loads(said.pop("spark.sql.sources.schema"))
+    log = named.lake.log("daily")
+    assert log is not None
+    assert schema["fields"] == [{**one, "metadata": {}} for one in log.schema().fields]
+    assert said.pop("view.query.out.numCols") == str(len(rows))
+    assert [said.pop(f"view.query.out.col.{at}") for at in range(len(rows))] == [*rows]
+    assert said.pop("comment")
+    assert said == {
+        "spark.sql.create.version": "4.1.0",
+        "view.catalogAndNamespace.numParts": "2",
+        "view.catalogAndNamespace.part.0": "spark_catalog",
+        "view.catalogAndNamespace.part.1": SPACE,
+        "view.referredTempFunctionsNames": "[]",
+        "view.referredTempVariablesNames": "[]",
+        "view.referredTempViewNames": "[]",
+        "view.schemaMode": "COMPENSATION",
+        VIEW_OF: named.at_folder("daily"),
+    }
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([datetime(2024, 3, 9)], pa.timestamp("us")),  # noqa: DTZ001 - it has no zone
+        pa.array([{f"a_long_name_of_a_field_{at}": 1 for at in range(200)}]),
+    ],
+    ids=["no type of Hive's", "too long for a metastore"],
+)
+def test_types_that_a_metastore_refuses(named: Named, hive: MadeUpHive, column: pa.Array) -> None:
+    """The entry has a placeholder for columns then, as Spark's has."""
+    named.write("daily", pa.table({"n": [1], "other": column}), "r1-1")
+
+    shown(named, "daily")
+
+    view = hive.tables[VIEWS, "daily"]
+    assert [(one.name, one.type) for one in view.sd.cols] == [("col", "array<string>")]
+    assert "`other`" in view.viewExpandedText
+
+
+def test_a_long_schema_is_cut(named: Named, hive: MadeUpHive) -> None:
+    """A metastore keeps 4000 characters of a value; a column less, and the parts are fewer."""
+    rows = {f"a_long_name_of_a_column_{at}": [1] for at in range(100)}
+    named.write("wide", rows, "r1-1")
+    shown(named, "wide")
+
+    def parts() -> list[str]:
+        found = hive.tables[VIEWS, "wide"].parameters
+        assert "spark.sql.sources.schema" not in found
+        count = int(found["spark.sql.sources.schema.numParts"])
+        assert f"spark.sql.sources.schema.part.{count}" not in found
+        return [found[f"spark.sql.sources.schema.part.{at}"] for at in range(count)]
+
+    assert max(map(len, parts())) == 4000
+    assert [one["name"] for one in json.loads("".join(parts()))["fields"]] == [*rows]
+    before = len(parts())
+    fewer = dict([*rows.items()][:60])
+    named.write("wide", fewer, "r1-2", mode="overwrite", schema_mode="overwrite")
+    shown(named, "wide")
+    assert len(parts()) < before
+    assert [one["name"] for one in json.loads("".join(parts()))["fields"]] == [*fewer]
+
+
+def test_they_follow_their_tables(named: Named, hive: MadeUpHive) -> None:
+    """They come with a table and go with it; what is right is not written again."""
+    named.make("Daily", "weekly", "other")
+    tables = ("Daily", "weekly")
+    assert shown(named, *tables) == []
+    assert {*queries(hive)} == {"daily", "weekly"}
+    hive.asked.clear()
+
+    named.write("weekly", {"n": [2]}, "r2-1")
+    shown(named, *tables)
+    assert hive.asked == []
+    named.write("weekly", {"n": [2], "m": [2]}, "r2-2", schema_mode="merge")
+    shown(named, *tables, only_new=True)
+    assert hive.asked == []
+    shown(named, *tables)
+    assert hive.asked == [f"alter {VIEWS}.weekly"]
+    assert queries(hive)["weekly"] == f"SELECT `n`, `m` FROM `{SPACE}`.`weekly`"
+    named.lake.drop("Daily")
+    shown(named, *tables)
+    assert {*queries(hive)} == {"weekly"}
+    shown(named)
+    assert queries(hive) == {}
+    assert {*hive.paths(SPACE)} == {"weekly", "other"}
+
+
+def test_one_that_is_missing_is_made(named: Named, hive: MadeUpHive) -> None:
+    """Also by a mere look, which reads no log of those that are there."""
+    named.make("daily", "weekly")
+    shown(named, "daily", "weekly")
+    del hive.tables[VIEWS, "weekly"]
+    log = named.lake.log("daily")
+    assert log is not None
+    Path(log.file(log.newest)).write_text("damaged", encoding="utf-8")
+
+    named.lake.refresh_views(["daily", "weekly"], only_new=True)
+
+    assert {*queries(hive)} == {"daily", "weekly"}
+
+
+def test_a_table_that_nobody_can_read(named: Named, hive: MadeUpHive) -> None:
+    """Its view stays as it was, and those of others are made."""
+    named.make("daily")
+    shown(named, "daily")
+    named.make("weekly")
+    log = named.lake.log("daily")
+    assert log is not None
+    Path(log.file(log.newest)).write_text("damaged", encoding="utf-8")
+
+    assert shown(named, "daily", "weekly") == []
+
+    assert {*queries(hive)} == {"daily", "weekly"}
+
+
+def test_what_somebody_did_to_a_view_is_undone(named: Named, hive: MadeUpHive) -> None:
+    """It is infold's as long as it says so: its query, or what it says of its columns."""
+    named.make("daily")
+    shown(named, "daily")
+    right = hive.get_table(VIEWS, "daily")
+    view = hive.tables[VIEWS, "daily"]
+    view.parameters |= {"view.query.out.col.0": "m", "view.sqlConfig.x": "y", "owned by": "me"}
+    shown(named, "daily")
+    now = hive.tables[VIEWS, "daily"]
+    assert now.parameters == {**right.parameters, "owned by": "me"}
+    now.viewExpandedText = "SELECT 1 AS n"
+
+    shown(named, "daily")
+
+    assert queries(hive) == {"daily": right.viewExpandedText}
+
+
+def test_what_others_made_stays(named: Named, hive: MadeUpHive) -> None:
+    """A name that they have is refused before anything is written, and told later."""
+    named.make("daily", "weekly")
+    theirs, other = put(hive, "daily"), put(hive, "mine")
+
+    with pytest.raises(InfoldError, match="catalog-name-taken") as caught:
+        named.lake.check_views(["Daily", "weekly"])
+    assert f"namespace:  {VIEWS}" in str(caught.value)
+    assert "daily (virtual_view)" in str(caught.value)
+    named.lake.check_views(["weekly"])
+    named.lake.check_views(None)
+    assert hive.asked == []
+    assert shown(named, "daily", "weekly") == ["daily"]
+    assert shown(named, "daily", "weekly", only_new=True) == ["daily"]
+    shown(named)
+
+    assert hive.tables[VIEWS, "daily"] == theirs
+    assert hive.tables[VIEWS, "mine"] == other
+    assert {*queries(hive)} == {"daily", "mine"}
+
+
+def test_a_view_is_of_no_other_table(named: Named, hive: MadeUpHive) -> None:
+    """Where somebody else has the name that it would read, there is none."""
+    named.make("daily")
+    hive.put(SPACE, "daily", "file:/theirs/daily")
+
+    assert shown(named, "daily") == []
+
+    assert queries(hive) == {}
+
+
+def test_somebody_is_faster(named: Named, hive: MadeUpHive) -> None:
+    """Who makes something of the name between look and change keeps it, and it is told."""
+    named.make("daily")
+    named.lake.register()
+    hive.databases.add(VIEWS)
+    hive.before_change = lambda: hive.put(VIEWS, "daily")
+
+    assert named.lake.refresh_views(["daily"]) == ["daily"]
+
+    assert VIEW_OF not in hive.tables[VIEWS, "daily"].parameters
+
+
+def test_one_that_others_changed_meanwhile(
+    named: Named, hive: MadeUpHive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Theirs by now, it stays; gone by now, it is made again."""
+    named.make("daily", "weekly", "gone")
+    shown(named, "daily", "weekly", "gone")
+    for name in ("daily", "weekly"):
+        named.write(name, {"n": [2], "m": [2]}, f"r2-{name}", schema_mode="merge")
+    named.lake.register()
+    hive.asked.clear()
+
+    def meanwhile(point: str) -> None:
+        if point == "view daily: before":
+            del hive.tables[VIEWS, "weekly"]
+            for name in ("daily", "gone"):
+                put(hive, name)
+
+    monkeypatch.setattr(write_points, "point", meanwhile)
+    assert named.lake.refresh_views(["daily", "weekly"]) == ["daily"]
+
+    assert queries(hive) == {
+        "daily": None,
+        "gone": None,
+        "weekly": f"SELECT `n`, `m` FROM `{SPACE}`.`weekly`",
+    }
+    assert hive.asked == [f"create {VIEWS}.weekly"]
+
+
+def test_two_projects_share_a_namespace(named: Named, hive: MadeUpHive, tmp_path: Path) -> None:
+    """Each has its own views there, and takes away none of the other's."""
+    other = Named(tmp_path / "other")
+    named.make("daily")
+    other.make("weekly")
+    shown(named, "daily")
+    shown(other, "weekly")
+
+    shown(other)
+
+    assert {*queries(hive)} == {"daily"}
+    with pytest.raises(InfoldError, match="catalog-name-taken"):
+        other.lake.check_views(["daily"])
+
+
+def test_one_that_others_renamed_is_theirs(named: Named, hive: MadeUpHive) -> None:
+    """The table gets a view again, and the other one stays."""
+    named.make("daily")
+    shown(named, "daily")
+    view = hive.tables.pop((VIEWS, "daily"))
+    view.tableName = "days"
+    hive.tables[VIEWS, "days"] = view
+
+    shown(named, "daily")
+
+    assert {*queries(hive)} == {"daily", "days"}
+
+
+def test_no_project_has_tables_among_the_views_of_another(
+    named: Named, hive: MadeUpHive, tmp_path: Path
+) -> None:
+    """Whichever came first stays; who comes second is refused before anything is written."""
+    other = replace(named, at=tmp_path / "other", space=VIEWS)
+    named.make("daily")
+    other.make("orders")
+    for tables in (None, ["daily"]):
+        named.lake.check_views(tables)
+        other.lake.check_views(tables)
+    shown(named, "daily")
+
+    named.lake.check_views(["daily"])
+    with pytest.raises(InfoldError, match="the views daily"):
+        other.lake.check_views(None)
+
+    shown(named)
+    hive.put(VIEWS, "theirs", "file:/theirs")
+    named.lake.check_views(["daily"])
+    other.lake.register()
+    assert FOLDER in hive.tables[VIEWS, "orders"].parameters
+    named.lake.check_views(None)
+    with pytest.raises(InfoldError, match="the tables orders"):
+        named.lake.check_views(["daily"])
+
+
+def test_a_death_between_two_views(named: Named, hive: MadeUpHive) -> None:
+    """The next look makes the others, and takes away those of tables that are gone."""
+    named.make("daily", "weekly")
+
+    class DiedError(BaseException):
+        """The process dies."""
+
+    def die(point: str) -> None:
+        if point == "view weekly: before":
+            raise DiedError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(write_points, "point", die)
+        with pytest.raises(DiedError):
+            shown(named, "daily", "weekly")
+    assert {*queries(hive)} == {"daily"}
+    named.lake.drop("daily")
+
+    assert shown(named, "daily", "weekly") == []
+
+    assert {*queries(hive)} == {"weekly"}
+
+
+def test_one_that_cannot_be_reached(named: Named, hive: MadeUpHive) -> None:
+    """Before the first write it is named; at the end it is said that no row was lost."""
+    named.make("daily")
+    hive.down = True
+
+    with pytest.raises(InfoldError, match="catalog-unreachable"):
+        named.lake.check_views(["daily"])
+    for tables in ([], ["daily"]):
+        with pytest.raises(InfoldError, match="catalog-not-registered"):
+            named.lake.refresh_views(tables)
+
+
+def test_without_a_metastore_nothing_is_asked(named: Named, hive: MadeUpHive) -> None:
+    """A target that names none has no views."""
+    hive.down = True
+    lake = DeltaLake(named.at, "shop")
+    named.make("daily")
+
+    lake.check_views(None)
+    assert lake.refresh_views([]) == ()
+
+
+def test_a_warehouse_that_is_gone(named: Named, hive: MadeUpHive) -> None:
+    """Its views go with the names of its tables."""
+    named.make("daily")
+    shown(named, "daily")
+    shutil.rmtree(named.warehouse)
+
+    shown(named, "daily")
+
+    assert queries(hive) == {}
