@@ -52,7 +52,7 @@ KEYS = [
     (YML, "    path: countries.csv", "    connection: a\n    query: SELECT 1", [
         "unknown-key infold.yml:17 `connection` (url, of a source)",
         "unknown-key infold.yml:18 `query` (table, of a source, which may be a view in its database)",
-        "missing-key infold.yml:17 `connection: a` (a source is files or a Delta table (path), an Iceberg table (table), or in a database (url))",
+        "missing-key infold.yml:17 `connection: a` (a source is files or a Delta table (path), a table in a catalog (table), or in a database (url))",
     ]),
     (YML, "targets:", "sources_:", ["unknown-key infold.yml:19 `sources_` (sources)"]),
     (YML, "  dev: {warehouse: warehouse}", "  dev: warehouse", ["wrong-type infold.yml:20 `warehouse`"]),
@@ -192,10 +192,21 @@ KEYS = [
         "bad-value infold.yml:6 `iceberg` (csv, json, parquet, avro, orc, delta)",
     ]),
     (YML, "path: landing/clicks/*.json\n    format: json", "table: shop.clicks\n    format: delta", [
-        "bad-value infold.yml:6 `delta` (iceberg)",
+        "missing-key infold.yml:5 `table: shop.clicks` (a Delta table is found by its name in a Hive metastore)",
     ]),
-    (YML, "path: landing/clicks/*.json\n    format: json", "path: s3://lake/clicks\n    format: delta", [
-        "delta-source-elsewhere infold.yml:5 `s3://lake/clicks`",
+    (YML, "path: landing/clicks/*.json\n    format: json", "table: clicks\n    format: delta\n    catalog: {type: rest, uri: 'https://c.example.com'}", [
+        "bad-name infold.yml:5 `clicks` (namespace.name, as the metastore has it)",
+        "delta-source-catalog infold.yml:7 `{type: rest, uri: 'https://c.example.com'}`",
+    ]),
+    (YML, "path: landing/clicks/*.json\n    format: json", "table: a.b.clicks\n    format: delta\n    catalog: c.db", [
+        "bad-name infold.yml:5 `a.b.clicks` (namespace.name, as the metastore has it)",
+        "delta-source-catalog infold.yml:7 `c.db`",
+    ]),
+    (YML, "path: landing/clicks/*.json\n    format: json", "table: shop.clicks\n    format: delta\n    catalog: {type: hive}", [
+        "missing-key infold.yml:7 `{type: hive}`",
+    ]),
+    (YML, "path: landing/clicks/*.json\n    format: json", "table: shop.clicks\n    format: csv", [
+        "bad-value infold.yml:6 `csv` (iceberg, delta)",
     ]),
     (YML, "format: json", "format: delta\n    settle: 1 minute", ["needless-key infold.yml:7 `settle`"]),
     (YML, "format: json", "format: delta\n    on_unreadable: set_aside", [
@@ -205,7 +216,7 @@ KEYS = [
         "missing-key infold.yml:17 `path: countries.txt` (the ending of the path does not say it)",
     ]),
     (YML, "    path: countries.csv\n", "", [
-        "missing-key infold.yml:17 `columns: {code: string, country: string}` (a source is files or a Delta table (path), an Iceberg table (table), or in a database (url))",
+        "missing-key infold.yml:17 `columns: {code: string, country: string}` (a source is files or a Delta table (path), a table in a catalog (table), or in a database (url))",
     ]),
     (YML, "path: countries.csv", "path: countries.csv\n    table: shop.countries", [
         "needless-key infold.yml:18 `table`",

@@ -148,7 +148,7 @@ def test_tables_as_sources() -> None:
     assert [str(error) for error in errors] == []
     assert project is not None
     formats = {name: one.format.value for name, one in project.sources.items()}
-    assert formats == {"raw.orders": "iceberg", "raw.returns": "delta"}
+    assert formats == {"raw.orders": "iceberg", "raw.returns": "delta", "raw.refunds": "delta"}
 
 
 def test_a_target_in_delta_lake() -> None:

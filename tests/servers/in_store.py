@@ -84,9 +84,14 @@ class Shop:
 
     def run_fails(self) -> InfoldError:
         """A run that fails; why."""
-        with pytest.raises((InfoldError, InfoldErrors)) as failed:
-            api.run(api.open_project(self.root))
-        return failed.value.each[0]
+        return run_fails(self.root)
+
+
+def run_fails(root: Path) -> InfoldError:
+    """A run of a project that fails; why."""
+    with pytest.raises((InfoldError, InfoldErrors)) as failed:
+        api.run(api.open_project(root))
+    return failed.value.each[0]
 
 
 def shop_in(store: StoreServer, root: Path, **target: object) -> Shop:

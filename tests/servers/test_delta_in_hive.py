@@ -20,6 +20,7 @@ from click.testing import CliRunner
 from tests.crash.scenario import SHAPE, kill
 from tests.docs.pages import DOCS
 from tests.docs.test_how_to import code
+from tests.lake.delta.orders import shop_over_delta
 from tests.servers.hive_metastore import HiveMetastore
 from tests.servers.moved import MovedScenario, retarget
 from tests.servers.ports import free_port
@@ -32,6 +33,7 @@ from infold.core.storages import Storage
 from infold.lake.delta.metastore import FOLDER
 from infold.lake.delta.spark_view import SparkView, said_by
 from infold.lake.hive_client import HiveClient
+from infold.messages.errors import InfoldError
 from infold.spark.jvm.jars import jar_paths
 from infold.spark.tables.delta.adapters import JARS
 
@@ -348,6 +350,52 @@ def test_a_death_between_commit_and_name(
     assert reader.count(f"{space}.sessions") == len(scenario.read()["sessions"])
     scenario.deliver(3)
     scenario.settle()
+
+
+def test_a_table_of_others_by_its_name(
+    hive_metastore: HiveMetastore, reader: Reader, tmp_path: Path
+) -> None:
+    """
+    Rows that another Spark writes into a table that it made in the metastore, wherever it is.
+
+    A view under its name and a table that is gone are errors that change nothing; another table
+    under the name has its own rows, in whatever folder.
+    """
+    space, place = f"others_{os.getpid()}", f"table: others_{os.getpid()}.Orders"
+    declared = f"catalog: {{type: hive, uri: '{hive_metastore.url}'}}"
+    shop = shop_over_delta(tmp_path / "shop", tmp_path / "warehouse", f"{place}\n    {declared}")
+
+    def make(where: str, *rows: str) -> None:
+        columns = "id STRING, at TIMESTAMP, v INT, kind STRING"
+        reader(f"CREATE TABLE {space}.orders ({columns}) USING delta PARTITIONED BY (kind) {where}")
+        reader(f"INSERT INTO {space}.orders VALUES {', '.join(rows)}")
+
+    def fails() -> str:
+        with pytest.raises(InfoldError) as failed:
+            shop.run()
+        return failed.value.slug
+
+    assert fails() == "no-such-table"
+    reader(f"CREATE DATABASE {space}")
+    first, second = "('a', timestamp'2024-03-01', 1, 'x')", "('b', timestamp'2024-03-02', 2, NULL)"
+    make(f"LOCATION '{tmp_path}/la ke é/orders'", first, second)
+    shop.run()
+    assert shop.rows() == [("a", "2024-03-01", 1, "x"), ("b", "2024-03-02", 2, None)]
+    reader(f"UPDATE {space}.orders SET v = 7 WHERE id = 'b'")
+    reader(f"ALTER TABLE {space}.orders RENAME TO {space}.before")
+    assert fails() == "no-such-table"
+    reader(f"CREATE VIEW {space}.orders AS SELECT * FROM {space}.before")
+    assert fails() == "delta-other-entry"
+    reader(f"DROP VIEW {space}.orders")
+    reader(f"ALTER TABLE {space}.before RENAME TO {space}.orders")
+    shop.run()
+    assert shop.rows() == [("a", "2024-03-01", 1, "x"), ("b", "2024-03-02", 7, None)]
+
+    reader(f"DROP TABLE {space}.orders")
+    make("", first, "('c', timestamp'2024-03-03', 3, 'z')")  # in the metastore's own folder
+    shop.run()
+    assert shop.rows() == [("a", "2024-03-01", 1, "x"), ("c", "2024-03-03", 3, "z")]
+    assert shop.proven()
 
 
 def _retarget(keys: dict[str, Any], folder: Path) -> None:

@@ -10,7 +10,10 @@ import pytest
 from click.testing import CliRunner
 from tests.arrivals.shapes import SHAPES
 from tests.crash.scenario import SHAPE
-from tests.servers.in_store import InStore, KilledInStore, Shop, shop_in
+from tests.lake.delta.orders import Orders, play, shop_over_delta
+from tests.servers.in_store import InStore, KilledInStore, Shop, run_fails, shop_in
+from tests.servers.mirror import Mirror
+from tests.servers.moved import retarget
 from tests.servers.object_store import ObjectStore
 from tests.servers.store_server import move_to_store
 
@@ -132,3 +135,38 @@ def test_a_right_that_is_missing(shop: Shop, method: str) -> None:
         assert shop.run_fails().slug == "store-access-denied"
     shop("run")
     assert "equal a full rebuild" in shop("verify")
+
+
+def test_a_delta_table_of_others(store: ObjectStore, tmp_path: Path) -> None:
+    """
+    After random changes of it the events are its rows; a table that a run may not read is told.
+
+    So is one that is vacuumed between listing and reading: the next run reads what is there.
+    """
+    url = store.url_of(store.new_bucket(), "lake", "a b#é%", "orders")
+    shop = shop_over_delta(tmp_path / "shop", tmp_path / "warehouse", f"path: '{url}'")
+    retarget(shop.root, {"storage_options": store.options})
+    orders = Orders(tmp_path / "written" / "orders", 2)
+    mirror = Mirror(store, orders.folder, url)
+    play(shop, orders, rounds=2, landed=mirror)
+
+    orders.append()
+    mirror()
+    with store.rule("GET", r"part-.*\.parquet", status=403, code="AccessDenied"):
+        assert run_fails(shop.root).slug == "store-access-denied"
+    listed = next(one for one in mirror.there if one.endswith(".parquet"))
+    orders.compact()
+    mirror()
+
+    def vacuumed() -> None:
+        orders.update()
+        orders.compact()
+        orders.vacuum()
+        mirror()
+
+    assert listed
+    with store.rule("GET|HEAD", r"part-.*\.parquet", first=vacuumed):
+        assert run_fails(shop.root).slug == "source-changed"
+    shop.run()
+    assert shop.rows() == orders.expected()
+    assert shop.proven()

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 from tests.arrivals.shapes import SHAPES
 from tests.crash.scenario import SHAPE
+from tests.lake.delta.orders import Orders, play, shop_over_delta
 from tests.servers.azure_store import AzureStore
 from tests.servers.google_store import GoogleStore
 from tests.servers.in_store import InStore, KilledInStore, shop_in
+from tests.servers.mirror import Mirror
+from tests.servers.moved import retarget
 
 from infold import api
 from infold.api.spark_sessions import session
@@ -104,3 +107,12 @@ def test_a_run_that_dies_at_a_write_point(azure_store: AzureStore, tmp_path: Pat
     with azure_store.rule(".*", "", status=503, code="ServerBusy", every=61):
         commits = scenario.first_commits()
     scenario.die_at((commits[1],))
+
+
+def test_a_delta_table_of_others(store: Store, tmp_path: Path) -> None:
+    """After random changes of it the events are its rows."""
+    url = store.url_of(store.new_bucket(), "lake", "orders")
+    shop = shop_over_delta(tmp_path / "shop", tmp_path / "warehouse", f"path: '{url}'")
+    retarget(shop.root, {"storage_options": store.options})
+    orders = Orders(tmp_path / "written" / "orders", 2, marks_in_files=True)
+    play(shop, orders, rounds=1, landed=Mirror(store, orders.folder, url))

@@ -39,9 +39,9 @@ class FormatTraits:
     What is known of a format before a file is opened.
 
     A format of files is found by ``path``. A table (``is_table``) is found by ``table`` in a
-    catalog, or is a folder (``is_folder``) that ``path`` names: it has columns of its own, and a
-    change of it moves rows from file to file. A table of a database (``is_extracted``) is found
-    by ``url``: runs copy its rows into files.
+    catalog. If it is a folder (``is_folder``), ``path`` may name that, too. It has columns of its
+    own, and a change of it moves rows from file to file. A table of a database (``is_extracted``)
+    is found by ``url``: runs copy its rows into files.
     """
 
     suffixes: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class FormatTraits:
 
     @property
     def is_in_catalog(self) -> bool:
-        """Whether it is a table that a catalog knows by its name."""
+        """Whether it is a table that is known by its name in a catalog, and by nothing else."""
         return self.is_table and not self.is_folder
 
 

@@ -75,9 +75,9 @@ class Source:
     Rows from outside: a folder of files, a table of another catalog, or one in a database.
 
     Either ``path`` (a glob, relative to the project; of a Delta table its folder) or ``table`` is
-    set. That is ``namespace.name`` in ``catalog``, by default the target's own, or a name in the
-    database ``url``. Lengths of time are microseconds. A source without ``event_time_column`` is a
-    lookup.
+    set. That is ``namespace.name`` in ``catalog``, by default the target's own (of Iceberg), or a
+    name in the database ``url``. Lengths of time are microseconds. A source without
+    ``event_time_column`` is a lookup.
     """
 
     name: str

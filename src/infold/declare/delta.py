@@ -1,4 +1,4 @@
-"""What a target with tables in Delta Lake cannot have beside them, yet."""
+"""What does not go with Delta Lake, yet: keys of a target with such tables, names of sources."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from infold.core.object_store import SCHEMES, scheme_of, split
 from infold.core.storages import Storage
 from infold.core.target import Publish, Target
 from infold.declare.keys import Keys
-from infold.messages import delta_errors
+from infold.messages import delta_errors, findings
 from infold.messages.errors import InfoldError, Spot
 
 
@@ -66,3 +66,19 @@ def _ruled_out(target: Target) -> Iterator[tuple[str, str, str]]:
         what = "Spark Connect" if target.engine.remote else "spark-submit"
         todo = "Let infold start Spark, on this machine or with executors of a cluster."
         yield "engine", f"a Spark that is reached by {what}", todo
+
+
+def check_delta_name(keys: Keys, table: str) -> None:
+    """Note what is wrong with `table` and `catalog` of a source in Delta Lake."""
+    if not all(table.split(".")) or table.count(".") != 1:
+        form = "namespace.name, as the metastore has it"
+        keys.errors.append(findings.bad_name(keys.at("table"), what="table", name=table, form=form))
+    catalog = keys.entries.get("catalog")
+    if catalog is None:
+        keys.missing("catalog", "a Delta table is found by its name in a Hive metastore")
+        return
+    is_file = catalog.kind == "text"
+    named = catalog.entries.get("type") if catalog.kind == "a mapping" else None
+    type_ = CatalogType.SQLITE.value if is_file else named.text if named else ""
+    if type_ in {*CatalogType} and type_ != CatalogType.HIVE:
+        keys.errors.append(delta_errors.source_catalog(keys.at("catalog"), type=type_))

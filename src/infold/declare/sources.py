@@ -9,18 +9,19 @@ from infold.core.formats import (
     FORMATS,
     TIMESTAMP_FORMATS,
     Format,
+    FormatTraits,
     format_of_path,
     unpacked_name,
 )
 from infold.core.interval import DAY, HOUR, parse_duration
 from infold.core.model import ON_UNREADABLE, Column, Drift, NewColumns, Place, Source
-from infold.core.object_store import is_url
 from infold.declare.catalogs import read_source_catalog
 from infold.declare.database_sources import check_format, is_in_database, read_database
+from infold.declare.delta import check_delta_name
 from infold.declare.keys import NAME, Keys
 from infold.declare.storage_options import check_place
 from infold.declare.types import ALIKE, SIMPLE, TIMES, is_type, is_value
-from infold.messages import delta_errors, findings
+from infold.messages import findings
 
 KEYS = (
     "path",
@@ -121,8 +122,8 @@ def _format(keys: Keys, path: str | None, table: str | None) -> Format | None:
     if path is None and table is None and not {"path", "table"} & set(keys.entries):
         keys.missing(
             "path",
-            "a source is files or a Delta table (path), an Iceberg table (table), or in a database"
-            " (url)",
+            "a source is files or a Delta table (path), a table in a catalog (table), or in a"
+            " database (url)",
         )
     if path is not None and table is not None:
         keys.errors.append(
@@ -130,17 +131,18 @@ def _format(keys: Keys, path: str | None, table: str | None) -> Format | None:
         )
     written = keys.choice("format", tuple(Format))
     if "format" in keys.entries:
-        if written and FORMATS[Format(written)].is_in_catalog != (
-            table is not None and path is None
-        ):
+        by_name = table is not None and path is None
+        if written and not _is_found(FORMATS[Format(written)], by_name=by_name):
             known = [
                 f
                 for f, of in FORMATS.items()
-                if of.is_in_catalog == (path is None) and not of.is_extracted
+                if _is_found(of, by_name=path is None) and not of.is_extracted
             ]
             keys.errors.append(
                 findings.bad_value(keys.at("format"), key="format", value=written, known=known)
             )
+        elif written and by_name and FORMATS[Format(written)].is_folder:
+            check_delta_name(keys, table or "")
         return Format(written) if written else None
     if table is not None:
         return next(name for name, of in FORMATS.items() if of.is_in_catalog)
@@ -150,6 +152,11 @@ def _format(keys: Keys, path: str | None, table: str | None) -> Format | None:
     if found is None:
         keys.missing("format", "the ending of the path does not say it")
     return found
+
+
+def _is_found(traits: FormatTraits, *, by_name: bool) -> bool:
+    """Whether there are such sources by `table`, or by `path`."""
+    return traits.is_table if by_name else not traits.is_in_catalog
 
 
 def _columns(keys: Keys, format_: Format | None) -> tuple[Column, ...]:
@@ -269,8 +276,6 @@ def _check_companions(keys: Keys, format_: Format | None) -> None:
             where = f"{keys.where} without {other}"
             keys.errors.append(findings.needless_key(keys.key_at(key), key=key, where=where))
     if format_ is not None and FORMATS[format_].is_folder:
-        if is_url(keys.text("path") or ""):
-            keys.errors.append(delta_errors.source_elsewhere(keys.at("path")))
         for key in (one for one in OF_FILES if one in keys.entries):
             at, where = keys.key_at(key), f"{keys.where}, which is a table"
             keys.errors.append(findings.needless_key(at, key=key, where=where))

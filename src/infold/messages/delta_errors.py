@@ -70,8 +70,36 @@ source_unreadable = Message(
     exit_code=ExitCode.FAILED,
 )
 
-source_elsewhere = Finding(
+# --- and by its name in a Hive metastore
+
+source_catalog = Finding(
+    "delta-source-catalog",
+    "a Delta table cannot be found in a catalog of type {type}",
+    todo="Name a Hive metastore, `catalog: {{type: hive, uri: thrift://HOST:PORT}}`, or the folder "
+    "of the table: `path` in place of `table`.",
+)
+
+other_entry = Message(
+    "delta-other-entry",
+    "the table of source {source} is no table of Delta Lake",
+    {"table": "{table}", "catalog": "{catalog}", "it is": "{kind}"},
+    "Correct `table` in infold.yml. A table of Iceberg is read with `format: iceberg`. A view has "
+    "no rows of its own: name the table that it reads, and write its query as a model.",
+)
+
+no_table_of_entry = Message(
+    "no-delta-table",
+    "the metastore leads source {source} to a place where no table of Delta Lake is",
+    {"table": "{table}", "folder": "{folder}", "why": "{why}"},
+    "Is the folder on another machine, or was it moved? Let the owner of the table correct its "
+    "entry, or name the folder in infold.yml: `path` in place of `table` and `catalog`.",
+)
+
+source_elsewhere = Message(
     "delta-source-elsewhere",
-    "a Delta table in an object store cannot be a source yet",
-    todo="Name a folder of this machine, or land the rows as files.",
+    "the metastore leads source {source} to a place that infold cannot read",
+    {"table": "{table}", "at": "{at}", "why": "{why}"},
+    "Name its bucket in `storage_options.buckets` of the target, with what opens it; or the place "
+    "in infold.yml, `path` in place of `table` and `catalog`. Tables are read in folders of this "
+    "machine, s3://, gs:// and abfss://.",
 )

@@ -146,15 +146,6 @@ files_of_delta_table = Message(
     "Let infold read the table: `format: delta` and `path: {folder}`.",
 )
 
-# The same, where `format: delta` would be refused.
-files_of_delta_table_in_store = Message(
-    "files-of-a-table",
-    _ALL_ROWS.replace("{table}", "a Delta table"),
-    _OF_TABLE,
-    "A Delta table in an object store cannot be a source yet. Let its owner copy it to a folder of "
-    "this machine, for `format: delta`, or land its rows as files of their own.",
-)
-
 files_of_iceberg_table = Message(
     "files-of-a-table",
     _ALL_ROWS.replace("{table}", "an Iceberg table"),

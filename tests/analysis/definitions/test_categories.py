@@ -258,3 +258,24 @@ def test_a_column_of_a_source_is_shown_with_its_type_and_place() -> None:
         ("source column", "amount", "decimal(18,2)", "decimal(18,3)"),
     }
     assert {one.at.file for one in one.differences if one.at} == {"infold.yml"}
+
+
+def test_a_catalog_of_a_source_is_shown_by_where_it_is() -> None:
+    """As infold.yml has it; the source is the same one wherever it is found."""
+    one, two = (
+        {
+            **ALL,
+            "infold.yml": ALL["infold.yml"].replace(
+                "path: landing/clicks/*.json\n    format: json",
+                f"table: a.b\n    format: delta\n    catalog: {{type: hive, uri: 'thrift://{host}:9083'}}",
+            ),
+        }
+        for host in ("one", "two")
+    )
+
+    found = redefined(two, project(one))["clicks"]
+
+    assert found.category is Category.METADATA
+    assert [(d.part, d.before, d.after) for d in found.differences] == [
+        ("catalog", "thrift://one:9083", "thrift://two:9083")
+    ]

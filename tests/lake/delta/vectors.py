@@ -1,13 +1,15 @@
-"""Deletion vectors as the protocol of Delta Lake has them inside of a commit, without an engine."""
+"""Deletion vectors as the protocol of Delta Lake has them, in a commit or a file, by no engine."""
 
 from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
+from uuid import uuid4
+from zlib import crc32
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -35,8 +37,14 @@ def commit(folder: Path, *actions: Mapping[str, Any]) -> None:
     (log / f"{version:020}.json").write_text(text, encoding="utf-8")
 
 
-def mark_deleted(folder: Path, column: str, values: Collection[Any]) -> None:
-    """Delete rows where they are: of each file with such rows, another version."""
+def mark_deleted(
+    folder: Path, column: str, values: Collection[Any], *, in_file: bool = False
+) -> None:
+    """
+    Delete rows where they are: of each file with such rows, another version.
+
+    Which they are is in the commit, or in a file beside the rows.
+    """
     marked = _deleted(folder)
     actions: list[Mapping[str, Any]] = []
     for add in _added(folder).values():
@@ -45,7 +53,8 @@ def mark_deleted(folder: Path, column: str, values: Collection[Any]) -> None:
         before = marked.get(Path(name).name, ())
         gone = {at for at, value in enumerate(found.to_pylist()) if value in values}
         if gone - {*before}:
-            actions += deleting(add, sorted(gone | {*before}), before)
+            marks = in_a_file(folder) if in_file else in_the_commit
+            actions += deleting(add, sorted(gone | {*before}), before, marks)
     if actions:
         commit(folder, PROTOCOL, *actions)
 
@@ -73,8 +82,42 @@ def _deleted(folder: Path) -> Mapping[str, Sequence[int]]:
     return found
 
 
+Marks = Callable[[Sequence[int]], Mapping[str, Any]]
+"""How a commit says which rows are deleted."""
+
+
+def in_the_commit(positions: Sequence[int]) -> Mapping[str, Any]:
+    """It has them itself."""
+    data = _bitmap(sorted(positions))
+    return _named("i", _z85(data), data, positions)
+
+
+def in_a_file(folder: Path) -> Marks:
+    """It names a file with them, one for each."""
+
+    def marks(positions: Sequence[int]) -> Mapping[str, Any]:
+        data, name = _bitmap(sorted(positions)), uuid4()
+        content = b"\x01" + struct.pack(">I", len(data)) + data + struct.pack(">I", crc32(data))
+        (folder / f"deletion_vector_{name}.bin").write_bytes(content)
+        return {**_named("u", _z85(name.bytes), data, positions), "offset": 1}
+
+    return marks
+
+
+def _named(kind: str, at: str, data: bytes, positions: Sequence[int]) -> Mapping[str, Any]:
+    return {
+        "storageType": kind,
+        "pathOrInlineDv": at,
+        "sizeInBytes": len(data),
+        "cardinality": len(positions),
+    }
+
+
 def deleting(
-    add: Mapping[str, Any], positions: Sequence[int], before: Sequence[int] = ()
+    add: Mapping[str, Any],
+    positions: Sequence[int],
+    before: Sequence[int] = (),
+    marks: Marks = in_the_commit,
 ) -> list[Mapping[str, Any]]:
     """The actions that let these rows of a file be deleted, by the action that added the file."""
     gone = {
@@ -84,19 +127,9 @@ def deleting(
         "extendedFileMetadata": True,
         "partitionValues": add["partitionValues"],
         "size": add["size"],
-        **({"deletionVector": _marks(before)} if before else {}),
+        **({"deletionVector": add.get("deletionVector") or marks(before)} if before else {}),
     }
-    return [{"remove": gone}, {"add": {**add, "deletionVector": _marks(positions)}}]
-
-
-def _marks(positions: Sequence[int]) -> Mapping[str, Any]:
-    data = _bitmap(sorted(positions))
-    return {
-        "storageType": "i",
-        "pathOrInlineDv": _z85(data),
-        "sizeInBytes": len(data),
-        "cardinality": len(positions),
-    }
+    return [{"remove": gone}, {"add": {**add, "deletionVector": marks(positions)}}]
 
 
 def _bitmap(positions: Sequence[int]) -> bytes:

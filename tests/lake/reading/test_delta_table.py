@@ -16,8 +16,10 @@ from tests.lake.delta.vectors import PROTOCOL, commit, deleting
 
 from infold.core.formats import Format
 from infold.core.model import Column, Source
+from infold.core.project import Project
+from infold.core.target import Target
 from infold.lake.reading import delta_table
-from infold.lake.reading.delta_table import ColumnMapping
+from infold.lake.reading.delta_mapping import ColumnMapping
 from infold.messages.errors import InfoldError
 
 NAMES = ("a", "b c", "é%41:=/#?")
@@ -30,6 +32,7 @@ class Written:
     def __init__(self, root: Path, path: str) -> None:
         self.root, self.folder = root, root / path
         self.source = Source("raw.orders", Format.DELTA, (), path=path)
+        self.project = Project("shop", root, None, {}, (), Target("dev"))
 
     def append(self, *ids: int, **options: Any) -> None:
         """Rows, two for each file."""
@@ -44,7 +47,7 @@ class Written:
 
     def files(self) -> Mapping[str, str]:
         """The fingerprints of the source's files, by path."""
-        found = delta_table.table_files(self.root, self.source)
+        found = delta_table.table_files(self.project, self.source)
         return {file.path: file.fingerprint for file in found}
 
     def commit(self, *actions: Mapping[str, Any]) -> None:
@@ -141,7 +144,7 @@ class TestFiles:
         assert len(changed) == 1
         assert seen[1] != seen[2]
         assert seen[1] == seen[3]
-        table = delta_table.table_now(written.root, written.source)
+        table = delta_table.table_now(written.project, written.source)
         assert {path: rows.to_pylist() for path, rows in table.deleted.items()} == {
             changed.pop(): [1]
         }
@@ -154,7 +157,7 @@ class TestFiles:
         link.symlink_to(written.folder)
         linked = Source("raw.orders", Format.DELTA, (), path="../linked table")
 
-        found = delta_table.table_now(written.root, linked)
+        found = delta_table.table_now(written.project, linked)
 
         assert [path for path in found.deleted if path.startswith(str(link))] == [*found.deleted]
         assert {*found.deleted} < {file.path for file in found.listed}
@@ -246,8 +249,12 @@ class TestWhatOnlyWritersNeed:
         written.change(protocol, configuration, lambda at: column if at == 1 else {})
 
         assert written.files() == before
-        table = delta_table.table_now(written.root, written.source)
+        table = delta_table.table_now(written.project, written.source)
         assert [one["name"] for one in json.loads(table.schema_json)["fields"]] == ["id", "name"]
+
+
+_ID_OF_W = {"delta.columnMapping.id": 9}
+_NAME_OF_W = {"delta.columnMapping.physicalName": "w"}
 
 
 class TestMappedNames:
@@ -260,8 +267,8 @@ class TestMappedNames:
         written.map("name", ("id", "name"))
 
         assert written.files() == before
-        table = delta_table.table_now(written.root, written.source)
-        assert table.mapping == ColumnMapping(names={"id": "id", "name": "name"})
+        table = delta_table.table_now(written.project, written.source)
+        assert table.mapping == ColumnMapping(names={("id",): "id", ("name",): "name"})
 
     def test_a_name_moves_to_another_column(self, written: Written) -> None:
         """Then all files give other values: if it is asked for, or if all are."""
@@ -270,7 +277,7 @@ class TestMappedNames:
         seen = []
         for stored in (("id", "name"), ("id", "col-2"), ("col-1", "col-2")):
             written.map("name", stored)
-            asked = delta_table.table_files(written.root, of_id)
+            asked = delta_table.table_files(written.project, of_id)
             seen.append((written.files(), {file.path: file.fingerprint for file in asked}))
 
         assert seen[0][0] != seen[1][0] != seen[2][0]
@@ -283,14 +290,59 @@ class TestMappedNames:
         seen = []
         for stored, ids in ((("id", "name"), (1, 2)), (("a", "b"), (1, 2)), (("a", "b"), (1, 3))):
             written.map("id", stored, ids=ids)
-            asked = delta_table.table_files(written.root, of_id)
+            asked = delta_table.table_files(written.project, of_id)
             seen.append((written.files(), {file.path: file.fingerprint for file in asked}))
 
         assert seen[0] == seen[1]
         assert seen[1][0] != seen[2][0]
         assert seen[1][1] == seen[2][1]
-        table = delta_table.table_now(written.root, written.source)
-        assert table.mapping == ColumnMapping(ids={"id": 1, "name": 3})
+        table = delta_table.table_now(written.project, written.source)
+        assert table.mapping == ColumnMapping(ids={("id",): 1, ("name",): 3})
+
+    @pytest.mark.parametrize("mode", ["name", "id"])
+    def test_a_name_moves_within_a_struct(self, written: Written, mode: str) -> None:
+        """All files are others for whoever asks for the column, at whatever depth it is."""
+        of_id = replace(written.source, columns=(Column("id", "bigint"),))
+        of_deep = replace(written.source, columns=(Column("deep", "array<struct<w:string>>"),))
+        seen = []
+        written.append(0, 1)
+        for number in (8, 9):
+            about = {
+                "delta.columnMapping.id": number,
+                "delta.columnMapping.physicalName": f"col-{number}",
+            }
+            inner = {"name": "w", "type": "string", "nullable": True, "metadata": about}
+            struct = {"type": "struct", "fields": [inner]}
+            lists = {"type": "array", "elementType": struct, "containsNull": True}
+            written.map(mode, ("id", "name", "deep"), {"name": "deep", "type": lists})
+            found = [
+                delta_table.table_files(written.project, one)
+                for one in (written.source, of_id, of_deep)
+            ]
+            seen.append([{file.fingerprint for file in files} for files in found])
+
+        first, second = seen
+        assert first[0].isdisjoint(second[0])
+        assert first[1] == second[1]
+        assert first[2].isdisjoint(second[2])
+        mapping = delta_table.table_now(written.project, written.source).mapping
+        at: Mapping[Any, Any] = mapping.names or mapping.ids
+        assert at["deep", "element", "w"] == ("col-9" if mode == "name" else 9)
+
+    @pytest.mark.parametrize(("mode", "about"), [("name", _ID_OF_W), ("id", _NAME_OF_W)])
+    def test_a_field_that_is_not_mapped(
+        self, written: Written, mode: str, about: Mapping[str, Any]
+    ) -> None:
+        """Nothing says which field of a file it is: deltalake opens no such table."""
+        inner = {"name": "w", "type": "string", "nullable": True, "metadata": about}
+        struct = {"type": "struct", "fields": [inner]}
+        written.append(0)
+        written.map(mode, ("id", "name", "deep"), {"name": "deep", "type": struct})
+
+        error = written.problem()
+
+        assert error.slug == "delta-source-unreadable"
+        assert "'deep.w' lacks" in dict(error.facts)["why"]
 
 
 class TestBadTables:
@@ -321,27 +373,6 @@ class TestBadTables:
         assert error.slug == "delta-feature"
         assert dict(error.facts)["feature"] == "column mapping (place)"
         assert dict(error.facts)["table"] == str(written.folder.resolve())
-
-    @pytest.mark.parametrize(("mode", "stored"), [("name", "col-9"), ("id", "col-9"), ("id", "w")])
-    def test_column_mapping_within_a_column(self, written: Written, mode: str, stored: str) -> None:
-        """
-        Of a column that is asked for; others do not matter.
-
-        By ids a part that has its own name in the log may have another one in a file.
-        """
-        inner: dict[str, Any] = {"name": "w", "type": "string", "nullable": True}
-        known = {"delta.columnMapping.id": 9, "delta.columnMapping.physicalName": stored}
-        inner |= {"metadata": known}
-        struct = {"type": "struct", "fields": [inner]}
-        lists = {"type": "array", "elementType": struct, "containsNull": True}
-        written.append(0)
-        written.map(mode, ("id", "name", "deep"), {"name": "deep", "type": lists})
-
-        error = written.problem()
-        written.source = replace(written.source, columns=(Column("id", "bigint"),))
-
-        assert dict(error.facts)["feature"] == "column mapping within deep"
-        assert written.files()
 
     @pytest.mark.parametrize(
         ("protocol", "says"),

@@ -282,12 +282,12 @@ class TestInAStore:
         ],
     )
     def test_of_delta_lake(self, tmp_path: Path, stores: Stores, path: str, requests: int) -> None:
-        """`format: delta` would be refused there, so the error says what else to do."""
+        """The error names the place by which the table is read."""
         found = refused(tmp_path, reading(f"s3://lake/{path}"), stores=stores)
 
         assert found["table"] == "s3://lake/delta"
         assert found["file"].startswith("s3://lake/delta/day=")
-        assert "cannot be a source yet" in found["todo"]
+        assert "`format: delta` and `path: s3://lake/delta`" in found["todo"]
         assert len(_Lister.asked) == requests
 
     @pytest.mark.parametrize("path", ["orders/**/*.parquet", f"orders/data/{DAY}/*.parquet"])

@@ -22,6 +22,8 @@ KEYS = "Error performing PUT http://169.254.169.254/latest/api/token in 1ms - "
         ("status code: 401 Unauthorized", "store-credentials-refused"),
         ("Bulk delete request failed for key x: Not allowed. (code: 403)", "store-access-denied"),
         ("status code: 500 Internal Server Error", "store-failed"),
+        ("a non-2xx status code\n \x1b[31m↳\x1b[0m 403 Forbidden\n", "store-access-denied"),
+        ("a non-2xx status code\n \x1b[31m↳\x1b[0m 503 Slow Down\n", "store-failed"),
     ],
 )
 def test_a_refused_request_is_named(said: str, slug: str) -> None:

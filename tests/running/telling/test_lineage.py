@@ -390,7 +390,7 @@ class TestSending:
         assert not (tmp_path / "lineage.jsonl").exists()
 
 
-ELSEWHERE = ("lake.orders", "lake.own", "db.orders", "db.small")
+ELSEWHERE = ("lake.orders", "lake.own", "lake.named", "db.orders", "db.small")
 
 
 def test_names_of_tables_elsewhere(tmp_path: Path) -> None:
@@ -398,6 +398,7 @@ def test_names_of_tables_elsewhere(tmp_path: Path) -> None:
     sources = """
   lake.orders: {table: shop.orders, catalog: {type: rest, uri: 'https://lake/api'}, columns: *id}
   lake.own: {table: shop.own, columns: *id}
+  lake.named: {table: shop.named, format: delta, catalog: {type: hive, uri: 'thrift://a:9083,thrift://b:9083'}}
   db.orders: {url: 'postgresql://me:${file:a/b@c}@db:5432/shop', table: public.orders, columns: *id}
   db.small: {url: 'sqlite:///in/shop.db', table: small, columns: *id}
 """
@@ -414,6 +415,7 @@ def test_names_of_tables_elsewhere(tmp_path: Path) -> None:
     assert found == {
         "lake.orders": ("iceberg://lake/api", "shop.orders"),
         "lake.own": ("iceberg://catalog", "shop.own"),
+        "lake.named": ("hive://a:9083", "shop.named"),
         "db.orders": ("postgres://db:5432", "shop.public.orders"),
         "db.small": ("file", str(tmp_path / "in" / "shop.db" / "small")),
     }

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
+HERE = "THE_TABLE"
+"""The table, in statements about it."""
+
 COLUMNS = ("id", "at", "v", "kind", "note")
 MODEL = CLICKS.replace("raw.clicks", "raw.orders").replace("id, at, v", ", ".join(COLUMNS))
 SOURCE = """sources:
@@ -46,31 +49,19 @@ def test_events_are_the_rows_whatever_columns_are_called(
     By ids a file may have any names: those of other columns, and one more under the name of a
     column. One without ids is refused, and changes nothing.
     """
-    shop = _shop_over_delta(tmp_path, warehouse)
+    shop = _shop_over_delta(tmp_path, warehouse, MODEL, SOURCE)
     folder = str(tmp_path / "lake" / "a b" / "orders")
-    table = f"delta.`{folder}`"
-    other = spark.newSession()  # of another program: tables are found by their paths
-    by_path = {"spark.sql.defaultCatalog": "spark_catalog", "spark.sql.runSQLOnFiles": "true"}
-    for key, value in {**by_path, **DELTA_CATALOG}.items():
-        other.conf.set(key, value)
+    other = _Other(Path(folder), spark)
 
     def check() -> None:
         shop.run()
-        there = other.read.format("delta").load(folder).select(*COLUMNS).toArrow().to_pylist()
-        wanted = [
-            tuple(
-                interval.show_instant(interval.micros_of(value)) if name == "at" else value
-                for name, value in row.items()
-            )
-            for row in there
-        ]
-        assert shop.rows() == sorted(wanted, key=repr)
+        assert shop.rows() == other.rows(*COLUMNS)
 
     def insert(*rows: str) -> None:
-        other.sql(f"INSERT INTO {table} VALUES {', '.join(rows)}")
+        other(f"INSERT INTO {HERE} VALUES {', '.join(rows)}")
 
-    other.sql(
-        f"CREATE TABLE {table} (id STRING, at TIMESTAMP, w INT, sort STRING, note STRING, old INT)"
+    other(
+        f"CREATE TABLE {HERE} (id STRING, at TIMESTAMP, w INT, sort STRING, note STRING, old INT)"
         " USING delta PARTITIONED BY (sort) TBLPROPERTIES"
         f" ('delta.columnMapping.mode' = '{mode}',"
         " 'delta.enableDeletionVectors' = 'true')"
@@ -81,19 +72,19 @@ def test_events_are_the_rows_whatever_columns_are_called(
         "('c', timestamp'2024-03-02 11:00:00', 3, 'é %', 'z', 9)",
     )
     for one in ("RENAME COLUMN w TO v", "RENAME COLUMN sort TO kind", "DROP COLUMN old"):
-        other.sql(f"ALTER TABLE {table} {one}")
+        other(f"ALTER TABLE {HERE} {one}")
     check()
     insert("('d', timestamp'2024-03-03 10:00:00', 4, 'k', 'w')")
-    other.sql(f"DELETE FROM {table} WHERE id = 'a'")
+    other(f"DELETE FROM {HERE} WHERE id = 'a'")
     check()
     for one in ("DROP COLUMN note", "ADD COLUMN note STRING", "ADD COLUMN old INT"):
-        other.sql(f"ALTER TABLE {table} {one}")
+        other(f"ALTER TABLE {HERE} {one}")
     check()
     assert {row[4] for row in shop.rows()} == {None}
     insert("('e', timestamp'2024-03-03 11:00:00', 5, 'k', 'new', 1)")
     check()
     for one in ("note TO was", "kind TO note", "was TO kind"):
-        other.sql(f"ALTER TABLE {table} RENAME COLUMN {one}")
+        other(f"ALTER TABLE {HERE} RENAME COLUMN {one}")
     check()
     if mode == "id":
         before = shop.rows()
@@ -112,6 +103,116 @@ def test_events_are_the_rows_whatever_columns_are_called(
         assert found.error.slug == "delta-source-unreadable"
         assert "without.parquet has none" in dict(found.error.facts)["why"]
         assert shop.rows() == before
+
+
+DEEP = ("deep", "parts", "named")
+OF_DEEP = CLICKS.replace("raw.clicks", "raw.orders").replace(
+    "id, at, v", "id, at, deep, parts, named"
+)
+SOURCE_OF_DEEP = """sources:
+  raw.orders:
+    path: lake/a b/orders
+    format: delta
+    event_time_column: at
+    columns:
+      id: string
+      at: timestamp
+      deep: struct<a:int,b:struct<c:string>>
+      parts: array<struct<x:int,y:string>>
+      named: map<string,struct<z:int>>
+"""
+
+
+@pytest.mark.parametrize("mode", ["name", "id", "none"])
+def test_fields_of_structs_whatever_they_are_called(
+    mode: str, tmp_path: Path, warehouse: Path, spark: SparkSession
+) -> None:
+    """
+    In structs, lists and maps: after each change the events are what Delta itself reads.
+
+    Fields get other names, two change their names, one is dropped and made anew, and all that a
+    file has of a struct are dropped. Without column mapping a table gains fields alone.
+    """
+    shop = _shop_over_delta(tmp_path, warehouse, OF_DEEP, SOURCE_OF_DEEP)
+    other = _Other(tmp_path / "lake" / "a b" / "orders", spark)
+    names = {"a": "w", "c": "k", "x": "y", "y": "x", "z": "zz"} if mode != "none" else {}
+    a, c, x, y, z = (names.get(one, one) for one in "acxyz")
+    other(
+        f"CREATE TABLE {HERE} (id STRING, at TIMESTAMP,"
+        f" deep STRUCT<{a}: INT, b: STRUCT<{c}: STRING>>,"
+        f" parts ARRAY<STRUCT<{x}: INT, {y}: STRING>>, named MAP<STRING, STRUCT<{z}: INT>>)"
+        f" USING delta TBLPROPERTIES ('delta.columnMapping.mode' = '{mode}')"
+    )
+    other(
+        f"INSERT INTO {HERE} VALUES"
+        " ('a', timestamp'2024-03-01', struct(1, struct('k')), array(struct(1, 'p'), NULL),"
+        "  map('m', struct(1), 'n', NULL)),"
+        " ('b', timestamp'2024-03-02', struct(NULL, NULL), array(), map()),"
+        " ('c', timestamp'2024-03-02', NULL, NULL, NULL)"
+    )
+
+    def alter(*changes: str) -> None:
+        for one in changes:
+            other(f"ALTER TABLE {HERE} {one}")
+
+    def check() -> None:
+        shop.run()
+        there = other.rows("id", "at", *DEEP)
+        assert shop.rows() == there
+
+    if mode != "none":
+        alter("RENAME COLUMN deep.w TO a", "RENAME COLUMN deep.b.k TO c")
+        alter("RENAME COLUMN parts.element.x TO s", "RENAME COLUMN parts.element.y TO x")
+        alter("RENAME COLUMN parts.element.s TO y", "RENAME COLUMN named.value.zz TO z")
+    other(
+        f"INSERT INTO {HERE} VALUES ('d', timestamp'2024-03-03', struct(4, struct('d')),"
+        " array(struct(4, 'q')), map('o', struct(4)))"
+    )
+    check()
+    if mode != "none":
+        alter("ADD COLUMN deep.b.s STRING", "DROP COLUMN deep.b.c", "RENAME COLUMN deep.b.s TO c")
+        alter("ADD COLUMN named.value.s INT", "DROP COLUMN named.value.z")
+        alter("RENAME COLUMN named.value.s TO z")
+        alter("DROP COLUMN parts.element.y", "ADD COLUMN parts.element.y STRING")
+    alter("ADD COLUMN deep.more INT")
+    declared = tmp_path / "infold.yml"
+    text = declared.read_text().replace("<c:string>>", "<c:string>,more:int>")
+    declared.write_text(text)
+    other(
+        f"INSERT INTO {HERE} VALUES ('e', timestamp'2024-03-03', struct(5, struct('e'), 55),"
+        " array(struct(5, 'r')), map('o', struct(5)))"
+    )
+    check()
+    first, *_, last = [row[2:] for row in shop.rows()]
+    assert (first[0]["more"], last[0]["more"]) == (None, 55)
+    assert (first[1][0]["y"], last[1][0]["y"]) == (None if mode != "none" else "p", "r")
+    assert shop.proven()
+
+
+class _Other:
+    """Another program with Delta: its tables are found by their paths."""
+
+    def __init__(self, folder: Path, spark: SparkSession) -> None:
+        self.folder, self.session = str(folder), spark.newSession()
+        by_path = {"spark.sql.defaultCatalog": "spark_catalog", "spark.sql.runSQLOnFiles": "true"}
+        for key, value in {**by_path, **DELTA_CATALOG}.items():
+            self.session.conf.set(key, value)
+
+    def __call__(self, statement: str) -> None:
+        """Carry out a statement about the table."""
+        self.session.sql(statement.replace(HERE, f"delta.`{self.folder}`"))
+
+    def rows(self, *columns: str) -> list[tuple[Any, ...]]:
+        """The rows of the table as Delta reads them, as tests write them."""
+        there = self.session.read.format("delta").load(self.folder).select(*columns)
+        found = [
+            tuple(
+                interval.show_instant(interval.micros_of(value)) if name == "at" else value
+                for name, value in row.items()
+            )
+            for row in there.toArrow().to_pylist()
+        ]
+        return sorted(found, key=repr)
 
 
 def _write_file(folder: Path, *, ids: bool) -> None:
@@ -136,10 +237,10 @@ def _write_file(folder: Path, *, ids: bool) -> None:
     commit(folder, {"add": {**plain, "path": file.name, "size": file.stat().st_size}})
 
 
-def _shop_over_delta(folder: Path, warehouse: Path) -> ClicksProject:
+def _shop_over_delta(folder: Path, warehouse: Path, model: str, source: str) -> ClicksProject:
     """A project whose one source is the table."""
-    shop = shop_with(folder, warehouse, MODEL)
+    shop = shop_with(folder, warehouse, model)
     project = folder / "infold.yml"
     before, _, after = project.read_text().partition("sources:")
-    project.write_text(before + SOURCE + after[after.index("targets:") :])
+    project.write_text(before + source + after[after.index("targets:") :])
     return shop

@@ -12,6 +12,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import TokenType
 
 from infold.analysis.definitions.meanings import Meaning
+from infold.core.catalogs import Catalog
 from infold.core.definition import KEYS, Decides, Difference
 from infold.core.functions import FunctionCode
 from infold.core.interval import Granularity, show_duration, show_instant
@@ -230,6 +231,8 @@ def _shown(key: str, value: Any) -> str:
         return ", ".join(f"{new}: {old}" for new, old in value)
     if isinstance(value, FunctionCode):
         return value.function
+    if isinstance(value, Catalog):  # secrets are named in it, and not there
+        return value.uri
     if isinstance(value, Granularity | Enum):
         return str(getattr(value, "value", value))
     if isinstance(value, tuple):

@@ -14,12 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 from infold.lake.delta.commit import LOG, SET_BACK, STEP, Commit, read_ahead, read_commit
 from infold.lake.stores import places
 
 _FILE = re.compile(r"(\d{20})\.(json|crc|checkpoint\b.*parquet)")
+_CHECKPOINT = "_last_checkpoint"
 DROPPED = "_infold_dropped"
 """In the log of a table in a store that is no table any more, until all of it is deleted."""
 
@@ -159,6 +161,51 @@ def read_log(folder: str) -> Log | None:
     if not commits or DROPPED in marks:
         return None
     return Log(folder, tuple(commits), commits[-1], marks)
+
+
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The newest version of the table in a folder."""
+
+    folder: str
+    version: int
+    mark: str
+    """No other version has it, of that table or of one that is made anew in the same folder."""
+
+
+def newest(folder: str) -> Newest | None:
+    """
+    The newest version of the table in a folder, of whoever's; None where no table is.
+
+    The log of a table that others write may have very many files. In a store only those after its
+    last checkpoint are asked for.
+    """
+    log = places.below(folder, LOG)
+    for after in dict.fromkeys((_checkpointed(log), "")):
+        marks = places.marks(log, after)
+        found = [name for name in marks if (of := _FILE.fullmatch(name)) and of[2] == "json"]
+        if found and DROPPED not in marks:
+            name = max(found)
+            file, etag = places.below(log, name), marks[name]
+            return Newest(folder, int(name.partition(".")[0]), f"{file}:{etag or _written(file)}")
+    return None
+
+
+def _checkpointed(log: str) -> str:
+    """What the names of versions after the last checkpoint come after, if the log says which."""
+    if not places.in_store(log):
+        return ""
+    try:
+        version = json.loads(places.read(places.below(log, _CHECKPOINT)))["version"]
+        return f"{version:020}"
+    except (OSError, ValueError, TypeError, KeyError):  # there is none, or it is damaged
+        return ""
+
+
+def _written(file: str) -> str:
+    """The size and the time of a file, as a table made anew counts its versions from 0 again."""
+    found = Path(file).stat()
+    return f"{found.st_size}:{found.st_mtime_ns}"
 
 
 def entries_before(folder: str, version: int) -> Sequence[str]:

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
-from infold.core.object_store import kind_of
+from infold.core.object_store import kind_of, split
 from infold.lake.plain_types import plain_schema
 from infold.lake.stores import places
 from infold.messages import delta_errors
@@ -46,7 +47,8 @@ def _uri(folder: str) -> str:
     """A folder as deltalake takes it."""
     if not places.in_store(folder):
         return Path(folder).absolute().as_uri()
-    return f"{kind_of(folder)}://{folder.partition('://')[2]}"
+    bucket, key = split(folder)
+    return f"{kind_of(folder)}://{bucket}/{quote(key)}"
 
 
 @contextmanager

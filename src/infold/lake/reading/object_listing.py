@@ -119,7 +119,7 @@ def _matching(
         if latest is not None and one.seconds * SECOND > latest:
             young.append(path)
             continue
-        _refuse_name(source, path)
+        refuse_name(source, path)
         fingerprint = _fingerprint(source, one)
         seen.append(ListedFile(path, one.size, one.seconds * SECOND, fingerprint))
     if may_be_of_tables(source):
@@ -177,7 +177,7 @@ def _fingerprint(source: Source, one: Object) -> str:
     return plain if source.file_time_column is None else f"{plain}:{one.seconds * 10**9}"
 
 
-def _refuse_name(source: Source, path: str) -> None:
+def refuse_name(source: Source, path: str) -> None:
     """Raise for an object that Spark would pass over silently, or look for under another name."""
     name = path.rpartition("/")[2]
     why = ""

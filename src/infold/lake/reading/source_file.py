@@ -27,7 +27,7 @@ class SourceFile:
     A version of a file that can be opened.
 
     ``location`` is an absolute path or a URL. Of an object, every part that is read has the
-    ``etag`` of this version; else ``ReplacedError`` is raised.
+    ``etag`` of this version; else ``ReplacedError`` is raised. Without one, any version is read.
     """
 
     location: str
@@ -91,13 +91,21 @@ class _Unpacked(io.BufferedReader):
 
 
 def source_file(
-    root: Path, file: ListedFile | IngestedFile, stores: Stores = NO_STORES
+    root: Path,
+    file: ListedFile | IngestedFile,
+    stores: Stores = NO_STORES,
+    *,
+    of_table: bool = False,
 ) -> SourceFile:
-    """A file of a source of the project in a folder."""
+    """
+    A file of a source of the project in a folder.
+
+    One of a table is never written twice, and its fingerprint has no ETag.
+    """
     if not is_url(file.path):
         return SourceFile(str(root / file.path), file.size)
     bucket = bucket_of(file.path, stores, root)
-    return SourceFile(file.path, file.size, bucket, etag_of(file))
+    return SourceFile(file.path, file.size, bucket, "" if of_table else etag_of(file))
 
 
 def etag_of(file: ListedFile | IngestedFile) -> str:

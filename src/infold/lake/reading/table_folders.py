@@ -17,7 +17,6 @@ from operator import attrgetter
 
 from infold.core.formats import Format
 from infold.core.model import Source
-from infold.core.object_store import is_url
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
 
@@ -103,8 +102,4 @@ def _error(source: Source, table: TableFolder, file: str) -> InfoldError:
         )
     if table.mark == HUDI:
         return run_errors.files_of_hudi_table(source=name, pattern=path, folder=folder, file=file)
-    if is_url(path):
-        return run_errors.files_of_delta_table_in_store(
-            source=name, pattern=path, folder=folder, file=file
-        )
     return run_errors.files_of_delta_table(source=name, pattern=path, folder=folder, file=file)

@@ -53,11 +53,15 @@ class Bucket:
     """What errors call its options."""
     store: Any
 
-    def list(self, folder: str) -> Iterator[Listed]:
-        """All objects below a folder, at any depth; not the markers of folders."""
+    def list(self, folder: str, after: str = "") -> Iterator[Listed]:
+        """
+        All objects below a folder, at any depth; not the markers of folders.
+
+        With ``after``, a key, those alone whose keys come later than it.
+        """
         import obstore
 
-        last, prefix = None, folder or None
+        last, prefix = after or None, folder or None
         with self._named(folder):
             for cut in _cuts():
                 with cut:

@@ -9,7 +9,10 @@ from infold.messages.errors import InfoldError
 
 _CODE = re.compile(r"<Code>(\w+)</Code>")
 _MESSAGE = re.compile(r"<Message>([^<]*)</Message>")
-_STATUS = re.compile(r"(?:status code|\(code): (\d+)")
+_STATUS = re.compile(r"(?:status code: |\(code: |↳ )(\d{3})\b")
+"""In the words of obstore, of its deletions of several, and of Delta's kernel in deltalake."""
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 _BAD_KEY = re.compile(r'Path "(.+)"(?: contained|: Encountered)', re.DOTALL)
 """What obstore says of a key in a listing, and of one that it is asked for."""
@@ -39,7 +42,7 @@ def no_object(text: str) -> bool:
 
 def refused(error: Exception, *, key: str, at: str) -> InfoldError:
     """The error of a failed request; ``key`` is what infold.yml calls the options of the bucket."""
-    text = str(error)
+    text = _COLOURS.sub("", str(error))
     said = text.partition("\n\nDebug source")[0]
     if bad := _BAD_KEY.search(said):
         return store_errors.bad_key(at=at, name=ascii(bad[1]).strip("'"))

@@ -196,15 +196,16 @@ def names(folder: str) -> Collection[str]:
     return [entry.name for entry in path.iterdir()] if path.is_dir() else ()
 
 
-def marks(folder: str) -> Mapping[str, str]:
+def marks(folder: str, after: str = "") -> Mapping[str, str]:
     """
     The files right in a folder, each with what tells it from another one of its name.
 
     In a store that is its ETag. On a disk it is nothing: who reads such a file looks at it first.
+    With ``after``, those whose names come later: of a long folder in a store that is less to ask.
     """
     if in_store(folder):
-        return {name: one.etag for name, one in _objects(folder) if "/" not in name}
-    return dict.fromkeys(names(folder), "")
+        return {name: one.etag for name, one in _objects(folder, after) if "/" not in name}
+    return {name: "" for name in names(folder) if name > after}
 
 
 def written(folder: str) -> Iterator[tuple[str, float]]:
@@ -235,9 +236,10 @@ def file_names(folder: str) -> Iterator[str]:
     return (name for name, _ in found)
 
 
-def _objects(folder: str) -> Iterator[tuple[str, Listed]]:
+def _objects(folder: str, after: str = "") -> Iterator[tuple[str, Listed]]:
     key = split(folder)[1]
-    return ((one.key[len(key) :].lstrip("/"), one) for one in bucket_at(folder).list(key))
+    found = bucket_at(folder).list(key, f"{key}/{after}".lstrip("/") if after else "")
+    return ((one.key[len(key) :].lstrip("/"), one) for one in found)
 
 
 def _local_files(folder: str, above: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:

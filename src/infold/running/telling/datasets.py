@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from infold import __version__
+from infold.core.formats import Format
 from infold.core.model import Source, table_name
 from infold.core.object_store import SCHEMES, bucket_url, is_url, scheme_of, split
 from infold.core.project import Node, Project
@@ -68,7 +69,8 @@ class Datasets:
         if source.path is None:
             of = address(source.catalog.uri if source.catalog is not None else "catalog")
             place = f"{of.netloc}{of.path}".strip("/")
-            return {"namespace": f"iceberg://{place}", "name": source.table}
+            kind = "hive" if source.format is Format.DELTA else "iceberg"
+            return {"namespace": f"{kind}://{place.partition(',')[0]}", "name": source.table}
         folder = source.path.partition("*")[0].partition("{")[0].rpartition("/")[0]
         whole = "*" in source.path or "{" in source.path
         path = folder if whole else source.path

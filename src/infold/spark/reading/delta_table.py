@@ -15,6 +15,7 @@ from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -22,13 +23,14 @@ from pyspark.sql.pandas.types import to_arrow_type
 
 from infold.core.model import Column, Source
 from infold.core.project import Project
-from infold.lake.reading.delta_table import ColumnMapping, SourceTable, table_now
+from infold.lake.reading.delta_table import SourceTable, table_now
 from infold.messages import delta_errors
 from infold.spark.content import column as column_of
 from infold.spark.reading import parquet_files, source_tables
+from infold.spark.reading.delta_fields import At, NoIdsError, as_in_file, fields_in
 from infold.spark.reading.drift import PresentFile, refuse_moved
 from infold.spark.reading.source_tables import as_a_whole, columns_of, refuse_drift
-from infold.spark.reading.stored_columns import Read, StoredShape, stored_rows
+from infold.spark.reading.stored_columns import Read, StoredShape, drift_of, stored_rows
 
 _PATH, _AT = "_of_file", "_at_row"
 
@@ -38,10 +40,10 @@ class DeltaShape(StoredShape):
     """
     The columns of a file, with those that the table is partitioned by.
 
-    ``at`` are columns of the table with their names in the file.
+    ``at`` has what columns of the table, and fields in them, are called in the file.
     """
 
-    at: tuple[tuple[str, str], ...]
+    at: At
     table: SourceTable = field(compare=False)
 
 
@@ -57,41 +59,51 @@ def inspect(
     Raises ``errors.source_changed`` where a file is no longer what it was when it was listed, and
     ``errors.drift`` for the table: one of its files cannot be set aside.
     """
-    table = table_now(project.root, source)
+    del spark
+    table = table_now(project, source)
     refuse_moved(source, files, table.listed)
-    schema = _schema(table)
-    types = {one.name: to_arrow_type(one.dataType) for one in schema if _is_asked(source, one.name)}
-    refuse_drift(source, source.path or "", types)
-    in_files = [one.name for one in schema if one.name not in table.partitioned_by]
-    found = {}
-    for file in files:
-        at = _names_in(source, table.mapping, in_files, file)
-        # A file may be older than a column of the table, and has NULL for it.
-        own = [
-            replace(one, name=at[one.name], optional=True)
-            for one in source.columns
-            if one.name in at
-        ]
-        of_file = replace(as_a_whole(source), columns=tuple(own))
-        shape = parquet_files.inspect(spark, project, of_file, [file])[file.id]
-        found[file.id] = _of_table(shape, table, at, types)
-    return found
+    asked = [one for one in _schema(table) if _is_asked(source, one.name)]
+    types = {one.name: to_arrow_type(one.dataType) for one in asked}
+    refuse_drift(source, source.path or source.table or "", types)
+    in_files = [one for one in asked if one.name not in table.partitioned_by]
+    of_table = {one.name: types[one.name] for one in asked if one not in in_files}
+    return {file.id: _shape(source, table, in_files, of_table, file) for file in files}
 
 
-def _names_in(
-    source: Source, mapping: ColumnMapping, columns: Sequence[str], file: PresentFile
-) -> Mapping[str, str]:
-    """What columns of the table are called in a file; one that it lacks by its id has no name."""
-    if not mapping.ids:
-        return {name: mapping.names.get(name, name) for name in columns}
-    by_id = parquet_files.names_by_id(file)
-    if by_id is None:  # "must refuse to read that file", says the protocol
+def _shape(
+    source: Source,
+    table: SourceTable,
+    columns: Sequence[T.StructField],
+    of_table: Mapping[str, pa.DataType],
+    file: PresentFile,
+) -> DeltaShape:
+    """How a file is read; ``of_table`` are the columns that are in no file."""
+    footer = parquet_files.read_footer(file)
+    try:
+        found = fields_in(footer, columns, table.mapping)
+    except NoIdsError:
         raise delta_errors.source_unreadable(
             source=source.name,
-            folder=source.path,
+            folder=table.folder,
             why=f"it finds columns by field ids, and {file.path} has none, or one of them twice",
-        )
-    return {name: by_id[id_] for name in columns if (id_ := mapping.ids[name]) in by_id}
+        ) from None
+    names = dict(found.at)
+    in_file = {names[name,]: name for name in found.types}
+    others = [
+        *parquet_files.too_fine(file, footer, in_file),
+        *(f"column {one} is there twice" for one in in_file if footer.fields.names.count(one) > 1),
+    ]
+    # A file may be older than a column of the table, and has NULL for it.
+    own = [replace(one, optional=True) for one in source.columns if one.name in found.types]
+    of_file = replace(as_a_whole(source), columns=tuple(own))
+    of_columns = tuple(found.types), tuple(found.types.values())
+    return DeltaShape(
+        (*found.types, *of_table),
+        (*found.types.values(), *of_table.values()),
+        drift=drift_of(of_file, file, *of_columns, others),
+        at=found.at,
+        table=table,
+    )
 
 
 def rows(
@@ -106,7 +118,7 @@ def rows(
 
 def columns(_spark: SparkSession, project: Project, source: Source) -> Sequence[Column]:
     """See ``FormatReader``: of a source that declares none, those of the table."""
-    return source.columns or columns_of(_schema(table_now(project.root, source)))
+    return source.columns or columns_of(_schema(table_now(project, source)))
 
 
 def _schema(table: SourceTable) -> T.StructType:
@@ -116,24 +128,6 @@ def _schema(table: SourceTable) -> T.StructType:
 
 def _is_asked(source: Source, name: str) -> bool:
     return not source.columns or any(one.name == name for one in source.columns)
-
-
-def _of_table(
-    shape: StoredShape,
-    table: SourceTable,
-    at: Mapping[str, str],
-    types: Mapping[str, pa.DataType],
-) -> DeltaShape:
-    names = [name for name in table.partitioned_by if name in types]
-    stored = dict(zip(shape.names, shape.types, strict=True))
-    found = {name: stored[in_file] for name, in_file in at.items() if in_file in stored}
-    return DeltaShape(
-        (*found, *names),
-        (*found.values(), *(types[name] for name in names)),
-        drift=shape.drift,
-        at=tuple(at.items()),
-        table=table,
-    )
 
 
 def _present_rows(
@@ -146,11 +140,17 @@ def _present_rows(
     """The rows of files that are not deleted, with the columns that are in no file."""
     table, names = shape.table, dict(shape.at)
     in_files = [one for one in schema if one.name not in table.partitioned_by]
-    stored = [T.StructField(names[one.name], one.dataType) for one in in_files]
-    found = of_files(T.StructType(stored))
-    if any(names[one.name] != one.name for one in in_files):
-        found = found.select(*(column_of(names[one.name]).alias(one.name) for one in in_files))
-    path, at = F.col("_metadata.file_path"), F.col("_metadata.row_index")
+    stored = T.StructType()
+    for one in in_files:
+        top = (one.name,)
+        stored = stored.add(names[top], as_in_file(one.dataType, top, names))
+    found = of_files(stored)
+    if [*stored] != in_files:
+        pairs = zip(stored, in_files, strict=True)
+        found = found.select(*(_named(own, one) for own, one in pairs))
+    # Of one file all rows are its own, however Spark spells its path.
+    path = F.lit(files[0].spark_path) if len(files) == 1 else F.col("_metadata.file_path")
+    at = F.col("_metadata.row_index")
     if (deleted := _deleted(table, files)).num_rows:
         gone = spark.createDataFrame(deleted)
         found = found.join(gone, (path == gone[_PATH]) & (at == gone[_AT]), "left_anti")
@@ -159,6 +159,14 @@ def _present_rows(
         values = F.broadcast(spark.createDataFrame(_partitions(table, files)))
         found = found.join(values, path == values[_PATH], "left")
     return found.select(*(column_of(one.name).cast(one.dataType) for one in schema))
+
+
+def _named(own: T.StructField, wanted: T.StructField) -> SparkColumn:
+    """A column of a file with the table's name and the table's names of its fields."""
+    found = column_of(own.name)
+    if own.dataType != wanted.dataType:
+        found = found.cast(wanted.dataType)
+    return found.alias(wanted.name)
 
 
 def _deleted(table: SourceTable, files: Sequence[PresentFile]) -> pa.Table:

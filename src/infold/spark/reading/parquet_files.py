@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
@@ -64,37 +65,62 @@ def _files(spark: SparkSession, paths: Sequence[str], schema: T.StructType) -> D
 
 
 def _shape(file: PresentFile, source: Source) -> StoredShape:
+    found = read_footer(file)
+    names = tuple(found.fields.names)
+    others = too_fine(file, found, {column.name for column in source.columns})
+    drift = drift_of(source, file, names, found.types, others)
+    return StoredShape(names, found.types, drift=drift, rows=found.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """
+    What a file says of its columns.
+
+    ``types`` are those that Spark reads, ``old`` the columns of 96-bit timestamps.
+    """
+
+    fields: pa.Schema
+    types: tuple[pa.DataType, ...]
+    old: tuple[str, ...]
+    rows: int
+
+
+def read_footer(file: PresentFile) -> Footer:
+    """The footer of a file. Raises ``errors.unreadable_file``, also for what Spark cannot read."""
     try:
         footer = parquet.ParquetFile(file.file.arrow_file())
     except (OSError, pa.ArrowException) as error:
         raise unreadable(file, error, _WANTED) from error
     with footer:
         _refuse_unread(file, footer)
-        schema = footer.schema_arrow
-        old = int96.columns(footer)
-        types = tuple(map(_physical, old, schema))
-    declared = {column.name for column in source.columns}
-    suspects = [name for name, is_ in zip(schema.names, old, strict=True) if is_]
-    finer = int96.finer(file.file, [name for name in suspects if name in declared])
-    others = [f"column {name} has parts of a microsecond" for name in finer]
-    drift = drift_of(source, file, tuple(schema.names), types, others)
-    rows = footer.metadata.num_rows
-    return StoredShape(tuple(schema.names), types, drift=drift, rows=rows)
+        schema, old = footer.schema_arrow, int96.columns(footer)
+        return Footer(
+            fields=schema,
+            types=tuple(map(_physical, old, schema)),
+            old=tuple(name for name, is_ in zip(schema.names, old, strict=True) if is_),
+            rows=footer.metadata.num_rows,
+        )
+
+
+def too_fine(file: PresentFile, found: Footer, asked: Collection[str]) -> list[str]:
+    """How columns of a file drift that have more digits of a second than Spark keeps."""
+    finer = int96.finer(file.file, [name for name in found.old if name in asked])
+    return [f"column {name} has parts of a microsecond" for name in finer]
 
 
 _FIELD_ID = b"PARQUET:field_id"
 
 
-def names_by_id(file: PresentFile) -> Mapping[int, str] | None:
-    """What columns of a file are called, by field ids; None without any, or with equal ones."""
-    try:
-        with parquet.ParquetFile(file.file.arrow_file()) as footer:
-            schema = footer.schema_arrow
-    except (OSError, pa.ArrowException) as error:
-        raise unreadable(file, error, _WANTED) from error
+def names_by_id(fields: Iterable[pa.Field]) -> Mapping[int, str] | None:
+    """
+    What columns, or fields of a struct, are called, by field ids.
+
+    None without any, or with equal ones.
+    """
     found = [
         (int(one.metadata[_FIELD_ID]), one.name)
-        for one in schema
+        for one in fields
         if one.metadata and _FIELD_ID in one.metadata
     ]
     names = dict(found)

@@ -106,7 +106,8 @@ def _present(project: Project, source: Source, id_: int, file: File) -> PresentF
     if FORMATS[source.format].is_in_catalog:  # Spark names its files as the table does
         at, spark_path = SourceFile(file.path, file.size), file.path
     elif is_url(file.path):
-        at, spark_path = source_file(project.root, file, project.target.stores), uri(file.path)
+        at = source_file(project.root, file, project.target.stores, of_table=source.is_table)
+        spark_path = uri(file.path)
     else:
         path = str(takeable(project.root, file.path))
         at, spark_path = SourceFile(path, file.size), uri(path)
