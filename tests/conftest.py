@@ -20,6 +20,7 @@ from tests.turns import not_their_turn
 if TYPE_CHECKING:
     from tests.servers.azure_store import AzureStore
     from tests.servers.google_store import GoogleStore
+    from tests.servers.hdfs import Hdfs
     from tests.servers.hive_metastore import HiveMetastore
     from tests.servers.object_store import ObjectStore
     from tests.servers.postgresql import Postgresql
@@ -160,6 +161,17 @@ def azure_store() -> Iterator[AzureStore]:
             patch.delenv(name)
         patch.setenv("AZURE_KEY", KEY)
         yield found
+
+
+@pytest.fixture(scope="session")
+def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
+    """An HDFS, for tests marked ``servers``."""
+    from tests.servers.hdfs import running
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("HADOOP_USER_NAME", raising=False)
+        with running(tmp_path_factory.mktemp("hdfs")) as found:
+            yield found
 
 
 BOTH_COMPILERS = (

@@ -705,7 +705,16 @@ class TestShow:
         assert "--output needs --format: csv, json, parquet." in result.stderr
 
     @pytest.mark.parametrize(
-        "url", ["hdfs://b/a.csv", "https://b/a.csv", "s3://b", "s3://b/", "s3://*/a", "s3://b/a/"]
+        "url",
+        [
+            "webhdfs://b/a.csv",
+            "hdfs:///a.csv",
+            "https://b/a.csv",
+            "s3://b",
+            "s3://b/",
+            "s3://*/a",
+            "s3://b/a/",
+        ],
     )
     def test_an_output_that_is_no_object(self, infold: Infold, url: str) -> None:
         """A URL that names no object of a store is wrong usage: no row is read for it."""

@@ -373,11 +373,18 @@ KEYS = [
     (YML, "{warehouse: warehouse}", "{warehouse: 'abfss://lake@shop.dfs.core.windows.net/a'}", [
         "store-without-catalog infold.yml:20 `'abfss://lake@shop.dfs.core.windows.net/a'` (abfss://lake@shop.dfs.core.windows.net/a)",
     ]),
-    (YML, "{warehouse: warehouse}", "{warehouse: 'hdfs://name:8020/shop', catalog: {type: sqlite, uri: 'sqlite:///a.db'}}", [
-        "not-supported-yet infold.yml:20 `'hdfs://name:8020/shop'` (a folder, s3://BUCKET/FOLDER, s3a://BUCKET/FOLDER, gs://BUCKET/FOLDER, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER)",
+    (YML, "{warehouse: warehouse}", "{warehouse: 'webhdfs://name:9870/shop', catalog: {type: sqlite, uri: 'sqlite:///a.db'}}", [
+        "not-supported-yet infold.yml:20 `'webhdfs://name:9870/shop'` (a folder, s3://BUCKET/FOLDER, s3a://BUCKET/FOLDER, gs://BUCKET/FOLDER, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER, hdfs://NAMENODE:8020/FOLDER)",
+    ]),
+    (YML, "{warehouse: warehouse}", "{warehouse: 'hdfs://name:8020/shop'}", [
+        "store-without-catalog infold.yml:20 `'hdfs://name:8020/shop'` (hdfs://name:8020/shop)",
     ]),
     (YML, "{warehouse: warehouse}", "{storage: delta, warehouse: 'hdfs://name:8020/shop'}", [
-        "not-supported-yet infold.yml:20 `'hdfs://name:8020/shop'` (a folder, s3://BUCKET/FOLDER, s3a://BUCKET/FOLDER, gs://BUCKET/FOLDER, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER)",
+        "not-with-delta infold.yml:20 `'hdfs://name:8020/shop'`",
+    ]),
+    (YML, "{warehouse: warehouse}", "{warehouse: 's3://lake/shop', catalog: {type: sqlite, uri: 'sqlite:///a.db'}, storage_options: {user: etl, buckets: {'name:8020': {region: a, user: etl}}}}", [
+        "needless-key infold.yml:20 `region`",
+        "needless-key infold.yml:20 `user`",
     ]),
     (YML, "{warehouse: warehouse}", "{warehouse: 's3://lake/shop', catalog: {type: sqlite, uri: 'sqlite:///a.db'}, storage_options: {region: a, endpoint: 'http://a', account_key: '${env:A}', service_account_key: '${env:A}'}}", [
         "needless-key infold.yml:20 `account_key`",
@@ -416,8 +423,11 @@ KEYS = [
     (YML, "path: landing/clicks/*.json", "path: 's3:///landing/*.json'", [
         "no-bucket infold.yml:5 `'s3:///landing/*.json'` (s3://BUCKET/FOLDER)",
     ]),
-    (YML, "path: landing/clicks/*.json", "path: 'hdfs://name:8020/landing/*.json'", [
-        "not-supported-yet infold.yml:5 `'hdfs://name:8020/landing/*.json'` (a folder, s3://BUCKET/FOLDER, s3a://BUCKET/FOLDER, gs://BUCKET/FOLDER, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER)",
+    (YML, "path: landing/clicks/*.json", "path: 'hdfs:///landing/*.json'", [
+        "no-bucket infold.yml:5 `'hdfs:///landing/*.json'` (hdfs://NAMENODE:8020/FOLDER)",
+    ]),
+    (YML, "path: landing/clicks/*.json", "path: 'hdfs://etl@name:8020/landing/*.json'", [
+        "no-bucket infold.yml:5 `'hdfs://etl@name:8020/landing/*.json'` (hdfs://NAMENODE:8020/FOLDER)",
     ]),
     (YML, "path: landing/clicks/*.json", "path: 'gs://*/landing/*.json'", [
         "no-bucket infold.yml:5 `'gs://*/landing/*.json'` (gs://BUCKET/FOLDER)",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -9,7 +11,8 @@ import yaml
 from tests.servers.store_gate import Gated
 
 from infold.core.object_store import StorageOptions, Stores
-from infold.lake.stores.bucket import Bucket, bucket_of
+from infold.lake.stores.bucket import Bucket
+from infold.lake.stores.buckets import bucket_of
 
 
 class StoreServer(Gated):
@@ -39,6 +42,24 @@ class StoreServer(Gated):
         """Have an object."""
         bucket, _, key = url.partition("://")[2].partition("/")
         self.bucket(bucket).write(key, content)
+
+    def read(self, url: str) -> bytes:
+        """What an object has."""
+        bucket, _, key = url.partition("://")[2].partition("/")
+        return self.bucket(bucket).read(key)
+
+    def below(self, url: str) -> list[str]:
+        """The URLs of the objects below a folder; not those that stand for folders."""
+        bucket, _, key = url.partition("://")[2].partition("/")
+        return [self.url_of(bucket, one.key) for one in self.bucket(bucket).list(key) if one.size]
+
+    @contextmanager
+    def refusing(self, method: str, url: str) -> Iterator[None]:
+        """Nobody may write, or read, below a folder, for the block."""
+        methods = {"write": "PUT|POST", "read": "GET"}[method]
+        names = url.rpartition("/")[2]
+        with self.rule(methods, f"{names}(/|%2F)", status=403, code="Forbidden"):
+            yield
 
     def delete(self, url: str) -> None:
         """Have it no more."""

@@ -417,13 +417,13 @@ def with_options(declared: str, options: str) -> str:
 def test_what_the_page_declares(tmp_path: Path) -> None:
     """`check` accepts the projects of the page, each with the options for its store."""
     assert CliRunner().invoke(cli, ["init", str(tmp_path / "shop")]).exit_code == 0
-    s3, profile, google, azure = code(DOCS / "object-stores.md", "yaml")
+    s3, profile, google, azure, hdfs = code(DOCS / "object-stores.md", "yaml")
     in_azure = re.sub("gs://(landing|lake)", r"abfss://\1@shop.dfs.core.windows.net", google)
     (tmp_path / "shop" / "models" / "daily.sql").unlink()
     (tmp_path / "shop" / "models" / "sessions.sql").unlink()
     clicks = tmp_path / "shop" / "models" / "clicks.sql"
     clicks.write_text(clicks.read_text().replace(", amount", ""))
-    for text in (s3, with_options(s3, profile), google, with_options(in_azure, azure)):
+    for text in (s3, with_options(s3, profile), google, with_options(in_azure, azure), hdfs):
         (tmp_path / "shop" / "infold.yml").write_text(f"name: shop\n{text}")
         done = CliRunner().invoke(cli, ["-C", str(tmp_path / "shop"), "check"])
         assert done.exit_code == 0, done.output

@@ -23,7 +23,26 @@ SAID = f"java.io.IOException: Error accessing {AT_GOOGLE}. reason="
 AZURE = 'Operation failed: "Said", '
 AT_AZURE = "https://a.dfs.core.windows.net/c/in/a.json"
 
+IN_HDFS = "org.apache.hadoop"
+OF_EVE = 'Permission denied: user=eve, access=WRITE, inode="/lake/a":etl:etl:drwxr-xr-x'
+
 LINES = {
+    f"{IN_HDFS}.security.AccessControlException: {OF_EVE}": "store-access-denied",
+    f"{IN_HDFS}.ipc.RemoteException({IN_HDFS}.security.AccessControlException): {OF_EVE}": (
+        "store-access-denied"
+    ),
+    f"{IN_HDFS}.security.AccessControlException: SIMPLE authentication is not enabled.  "
+    "Available:[TOKEN, KERBEROS]": "not-supported-yet",
+    "java.net.ConnectException: Call From vm/127.0.0.1 to nn:8020 failed on connection exception: "
+    "java.net.ConnectException: Connection refused": "store-unreachable",
+    "java.lang.IllegalArgumentException: java.net.UnknownHostException: shop": "store-unreachable",
+    f"{IN_HDFS}.ipc.RemoteException({IN_HDFS}.ipc.StandbyException): Operation category READ is "
+    "not supported in state standby": "store-standby",
+    f"{IN_HDFS}.hdfs.BlockMissingException: Could not obtain block: BP-1 file=/lake/a": (
+        "store-failed"
+    ),
+    f"{IN_HDFS}.hdfs.server.namenode.SafeModeException: Cannot create file/lake/a. Name node is "
+    "in safe mode.": "store-failed",
     f"java.nio.file.AccessDeniedException: {AZURE}403, GET, {AT_AZURE}?x=1": "store-access-denied",
     f"java.nio.file.AccessDeniedException: {AZURE}401, GET, {AT_AZURE}?x=1": (
         "store-credentials-refused"
@@ -86,6 +105,10 @@ def test_a_failure_of_a_store_has_a_name(line: str, slug: str) -> None:
     found = known_failure(Py4JJavaError(trace))
     assert found is not None
     assert found.slug == slug
+    if OF_EVE in line:
+        assert dict(found.facts)["at"] == "hdfs:///lake/a"
+    if "nn:8020" in line:
+        assert dict(found.facts)["at"] == "hdfs://nn:8020"
     if AT_AZURE in line:
         assert dict(found.facts)["at"] == AT_AZURE
     if AT_GOOGLE in line:

@@ -15,16 +15,31 @@ class StoreKind(StrEnum):
     S3 = "s3"
     GCS = "gs"
     AZURE = "abfss"
+    HDFS = "hdfs"
 
 
-SCHEMES = {"s3": StoreKind.S3, "s3a": StoreKind.S3, "gs": StoreKind.GCS, "abfss": StoreKind.AZURE}
+SCHEMES = {
+    "s3": StoreKind.S3,
+    "s3a": StoreKind.S3,
+    "gs": StoreKind.GCS,
+    "abfss": StoreKind.AZURE,
+    "hdfs": StoreKind.HDFS,
+}
 """The schemes of places that infold reads and writes."""
 
-PLANNED_SCHEMES = ("abfs", "hdfs")
+PLANNED_SCHEMES = ("abfs", "webhdfs")
 """Schemes that infold knows by name and does not have."""
 
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _CONTAINER = re.compile(r"[a-z0-9$][a-z0-9-]*@[a-z0-9]+\.dfs\.[a-z0-9.-]*[a-z0-9]\Z")
+_NAMENODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?::\d{1,5})?\Z")
+
+_NAMES = {StoreKind.AZURE: _CONTAINER, StoreKind.HDFS: _NAMENODE}
+_FORMS = {
+    StoreKind.AZURE: "CONTAINER@ACCOUNT.dfs.core.windows.net",
+    StoreKind.HDFS: "NAMENODE:8020",
+}
+"""How what stands for a bucket is written: a container of an account, or a whole HDFS."""
 
 
 def is_url(path: str) -> bool:
@@ -57,9 +72,8 @@ def bucket_url(url: str) -> str:
 
 
 def form_of(scheme: str, last: str = "FOLDER") -> str:
-    """How a place in a store is written; the bucket of an account is a container there."""
-    azure = scheme == StoreKind.AZURE
-    return f"{scheme}://{'CONTAINER@ACCOUNT.dfs.core.windows.net' if azure else 'BUCKET'}/{last}"
+    """How a place in a store is written."""
+    return f"{scheme}://{_FORMS.get(SCHEMES[scheme], 'BUCKET')}/{last}"
 
 
 def forms(last: str = "FOLDER") -> tuple[str, ...]:
@@ -69,7 +83,7 @@ def forms(last: str = "FOLDER") -> tuple[str, ...]:
 
 def names_bucket(url: str) -> bool:
     """Whether a URL names a bucket in full, with no pattern."""
-    known = _CONTAINER if scheme_of(url) == StoreKind.AZURE else _BUCKET
+    known = _NAMES.get(SCHEMES[scheme_of(url)], _BUCKET)
     return bool(known.match(split(url)[0]))
 
 
@@ -95,7 +109,7 @@ class StorageOptions:
     """
 
     endpoint: str = ""
-    """The URL of a server in place of Amazon's, or Google's."""
+    """The URL of a server in place of Amazon's, or Google's; of a NameNode's HTTP server."""
     region: str = ""
     access_key_id: str = ""
     secret_access_key: str = ""
@@ -114,6 +128,8 @@ class StorageOptions:
     """Of Microsoft Entra, where an application has the right."""
     client_id: str = ""
     client_secret: str = ""
+    user: str = ""
+    """Who infold says it is in HDFS."""
 
 
 OPTION_KEYS = tuple(one.name for one in fields(StorageOptions))
@@ -134,6 +150,7 @@ OPTION_KINDS = {
     **{key: StoreKind.S3 for key in OPTION_KEYS if key != "endpoint"},
     "service_account_key": StoreKind.GCS,
     **dict.fromkeys((*AZURE_KEYS, *APPLICATION), StoreKind.AZURE),
+    "user": StoreKind.HDFS,
 }
 """Whose store each of them is for; an endpoint any may have."""
 
@@ -161,10 +178,19 @@ class Stores:
         return tuple(f"{_meant(name, options)}://{name}" for name, options in self.buckets)
 
 
-def _meant(name: str, options: StorageOptions) -> StoreKind:
-    """Whose store a bucket is in that no place names, by its name and its options."""
+def kind_by_name(name: str) -> StoreKind | None:
+    """Whose store a bucket is in, where its name alone says that."""
     if "@" in name:
         return StoreKind.AZURE
+    return StoreKind.HDFS if ":" in name else None
+
+
+def _meant(name: str, options: StorageOptions) -> StoreKind:
+    """Whose store a bucket is in that no place names, by its name and its options."""
+    if (kind := kind_by_name(name)) is not None:
+        return kind
+    if options.user:
+        return StoreKind.HDFS
     return StoreKind.GCS if options.service_account_key else StoreKind.S3
 
 

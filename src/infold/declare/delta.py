@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from infold.core.catalogs import CatalogType
-from infold.core.object_store import SCHEMES, scheme_of, split
+from infold.core.object_store import SCHEMES, StoreKind, scheme_of, split
 from infold.core.storages import Storage
 from infold.core.target import Publish, Target
 from infold.declare.keys import Keys
@@ -53,6 +53,9 @@ def _ruled_out(target: Target) -> Iterator[tuple[str, str, str]]:
             "metastore, `type: hive`, can have their names."
         )
         yield "catalog", what, todo
+    if target.in_store and scheme_of(target.warehouse) == StoreKind.HDFS:
+        todo = "Store the tables in Iceberg, or in a folder or another store. Sources may be there."
+        yield "warehouse", "a warehouse in HDFS", todo
     if target.publish is Publish.TOGETHER and catalog.at_once:  # else that is said of the catalog
         todo = "Leave it out: readers see each table once its step is done."
         yield "publish", "`publish: together`", todo

@@ -11,6 +11,7 @@ from infold.core.object_store import (
     StoreKind,
     form_of,
     is_url,
+    kind_by_name,
     kind_of,
     scheme_of,
     split,
@@ -52,8 +53,8 @@ def refuse_other_kinds(
 
 def _kind_of_named(name: str, bucket: Keys) -> StoreKind:
     """Whose store a bucket is in that no place names: the first option that fits its name."""
-    if "@" in name:
-        return StoreKind.AZURE
+    if (kind := kind_by_name(name)) is not None:
+        return kind
     given = (OPTION_KINDS.get(key, StoreKind.AZURE) for key in bucket.entries)
     return next((kind for kind in given if kind is not StoreKind.AZURE), StoreKind.S3)
 

@@ -103,3 +103,10 @@ source_elsewhere = Message(
     "in infold.yml, `path` in place of `table` and `catalog`. Tables are read in folders of this "
     "machine, s3://, gs:// and abfss://.",
 )
+
+source_in_hdfs = Message(
+    "delta-source-elsewhere",
+    "the Delta table of source {source} is in HDFS, where infold reads none",
+    {"at": "{at}"},
+    "Let its owner copy it to s3://, gs:// or abfss://, or land its rows as files.",
+)

@@ -20,7 +20,8 @@ no_bucket = Finding(
     "no-bucket",
     "{key} names no bucket",
     {"such as": "{form}"},
-    "A bucket is named in full: letters, digits, dots, underscores and hyphens, and no pattern.",
+    "A bucket is named in full: letters, digits, dots, underscores and hyphens, and no pattern. In "
+    "HDFS it is the NameNode.",
 )
 
 secret_written_out = Finding(
@@ -97,6 +98,33 @@ unknown_store = Message(
     {"at": "{at}", "supported": "{known}"},
 )
 
+no_number_of_file = Message(
+    "not-supported-yet",
+    "this server of WebHDFS does not say which file has a name",
+    {"key": "{key}", "at": "{at}"},
+    "It is a gateway, such as HttpFS. Only a NameNode has the number of a file, which tells one "
+    "that was replaced from the one before it. Name the NameNode's own HTTP server as `endpoint` "
+    "in `storage_options`: http://HOST:9870.",
+    exit_code=ExitCode.FAILED,
+)
+
+kerberos = Message(
+    "not-supported-yet",
+    "this HDFS lets in who has a ticket of Kerberos",
+    {"key": "{key}", "at": "{at}", "store": "{why}"},
+    "infold says who it is by a name alone. Copy what arrives to an object store (`hadoop "
+    "distcp`), or mount HDFS as a folder (its NFS gateway).",
+    exit_code=ExitCode.FAILED,
+)
+
+other_user = Message(
+    "store-two-ways",
+    "Spark in this process is another user in HDFS already",
+    {"by": "{one}", "now": "{other}"},
+    "A JVM is one user, from its start on. Give all targets the same `user` in `storage_options`, "
+    "call `infold.api.close()` in between, or start the Spark of others with HADOOP_USER_NAME.",
+)
+
 two_ways = Message(
     "store-two-ways",
     "this process reaches bucket {bucket} in another way already",
@@ -115,7 +143,7 @@ bucket_missing = Message(
 
 denied = Message(
     "store-access-denied",
-    "the object store does not allow this",
+    "the store does not allow this",
     {"key": "{key}", "at": "{at}", "store": "{why}"},
     "Let this user list, read, write and delete below the warehouse, and list and read below the "
     "paths of sources. " + _DOCTOR,
@@ -154,6 +182,24 @@ def no_credentials(key: str, at: str, why: str) -> InfoldError:
     )
 
 
+standby = Message(
+    "store-standby",
+    "this NameNode is on standby, and another one is active",
+    {"key": "{key}", "at": "{at}", "store": "{why}"},
+    "Name the HTTP servers of both as `endpoint` in `storage_options` of the target, with a comma "
+    "between them. " + _DOCTOR,
+    exit_code=ExitCode.FAILED,
+)
+
+no_webhdfs = Message(
+    "store-no-webhdfs",
+    "what answers there is no WebHDFS",
+    {"key": "{key}", "at": "{at}", "said": "{why}"},
+    "Name the HTTP server of the NameNode as `endpoint` in `storage_options` of the target, with "
+    "its scheme and its port, which is not that of hdfs:// URLs: http://HOST:9870. " + _DOCTOR,
+    exit_code=ExitCode.FAILED,
+)
+
 wrong_region = Message(
     "store-wrong-region",
     "the bucket is in another region",
@@ -164,7 +210,7 @@ wrong_region = Message(
 
 unreachable = Message(
     "store-unreachable",
-    "the object store cannot be reached, or does not answer",
+    "the store cannot be reached, or does not answer",
     {"key": "{key}", "at": "{at}", "why": "{why}"},
     "It was tried several times. Check `endpoint` in `storage_options` of the target and the "
     "network, and run again: nothing is lost or counted twice. " + _DOCTOR,
@@ -173,7 +219,7 @@ unreachable = Message(
 
 failed = Message(
     "store-failed",
-    "the object store failed",
+    "the store failed",
     {"key": "{key}", "at": "{at}", "store": "{why}"},
     "It was tried several times. Run again: nothing is lost or counted twice. " + _DOCTOR,
     exit_code=ExitCode.FAILED,
@@ -183,8 +229,8 @@ nothing_there = Message(
     "no-such-folder",
     "there is no object below the path of source {source}",
     {"path": "{pattern}", "folder": "{folder}"},
-    "Correct `path` in infold.yml. Or nothing has been delivered yet: then make an empty object "
-    "{folder}/ as a folder.",
+    "Correct `path` in infold.yml. Or nothing has been delivered yet: then make the folder, which "
+    "in an object store is an empty object {folder}/.",
 )
 
 bad_name = Message(

@@ -23,7 +23,7 @@ _WORDS = re.compile(
     re.IGNORECASE,
 )
 _FILE = re.compile(
-    r"(?:file:)?((?:(?:s3a?|gs|abfss):/)?/[^\s:;,()'\"]+\.(?:parquet|avro|puffin|orc|csv|json|gz))\b"
+    r"(?:file:)?((?:(?:s3a?|gs|abfss):/|hdfs://[^\s/]+)?/[^\s:;,()'\"]+\.(?:parquet|avro|puffin|orc|csv|json|gz))\b"
 )
 _LONGEST = 300
 

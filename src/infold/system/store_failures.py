@@ -38,11 +38,30 @@ _TO_GOOGLE = (
     r"(?:Connection refused|Connect timed out|Read timed out|UnknownHostException|No route to host)"
 )
 
+_HDFS_SILENT = (
+    r"Call From \S+ to \S+ failed on|DestHost:destPort|between local host is"
+    r"|IllegalArgumentException: java\.net\.UnknownHostException"
+)
+_HDFS_FAILED = (
+    r"SafeModeException|Name node is in safe mode|BlockMissingException|Could not obtain block"
+    r"|could only be written to \d+ of|QuotaExceededException|LeaseExpiredException"
+    r"|All datanodes \S+ are bad"
+)
+
 
 def _url(line: str) -> str:
     """The place that a line names; empty if it names none."""
     found = _URL.search(line)
     return found[0].rstrip(".") if found else ""
+
+
+_IN_HDFS = re.compile(r'(hdfs://[^\s,;"]+)|Call From \S+ to ([^\s/]+) failed|inode="([^"]+)"')
+
+
+def _in_hdfs(line: str) -> str:
+    """The place that a line of HDFS names: a URL, a NameNode, or a path."""
+    found = _IN_HDFS.search(line)
+    return found[1] or f"hdfs://{found[2] or found[3]}" if found else "hdfs://"
 
 
 STORE_FAILURES: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
@@ -101,6 +120,26 @@ STORE_FAILURES: tuple[tuple[str, Callable[[str], InfoldError]], ...] = (
     (
         rf"{_AZURE}(?:429|5\d\d)",
         lambda line: store_errors.failed(key=_KEY, at=_url(line), why=line),
+    ),
+    (
+        "SIMPLE authentication is not enabled",
+        lambda line: store_errors.kerberos(key=_KEY, at=_in_hdfs(line), why=line),
+    ),
+    (
+        r"security\.AccessControlException|Permission denied: user=",
+        lambda line: store_errors.denied(key=_KEY, at=_in_hdfs(line), why=line),
+    ),
+    (
+        "StandbyException",
+        lambda line: store_errors.standby(key=_KEY, at=_in_hdfs(line), why=line),
+    ),
+    (
+        _HDFS_SILENT,
+        lambda line: store_errors.unreachable(key=_KEY, at=_in_hdfs(line), why=line),
+    ),
+    (
+        _HDFS_FAILED,
+        lambda line: store_errors.failed(key=_KEY, at=_in_hdfs(line), why=line),
     ),
     (_FAILED, lambda line: store_errors.failed(key=_KEY, at=_url(line), why=line)),
 )

@@ -20,6 +20,7 @@ from infold.lake.reading import object_listing
 from infold.lake.reading.dated_folders import dated_path, list_without
 from infold.lake.reading.listing import list_files
 from infold.lake.stores.bucket import Bucket
+from infold.lake.stores.object_bucket import ObjectBucket
 from infold.messages.errors import InfoldError
 
 FILES = (
@@ -68,7 +69,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
             (tmp_path / path).write_text("{}")
         return Place(project, "")
     store, found = MemoryStore(), Place(project, "s3://b/")
-    bucket = Bucket("s3://b", "", store)
+    bucket = ObjectBucket("s3://b", "", store)
     for path in FILES:
         bucket.write(path, b"{}")
 
@@ -84,6 +85,9 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
         def names(self, folder: str) -> Sequence[str]:
             found.asked.append(f"names in {folder}")
             return bucket.names(folder)
+
+        def has_folder(self, folder: str) -> bool:
+            return bucket.has_folder(folder)
 
     monkeypatch.setattr(object_listing, "bucket_of", lambda *_: cast(Bucket, Asked()))
     return found

@@ -126,7 +126,6 @@ def test_a_store_of_the_target(
             "abfss://a@other.dfs.core.windows.net/orders",
             "target dev does not say how abfss://a@other.dfs.core.windows.net is reached",
         ),
-        ("hdfs://name:8020/orders", "infold does not read hdfs:"),
         ("dbfs:/orders", "infold does not read dbfs:"),
         ("orders", "it is no absolute path, nor a URL"),
     ],
@@ -140,6 +139,20 @@ def test_another_place(project: Project, hive: MadeUpHive, at: str, why: str) ->
     assert error.slug == "delta-source-elsewhere"
     assert dict(error.facts)["at"] == at
     assert dict(error.facts)["why"].startswith(why)
+
+
+def test_in_hdfs(project: Project, hive: MadeUpHive) -> None:
+    """Files are read there, and no table of Delta Lake: by a path neither."""
+    at = "hdfs://name:8020/orders"
+    hive.put("sales", "orders", at)
+    source = replace(SOURCE, path=at, table=None, catalog=None)
+
+    with pytest.raises(InfoldError) as by_path:
+        table_files(project, source)
+
+    for error in (problem(project), by_path.value):
+        assert error.slug == "delta-source-elsewhere"
+        assert dict(error.facts) == {"at": at}
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
+from infold.lake.stores.hdfs import USER_SETTING
 from infold.spark.jvm import gateway, lasting, spark_session
 from infold.spark.jvm.gateway import Jvm
 from infold.spark.jvm.java import Java
@@ -52,6 +53,17 @@ def test_what_a_jvm_cannot_change_is_needed(tmp_path: Path) -> None:
 
     assert len({*found}) == len(found)
     assert needs({**SETTINGS, **catalog}, ["17"], []) == found[0]
+
+
+def test_settings_of_hadoop_are_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user of HDFS, and what Hadoop's own files say, which a JVM reads once."""
+    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
+    found = [needs(SETTINGS, ["17"], []), needs({**SETTINGS, USER_SETTING: "etl"}, ["17"], [])]
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+    for text in ("a", "ab"):
+        (tmp_path / "hdfs-site.xml").write_text(text)
+        found.append(needs(SETTINGS, ["17"], []))
+    assert len({*found}) == len(found)
 
 
 def test_how_stores_are_reached_is_needed() -> None:

@@ -38,13 +38,15 @@ def newest_version(project: Project, source: Source) -> Newest:
     """
     The newest version of a source's table.
 
-    Raises ``no_source_table`` where none is, and what ``delta_errors`` has of entries.
+    Raises ``no_source_table`` where none is, ``source_in_hdfs``, and what ``delta_errors`` has of entries.
     """
     if source.path is not None:
         url = is_url(source.path)
         folder = _url(source.path) if url else _folder(project, source.path)
     else:
         folder = _of_entry(project, source)
+    if is_url(folder) and kind_of(folder) is StoreKind.HDFS:
+        raise delta_errors.source_in_hdfs(source=source.name, at=folder)
     if places.in_store(folder):
         places.use(project, folder)
     found = newest(folder)
@@ -108,7 +110,7 @@ def _location(project: Project, source: Source, location: str) -> str:
         return normpath(places.local_path(location))
     if is_url(location) and scheme_of(location) in SCHEMES:
         found = _url(location)
-        if _is_reached(project, found):
+        if kind_of(found) is StoreKind.HDFS or _is_reached(project, found):
             return found
         why = f"target {project.target.name} does not say how {bucket_url(found)} is reached"
     elif scheme is not None:

@@ -30,13 +30,11 @@ from infold.lake.reading.table_folders import (
     refuse_tables,
     table_with,
 )
-from infold.lake.stores.bucket import PAGE, Bucket, bucket_of
+from infold.lake.stores.bucket import AT_ONCE, PAGE, Bucket
 from infold.lake.stores.bucket import Listed as Object
+from infold.lake.stores.buckets import bucket_of
 from infold.messages import store_errors
 from infold.messages.errors import InfoldError
-
-_AT_ONCE = 16
-"""Requests at the same time, where many objects are looked at one by one."""
 
 
 def matching_objects(
@@ -47,7 +45,7 @@ def matching_objects(
     bucket = bucket_of(url, project.target.stores, project.root)
     base, _ = _split(split(url)[1])
     found = list(bucket.list(base)) or ([] if WILD.search(url) else _alone(bucket, base))
-    if not found:
+    if not found and not bucket.has_folder(base):
         raise _nothing_there(source)
     return _matching(source, found, now, bucket)
 
@@ -58,13 +56,14 @@ def objects_without(
     """As :func:`matching_objects`, without dated folders that may be left out."""
     bucket = bucket_of(source.path or "", project.target.stores, project.root)
     above = _above(source)
-    there = [path.start[len(above) :].rstrip("/")]
+    base = path.start[len(above) :].rstrip("/")
+    there = [base]
     for pattern in path.names:
         there = [one for folder in there for one in _folders(bucket, folder, pattern)]
-    if not there:
+    if not there and not bucket.has_folder(base):
         raise _nothing_there(source)
     wanted = [folder for folder in there if above + folder not in skip]
-    with ThreadPoolExecutor(max(1, min(_AT_ONCE, len(wanted)))) as pool:
+    with ThreadPoolExecutor(max(1, min(AT_ONCE, len(wanted)))) as pool:
         pages = pool.map(lambda folder: list(bucket.list(folder)), wanted)
         found, settling = _matching(source, chain.from_iterable(pages), now, bucket)
     left_out = frozenset(above + folder for folder in there) & skip
@@ -183,7 +182,7 @@ def refuse_name(source: Source, path: str) -> None:
     why = ""
     if name[0] in HIDDEN or name.endswith("._COPYING_"):
         why = f"Spark passes over names that begin with {name[0]}"
-    elif ":" in path.partition("://")[2]:
+    elif ":" in split(path)[1]:
         why = "Hadoop takes a colon for the end of a URL's scheme"
     elif not path.isprintable():
         why = "there are characters in it that cannot be printed"
@@ -198,7 +197,7 @@ def changed_objects(
     files = list(files)
     if not files:
         return []
-    with ThreadPoolExecutor(min(_AT_ONCE, len(files))) as pool:
+    with ThreadPoolExecutor(min(AT_ONCE, len(files))) as pool:
         same = pool.map(lambda file: _is_same(project, source, file), files)
         return [file.path for file, is_ in zip(files, same, strict=True) if not is_]
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from infold.core.files import IngestedFile, ListedFile, listed_fingerprint
 from infold.core.formats import packing_of
 from infold.core.object_store import NO_STORES, Stores, is_url, split
-from infold.lake.stores.bucket import Bucket, bucket_of
+from infold.lake.stores.bucket import Bucket
+from infold.lake.stores.buckets import bucket_of
 from infold.lake.stores.opened_object import ObjectReader
 
 if TYPE_CHECKING:

@@ -19,17 +19,16 @@ from pathlib import Path
 from uuid import uuid4
 
 from infold.core.object_store import (
-    StoreKind,
     Stores,
     bucket_url,
     is_url,
     joined,
-    kind_of,
     scheme_of,
     split,
 )
 from infold.core.project import Project
-from infold.lake.stores.bucket import Bucket, Listed, bucket_of
+from infold.lake.stores.bucket import Bucket, Listed
+from infold.lake.stores.buckets import bucket_of
 from infold.lake.stores.errors import no_object, refused
 from infold.lake.stores.settings import Access, access_of
 from infold.messages import store_errors
@@ -178,7 +177,7 @@ def is_inside(location: str, folder: str) -> bool:
 def is_folder(folder: str) -> bool:
     """Whether there is such a folder."""
     if in_store(folder):
-        return next(bucket_at(folder).list(split(folder)[1]), None) is not None
+        return bucket_at(folder).has_folder(split(folder)[1])
     return local_path(folder).is_dir()
 
 
@@ -256,45 +255,16 @@ def _local_files(folder: str, above: str = "") -> Iterator[tuple[str, os.DirEntr
 
 def delete_folder(folder: str) -> None:
     """Delete all files below a folder, and the folder."""
-    if not in_store(folder):
-        shutil.rmtree(local_path(folder))
+    if in_store(folder):
+        bucket_at(folder).delete_folder(split(folder)[1])
         return
-    bucket, top = bucket_at(folder), split(folder)[1]
-    keys = [one.key for one in bucket.list(top)]
-    bucket.delete(keys)
-    _delete_folders(folder, keys)
+    shutil.rmtree(local_path(folder))
 
 
 def delete_folders(folder: str, files: Sequence[str]) -> None:
     """Delete what a store has for the folders of files that were below one, by their names."""
-    _delete_folders(folder, [joined(split(folder)[1], file) for file in files])
-
-
-def _delete_folders(folder: str, keys: Sequence[str]) -> None:
-    """
-    Delete the folders of objects that are deleted.
-
-    Google's connector makes objects for some, with keys that end in a slash. They stay: obstore
-    cannot name them.
-    """
-    if kind_of(folder) is StoreKind.AZURE:
-        bucket, known = bucket_at(folder), {*keys}
-        for folders in _folders_of(keys, split(folder)[1]):
-            bucket.delete([one for one in folders if one not in known])
-
-
-def _folders_of(keys: Sequence[str], top: str) -> Iterator[Sequence[str]]:
-    """
-    The folders of some keys, from ``top`` on, the deepest first.
-
-    Spark's connector for Azure makes them: empty objects, or real ones if the account has such.
-    These can be deleted once they are empty.
-    """
-    found, above = {top}, set(keys)
-    while above := {key.rpartition("/")[0] for key in above if key.count("/") > top.count("/") + 1}:
-        found |= above
-    for depth in sorted({key.count("/") for key in found}, reverse=True):
-        yield [key for key in found if key.count("/") == depth]
+    top = split(folder)[1]
+    bucket_at(folder).delete_folders(top, [joined(top, file) for file in files])
 
 
 def read(location: str) -> bytes:

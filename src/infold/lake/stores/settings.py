@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from infold.core.object_store import StoreKind, Stores, kind_of
-from infold.lake.stores import azure, gcs, s3
+from infold.lake.stores import azure, gcs, hdfs, s3
 
 
 class Access(Protocol):
     """The way to a bucket: a server, and a key or a role. Two that are equal are the same way."""
 
     def open(self, bucket: str) -> Any:
-        """The bucket by obstore, which is installed. Raises its errors."""
+        """The bucket by obstore, which is installed, or by WebHDFS. Raises obstore's errors."""
 
     def pyiceberg_properties(self) -> Mapping[str, str]:
         """For the files of tables, read by pyiceberg; nothing where pyarrow is not used."""
@@ -29,13 +29,24 @@ class Access(Protocol):
         """For tables of Delta Lake, opened by deltalake."""
 
 
-_KINDS: Mapping[StoreKind, Any] = {StoreKind.S3: s3, StoreKind.GCS: gcs, StoreKind.AZURE: azure}
+_KINDS: Mapping[StoreKind, Any] = {
+    StoreKind.S3: s3,
+    StoreKind.GCS: gcs,
+    StoreKind.AZURE: azure,
+    StoreKind.HDFS: hdfs,
+}
 
 
 def access_of(stores: Stores, bucket: str, root: Path) -> Access:
     """How the bucket of a URL is reached now. Raises where a secret or a profile is not there."""
     found: Access = _KINDS[kind_of(bucket)].access_of(stores, bucket, root)
     return found
+
+
+def hadoop_user(stores: Stores, buckets: Sequence[str], root: Path) -> str:
+    """Who Spark is in HDFS; empty if no bucket is there."""
+    in_hdfs = (one for one in buckets if kind_of(one) is StoreKind.HDFS)
+    return next((hdfs.access_of(stores, one, root).user for one in in_hdfs), "")
 
 
 def hadoop_settings(stores: Stores, buckets: Sequence[str], root: Path) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ from typing import Any
 from infold import __version__
 from infold.core.formats import Format
 from infold.core.model import Source, table_name
-from infold.core.object_store import SCHEMES, bucket_url, is_url, scheme_of, split
+from infold.core.object_store import SCHEMES, StoreKind, bucket_url, is_url, scheme_of, split
 from infold.core.project import Node, Project
 from infold.core.type_changes import Type
 from infold.system.secrets import address
@@ -162,7 +162,9 @@ class Datasets:
 def _placed(location: str) -> JsonObject:
     """A dataset by a folder of this machine or a URL of a store."""
     if is_url(location) and scheme_of(location) in SCHEMES:
-        return {"namespace": bucket_url(location), "name": split(location)[1]}
+        is_path = scheme_of(location) == StoreKind.HDFS
+        name = split(location)[1]
+        return {"namespace": bucket_url(location), "name": f"/{name}" if is_path else name}
     return {"namespace": "file", "name": location}
 
 

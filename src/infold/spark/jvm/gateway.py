@@ -20,6 +20,7 @@ from typing import IO, Protocol
 import py4j
 from py4j.java_gateway import JavaGateway
 
+from infold.spark.jvm import hadoop_user
 from infold.spark.jvm.jars import spark_home
 from infold.spark.jvm.round_trips import keep_looked_up_classes, pass_lists_at_once
 from infold.system import signals
@@ -82,6 +83,7 @@ def launch(
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(address),
         # Goes before spark.local.dir.
         "SPARK_LOCAL_DIRS": settings.get("spark.local.dir", str(folder)),
+        **hadoop_user.environment(settings),
     }
     with signals.deferred():
         process = subprocess.Popen(

@@ -99,7 +99,7 @@ def needs(
     secrets: Mapping[str, str] = {},
 ) -> str:
     """
-    A digest of what a JVM cannot change once it runs: options, jars, Spark's own files, locks.
+    A digest of what a JVM cannot change once it runs: options, jars, files of settings, locks.
 
     Catalogs, and what depends on a run's size, are settings of a session. So are ``secrets``, but
     Hadoop keeps a connection to a bucket for whoever asks next, with the first one's address and
@@ -114,8 +114,10 @@ def needs(
     }
     jars = [jar for key in JARS for jar in _split(static.get(key, ""))]
     home = spark_home()
-    conf = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf")
-    files = [*jars, home / "jars", conf, *(sorted(conf.iterdir()) if conf.is_dir() else ())]
+    named = (os.environ.get("SPARK_CONF_DIR") or home / "conf", os.environ.get("HADOOP_CONF_DIR"))
+    folders = [Path(one) for one in named if one]
+    inside = (file for one in folders if one.is_dir() for file in sorted(one.iterdir()))
+    files: list[str | Path] = [*jars, home / "jars", *folders, *inside]
     locks = [str(Path(f"/dev/fd/{number}").resolve()) for number in inherit]
     facts = [
         *java,

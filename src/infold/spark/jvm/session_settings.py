@@ -13,6 +13,12 @@ Size = Literal["small", "medium", "large"]
 
 DEFAULT_MEMORY = "2g"
 
+UNREGISTERED = (
+    *("spark.sql.catalog.", "fs.", "ipc.", "parquet.hadoop."),
+    "spark.sql.streaming.checkpoint",
+)
+"""Settings that Spark takes for a session without knowing them: of catalogs, and of stores."""
+
 REDACTED = "spark.redaction.regex"
 """Which settings Spark shows nobody, neither on a page nor in a log of events."""
 

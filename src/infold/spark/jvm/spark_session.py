@@ -40,9 +40,11 @@ from infold.spark.jvm.given_settings import (
     refuse_given,
     refuse_session,
 )
+from infold.spark.jvm.hadoop_user import refuse_other as refuse_other_user
 from infold.spark.jvm.jars import cache_dir, jar_paths, spark_home
 from infold.spark.jvm.java import find_java
 from infold.spark.jvm.session_settings import (
+    UNREGISTERED,
     Size,
     common_settings,
     default_memory,
@@ -65,8 +67,6 @@ LOG_BYTES = 10_000_000
 LOCAL_ENGINE = Engine()
 LOOPBACK = "127.0.0.1"
 CLASS_PATH = "spark.driver.extraClassPath"
-UNREGISTERED = ("spark.sql.catalog.", "fs.", "parquet.hadoop.", "spark.sql.streaming.checkpoint")
-"""Settings that Spark takes for a session without knowing them: of catalogs, and of stores."""
 CATALOG_SETTINGS = f"spark.sql.catalog.{FIXED['spark.sql.defaultCatalog']}."
 
 
@@ -126,6 +126,7 @@ def start(
             submitted.refuse_other(engine, target)
         cluster.refuse_other(running, engine, target)
         refuse_missing_jars(running, catalog.jars, target)
+        refuse_other_user(running, catalog.settings)
         session = _new_session(running, {**settings, **catalog.secrets}, adapters)
         if Engine(running.sparkContext.master or LOCAL).is_cluster:
             cluster.send_package(session)

@@ -26,7 +26,7 @@ from infold.core import fixed_settings
 from infold.core.engines import LOCAL, Engine
 from infold.messages import engine_faults
 from infold.messages.faults import spark_failed_to_start
-from infold.spark.jvm import cluster
+from infold.spark.jvm import cluster, hadoop_user
 from infold.spark.jvm.gateway import is_submitted, own_signals
 from infold.spark.jvm.given_settings import refuse_given, refuse_session
 from infold.spark.jvm.round_trips import keep_looked_up_classes, pass_lists_at_once
@@ -141,6 +141,7 @@ def start(
     try:
         adapters.refuse_session(session)
         refuse_session(session, ours=True)
+        hadoop_user.refuse_other(session, catalog.settings)
         if there.is_cluster:
             cluster.await_executor(session, there, _GIVEN_BY)
             cluster.send_package(session)

@@ -12,13 +12,13 @@ from infold.core.model import Source
 from infold.core.object_store import is_url, split
 from infold.core.project import Project
 from infold.lake.stores import places
-from infold.lake.stores.bucket import bucket_of
+from infold.lake.stores.buckets import bucket_of
 from infold.messages import run_errors
 from infold.messages.errors import InfoldError
 from infold.system import failures
 
 _FILE = re.compile(
-    r"\[(?:FAILED_READ_FILE\.\w+|PATH_NOT_FOUND)\][^\n]*?((?:file:/|(?:s3a?|gs|abfss)://)[^\n]*?)\.\s+"
+    r"\[(?:FAILED_READ_FILE\.\w+|PATH_NOT_FOUND)\][^\n]*?((?:file:/|(?:s3a?|gs|abfss|hdfs)://)[^\n]*?)\.\s+"
     r"(?:SQLSTATE|File does not exist)"
 )
 _REPLACED = (

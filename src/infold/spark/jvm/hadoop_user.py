@@ -1,0 +1,29 @@
+"""Who a JVM is in HDFS: Hadoop asks the environment once, when Spark starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from infold.lake.stores.hdfs import USER, USER_SETTING
+from infold.messages import store_errors
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def environment(settings: Mapping[str, str]) -> Mapping[str, str]:
+    """What the environment of a new JVM needs to be that user."""
+    return {USER: settings[USER_SETTING]} if USER_SETTING in settings else {}
+
+
+def refuse_other(running: SparkSession, settings: Mapping[str, str]) -> None:
+    """Raise if a JVM that runs is another user than the one of these settings."""
+    wanted = settings.get(USER_SETTING)
+    if not wanted:
+        return
+    jvm: Any = running.sparkContext._jvm  # noqa: SLF001 (no public way)
+    group = jvm.org.apache.hadoop.security.UserGroupInformation
+    found = group.getCurrentUser().getShortUserName()
+    if found != wanted:
+        raise store_errors.other_user(one=found, other=wanted)
