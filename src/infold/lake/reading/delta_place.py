@@ -38,7 +38,8 @@ def newest_version(project: Project, source: Source) -> Newest:
     """
     The newest version of a source's table.
 
-    Raises ``no_source_table`` where none is, ``source_in_hdfs``, and what ``delta_errors`` has of entries.
+    Raises ``no_source_table`` where none is, ``source_in_hdfs``, and what ``delta_errors`` has of
+    entries.
     """
     if source.path is not None:
         url = is_url(source.path)
@@ -110,7 +111,9 @@ def _location(project: Project, source: Source, location: str) -> str:
         return normpath(places.local_path(location))
     if is_url(location) and scheme_of(location) in SCHEMES:
         found = _url(location)
-        if kind_of(found) is StoreKind.HDFS or _is_reached(project, found):
+        if kind_of(found) is StoreKind.HDFS:
+            return found  # and refused, as by a path
+        if _is_reached(project, found):
             return found
         why = f"target {project.target.name} does not say how {bucket_url(found)} is reached"
     elif scheme is not None:
