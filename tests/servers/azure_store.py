@@ -24,11 +24,12 @@ from email import message_from_string
 from email.message import Message
 from email.utils import formatdate
 from itertools import count
-from threading import RLock, Thread
+from threading import RLock
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 from xml.sax.saxutils import escape
 
+from tests.servers.gated import opened
 from tests.servers.store_gate import Gate, Passing, Rule, handler
 from tests.servers.store_server import StoreServer
 
@@ -345,10 +346,5 @@ def running() -> Iterator[AzureStore]:
     """A server for the block."""
     store = AzureStore()
     gate = Gate(("127.0.0.1", 0), handler(store, 0, AzurePassing))
-    Thread(target=gate.serve_forever, daemon=True).start()
-    store.url = f"http://127.0.0.1:{gate.server_address[1]}"
-    try:
+    with opened(gate) as store.url:
         yield store
-    finally:
-        gate.shutdown()
-        gate.server_close()

@@ -20,6 +20,17 @@ _SMALL = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
 @contextmanager
+def opened(gate: ThreadingHTTPServer) -> Iterator[str]:
+    """The URL of a gate that is open for the block."""
+    Thread(target=gate.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{gate.server_address[1]}"
+    finally:
+        gate.shutdown()
+        gate.server_close()
+
+
+@contextmanager
 def behind(
     gate: ThreadingHTTPServer,
     words: Sequence[str],
@@ -48,13 +59,11 @@ def behind(
             stderr=output,
             env=environment,
         )
-    Thread(target=gate.serve_forever, daemon=True).start()
     try:
-        _await(port, path, statuses, log)
-        yield f"http://127.0.0.1:{gate.server_address[1]}"
+        with opened(gate) as url:
+            _await(port, path, statuses, log)
+            yield url
     finally:
-        gate.shutdown()
-        gate.server_close()
         assert process.stdin is not None
         process.stdin.close()
         with suppress(subprocess.TimeoutExpired):

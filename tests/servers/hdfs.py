@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from tests.servers.gated import opened
 from tests.servers.jars import fetched_jars
 from tests.servers.store_gate import Gate, Passing, Rule, handler
 from tests.servers.store_server import StoreServer
@@ -252,11 +252,8 @@ def running(folder: Path) -> Iterator[Hdfs]:
             cluster=cluster,
         )
         gate = Gate(("127.0.0.1", 0), handler(store, node.getHttpAddress().getPort(), HdfsPassing))
-        Thread(target=gate.serve_forever, daemon=True).start()
-        store.url = f"http://127.0.0.1:{gate.server_address[1]}"
         try:
-            yield store
+            with opened(gate) as store.url:
+                yield store
         finally:
-            gate.shutdown()
-            gate.server_close()
             cluster.shutdown()

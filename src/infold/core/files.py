@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -76,6 +77,11 @@ def version_name(name: str, version: str) -> str:
 def lasting_path(path: str) -> str:
     """The path of a file in whichever version: its own, but for a ``version_name``."""
     return _VERSION.sub("", path)
+
+
+def stat_fingerprint(found: os.stat_result) -> str:
+    """The fingerprint of a file on a disk: ``SIZE:NANOSECONDS``."""
+    return f"{found.st_size}:{found.st_mtime_ns}"
 
 
 def written_at(fingerprint: str) -> int:

@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from infold.core.files import stat_fingerprint
 from infold.lake.stores import places
 from infold.messages import run_errors
 
@@ -68,7 +69,7 @@ def read_commit(file: str, mark: str = "") -> Commit:
     ``mark`` tells it from another file of its name; without one it is looked at first.
     """
     try:
-        return _read(file, mark or _mark(file))
+        return _read(file, mark or stat_fingerprint(Path(file).stat()))
     except OSError as error:
         why = error.strerror or str(error)
         raise run_errors.metadata_missing(path=file, why=why) from error
@@ -82,11 +83,6 @@ def read_ahead(files: tuple[tuple[str, str], ...]) -> None:
     """Read commits of a store beside each other: what is asked for next is known then."""
     with ThreadPoolExecutor(_AT_ONCE) as readers:
         list(readers.map(read_commit, *zip(*files, strict=True)))
-
-
-def _mark(file: str) -> str:
-    found = Path(file).stat()
-    return f"{found.st_mtime_ns} {found.st_size}"
 
 
 @lru_cache(maxsize=4096)

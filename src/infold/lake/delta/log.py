@@ -17,6 +17,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from infold.core.files import stat_fingerprint
 from infold.lake.delta.commit import LOG, SET_BACK, STEP, Commit, read_ahead, read_commit
 from infold.lake.stores import places
 
@@ -187,7 +188,9 @@ def newest(folder: str) -> Newest | None:
         if found and DROPPED not in marks:
             name = max(found)
             file, etag = places.below(log, name), marks[name]
-            return Newest(folder, int(name.partition(".")[0]), f"{file}:{etag or _written(file)}")
+            # A table made anew counts its versions from 0 again.
+            mark = etag or stat_fingerprint(Path(file).stat())
+            return Newest(folder, int(name.partition(".")[0]), f"{file}:{mark}")
     return None
 
 
@@ -200,12 +203,6 @@ def _checkpointed(log: str) -> str:
         return f"{version:020}"
     except (OSError, ValueError, TypeError, KeyError):  # there is none, or it is damaged
         return ""
-
-
-def _written(file: str) -> str:
-    """The size and the time of a file, as a table made anew counts its versions from 0 again."""
-    found = Path(file).stat()
-    return f"{found.st_size}:{found.st_mtime_ns}"
 
 
 def entries_before(folder: str, version: int) -> Sequence[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from infold.core.files import FileListing, ListedFile
+from infold.core.files import FileListing, ListedFile, stat_fingerprint
 from infold.core.model import Source
 from infold.core.project import Project
 from infold.lake.databases.extracted_files import (
@@ -47,5 +47,5 @@ def _fingerprints(folder: Path, extracted: Extracted | None) -> Mapping[str, str
             there = file.stat()
         except FileNotFoundError:  # it went: the next run reads everything again
             continue
-        found[file.name] = f"{there.st_size}:{there.st_mtime_ns}"
+        found[file.name] = stat_fingerprint(there)
     return found

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from infold.core.dated_path import WILD, glob_of
-from infold.core.files import FileListing, ListedFile, written_at
+from infold.core.files import FileListing, ListedFile, stat_fingerprint, written_at
 from infold.core.model import Source
 from infold.core.object_store import is_url
 from infold.core.project import Project
@@ -185,4 +185,4 @@ def _fingerprint(entry: os.DirEntry[str]) -> str:
         found = entry.stat()
     except FileNotFoundError:
         return ""
-    return f"{found.st_size}:{found.st_mtime_ns}"
+    return stat_fingerprint(found)

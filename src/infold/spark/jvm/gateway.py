@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, TYPE_CHECKING, Protocol
 
 import py4j
 from py4j.java_gateway import JavaGateway
@@ -24,6 +24,9 @@ from infold.spark.jvm import hadoop_user
 from infold.spark.jvm.jars import spark_home
 from infold.spark.jvm.round_trips import keep_looked_up_classes, pass_lists_at_once
 from infold.system import signals
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 
 class Process(Protocol):
@@ -205,11 +208,8 @@ def forget_dead() -> bool:
 
 def is_stopped() -> bool:
     """Whether no Spark runs in this process: it was never started, or was stopped."""
-    if "pyspark" not in sys.modules:  # its import can wait until a JVM is about to start
-        return True
-    from pyspark import SparkContext
-
-    return SparkContext._active_spark_context is None  # noqa: SLF001 - no public way to ask
+    context = _imported_context()
+    return context is None or context._active_spark_context is None  # noqa: SLF001 - no public way to ask
 
 
 def existing_gateway() -> JavaGateway | None:
@@ -218,11 +218,17 @@ def existing_gateway() -> JavaGateway | None:
 
     A JVM whose Spark was stopped goes on, and a process cannot have a second one.
     """
+    context = _imported_context()
+    return None if context is None else context._gateway  # noqa: SLF001 - no public way to ask
+
+
+def _imported_context() -> type[SparkContext] | None:
+    """PySpark's, once that is imported, which can wait until a JVM is about to start."""
     if "pyspark" not in sys.modules:
         return None
     from pyspark import SparkContext
 
-    return SparkContext._gateway  # noqa: SLF001 - no public way to ask
+    return SparkContext
 
 
 def end_jvm() -> None:

@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold.core.files import IngestedFile, ListedFile, listed_fingerprint
+from infold.core.files import IngestedFile, ListedFile, listed_fingerprint, stat_fingerprint
 from infold.core.formats import FORMATS
 from infold.core.model import Source
 from infold.core.object_store import is_url
@@ -151,7 +151,7 @@ def unchanged(project: Project, source: Source, file: File) -> bool:
         stat = os.stat(project.root / file.path)  # noqa: PTH116 - as fast as the listing
     except FileNotFoundError:
         return False
-    return listed_fingerprint(file.fingerprint) == f"{stat.st_size}:{stat.st_mtime_ns}"
+    return listed_fingerprint(file.fingerprint) == stat_fingerprint(stat)
 
 
 def _identified(
