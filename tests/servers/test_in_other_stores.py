@@ -133,6 +133,7 @@ def test_a_run_that_dies_at_a_write_point(azure_store: AzureStore, tmp_path: Pat
     scenario.die_at((commits[1],))
 
 
+@pytest.mark.parametrize("store", ["google_store", "azure_store"], indirect=True)
 def test_a_delta_table_of_others(store: Store, tmp_path: Path) -> None:
     """After random changes of it the events are its rows."""
     url = store.url_of(store.new_bucket(), "lake", "orders")
