@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import mmap
 import os
 import shutil
@@ -348,7 +349,9 @@ def test_what_a_client_sends_is_the_command_s_to_read(tmp_path: Path) -> None:
                 ours.settimeout(None)
                 ours.recv(1)
                 os.kill(os.getpid(), signal.SIGKILL)
-            command = Command(process, os.pidfd_open(process), ours, mmap.mmap(-1, 2))
+            command = Command(
+                process, os.pidfd_open(process), ours, mmap.mmap(-1, 2), io.StringIO()
+            )
             keeper = Keeper({"watched": -1, "locks": {}}, "", listening, command=command)
 
             client.sendall(wire.GO)

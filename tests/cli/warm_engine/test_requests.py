@@ -85,7 +85,7 @@ def test_a_client_that_goes_away_costs_nothing(keeper: Keeper, kind: bytes) -> N
 
 
 SERVE = """
-import mmap, os, socket, time
+import io, mmap, os, socket, time
 from pathlib import Path
 from infold.cli.warm_engine import served
 from infold.system import engine_socket as wire
@@ -95,12 +95,14 @@ tidy = Path(os.environ["TIDY"])
 def tidy_up():
     while not tidy.exists():
         time.sleep(0.01)
+    return {}
 
 served.lasting.has_attached = lambda: True
 served.lasting.tidy_up = tidy_up
 request = wire.Request(wire.RUN, [b"infold", b"--version"], b"", dict(os.environb))
 client = socket.socket(fileno=int(os.environ["CLIENT"]))
-served.serve(client, request, served.lasting.Offer(None, "", False), mmap.mmap(-1, 16))
+offer = served.lasting.Offer(None, "", False)
+served.serve(client, request, offer, mmap.mmap(-1, 16), io.StringIO())
 """
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 from tests.spark.events.clicks_project import MODEL, SOURCE, ClicksProject, shop_with
 
+from infold import api
+from infold.core.model import SET_ASIDE
 from infold.core.report import RunFailed
 
 if TYPE_CHECKING:
@@ -133,3 +135,35 @@ def test_each_model_has_its_own(shop: ClicksProject) -> None:
     shop.drop("b.csv")
     shop.run()
     assert shop.aside() == []
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_their_texts_are_there_however_their_file_is_read(
+    tmp_path: Path, warehouse: Path, spark: SparkSession, plain: bool
+) -> None:
+    """Rows that Spark's own reader of JSON gives have no text; a row that is set aside gets it."""
+    shop = shop_with(tmp_path, warehouse)
+    declared = shop.root / "infold.yml"
+    declared.write_text(declared.read_text().replace("*.csv", "*.json").replace("csv", "json"))
+    good = '{"id": "1", "at": "2024-03-01", "v": 1, "a.b`c": null, "order": 1}'
+    bad = [
+        good.replace('"1"', "null"),  # by the model's rule
+        good.replace('"2024-03-01"', "null"),
+        good.replace('"v": 1', '"v":  1.5'),  # by its type
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("infold.spark.reading.json_lines.IN_PROCESS", -1)
+        patch.setattr("infold.spark.reading.json_lines.worth_keeping", lambda _: False)
+        if not plain:
+            patch.setattr("infold.spark.reading.json_plain.may_be_plain", lambda *_: False)
+        for number in range(2):  # a first load, and a fold
+            lines = [good.replace('"1"', f'"{number}"'), *bad]
+            (shop.root / "landing" / f"{number}.json").write_text("\n".join(lines))
+            shop.run()
+
+    found = api.lake(api.open_project(shop.root)).rows(SET_ASIDE).to_pylist()
+    assert sorted((row["file"], row["raw"]) for row in found) == sorted(
+        (f"landing/{number}.json", line) for number in range(2) for line in bad
+    )
+    assert [row[0] for row in shop.rows()] == ["0", "1"]
+    assert shop.proven()

@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
+from unittest.mock import MagicMock
 
 import pytest
 from py4j.clientserver import ClientServerConnection
 from pyspark.sql import functions as F
 
+from infold.spark.jvm import round_trips
 from infold.spark.jvm.given_settings import all_settings
-from infold.spark.jvm.round_trips import KnownCalls, ListsAtOnce
+from infold.spark.jvm.round_trips import KnownCalls, ListsAtOnce, keep_looked_up_classes
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -107,6 +109,41 @@ class TestKnownCalls:
         assert [row.said for row in others.select(again, again).toDF("said", "b").collect()] == [
             "odd 7"
         ]
+
+    @pytest.mark.spark
+    def test_columns_of_an_earlier_process_are_not_made_again(self, spark: SparkSession) -> None:
+        """They are known by what they were made from, and those it did not use go on being so."""
+        jvm = spark._jvm
+        assert jvm is not None
+
+        def built(functions: Any) -> Any:
+            return functions.col("id").cast("string").isNotNull()
+
+        first = keep_looked_up_classes(jvm)
+        text = built(jvm.functions).toString()
+        unused = jvm.functions.lit("unused")
+        handed_on = first.found()
+        second = keep_looked_up_classes(jvm, handed_on)
+        with _calls() as made:
+            again = built(jvm.functions)
+
+        assert [call for call in made if call[:1] == "c"] == []
+        assert again.toString() == text
+        assert {*second.found().items()} == {*handed_on.items()}
+        assert unused._get_object_id() in second.found().values()
+
+    def test_so_many_are_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Those used last, also of those that came from before."""
+        monkeypatch.setattr(round_trips, "KEPT", 2)
+        objects = {f"o1 cast ['{name}']": f"o{at}" for at, name in enumerate("abc", 2)}
+        known, member = KnownCalls(MagicMock(), objects), _Member()
+
+        assert [*known.found().values()] == ["o3", "o4"]
+        assert known.result(member, ("b",))._get_object_id() == "o3"
+        assert [*known.found().values()] == ["o4", "o3"]
+        for name in "xyb":
+            known.result(member, (name,))
+        assert member.calls == [("x",), ("y",), ("b",)]
 
     @pytest.mark.spark
     def test_what_is_drawn_is_drawn_each_time(self, spark: SparkSession) -> None:

@@ -23,7 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
 from infold.cli.warm_engine.marks import DONE, TOUCHED
 from infold.system import engine_socket as wire
@@ -45,6 +45,7 @@ class Command:
     watched: int
     client: socket.socket | None
     marks: mmap.mmap
+    columns: IO[str]
 
 
 @dataclass
@@ -130,9 +131,12 @@ class Keeper:
         code = os.waitstatus_to_exitcode(status)
         if command.marks[TOUCHED]:
             self._end_jvm()
+        else:
+            self._take_columns(command.columns)
         if not command.marks[DONE]:
             unlock(self.given["locks"])
         command.marks.close()
+        command.columns.close()
         if client is not None:
             if code < 0:
                 wire.reply(client, wire.SIGNAL, -code)
@@ -141,6 +145,12 @@ class Keeper:
             client.close()
         os.close(command.watched)
         self.command, self.used = None, time.monotonic()
+
+    def _take_columns(self, written: IO[str]) -> None:
+        """What a command made in the JVM for the next one, if it used it."""
+        written.seek(0)
+        if text := written.read():
+            self.given["columns"] = json.loads(text)
 
     def _end_jvm(self) -> None:
         """End the JVM in which nobody knows what goes on, before anyone else may write."""
@@ -157,7 +167,7 @@ class Keeper:
         given = self.given
         process = OfAnother(given["pid"], given["watched"])
         jvm = Jvm(process, given["input"], given["port"], given["secret"])
-        return Offer(jvm, given["needs"], given["large"])
+        return Offer(jvm, given["needs"], given["large"], columns=given["columns"])
 
     def _accept(self) -> None:
         waits = False
@@ -236,16 +246,17 @@ class Keeper:
 
     def _serve(self, one: Waiting) -> None:
         marks = mmap.mmap(-1, 2)
+        columns = os.fdopen(os.memfd_create("columns"), "w+", encoding="utf-8")
         # Until the command handles signals they wait: the keeper would ignore them.
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         process = os.fork()
         if process == 0:
-            self._be_command(one, marks)
+            self._be_command(one, marks, columns)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         self.served += 1
-        self.command = Command(process, os.pidfd_open(process), one.client, marks)
+        self.command = Command(process, os.pidfd_open(process), one.client, marks, columns)
 
-    def _be_command(self, one: Waiting, marks: mmap.mmap) -> NoReturn:
+    def _be_command(self, one: Waiting, marks: mmap.mmap, columns: IO[str]) -> NoReturn:
         code = 1
         try:
             from infold.cli.warm_engine.served import serve
@@ -255,7 +266,7 @@ class Keeper:
             for other in self.waiting:
                 other.client.close()
             take_over(self.given["locks"])
-            serve(one.client, one.request, self.offer(), marks)
+            serve(one.client, one.request, self.offer(), marks, columns)
         except BaseException:  # noqa: BLE001 (into the log: there is nobody else to tell)
             import traceback
 

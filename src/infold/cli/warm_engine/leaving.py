@@ -102,6 +102,7 @@ def _start_keeper(home: Home, offer: Offer, began: Began) -> None:
         "secret": offer.jvm.secret,
         "needs": offer.needs,
         "large": offer.large,
+        "columns": dict(offer.columns),
         "locks": dict(locks),
     }
     # -P: nothing is imported from the present folder that the command did not import from it.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from typing import IO, TYPE_CHECKING, NoReturn, TextIO
 
 from infold.cli import process_exit
 from infold.cli.warm_engine.leaving import leave
@@ -31,8 +32,13 @@ def serve(
     request: wire.Request,
     offer: Offer,
     marks: mmap.mmap,
+    columns: IO[str],
 ) -> NoReturn:
-    """Be the command of a client that has said GO, and end."""
+    """
+    Be the command of a client that has said GO, and end.
+
+    What the JVM keeps for the next command is written to ``columns``.
+    """
     client.settimeout(None)
     wire.reply(client, wire.READY, os.getpid())
     files = wire.receive_go(client, 3)
@@ -52,7 +58,9 @@ def serve(
         _let_go_of_files()
         if lasting.has_attached():
             with suppress(Exception):  # then the keeper ends the JVM
-                lasting.tidy_up()
+                kept = lasting.tidy_up()
+                json.dump(dict(kept), columns)
+                columns.flush()
                 marks[TOUCHED] = 0
         os._exit(code)
 

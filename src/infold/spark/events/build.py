@@ -117,7 +117,7 @@ def _build(ingest: Ingest) -> Outcome:
     """Replace the table by the rows of all files."""
     work, step = ingest.work, ingest.step
     bounds = {id_: AdmittedTimes(ingest.file_diff.as_of) for id_ in ingest.new}
-    arriving, observed = ingest.read(ingest.new, bounds)
+    arriving, observed = ingest.read(ingest.new, bounds, texts=False)
     sizes = [file.size for file in ingest.new.values()]
     if sum(sizes) <= IN_MEMORY or worth_keeping(sizes):
         arriving = _in_memory(arriving, observed)
@@ -127,7 +127,7 @@ def _build(ingest: Ingest) -> Outcome:
     ingest.refuse_losses(tally, observed if isinstance(observed, Mapping) else None)
     ingest.refuse_changed(ingest.new.values())
     before = work.ledger.files(step.model)
-    commits = ingest.write_set_aside([arriving], tally)
+    commits = ingest.write_set_aside([(ingest, arriving)], ingest.new, bounds, tally)
     admitted = arriving.where(F.col(STATE) == int(RowState.ADMITTED))
     how = load_plan(ingest.node, admitted, found)
     rows, left_out = rows_to_load(ingest.node, admitted, how)
@@ -179,7 +179,7 @@ def _fold(ingest: Ingest, prepared: Prepared) -> Outcome:
     parts = ingest.parts()
     arrivals: list[DataFrame] = []
     if taken:
-        seen = [part.read(taken, bounds) for part in parts]
+        seen = [part.read(taken, bounds, texts=False) for part in parts]
         observed = seen[0][1]
         arrivals = [_in_memory(rows, counted) for rows, counted in seen]
         found = [
@@ -191,7 +191,7 @@ def _fold(ingest: Ingest, prepared: Prepared) -> Outcome:
         ingest.refuse_losses(tally, observed if isinstance(observed, Mapping) else None)
         reread = _rows_read(observed, found, ingest.again) or 0 if ingest.again else 0
         ingest.refuse_changed(taken.values())
-    commits = ingest.write_set_aside(arrivals, tally)
+    commits = ingest.write_set_aside([*zip(parts, arrivals, strict=False)], taken, bounds, tally)
     if ingest.node.model.unique_key:
         change = _deduplicated(parts, arrivals, tally)
     else:

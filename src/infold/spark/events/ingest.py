@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from infold.core.files import FileCell, IngestedFile
+from infold.core.formats import Format
 from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.model import Source
 from infold.core.own_columns import FILE, VERSION
@@ -31,7 +32,17 @@ from infold.spark.content import (
     user_columns,
 )
 from infold.spark.events import set_aside
-from infold.spark.events.arrivals import AT, HASH, OWN, AdmittedTimes, has_filter, judged_arrivals
+from infold.spark.events.arrivals import (
+    AT,
+    HASH,
+    OWN,
+    RAW,
+    STATE,
+    AdmittedTimes,
+    RowState,
+    has_filter,
+    judged_arrivals,
+)
 from infold.spark.events.ingest_counts import IngestCounts
 from infold.spark.observed import Found, Seen, observed
 from infold.spark.reading import source_rows
@@ -117,10 +128,16 @@ class Ingest:
         return micros(self.time_or_null())
 
     def read(
-        self, files: Mapping[int, source_rows.File], bounds: Mapping[int, AdmittedTimes]
+        self,
+        files: Mapping[int, source_rows.File],
+        bounds: Mapping[int, AdmittedTimes],
+        *,
+        texts: bool = True,
     ) -> tuple[DataFrame, Seen | Mapping[int, int] | None]:
         """
         The judged arrivals of some files (``arrivals``), and how many rows new files have.
+
+        Without ``texts`` rows that are set aside may come without theirs.
 
         The number (``rows``) is of interest when the model has a WHERE. Where the files do not say
         it themselves it is observed: it is known once an action has read the rows, and asking for
@@ -128,7 +145,9 @@ class Ingest:
         counted at once if need be: those with a problem do not go through the query.
         """
         work, asked = self.work, list(files.items())
-        rows, said = source_rows.read_counted(work.spark, work.project, self.source, asked)
+        rows, said = source_rows.read_counted(
+            work.spark, work.project, self.source, asked, texts=texts
+        )
         if self.node.stored_inputs:
             rows = rows.localCheckpoint(eager=False)
             if said is None:
@@ -184,12 +203,45 @@ class Ingest:
             return "true"
         return time_predicate(rows, self.time, cells)
 
-    def write_set_aside(self, arriving: Sequence[DataFrame], tally: IngestCounts) -> int:
-        """Store the rows set aside, before the step's own commit; the number of commits."""
+    def with_texts(
+        self,
+        arriving: DataFrame,
+        files: Mapping[int, source_rows.File],
+        bounds: Mapping[int, AdmittedTimes],
+    ) -> DataFrame:
+        """The rows set aside with their texts: files whose rows came without are read again."""
+        aside = arriving.where(F.col(STATE) == int(RowState.SET_ASIDE))
+        if self.source.format is not Format.JSON:
+            return aside
+        # At most a row for each file of the step.
+        without = aside.where(F.col(RAW).isNull()).select(FILE).distinct().collect()
+        ids = {row[FILE] for row in without}
+        if not ids:
+            return aside
+        again, _ = self.read(
+            {id_: files[id_] for id_ in ids}, {id_: bounds[id_] for id_ in ids if id_ in bounds}
+        )
+        return aside.where(~F.col(FILE).isin(ids)).unionAll(
+            again.where(F.col(STATE) == int(RowState.SET_ASIDE))
+        )
+
+    def write_set_aside(
+        self,
+        arriving: Sequence[tuple[Ingest, DataFrame]],
+        files: Mapping[int, source_rows.File],
+        bounds: Mapping[int, AdmittedTimes],
+        tally: IngestCounts,
+    ) -> int:
+        """
+        Store the rows set aside, before the step's own commit; the number of commits.
+
+        ``arriving`` are the rows of ``files`` by each definition in force, read with ``bounds``.
+        """
         if not arriving or not any(tally.aside.values()):
             return 0
+        aside = [part.with_texts(rows, files, bounds) for part, rows in arriving]
         paths = {id_: file.path for id_, file in {**self.new, **self.again}.items()}
-        return set_aside.write(self.work, self.step, arriving, paths)
+        return set_aside.write(self.work, self.step, aside, paths)
 
     def tidy_set_aside(self, outcome: Outcome, tally: IngestCounts) -> Outcome:
         """After the step's commit: remove the rows set aside of files that are gone."""

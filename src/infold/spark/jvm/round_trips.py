@@ -11,9 +11,7 @@ other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from py4j.java_gateway import GatewayClient, JavaClass, JavaMember, JavaObject, JVMView
@@ -58,17 +56,8 @@ The types of values that are equal in Python if they are in the JVM. Not decimal
 equals 1.00, and 0.0 equals -0.0.
 """
 
-_KEPT = 8192
+KEPT = 8192
 """How many columns are kept, those used last."""
-
-
-@dataclass(frozen=True)
-class _Call:
-    """A call of a method; equal ones have equal results."""
-
-    key: tuple[Any, ...]
-    member: Callable[..., Any] = field(compare=False)
-    arguments: tuple[Any, ...] = field(compare=False)
 
 
 class KnownCalls:
@@ -78,18 +67,31 @@ class KnownCalls:
     A column never changes, and the JVM numbers its objects and uses no number again. So a call of
     the same method of the same object with the same arguments need not be made again. Columns that
     are built alike from the same names are the same then, however many calls they took.
+
+    Nor does a column belong to a session or a process. ``objects`` are those that an earlier
+    process made in this JVM, as :meth:`found` gave them to it.
     """
 
-    def __init__(self) -> None:
-        self._result = lru_cache(maxsize=_KEPT)(lambda call: call.member(*call.arguments))
+    def __init__(
+        self, client: GatewayClient | None = None, objects: Mapping[str, str] | None = None
+    ) -> None:
+        self._client, self._objects = client, dict(objects or {})
+        self._results: dict[str, Any] = {}
 
     def result(self, member: JavaMember, arguments: tuple[Any, ...]) -> Any:
         """What a call comes to; it is made unless its result is known."""
         try:
-            key = (member.target_id, member.name, *map(_key, arguments))
+            key = f"{member.target_id} {member.name} {_key(arguments)}"
         except TypeError:
             return member(*arguments)
-        return self._result(_Call(key, member, arguments))
+        found = self._results.pop(key, None)
+        if found is None:
+            earlier = self._objects.pop(key, None)
+            found = member(*arguments) if earlier is None else JavaObject(earlier, self._client)
+        self._results[key] = found  # at the end: the first is the one that was used longest ago
+        if len(self._results) > KEPT:
+            self._results.pop(next(iter(self._results)), None)
+        return found
 
     def column(self, member: JavaMember, arguments: tuple[Any, ...]) -> Any:
         """The same of a call that makes a column, whose methods are looked up here too."""
@@ -99,15 +101,24 @@ class KnownCalls:
             found.__class__ = JavaColumn
         return found
 
+    def found(self) -> dict[str, str]:
+        """The numbers of the objects that calls came to, those used last at the end."""
+        used = {
+            key: str(found._get_object_id())  # noqa: SLF001
+            for key, found in self._results.items()
+            if isinstance(found, JavaObject)
+        }
+        return dict([*self._objects.items(), *used.items()][-KEPT:])
 
-def _key(value: object) -> tuple[Any, ...]:
+
+def _key(value: object) -> str:
     """What tells an argument apart. Raises TypeError for those that nothing does."""
     if isinstance(value, JavaObject):
-        return (JavaObject, value._get_object_id())  # noqa: SLF001
+        return f"<{value._get_object_id()}>"  # noqa: SLF001
     if isinstance(value, list | tuple):
-        return (list, *map(_key, value))
+        return f"[{','.join(map(_key, value))}]"
     if type(value) in _PLAIN:
-        return type(value), value
+        return repr(value)
     raise TypeError(type(value))
 
 
@@ -141,15 +152,20 @@ class _Remembered(JavaClass):  # type: ignore[misc]  # py4j has no types
         return member  # type: ignore[no-any-return]
 
 
-def keep_looked_up_classes(jvm: JVMView) -> None:
-    """Keep the classes of :data:`NAMES` with the view through which PySpark asks for them."""
-    known = KnownCalls()
+def keep_looked_up_classes(jvm: JVMView, objects: Mapping[str, str] | None = None) -> KnownCalls:
+    """
+    Keep the classes of :data:`NAMES` with the view through which PySpark asks for them.
+
+    ``objects`` are the columns that an earlier process made in this JVM.
+    """
+    known = KnownCalls(jvm._gateway_client, objects)  # noqa: SLF001
     for name in NAMES:
         found = getattr(jvm, name)
         if isinstance(found, JavaClass):
             kept = _Remembered(found._fqn, found._gateway_client)  # noqa: SLF001
             kept.__dict__["known"] = known
             jvm.__dict__[name] = kept
+    return known
 
 
 class ListsAtOnce:

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from infold.core.files import ListedFile, listed_fingerprint
 from infold.core.formats import packing_of
 from infold.core.model import Column, Drift, NewColumns, Source
+from infold.core.object_store import is_url
 from infold.core.project import Project
 from infold.lake.reading.first_bytes import looks_like
 from infold.lake.reading.source_file import SourceFile
@@ -31,7 +32,8 @@ class PresentFile:
     One version of a file to read.
 
     ``path`` is as listed; ``file`` is where Spark finds the file too, and ``spark_path`` what it
-    then calls it in ``_path``. ``known`` if the file was ingested before.
+    then calls it in ``_path``. ``known`` if the file was ingested before. ``texts`` says whether
+    ``_raw`` is wanted of its rows: where it is not, a reader may do without.
     """
 
     id: int
@@ -41,6 +43,7 @@ class PresentFile:
     known: bool = False
     spark_path: str = ""
     fingerprint: str = ""
+    texts: bool = True
 
     @property
     def packed(self) -> bool:
@@ -67,6 +70,8 @@ class FileShape:
     drift: Drifted | None = field(default=None, kw_only=True)
     rows: int | None = field(default=None, kw_only=True, compare=False)
     """How many rows the file has, where that is known without reading them."""
+    read: bool = field(default=False, kw_only=True)
+    """Whether the frame of its rows is of rows that were read: a plan that names no file."""
 
 
 def declared_columns(_spark: SparkSession, _project: Project, source: Source) -> Sequence[Column]:
@@ -124,6 +129,19 @@ def refuse_moved(
     for file in files:
         if here.get(file.path) != listed_fingerprint(file.fingerprint):
             raise run_errors.source_changed(source=source.name, path=file.path)
+
+
+def refuse_unseen(source: Source, rows: DataFrame, files: Sequence[PresentFile]) -> None:
+    """
+    Raise ``errors.source_changed`` where Spark reads fewer objects of a store than it is to.
+
+    One that the store does not show it for a moment it leaves out, and says nothing: its rows would
+    be taken for none.
+    """
+    asked = {file.spark_path: file for file in files if is_url(file.path)}
+    if asked and len(found := set(rows.inputFiles())) < len(asked):
+        unseen = [file for path, file in asked.items() if path not in found]
+        raise run_errors.source_changed(source=source.name, path=unseen[0].path)
 
 
 def readable_files(

@@ -20,8 +20,6 @@ A frame of *lines* has these columns; from it comes a frame of texts (``fit``):
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -35,23 +33,20 @@ from infold.core.model import Source
 from infold.core.object_store import is_url
 from infold.core.project import Project
 from infold.lake.reading.json_values import json_values
-from infold.messages import run_errors
-from infold.spark.parallelism import parallelism
-from infold.spark.reading import fit, json_text
+from infold.spark.reading import fit, json_keys, json_plain, json_text, lines_here
 from infold.spark.reading.drift import (
-    DAMAGED,
-    Drifted,
     FileShape,
     PresentFile,
     check_bzip2,
     check_unpacks,
     declared_columns,
-    differences,
+    refuse_unseen,
 )
+from infold.spark.reading.lines_here import LINE
 from infold.spark.reading.paths import glob
 from infold.spark.reading.small_files import worth_keeping
 
-_LINE, _PARSED = "_line", "_parsed"
+_PARSED = "_parsed"
 
 IN_PROCESS = 4 * 1024 * 1024
 """Bytes, about, whose keys are read in this process; Spark reads those of more."""
@@ -61,25 +56,22 @@ _PACKED = 10
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The lines of so many files, all that are read together: read once, and kept."""
+    """The lines of all files that are read together, in memory; how many each file has, by id."""
 
     lines: DataFrame
-    files: int
+    counts: Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class LinesShape(FileShape):
-    """How files of lines are to be read, with their lines where these are kept."""
+    """
+    How files of lines are to be read, with their lines where these are kept.
+
+    ``plain`` are the numbers of lines of all plain files, of which this may be one (``read``).
+    """
 
     kept: Kept | None = field(default=None, kw_only=True, compare=False)
-
-
-@dataclass(slots=True)
-class FileKeys:
-    """The keys of a file's objects, and whether it has any object."""
-
-    found: set[str] = field(default_factory=set)
-    objects: int = 0
+    plain: Mapping[int, int] = field(default_factory=dict, kw_only=True, compare=False)
 
 
 columns = declared_columns
@@ -93,30 +85,48 @@ def inspect(
     for file in files:
         check_bzip2(source, file)
     fresh = [file for file in files if not file.known]
+    on_disk = not any(is_url(file.path) for file in files)
     kept: Kept | None = None
-    lines: DataFrame | None = None
-    if sum(map(_cost, fresh)) > IN_PROCESS:
-        kept = _kept(spark, source, files) if fresh == files else None
+    texts: Mapping[int, Sequence[bytes]] | None = None
+    if on_disk and _are_few(files):
+        texts = {file.id: lines_here.lines_of(source, file) for file in files}
+        lines = lines_here.frame(spark, files, texts)
+        kept = Kept(lines, {id_: len(found) for id_, found in texts.items()})
+    elif on_disk and worth_keeping([*map(_cost, files)]):
+        kept = Kept(*lines_here.read(spark, source, files))
+    elif _are_few(fresh):
+        texts = {file.id: lines_here.lines_of(source, file) for file in fresh}
+    if texts is not None:
+        keys = {file.id: json_keys.keys_of(texts[file.id]) for file in fresh}
+    else:
         lines = _lines(spark, source, fresh) if kept is None else kept.lines
-    drifted = _drifted(source, fresh, lines)
-    return {file.id: LinesShape(drift=drifted.get(file.id), kept=kept) for file in files}
+        judge = kept is None and json_plain.may_be_plain(source, fresh)
+        keys = json_keys.keys_there(lines, source, fresh, judge=judge)
+    drifted = json_keys.drifted(source, fresh, keys)
+    rows = {file.id: keys[file.id].lines if file.id in keys else 0 for file in fresh}
+    if kept is not None:
+        rows = {**kept.counts}
+    plain = {id_: one.lines for id_, one in keys.items() if one.plain and id_ not in drifted}
+    return {
+        file.id: LinesShape(
+            drift=drifted.get(file.id),
+            rows=rows.get(file.id),
+            read=file.id in plain,
+            kept=kept,
+            plain=plain,
+        )
+        for file in files
+    }
+
+
+def _are_few(files: Iterable[PresentFile]) -> bool:
+    """Whether this process reads them sooner than Spark has planned to."""
+    return sum(map(_cost, files)) <= IN_PROCESS
 
 
 def _cost(file: PresentFile) -> int:
     """About how many bytes a file has, unpacked."""
     return file.size * (_PACKED if file.packed else 1)
-
-
-def _kept(spark: SparkSession, source: Source, files: Sequence[PresentFile]) -> Kept | None:
-    """
-    Their lines, read by few tasks, if the files are small.
-
-    None in a store: whether it shows all of them is asked of a scan.
-    """
-    if any(is_url(file.path) for file in files) or not worth_keeping([*map(_cost, files)]):
-        return None
-    lines = _lines(spark, source, files).coalesce(2 * parallelism(spark))
-    return Kept(lines.localCheckpoint(eager=False), len(files))
 
 
 def _lines_of(
@@ -126,7 +136,7 @@ def _lines_of(
     kept = shape.kept
     if kept is None:
         return _lines(spark, source, files)
-    if len(files) == kept.files:
+    if len(files) == len(kept.counts):
         return kept.lines
     return kept.lines.where(F.col(fit.PATH).isin([file.spark_path for file in files]))
 
@@ -134,13 +144,13 @@ def _lines_of(
 def _lines(spark: SparkSession, source: Source, files: Iterable[PresentFile]) -> DataFrame:
     paths = [glob(file.file.location) for file in files]
     lines = spark.read.text(paths, wholetext=source.multiline)
-    found = lines.select(F.col("value").alias(_LINE), F.col("_metadata.file_path").alias(fit.PATH))
+    found = lines.select(F.col("value").alias(LINE), F.col("_metadata.file_path").alias(fit.PATH))
     if source.multiline:
         # As bytes: Python has no text that is not UTF-8.
-        whole = found.select(F.col(_LINE).cast("binary").alias(_LINE), fit.PATH)
+        whole = found.select(F.col(LINE).cast("binary").alias(LINE), fit.PATH)
         parts = whole.mapInArrow(_parts, whole.schema)
-        return parts.select(F.col(_LINE).cast("string").alias(_LINE), fit.PATH)
-    return found.where(F.col(_LINE).rlike(r"\S"))
+        return parts.select(F.col(LINE).cast("string").alias(LINE), fit.PATH)
+    return found.where(F.col(LINE).rlike(r"\S"))
 
 
 _TOGETHER = 10_000
@@ -162,12 +172,21 @@ def rows(
     spark: SparkSession, source: Source, shape: LinesShape, files: Sequence[PresentFile]
 ) -> DataFrame:
     """See ``FormatReader``."""
+    if shape.read:
+        found, there = json_plain.rows(spark, source, files, shape.plain)
+        rest = [file for file in files if file.id not in there]
+        if not rest:
+            return found
+        others = rows(spark, source, LinesShape(), rest)
+        refuse_unseen(source, others, rest)
+        of_rest = F.col(fit.PATH).isin([file.spark_path for file in rest])
+        return found.where(~of_rest).unionByName(others)
     lines = _lines_of(spark, source, shape, files)
     if shape.drift is not None:
-        raw = F.make_valid_utf8(F.col(_LINE))
+        raw = F.make_valid_utf8(F.col(LINE))
         how = F.lit(f"drift: {shape.drift.how}")
         return fit.unusable_rows(lines, source.columns, F.col(fit.PATH), raw, how)
-    line = F.col(_LINE)
+    line = F.col(LINE)
     parsed = lines.select(
         "*",
         F.try_parse_json(json_text.wrapped(json_text.marked(line))).alias(_PARSED),
@@ -188,98 +207,10 @@ def rows(
 
 
 def _text(column: Declared) -> Column:
-    quote = '"' if "'" in column.name else "'"
-    place = f"$[0][{quote}{column.name}{quote}]"
+    place = json_text.place(column.name)
     text = json_text.unmarked(F.try_variant_get(F.col(_PARSED), place, "string"))
     if column.default is None:
         return text
     # Only a key that is missing has the default; one whose value is null is NULL.
     absent = F.try_variant_get(F.col(_PARSED), place, "variant").isNull()
     return F.when(absent, F.lit(column.default)).otherwise(text)
-
-
-# -- drift: the keys of all objects of a file
-
-
-def _drifted(
-    source: Source, files: Sequence[PresentFile], lines: DataFrame | None
-) -> dict[int, Drifted]:
-    """How files drift, by their ``lines``; without those, by a look into them from here."""
-    declared = [*(column.name for column in source.columns), *source.unread_columns]
-    by_id = {file.id: file for file in files}
-    keys = (
-        {file.id: _keys_here(source, file) for file in files}
-        if lines is None
-        else _keys_there(lines, files, declared)
-    )
-    found = {}
-    for id_, entry in keys.items():
-        names = [*(name for name in declared if name in entry.found), *sorted(entry.found)]
-        drift = differences(source, by_id[id_], list(dict.fromkeys(names)))
-        if not entry.objects:
-            continue
-        if drift is not None:
-            found[id_] = drift
-    return found
-
-
-def _keys_here(source: Source, file: PresentFile) -> FileKeys:
-    keys = FileKeys()
-    try:
-        with file.open() as opened:
-            for line in json_values(opened.read()) if source.multiline else opened:
-                text = line.decode("utf-8-sig", errors="replace")
-                try:
-                    value = json.loads(text)
-                except ValueError:
-                    continue  # its rows will be unparsable
-                except RecursionError:
-                    value = _outermost(text)
-                if isinstance(value, dict):
-                    keys.found.update(value)
-                    keys.objects += 1
-    except DAMAGED as error:
-        raise run_errors.unreadable_file(path=file.path, why=str(error)) from error
-    return keys
-
-
-_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:]')
-
-
-def _outermost(line: str) -> dict[str, None]:
-    """The keys of an object that is nested too deeply for Python's reader."""
-    found: dict[str, None] = {}
-    depth, text = 0, None
-    for word in _TOKEN.findall(line):
-        if word == ":" and depth == 1 and text is not None:
-            found[json.loads(text)] = None
-        depth += (word in "{[") - (word in "}]")
-        text = word if word[0] == '"' else None
-    return found
-
-
-def _keys_there(
-    lines: DataFrame, files: Sequence[PresentFile], declared: Sequence[str]
-) -> dict[int, FileKeys]:
-    """The same by one Spark action: which declared keys occur, and all others."""
-    by_path = {file.spark_path: file.id for file in files}
-    known = F.array(*map(F.lit, declared))
-    objects = (
-        lines.where(F.col(_LINE).rlike(r"^\s*\{"))
-        .select(fit.PATH, F.json_object_keys(_LINE).alias("keys"))
-        .where(F.col("keys").isNotNull())
-    )
-    seen = objects.groupBy(fit.PATH).agg(
-        F.count(F.lit(1)).alias("objects"),
-        F.array_distinct(F.flatten(F.collect_set(F.array_except("keys", known)))).alias("others"),
-        *(
-            F.bool_or(F.array_contains("keys", name)).alias(f"has{at}")
-            for at, name in enumerate(declared)
-        ),
-    )
-    found: dict[int, FileKeys] = {}
-    # At most a row for each file of the step, with the names of its keys.
-    for row in seen.collect():
-        names = {name for at, name in enumerate(declared) if row[f"has{at}"]}
-        found[by_path[row[fit.PATH]]] = FileKeys(names | set(row["others"]), row["objects"])
-    return found

@@ -64,6 +64,12 @@ def wrapped(text: Column) -> Column:
     return F.concat(F.lit("["), text, F.lit("]"))
 
 
+def place(name: str) -> str:
+    """Where a variant of a text in brackets has the value of a key of its object."""
+    quote = '"' if "'" in name else "'"
+    return f"$[0][{quote}{name}{quote}]"
+
+
 def alone(parsed: Column) -> Column:
     """Whether there is one value in the brackets."""
     more = F.try_variant_get(parsed, "$[1]", "variant")

@@ -5,7 +5,7 @@ The rows of given versions of a source's files, exactly, in one frame.
 |----------------|---------------|----------------------------------------------------------|
 | the declared ones | as declared | its values; all NULL where ``_problem`` is not NULL     |
 | `_source_file` | bigint        | the id of the file's version                             |
-| `_raw`         | string        | the row as text                                          |
+| `_raw`         | string        | the row as text; may be NULL where it is not asked for   |
 | `_problem`     | string        | why the row cannot be used; NULL when it can             |
 
 How a format is read, what makes a row unparsable and a file drift, is in the format's module.
@@ -35,7 +35,13 @@ from infold.lake.stores.bucket import ReplacedError
 from infold.messages import run_errors
 from infold.spark.content import column as column_of
 from infold.spark.reading import fit
-from infold.spark.reading.drift import FileShape, PresentFile, readable_files, refuse_drifted
+from infold.spark.reading.drift import (
+    FileShape,
+    PresentFile,
+    readable_files,
+    refuse_drifted,
+    refuse_unseen,
+)
 from infold.spark.reading.formats import READERS
 from infold.spark.reading.paths import takeable, uri
 
@@ -50,32 +56,41 @@ def read(
 
 
 def read_counted(
-    spark: SparkSession, project: Project, source: Source, files: Sequence[tuple[int, File]]
+    spark: SparkSession,
+    project: Project,
+    source: Source,
+    files: Sequence[tuple[int, File]],
+    *,
+    texts: bool = True,
 ) -> tuple[DataFrame, Mapping[int, int] | None]:
     """
     The rows of the files, and how many each has; None where not all files say that themselves.
 
-    Each file is given with the id of its version.
+    Each file is given with the id of its version. Without ``texts`` rows may come without ``_raw``.
 
     Raises ``run_errors.drift`` for files that drift, before anything is read, and
     ``run_errors.unreadable_file`` for a file that cannot be read; both unless the source sets such
     files aside. Raises ``run_errors.source_changed`` for an object that was replaced meanwhile.
     """
     try:
-        return _read(spark, project, source, files)
+        return _read(spark, project, source, files, texts)
     except ReplacedError as error:
         raise run_errors.source_changed(source=source.name, path=str(error)) from error
 
 
 def _read(
-    spark: SparkSession, project: Project, source: Source, files: Sequence[tuple[int, File]]
+    spark: SparkSession,
+    project: Project,
+    source: Source,
+    files: Sequence[tuple[int, File]],
+    texts: bool,
 ) -> tuple[DataFrame, Mapping[int, int] | None]:
     if source.file_time_column is not None:
         plain = replace(source.of_files, file_time_column=None)
-        rows, counts = read_counted(spark, project, plain, files)
+        rows, counts = read_counted(spark, project, plain, files, texts=texts)
         return _with_file_times(spark, rows, source.file_time_column, files), counts
     reader = READERS[source.format]
-    present = [_present(project, source, id_, file) for id_, file in files]
+    present = [_present(project, source, id_, file, texts=texts) for id_, file in files]
     good, bad = readable_files(source, present, reader.check_readable)
     shapes = reader.inspect(spark, project, source, good)
     refuse_drifted(source, shapes, good)
@@ -84,8 +99,9 @@ def _read(
         if file.id in shapes:
             together[shapes[file.id]].append(file)
     frames = [reader.rows(spark, source, shape, group) for shape, group in together.items()]
-    for frame, group in zip(frames, together.values(), strict=True):
-        _refuse_unseen(source, frame, [file for file in group if is_url(file.path)])
+    for frame, (shape, group) in zip(frames, together.items(), strict=True):
+        if not shape.read:
+            refuse_unseen(source, frame, group)
     if bad:
         frames.append(_unreadable(spark, source, [f for f in present if f.id in bad], bad))
     if not frames:
@@ -101,7 +117,7 @@ def _read(
     return _identified(spark, rows, ids, how), counts if counted else None
 
 
-def _present(project: Project, source: Source, id_: int, file: File) -> PresentFile:
+def _present(project: Project, source: Source, id_: int, file: File, *, texts: bool) -> PresentFile:
     known = isinstance(file, IngestedFile)
     if FORMATS[source.format].is_in_catalog:  # Spark names its files as the table does
         at, spark_path = SourceFile(file.path, file.size), file.path
@@ -111,20 +127,7 @@ def _present(project: Project, source: Source, id_: int, file: File) -> PresentF
     else:
         path = str(takeable(project.root, file.path))
         at, spark_path = SourceFile(path, file.size), uri(path)
-    return PresentFile(id_, file.path, at, file.size, known, spark_path, file.fingerprint)
-
-
-def _refuse_unseen(source: Source, rows: DataFrame, objects: Sequence[PresentFile]) -> None:
-    """
-    Raise ``errors.source_changed`` where Spark reads fewer objects of a store than it is to.
-
-    One that the store does not show it for a moment it leaves out, and says nothing: its rows would
-    be taken for none.
-    """
-    asked = {file.spark_path: file for file in objects}
-    if objects and len(found := set(rows.inputFiles())) < len(asked):
-        unseen = [file for path, file in asked.items() if path not in found]
-        raise run_errors.source_changed(source=source.name, path=unseen[0].path)
+    return PresentFile(id_, file.path, at, file.size, known, spark_path, file.fingerprint, texts)
 
 
 def refuse_changed(project: Project, source: Source, files: Iterable[File]) -> None:

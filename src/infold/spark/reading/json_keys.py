@@ -1,0 +1,128 @@
+"""
+The keys of JSON lines, by which a file drifts, and which files are plain (``json_plain``).
+
+Files with few lines are looked into in this process, all others by one action of Spark's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from infold.core.model import Source
+from infold.spark.reading import fit, json_plain
+from infold.spark.reading.drift import Drifted, PresentFile, differences
+from infold.spark.reading.lines_here import LINE
+
+
+@dataclass(slots=True)
+class FileKeys:
+    """
+    The keys of a file's objects, how many these are, and how many lines it has.
+
+    ``plain`` if it is known to be a plain file.
+    """
+
+    found: set[str] = field(default_factory=set)
+    objects: int = 0
+    lines: int = 0
+    plain: bool = False
+
+
+def drifted(
+    source: Source, files: Sequence[PresentFile], keys: Mapping[int, FileKeys]
+) -> dict[int, Drifted]:
+    """How files drift, by their ids; one without an object does not."""
+    declared = _declared(source)
+    found = {}
+    for file in files:
+        entry = keys.get(file.id)
+        if entry is None or not entry.objects:
+            continue
+        names = [*(name for name in declared if name in entry.found), *sorted(entry.found)]
+        drift = differences(source, file, list(dict.fromkeys(names)))
+        if drift is not None:
+            found[file.id] = drift
+    return found
+
+
+def _declared(source: Source) -> list[str]:
+    return [*(column.name for column in source.columns), *source.unread_columns]
+
+
+def keys_of(lines: Sequence[bytes]) -> FileKeys:
+    """The keys of the objects among lines."""
+    keys = FileKeys(lines=len(lines))
+    for line in lines:
+        text = line.decode("utf-8-sig", errors="replace")
+        try:
+            value = json.loads(text)
+        except ValueError:
+            continue  # its rows will be unparsable
+        except RecursionError:
+            value = _outermost(text)
+        if isinstance(value, dict):
+            keys.found.update(value)
+            keys.objects += 1
+    return keys
+
+
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:]')
+
+
+def _outermost(line: str) -> dict[str, None]:
+    """The keys of an object that is nested too deeply for Python's reader."""
+    found: dict[str, None] = {}
+    depth, text = 0, None
+    for word in _TOKEN.findall(line):
+        if word == ":" and depth == 1 and text is not None:
+            found[json.loads(text)] = None
+        depth += (word in "{[") - (word in "}]")
+        text = word if word[0] == '"' else None
+    return found
+
+
+def keys_there(
+    lines: DataFrame, source: Source, files: Iterable[PresentFile], *, judge: bool
+) -> dict[int, FileKeys]:
+    """
+    The same by one Spark action, of files of which ``lines`` are; those without lines are left out.
+
+    Which files are plain is found if it is to be judged.
+    """
+    by_path = {file.spark_path: file.id for file in files}  # others were judged before
+    declared = _declared(source)
+    known = F.array(*map(F.lit, declared))
+    line = F.col(LINE)
+    plain = json_plain.is_plain(line, source.columns) if judge else F.lit(False)
+    keys = F.when(line.rlike(r"^\s*\{"), F.json_object_keys(line))
+    # Most objects of a file have the same keys, in the same order.
+    alike = (
+        lines.select(fit.PATH, keys.alias("keys"), plain.alias("plain"))
+        .groupBy(fit.PATH, "keys")
+        .agg(F.count(F.lit(1)).alias("lines"), F.bool_and("plain").alias("plain"))
+    )
+    there, once = F.col("keys").isNotNull(), F.size(F.array_distinct("keys")) == F.size("keys")
+    seen = alike.groupBy(fit.PATH).agg(
+        F.sum("lines").alias("lines"),
+        F.sum(F.when(there, F.col("lines")).otherwise(F.lit(0))).alias("objects"),
+        F.bool_and(F.col("plain") & there & once).alias("plain"),
+        F.array_distinct(F.flatten(F.collect_set(F.array_except("keys", known)))).alias("others"),
+        *(
+            F.bool_or(F.array_contains("keys", name)).alias(f"has{at}")
+            for at, name in enumerate(declared)
+        ),
+    )
+    found: dict[int, FileKeys] = {}
+    # At most a row for each file of the step, with the names of its keys.
+    for row in seen.collect():
+        names = {name for at, name in enumerate(declared) if row[f"has{at}"]}
+        if (id_ := by_path.get(row[fit.PATH])) is not None:
+            names |= set(row["others"])
+            found[id_] = FileKeys(names, row["objects"], row["lines"], row["plain"])
+    return found

@@ -1,0 +1,98 @@
+"""
+The lines of small files, read in this process.
+
+For Spark each file is a question to its file system while it plans, and an open file in a task; of
+twenty thousand files with ten rows each that takes far longer than their rows do.
+
+Lines end as in Hadoop's reader: at LF, CR, or both; a byte order mark before the first is no part
+of it. Lines of blanks are no rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from infold.core.model import Source
+from infold.lake.reading.json_values import json_values
+from infold.messages import run_errors
+from infold.spark.reading import fit
+from infold.spark.reading.drift import DAMAGED, PresentFile
+
+LINE = "_line"
+
+_MARK = b"\xef\xbb\xbf"
+_BLANK = b" \t\n\v\f\r"
+
+_IN_PLAN = 512 * 1024
+"""Bytes of lines that may be part of a plan. The optimiser evaluates what is asked of those."""
+_AT_ONCE = 32 * 1024 * 1024
+"""Bytes of lines that go to Spark at once; more are kept in its storage, which spills."""
+
+
+def lines_of(source: Source, file: PresentFile) -> list[bytes]:
+    """
+    The lines of a file that are not blank, and the parts of one of whole values.
+
+    Raises ``run_errors.unreadable_file``.
+    """
+    try:
+        with file.open() as opened:
+            text = opened.read()
+    except DAMAGED as error:
+        raise run_errors.unreadable_file(path=file.path, why=str(error)) from error
+    if source.multiline:
+        return list(json_values(text))
+    return [line for line in text.removeprefix(_MARK).splitlines() if line.strip(_BLANK)]
+
+
+def frame(
+    spark: SparkSession, files: Sequence[PresentFile], lines: Mapping[int, Sequence[bytes]]
+) -> DataFrame:
+    """The lines of some files, by their ids, as ``json_lines`` has them; without ``_parsed``."""
+    return _together(spark, [(file.spark_path, lines[file.id]) for file in files])
+
+
+def read(
+    spark: SparkSession, source: Source, files: Iterable[PresentFile]
+) -> tuple[DataFrame, dict[int, int]]:
+    """The same of files that are read now, and how many lines each has."""
+    counts: dict[int, int] = {}
+    frames = [_together(spark, some) for some in _portions(source, files, counts)]
+    found = frames[0]
+    for one in frames[1:]:
+        found = found.unionByName(one)
+    return found, counts
+
+
+def _portions(
+    source: Source, files: Iterable[PresentFile], counts: dict[int, int]
+) -> Iterator[list[tuple[str, Sequence[bytes]]]]:
+    """The lines of files, in portions; at least one."""
+    some: list[tuple[str, Sequence[bytes]]] = []
+    size = 0
+    for file in files:
+        lines = lines_of(source, file)
+        counts[file.id] = len(lines)
+        some.append((file.spark_path, lines))
+        size += sum(map(len, lines))
+        if size > _AT_ONCE:
+            yield some
+            some, size = [], 0
+    if some or not counts:
+        yield some
+
+
+def _together(spark: SparkSession, lines: Sequence[tuple[str, Sequence[bytes]]]) -> DataFrame:
+    table = pa.table(
+        {
+            LINE: pa.array([line for _, some in lines for line in some], pa.binary()),
+            fit.PATH: pa.array([path for path, some in lines for _ in some], pa.string()),
+        }
+    )
+    rows = spark.createDataFrame(table)
+    found = rows.select(F.col(LINE).cast("string").alias(LINE), fit.PATH)
+    return found if table.nbytes <= _IN_PLAN else found.localCheckpoint()

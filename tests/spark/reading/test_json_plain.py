@@ -1,0 +1,231 @@
+"""Plain files of JSON lines are read by Spark's own reader: as all other files are, or not so."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+import pytest
+from tests.spark.reading.folder import Folder
+
+from infold.core.model import Drift, NewColumns
+from infold.core.project import Project
+from infold.core.target import Target
+from infold.spark.reading import json_lines, json_plain, source_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+COLUMNS = {
+    "id": "string",
+    "at": "timestamp",
+    "n": "bigint",
+    "d": "decimal(18,2)",
+    "x": "double",
+    "ok": "boolean",
+    "na'me": "string",
+}
+GOOD = '{"id":"a","at":"2024-01-01T00:00:00Z","n":1,"d":1.50,"x":0.1,"ok":true,"na\'me":"q"}'
+KEYS: dict[str, Any] = {
+    "on_new_columns": NewColumns.IGNORE,
+    "on_drift": Drift.SET_ASIDE,
+    "on_unreadable": Drift.SET_ASIDE,
+}
+
+PLAIN = [
+    '{"id":"b"}',
+    '{"id":1.50}',
+    '{"id":1e5,"x":1e5,"d":1e1,"n":10e0}',
+    '{"id":-0,"x":-0,"n":-0}',
+    '{"id":12345678901234567890123456789012345678901234567890.10}',
+    '{"id":true,"ok":"false"}',
+    '{"id":null,"n":null}',
+    "{}",
+    '{"id":""}',
+    '{ "id" : "b" , "n" : 2 }',
+    '{"id":"b","other":{"deep":[1,{"x":2}]}}',
+    '{"id":"with { and } and [ and ]"}',
+    '{"id":"\\u00e9\\n\\"\\/"}',
+    '{"id":"\\ud83d\\ude00"}',
+    '{"id":"é😀"}',
+    '{"ID":"other case"}',
+    '{"id":"{\\"a\\":1}"}',
+    '{"id":"[1]"}',
+    '{"n":"x"}',
+    '{"d":1.505}',
+    '{"at":"yesterday"}',
+    '{"n":9223372036854775808}',
+    '{"n":1.0,"x":1}',
+    '{"id":"b"}   ',
+    '{"id":"infold number:1"}',
+    '{"":"no name"}',
+]
+OTHERS = [
+    "{'id':'b'}",
+    '{"id":NaN}',
+    '{"x":Infinity}',
+    '{"id":"b","id":"c"}',
+    '{"id":"b","i\\u0064":"c"}',
+    '{"other":{"a":1,"a":2}}',
+    '{"id":"b"}{"id":"c"}',
+    '{"id":"b"} 5',
+    '{"id":"b"}}',
+    '[{"id":"b"}]',
+    ' {"id":"b"}',
+    "5",
+    '"text"',
+    "null",
+    "{",
+    '{"id":"b"',
+    '{"id":"b",}',
+    '{"id":01}',
+    '{"id":+1}',
+    '{"id":.5}',
+    '{"id":1.}',
+    '{"id":/*c*/1}',
+    '{id:"b"}',
+    '{"id":"tab\there"}',
+    '{"id":"\\ud83d"}',
+    '{"id":"\\x"}',
+    '{"id":"\\u0001infold number:1"}',
+    '{"id":{"a":1.50, "b":2}}',
+    '{"id":[1, 2]}',
+    '{"n":[1]}',
+    '{"id" "b"}',
+    '{"id":"b" "n":1}',
+    '{"id":tru}',
+    "{,}",
+    "\ufeff" + '{"id":"b"}',
+    '{"id":' + "9" * 1200 + "}",
+    b'{"id":"\xff"}',
+    b'{"id":"a\x00b"}',
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, spark: SparkSession) -> Folder:
+    """An empty folder."""
+    return Folder(tmp_path, spark)
+
+
+@pytest.fixture(autouse=True)
+def _large() -> Iterator[None]:
+    """No file is so small that this process reads it."""
+    with (
+        patch.object(json_lines, "IN_PROCESS", -1),
+        patch.object(json_lines, "worth_keeping", lambda _: False),
+    ):
+        yield
+
+
+def read(folder: Folder, columns: Mapping[str, str], **keys: Any) -> list[tuple[Any, ...]]:
+    """The rows of all files, with their file and problem, in some order that is always the same."""
+    source = folder.source(columns, **keys)
+    project = Project("p", folder.root, None, {source.name: source}, (), Target("dev"))
+    rows, counts = source_rows.read_counted(
+        folder.spark, project, source, folder.files, texts=False
+    )
+    found = rows.drop("_raw").toArrow().to_pylist()
+    lines: dict[int, int] = {}
+    for row in found:
+        lines[row["_source_file"]] = lines.get(row["_source_file"], 0) + 1
+    assert counts is None or {id_: rows for id_, rows in counts.items() if rows} == lines
+    return sorted((repr([*row.items()]) for row in found), key=str)  # type: ignore[arg-type,type-var]
+
+
+def both(folder: Folder, columns: Mapping[str, str], **keys: Any) -> set[int]:
+    """Compare the rows in both ways; the files whose rows Spark's own reader gave."""
+    by_spark: set[int] = set()
+    rows: Callable[..., Any] = json_plain.rows
+
+    def spied(*words: Any) -> Any:
+        found, there = rows(*words)
+        by_spark.update(there)
+        return found, there
+
+    with patch.object(json_plain, "rows", spied):
+        quick = read(folder, columns, **keys)
+    with patch.object(json_plain, "may_be_plain", lambda *_: False):
+        assert quick == read(folder, columns, **keys)
+    return by_spark
+
+
+def test_lines_of_all_kinds(folder: Folder) -> None:
+    """Each in a file with a good one: the rows are the same, and the plain files are those."""
+    for at, line in enumerate([*PLAIN, *OTHERS]):
+        raw = line.encode() if isinstance(line, str) else line
+        folder.put(f"{at:03}.json", GOOD.encode() + b"\n\n" + raw + b"\n" + GOOD.encode())
+
+    by_spark = both(folder, COLUMNS, **KEYS)
+
+    assert by_spark == {*range(1, len(PLAIN) + 1)}
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+def test_ends_of_lines_and_marks_of_files(folder: Folder, ending: str) -> None:
+    """As ever; a mark of UTF-8 at the beginning of a file is no part of its first line."""
+    folder.put("a.json", "\ufeff" + ending.join([GOOD, "", " \t", GOOD]) + ending)
+    folder.put("b.json.gz", ending.join([GOOD, '{"id":"b"}']))
+    folder.put("c.json", "")
+    folder.put("d.json", " \n\n")
+
+    assert both(folder, COLUMNS, **KEYS) == {1, 2}
+
+
+def test_drift_is_as_ever(folder: Folder) -> None:
+    """A file with another key is set aside as a whole, and one that lacks one."""
+    folder.put("a.json", GOOD)
+    folder.put("b.json", '{"id":"a","more":1}\n')
+
+    assert both(folder, COLUMNS, on_drift=Drift.SET_ASIDE) == {1}
+
+
+def test_sources_that_cannot_be_plain(folder: Folder) -> None:
+    """Where a missing key has a default; where the files begin with an object in a column."""
+    folder.put("a.json", '{"id":{"a":1}}\n{"id":"b"}\n')
+    columns = {"id": "string", "n": "bigint"}
+
+    assert both(folder, columns, **KEYS) == set()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_files(folder: Folder, seed: int) -> None:
+    """Random objects as JSON libraries write them, and some that are damaged."""
+    draw = random.Random(seed)
+    for at in range(60):
+        folder.put(f"{at:03}.json", "\n".join(_line(draw) for _ in range(6)))
+
+    assert len(both(folder, COLUMNS, **KEYS)) > 10
+
+
+VALUES: list[Callable[[random.Random], str]] = [
+    lambda draw: json.dumps("".join(draw.choices("ab {}[]:,é", k=draw.randrange(6)))),
+    lambda draw: json.dumps("".join(draw.choices('ab\\"/\n\u20ac', k=draw.randrange(4)))),
+    lambda draw: str(draw.randrange(-(10 ** draw.randrange(1, 30)), 10)),
+    lambda draw: f"{draw.uniform(-9, 9):.{draw.randrange(1, 4)}f}",
+    lambda draw: f"{draw.randrange(99)}{draw.choice('eE')}{draw.choice(['', '+', '-'])}2",
+    lambda draw: draw.choice(["true", "false", "null"]),
+    lambda draw: (
+        f'"2024-0{draw.randrange(10)}-01 1{draw.randrange(10)}:00:00{draw.choice(["", "Z"])}"'
+    ),
+]
+ODD = ['{"a": 1}', "[1.50]", "NaN", "01", "", '"\\ud800"']
+
+
+def _line(draw: random.Random) -> str:
+    odd = draw.random() < 0.03
+    keys = draw.sample([*COLUMNS, "other"], draw.randrange(1, 8))
+    parts = [
+        f"{json.dumps(key)}{draw.choice([':', ': '])}"
+        f"{draw.choice(ODD) if odd and at == 0 else draw.choice(VALUES)(draw)}"
+        for at, key in enumerate(keys)
+    ]
+    if draw.random() < 0.02:
+        parts.append(parts[0])
+    return "{" + draw.choice([",", ", "]).join(parts) + "}" + draw.choice(["", "", "", " "])
