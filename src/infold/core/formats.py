@@ -89,10 +89,13 @@ TIMESTAMP_FORMATS = ("iso", *EPOCH_UNITS)
 
 PACKINGS: Mapping[str, str] = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 """Endings of packed files of text, and Arrow's word for each."""
+_PACKED = tuple(PACKINGS)
 
 
 def packing_of(path: str) -> str | None:
     """How a file is packed, by the ending of its name."""
+    if not path.endswith(_PACKED):  # asked of many thousands
+        return None
     return PACKINGS.get(PurePosixPath(path).suffix)
 
 

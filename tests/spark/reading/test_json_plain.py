@@ -38,7 +38,7 @@ KEYS: dict[str, Any] = {
     "on_unreadable": Drift.SET_ASIDE,
 }
 
-PLAIN = [
+PLAIN: list[str | bytes] = [
     '{"id":"b"}',
     '{"id":1.50}',
     '{"id":1e5,"x":1e5,"d":1e1,"n":10e0}',
@@ -66,7 +66,7 @@ PLAIN = [
     '{"id":"infold number:1"}',
     '{"":"no name"}',
 ]
-OTHERS = [
+OTHERS: list[str | bytes] = [
     "{'id':'b'}",
     '{"id":NaN}',
     '{"x":Infinity}',
@@ -124,7 +124,7 @@ def _large() -> Iterator[None]:
         yield
 
 
-def read(folder: Folder, columns: Mapping[str, str], **keys: Any) -> list[tuple[Any, ...]]:
+def read(folder: Folder, columns: Mapping[str, str], **keys: Any) -> list[str]:
     """The rows of all files, with their file and problem, in some order that is always the same."""
     source = folder.source(columns, **keys)
     project = Project("p", folder.root, None, {source.name: source}, (), Target("dev"))
@@ -136,7 +136,7 @@ def read(folder: Folder, columns: Mapping[str, str], **keys: Any) -> list[tuple[
     for row in found:
         lines[row["_source_file"]] = lines.get(row["_source_file"], 0) + 1
     assert counts is None or {id_: rows for id_, rows in counts.items() if rows} == lines
-    return sorted((repr([*row.items()]) for row in found), key=str)  # type: ignore[arg-type,type-var]
+    return sorted(repr([*row.items()]) for row in found)
 
 
 def both(folder: Folder, columns: Mapping[str, str], **keys: Any) -> set[int]:

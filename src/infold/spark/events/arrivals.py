@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold.core.interval import Interval
+from infold.core.interval import Granularity, Interval
 from infold.core.model import Source
 from infold.core.own_columns import FILE
 from infold.core.project import Node, Reference
@@ -324,12 +324,12 @@ def count_rows(rows: DataFrame, node: Node, *, with_content: bool) -> list[RowCo
         *(content_sums(F.col(HASH)) if with_content else ()),
     )
     # At most a row for each file of the step, cell and state.
-    return [_row_count(row, node, with_content=with_content) for row in grouped.collect()]
+    return [_row_count(row, granularity, with_content=with_content) for row in grouped.collect()]
 
 
-def _row_count(row: Row, node: Node, *, with_content: bool) -> RowCount:
+def _row_count(row: Row, granularity: Granularity | None, *, with_content: bool) -> RowCount:
     """A row of the counts by file, state, cell and reason."""
-    cell = None if row["cell"] is None else cell_of(row["cell"], node.model.granularity)
+    cell = None if row["cell"] is None else cell_of(row["cell"], granularity)
     return RowCount(
         file=row[FILE],
         state=RowState(row[STATE]),
