@@ -12,6 +12,7 @@ from unittest.mock import MagicMock
 
 import pytest
 from py4j.clientserver import ClientServerConnection
+from py4j.java_gateway import JavaObject
 from pyspark.sql import functions as F
 
 from infold.spark.jvm import round_trips
@@ -33,10 +34,11 @@ class _Member:
     target_id: str = "o1"
     name: str = "cast"
     calls: list[tuple[Any, ...]] = field(default_factory=list)
+    made: object = None
 
     def __call__(self, *arguments: Any) -> object:
         self.calls.append(arguments)
-        return object()
+        return self.made or object()
 
 
 class TestKnownCalls:
@@ -131,6 +133,14 @@ class TestKnownCalls:
         assert again.toString() == text
         assert {*second.found().items()} == {*handed_on.items()}
         assert unused._get_object_id() in second.found().values()
+
+    def test_calls_with_long_arguments_are_not_handed_on(self) -> None:
+        """Each list of files is another one."""
+        known = KnownCalls(MagicMock(), {"o1 cast ['a']": "o2"})
+        known.result(_Member(), ("a",))
+        known.result(_Member(made=JavaObject("o3", MagicMock())), ("b" * 2_000,))
+
+        assert known.found() == {"o1 cast ['a']": "o2"}
 
     def test_so_many_are_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Those used last, also of those that came from before."""

@@ -135,10 +135,10 @@ def test_a_file_that_vanishes_is_named(
     read = source_rows.read_counted
     for gone, before in (("a.json", True), ("b:b.json", False)):
 
-        def vanishing(*given: Any, gone: str = gone, before: bool = before) -> Any:
+        def vanishing(*given: Any, gone: str = gone, before: bool = before, **more: Any) -> Any:
             if before:
                 (land.root / "landing" / gone).unlink()
-            found = read(*given)
+            found = read(*given, **more)
             if not before:
                 (land.root / "landing" / gone).unlink()
             return found

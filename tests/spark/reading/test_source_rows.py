@@ -641,6 +641,18 @@ class TestDrift:
         wanted = {number + 1: str(number) for number in range(4)}
         assert found == {**wanted, 5: "drift: extra column other"}
 
+    def test_a_packed_file_that_is_far_longer_than_it_looks(
+        self, folder: Folder, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It is Spark's to read, line by line, and not to be held in memory."""
+        monkeypatch.setattr("infold.spark.reading.lines_here._LONGEST", 10_000)
+        folder.put("a.json.gz", '{"id":"a","n":1}\n' * 5_000)
+
+        rows = folder.frame({"id": "string", "n": "bigint"})
+
+        assert rows.count() == 5_000
+        assert len(rows.inputFiles()) == 1
+
     @pytest.mark.parametrize("format_", ["csv", "json", "parquet"])
     def test_files_may_be_ahead_of_the_declaration(self, folder: Folder, format_: str) -> None:
         """With `evolve` columns that are not declared stop nothing; other drift does."""

@@ -58,6 +58,8 @@ equals 1.00, and 0.0 equals -0.0.
 
 KEPT = 8192
 """How many columns are kept, those used last."""
+LONGEST = 1_000
+"""Letters of a call that a later process is told of."""
 
 
 class KnownCalls:
@@ -102,11 +104,15 @@ class KnownCalls:
         return found
 
     def found(self) -> dict[str, str]:
-        """The numbers of the objects that calls came to, those used last at the end."""
+        """
+        The numbers of the objects that calls came to, those used last at the end.
+
+        Without those of long arguments: lists of files, which do not come again.
+        """
         used = {
             key: str(found._get_object_id())  # noqa: SLF001
             for key, found in self._results.items()
-            if isinstance(found, JavaObject)
+            if isinstance(found, JavaObject) and len(key) <= LONGEST
         }
         return dict([*self._objects.items(), *used.items()][-KEPT:])
 

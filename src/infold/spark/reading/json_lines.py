@@ -21,6 +21,7 @@ A frame of *lines* has these columns; from it comes a frame of texts (``fit``):
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -88,14 +89,15 @@ def inspect(
     on_disk = not any(is_url(file.path) for file in files)
     kept: Kept | None = None
     texts: Mapping[int, Sequence[bytes]] | None = None
-    if on_disk and _are_few(files):
-        texts = {file.id: lines_here.lines_of(source, file) for file in files}
-        lines = lines_here.frame(spark, files, texts)
-        kept = Kept(lines, {id_: len(found) for id_, found in texts.items()})
-    elif on_disk and worth_keeping([*map(_cost, files)]):
-        kept = Kept(*lines_here.read(spark, source, files))
-    elif _are_few(fresh):
-        texts = {file.id: lines_here.lines_of(source, file) for file in fresh}
+    with suppress(lines_here.TooLongError):
+        if on_disk and _are_few(files):
+            texts = {file.id: lines_here.lines_of(source, file) for file in files}
+            lines = lines_here.frame(spark, files, texts)
+            kept = Kept(lines, {id_: len(found) for id_, found in texts.items()})
+        elif on_disk and worth_keeping([*map(_cost, files)]):
+            kept = Kept(*lines_here.read(spark, source, files))
+        elif _are_few(fresh):
+            texts = {file.id: lines_here.lines_of(source, file) for file in fresh}
     if texts is not None:
         keys = {file.id: json_keys.keys_of(texts[file.id]) for file in fresh}
     else:

@@ -27,23 +27,31 @@ LINE = "_line"
 _MARK = b"\xef\xbb\xbf"
 _BLANK = b" \t\n\v\f\r"
 
+_LONGEST = 64 * 1024 * 1024
+"""Bytes of a file from which on it is not read here, whatever it takes when it is packed."""
 _IN_PLAN = 512 * 1024
 """Bytes of lines that may be part of a plan. The optimiser evaluates what is asked of those."""
 _AT_ONCE = 32 * 1024 * 1024
 """Bytes of lines that go to Spark at once; more are kept in its storage, which spills."""
 
 
+class TooLongError(Exception):
+    """A packed file has far more in it than its size lets expect."""
+
+
 def lines_of(source: Source, file: PresentFile) -> list[bytes]:
     """
     The lines of a file that are not blank, and the parts of one of whole values.
 
-    Raises ``run_errors.unreadable_file``.
+    Raises ``run_errors.unreadable_file``, and TooLongError.
     """
     try:
         with file.open() as opened:
-            text = opened.read()
+            text = opened.read(_LONGEST)
     except DAMAGED as error:
         raise run_errors.unreadable_file(path=file.path, why=str(error)) from error
+    if len(text) == _LONGEST:
+        raise TooLongError(file.path)
     if source.multiline:
         return list(json_values(text))
     return [line for line in text.removeprefix(_MARK).splitlines() if line.strip(_BLANK)]
