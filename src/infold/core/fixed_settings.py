@@ -82,6 +82,7 @@ REFUSED = (
     "spark.sql.ansi.",
     "spark.sql.parser.",
     "spark.sql.avro.",
+    "spark.sql.json.",
     "spark.sql.orc.",
     "spark.sql.catalog.infold",
     *(prefix for one in STORAGE_SETTINGS.values() for prefix in one.refused),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -135,18 +137,28 @@ class TestKnownCalls:
         assert unused._get_object_id() in second.found().values()
 
     def test_calls_with_long_arguments_are_not_handed_on(self) -> None:
-        """Each list of files is another one."""
-        known = KnownCalls(MagicMock(), {"o1 cast ['a']": "o2"})
-        known.result(_Member(), ("a",))
-        known.result(_Member(made=JavaObject("o3", MagicMock())), ("b" * 2_000,))
+        """Each list of files is another one; nor is what was made from such a call."""
+        client = MagicMock()
+        known = KnownCalls(client, {"z:F col ['a']": "o2", "z:F lit [1]": "o3"})
+        known.result(_Member("z:F", "col"), ("a",))
+        known.result(_Member("z:F", "list", made=JavaObject("o4", client)), ("b" * 2_000,))
+        known.result(_Member("o2", "isin", made=JavaObject("o5", client)), (["x"],))
+        known.result(
+            _Member("o5", "or", made=JavaObject("o6", client)), (JavaObject("o4", client),)
+        )
 
-        assert known.found() == {"o1 cast ['a']": "o2"}
+        assert known.found() == {
+            "z:F lit [1]": "o3",
+            "z:F col ['a']": "o2",
+            "o2 isin [['x']]": "o5",
+        }
 
     def test_so_many_are_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Those used last, also of those that came from before."""
         monkeypatch.setattr(round_trips, "KEPT", 2)
-        objects = {f"o1 cast ['{name}']": f"o{at}" for at, name in enumerate("abc", 2)}
-        known, member = KnownCalls(MagicMock(), objects), _Member()
+        monkeypatch.setattr(round_trips, "HANDED_ON", 2)
+        objects = {f"z:F cast ['{name}']": f"o{at}" for at, name in enumerate("abc", 2)}
+        known, member = KnownCalls(MagicMock(), objects), _Member("z:F")
 
         assert [*known.found().values()] == ["o3", "o4"]
         assert known.result(member, ("b",))._get_object_id() == "o3"
@@ -154,6 +166,22 @@ class TestKnownCalls:
         for name in "xyb":
             known.result(member, (name,))
         assert member.calls == [("x",), ("y",), ("b",)]
+
+    def test_several_threads(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Steps of a run make columns at the same time."""
+        monkeypatch.setattr(round_trips, "KEPT", 50)
+        known, member = KnownCalls(), _Member()
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        try:
+            with ThreadPoolExecutor(4) as threads:
+                done = [
+                    threads.submit(lambda at: known.result(member, (at % 97,)), at)
+                    for at in range(8_000)
+                ]
+                assert all(one.result() is not None for one in done)
+        finally:
+            sys.setswitchinterval(before)
 
     @pytest.mark.spark
     def test_what_is_drawn_is_drawn_each_time(self, spark: SparkSession) -> None:

@@ -12,6 +12,7 @@ from unittest.mock import patch
 import pytest
 from tests.spark.reading.folder import Folder
 
+from infold.core.files import IngestedFile
 from infold.core.model import Drift, NewColumns
 from infold.core.project import Project
 from infold.core.target import Target
@@ -128,7 +129,7 @@ def read(folder: Folder, columns: Mapping[str, str], **keys: Any) -> list[str]:
     """The rows of all files, with their file and problem, in some order that is always the same."""
     source = folder.source(columns, **keys)
     project = Project("p", folder.root, None, {source.name: source}, (), Target("dev"))
-    rows, counts = source_rows.read_counted(
+    rows, counts, _ = source_rows.read_counted(
         folder.spark, project, source, folder.files, texts=False
     )
     found = rows.drop("_raw").toArrow().to_pylist()
@@ -192,6 +193,80 @@ def test_sources_that_cannot_be_plain(folder: Folder) -> None:
     columns = {"id": "string", "n": "bigint"}
 
     assert both(folder, columns, **KEYS) == set()
+
+
+@pytest.mark.parametrize(
+    ("columns", "line", "plain"),
+    [
+        ({"_metadata": "string"}, '{"_metadata":"x"}', False),
+        ({"ID": "string", "a.b`c d": "string"}, '{"ID":"x","id":"y","a.b`c d":"z"}', True),
+        ({"id": "string", 'q"': "string"}, '{"id":"x","q\\"":{"a":1}}', False),
+        ({"id": "string", ":{": "string"}, '{"id":"x",":{":{"a":1}}', False),
+        ({"id": "string"}, '{"i\\u0064":{"a":1, "b":2}}', False),
+        ({"v": "varchar(2)", "c": "char(2)"}, '{"v":"long","c":"x"}', True),
+        ({"l": "array<int>"}, '{"l":[1, 2]}', False),
+        ({"l": "array<int>"}, '{"l":"[1, 2]"}', True),
+        ({"s": "struct<a:string>"}, '{"s":"{\\"a\\": 1.50}"}', True),
+        ({"at": "timestamp_ntz", "day": "date"}, '{"at":"2024-01-01 1:00","day":"2024-1-1"}', True),
+    ],
+    ids=str,
+)
+def test_names_and_types(
+    folder: Folder, columns: Mapping[str, str], line: str, plain: bool
+) -> None:
+    """Names that one reader finds and the other does not, and types that are made of texts."""
+    given: dict[str, Any] = {
+        name: {"array<int>": [], "struct<a:string>": {}}.get(type_, "1")
+        for name, type_ in columns.items()
+    }
+    filled = json.dumps({name: None if value != "1" else value for name, value in given.items()})
+    folder.put("a.json", f"{filled}\n{line}\n")
+
+    assert both(folder, columns, **KEYS) == ({1} if plain else set())
+
+
+def test_files_that_were_ingested_before(folder: Folder) -> None:
+    """They are not judged again, alone or beside new ones; however well they are packed."""
+    folder.put("a.json", GOOD)
+    folder.put("b.json", GOOD + "\n" + GOOD)
+    folder.put("c.json.gz", (GOOD + "\n") * 200)
+    folder.files[0] = _known(*folder.files[0])
+    assert both(folder, COLUMNS, **KEYS) == {2, 3}
+    folder.files[1:] = [_known(*one) for one in folder.files[1:]]
+    assert both(folder, COLUMNS, **KEYS) == set()
+    with (
+        patch.object(json_lines, "IN_PROCESS", 1_000_000),
+        patch("infold.spark.reading.lines_here._LONGEST", 5_000),
+    ):
+        assert both(folder, COLUMNS, **KEYS) == set()
+
+
+def _known(id_: int, file: Any) -> tuple[int, Any]:
+    return id_, IngestedFile(id_, file.path, file.size, file.fingerprint, 0)
+
+
+def test_times_of_files(folder: Folder) -> None:
+    """A column that has them is no column of the files; there may be no other."""
+    folder.put("a.json", GOOD)
+    columns = {**COLUMNS, "seen": "timestamp"}
+    assert both(folder, columns, file_time_column="seen", **KEYS) == {1}
+    assert both(folder, {"seen": "timestamp"}, file_time_column="seen", **KEYS) == set()
+
+
+def test_many_columns(folder: Folder) -> None:
+    """A line is looked at once, however many columns there are."""
+    columns = {f"c{at}": "string" for at in range(120)}
+    row = {name: f"[{name}" for name in columns}
+    folder.put("a.json", "\n".join([json.dumps(row)] * 50))
+
+    assert both(folder, columns, **KEYS) == {1}
+
+
+def test_rows_that_do_not_fit_on_the_disk_are_not_kept(folder: Folder) -> None:
+    """They are read as all others."""
+    folder.put("a.json", GOOD)
+    with patch.object(json_plain, "MOST", 10):
+        assert both(folder, COLUMNS, **KEYS) == set()
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -107,19 +107,22 @@ def _start_keeper(home: Home, offer: Offer, began: Began) -> None:
     }
     # -P: nothing is imported from the present folder that the command did not import from it.
     options = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
-    with (Path(home.socket).parent / LOG).open("a") as log:
-        keeper = subprocess.Popen(
+    # A file, not a pipe: this process is not to wait until the other one reads.
+    with (
+        (Path(home.socket).parent / LOG).open("a") as log,
+        os.fdopen(os.memfd_create("given"), "w+b") as described,
+    ):
+        described.write(json.dumps(given).encode())
+        described.seek(0)
+        subprocess.Popen(
             [sys.executable, *options, "-P", "-m", wire.KEEPER],
-            stdin=subprocess.PIPE,
+            stdin=described,
             stdout=log,
             stderr=log,
             env=began.environment,
             pass_fds=(listening.fileno(), watched, offer.jvm.input, *locks.values()),
             start_new_session=True,
         )
-    assert keeper.stdin is not None
-    keeper.stdin.write(json.dumps(given).encode())
-    keeper.stdin.close()
 
 
 def _link(home: Home) -> None:

@@ -42,6 +42,7 @@ from infold.spark.events.arrivals import (
 from infold.spark.events.copies import row_order
 from infold.spark.events.ingest import (
     ROWS,
+    Arriving,
     Ingest,
     content_of,
     lookups,
@@ -117,7 +118,7 @@ def _build(ingest: Ingest) -> Outcome:
     """Replace the table by the rows of all files."""
     work, step = ingest.work, ingest.step
     bounds = {id_: AdmittedTimes(ingest.file_diff.as_of) for id_ in ingest.new}
-    arriving, observed = ingest.read(ingest.new, bounds, texts=False)
+    arriving, observed, without_texts = ingest.read(ingest.new, bounds, texts=False)
     sizes = [file.size for file in ingest.new.values()]
     if sum(sizes) <= IN_MEMORY or worth_keeping(sizes):
         arriving = _in_memory(arriving, observed)
@@ -127,7 +128,8 @@ def _build(ingest: Ingest) -> Outcome:
     ingest.refuse_losses(tally, observed if isinstance(observed, Mapping) else None)
     ingest.refuse_changed(ingest.new.values())
     before = work.ledger.files(step.model)
-    commits = ingest.write_set_aside([(ingest, arriving)], ingest.new, bounds, tally)
+    looked_at = [(ingest, Arriving(arriving, observed, without_texts))]
+    commits = ingest.write_set_aside(looked_at, ingest.new, bounds, tally)
     admitted = arriving.where(F.col(STATE) == int(RowState.ADMITTED))
     how = load_plan(ingest.node, admitted, found)
     rows, left_out = rows_to_load(ingest.node, admitted, how)
@@ -177,11 +179,13 @@ def _fold(ingest: Ingest, prepared: Prepared) -> Outcome:
     }
     tally, found, reread = IngestCounts(), list[RowCount](), 0
     parts = ingest.parts()
+    seen: list[Arriving] = []
     arrivals: list[DataFrame] = []
     if taken:
         seen = [part.read(taken, bounds, texts=False) for part in parts]
-        observed = seen[0][1]
-        arrivals = [_in_memory(rows, counted) for rows, counted in seen]
+        observed = seen[0].observed
+        seen = [one._replace(rows=_in_memory(one.rows, one.observed)) for one in seen]
+        arrivals = [one.rows for one in seen]
         found = [
             count
             for part, rows in zip(parts, arrivals, strict=True)
@@ -191,7 +195,7 @@ def _fold(ingest: Ingest, prepared: Prepared) -> Outcome:
         ingest.refuse_losses(tally, observed if isinstance(observed, Mapping) else None)
         reread = _rows_read(observed, found, ingest.again) or 0 if ingest.again else 0
         ingest.refuse_changed(taken.values())
-    commits = ingest.write_set_aside([*zip(parts, arrivals, strict=False)], taken, bounds, tally)
+    commits = ingest.write_set_aside([*zip(parts, seen, strict=False)], taken, bounds, tally)
     if ingest.node.model.unique_key:
         change = _deduplicated(parts, arrivals, tally)
     else:

@@ -6,13 +6,12 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from infold.core.files import FileCell, IngestedFile
-from infold.core.formats import Format
 from infold.core.interval import Granularity, Interval, Ranges
 from infold.core.model import Source
 from infold.core.own_columns import FILE, VERSION
@@ -36,7 +35,6 @@ from infold.spark.events.arrivals import (
     AT,
     HASH,
     OWN,
-    RAW,
     STATE,
     AdmittedTimes,
     RowState,
@@ -49,6 +47,14 @@ from infold.spark.reading import source_rows
 from infold.spark.step_context import Work
 
 ROWS = "rows"
+
+
+class Arriving(NamedTuple):
+    """Judged arrivals of files, how many rows these have, and whose rows have no texts."""
+
+    rows: DataFrame
+    observed: Seen | Mapping[int, int] | None
+    without_texts: frozenset[int]
 
 
 @dataclass(frozen=True)
@@ -133,7 +139,7 @@ class Ingest:
         bounds: Mapping[int, AdmittedTimes],
         *,
         texts: bool = True,
-    ) -> tuple[DataFrame, Seen | Mapping[int, int] | None]:
+    ) -> Arriving:
         """
         The judged arrivals of some files (``arrivals``), and how many rows new files have.
 
@@ -145,7 +151,7 @@ class Ingest:
         counted at once if need be: those with a problem do not go through the query.
         """
         work, asked = self.work, list(files.items())
-        rows, said = source_rows.read_counted(
+        rows, said, without = source_rows.read_counted(
             work.spark, work.project, self.source, asked, texts=texts
         )
         if self.node.stored_inputs:
@@ -155,7 +161,7 @@ class Ingest:
                 said = {row[FILE]: row["count"] for row in rows.groupBy(FILE).count().collect()}
             beside = lookups(work, self.node, self.step)
             judged = judged_arrivals(work, self.node, self.source, rows, bounds, beside)
-            return self.own_rows(judged), said
+            return Arriving(self.own_rows(judged), said, without)
         seen: Seen | None = None
         if self._leaves_rows_out and said is not None:
             seen = Found({ROWS: sum(said.get(id_, 0) for id_ in self.new)})
@@ -166,7 +172,7 @@ class Ingest:
             )
             rows, seen = observed(rows, F.count_if(new).alias(ROWS))
         judged = judged_arrivals(work, self.node, self.source, rows, bounds)
-        return self.own_rows(judged), seen
+        return Arriving(self.own_rows(judged), seen, without)
 
     @property
     def _leaves_rows_out(self) -> bool:
@@ -209,25 +215,22 @@ class Ingest:
         files: Mapping[int, source_rows.File],
         bounds: Mapping[int, AdmittedTimes],
     ) -> DataFrame:
-        """The rows set aside with their texts: files whose rows came without are read again."""
+        """
+        The rows set aside, with their texts: ``files``, whose rows came without, are read again.
+
+        Raises ``errors.source_changed`` unless the files are still what was listed.
+        """
         aside = arriving.where(F.col(STATE) == int(RowState.SET_ASIDE))
-        if self.source.format is not Format.JSON:
+        if not files:
             return aside
-        # At most a row for each file of the step.
-        without = aside.where(F.col(RAW).isNull()).select(FILE).distinct().collect()
-        ids = {row[FILE] for row in without}
-        if not ids:
-            return aside
-        again, _ = self.read(
-            {id_: files[id_] for id_ in ids}, {id_: bounds[id_] for id_ in ids if id_ in bounds}
-        )
-        return aside.where(~F.col(FILE).isin(ids)).unionAll(
-            again.where(F.col(STATE) == int(RowState.SET_ASIDE))
-        )
+        again = self.read(files, {id_: bounds[id_] for id_ in files if id_ in bounds}).rows
+        read = again.where(F.col(STATE) == int(RowState.SET_ASIDE)).localCheckpoint()
+        self.refuse_changed(files.values())
+        return aside.where(~F.col(FILE).isin([*files])).unionAll(read)
 
     def write_set_aside(
         self,
-        arriving: Sequence[tuple[Ingest, DataFrame]],
+        arriving: Sequence[tuple[Ingest, Arriving]],
         files: Mapping[int, source_rows.File],
         bounds: Mapping[int, AdmittedTimes],
         tally: IngestCounts,
@@ -237,10 +240,18 @@ class Ingest:
 
         ``arriving`` are the rows of ``files`` by each definition in force, read with ``bounds``.
         """
-        if not arriving or not any(tally.aside.values()):
+        with_some = {id_ for id_, rows in tally.aside.items() if rows}
+        if not arriving or not with_some:
             return 0
-        aside = [part.with_texts(rows, files, bounds) for part, rows in arriving]
         paths = {id_: file.path for id_, file in {**self.new, **self.again}.items()}
+        aside = [
+            part.with_texts(
+                found.rows,
+                {id_: files[id_] for id_ in found.without_texts & with_some & paths.keys()},
+                bounds,
+            )
+            for part, found in arriving
+        ]
         return set_aside.write(self.work, self.step, aside, paths)
 
     def tidy_set_aside(self, outcome: Outcome, tally: IngestCounts) -> Outcome:

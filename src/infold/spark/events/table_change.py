@@ -357,8 +357,8 @@ def _returning_copies(
         return None, 0
     files: dict[int, source_rows.File] = {file.id: file for file in known}
     bounds = {file.id: AdmittedTimes(file.horizon) for file in known}
-    found, _ = ingest.read(files, bounds)
+    read = ingest.read(files, bounds).rows
     ingest.refuse_changed(known)
-    found = found.where(F.col(STATE) == int(RowState.ADMITTED))
+    found = read.where(F.col(STATE) == int(RowState.ADMITTED))
     back = copies.rows_with_identity_of(found, lost, identity.keys)
     return back, sum(file.rows for file in known)

@@ -11,7 +11,9 @@ other.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
 from typing import Any
 
 from py4j.java_gateway import GatewayClient, JavaClass, JavaMember, JavaObject, JVMView
@@ -58,6 +60,8 @@ equals 1.00, and 0.0 equals -0.0.
 
 KEPT = 8192
 """How many columns are kept, those used last."""
+HANDED_ON = 4096
+"""Of how many of them a later process is told."""
 LONGEST = 1_000
 """Letters of a call that a later process is told of."""
 
@@ -79,6 +83,7 @@ class KnownCalls:
     ) -> None:
         self._client, self._objects = client, dict(objects or {})
         self._results: dict[str, Any] = {}
+        self._lock = Lock()  # steps are carried out by several threads
 
     def result(self, member: JavaMember, arguments: tuple[Any, ...]) -> Any:
         """What a call comes to; it is made unless its result is known."""
@@ -86,13 +91,18 @@ class KnownCalls:
             key = f"{member.target_id} {member.name} {_key(arguments)}"
         except TypeError:
             return member(*arguments)
-        found = self._results.pop(key, None)
-        if found is None:
-            earlier = self._objects.pop(key, None)
-            found = member(*arguments) if earlier is None else JavaObject(earlier, self._client)
-        self._results[key] = found  # at the end: the first is the one that was used longest ago
-        if len(self._results) > KEPT:
-            self._results.pop(next(iter(self._results)), None)
+        with self._lock:
+            found = self._results.pop(key, None)
+            if found is None and (earlier := self._objects.pop(key, None)) is not None:
+                found = JavaObject(earlier, self._client)
+            if found is not None:
+                self._results[key] = found  # at the end: the first was used longest ago
+                return found
+        found = member(*arguments)
+        with self._lock:
+            self._results[key] = found
+            if len(self._results) > KEPT:
+                del self._results[next(iter(self._results))]
         return found
 
     def column(self, member: JavaMember, arguments: tuple[Any, ...]) -> Any:
@@ -107,14 +117,30 @@ class KnownCalls:
         """
         The numbers of the objects that calls came to, those used last at the end.
 
-        Without those of long arguments: lists of files, which do not come again.
+        Without those that were made from others which are not among them, and those of long
+        arguments: lists of files, which do not come again.
         """
         used = {
             key: str(found._get_object_id())  # noqa: SLF001
             for key, found in self._results.items()
-            if isinstance(found, JavaObject) and len(key) <= LONGEST
+            if isinstance(found, JavaObject)
         }
-        return dict([*self._objects.items(), *used.items()][-KEPT:])
+        every = {key: id_ for key, id_ in {**self._objects, **used}.items() if len(key) <= LONGEST}
+        made_by = {id_: key for key, id_ in every.items()}
+        known: dict[str, bool] = {}
+
+        def is_known(key: str) -> bool:
+            if key not in known:
+                parts = _PARTS.findall(key)
+                known[key] = all(part in made_by and is_known(made_by[part]) for part in parts)
+            return known[key]
+
+        kept = [(key, id_) for key, id_ in every.items() if is_known(key)]
+        return dict(kept[-HANDED_ON:])
+
+
+_PARTS = re.compile(r"(?:^|<)(o\d+)(?= |>)")
+"""The objects in a key: the one whose method is called, and those among the arguments."""
 
 
 def _key(value: object) -> str:

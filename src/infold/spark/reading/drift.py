@@ -25,6 +25,9 @@ from infold.lake.reading.first_bytes import looks_like
 from infold.lake.reading.source_file import SourceFile
 from infold.messages import errors, run_errors
 
+_PACKED = 10
+"""How much longer a packed file is than it looks, about."""
+
 
 @dataclass(frozen=True, slots=True)
 class PresentFile:
@@ -49,6 +52,11 @@ class PresentFile:
     def packed(self) -> bool:
         """Whether it is, by its name."""
         return packing_of(self.file.location) is not None
+
+    @property
+    def unpacked_size(self) -> int:
+        """About how many bytes it has, unpacked."""
+        return self.size * (_PACKED if self.packed else 1)
 
     def open(self) -> BinaryIO:
         """Its bytes, unpacked."""

@@ -52,8 +52,6 @@ _PARSED = "_parsed"
 IN_PROCESS = 4 * 1024 * 1024
 """Bytes, about, whose keys are read in this process; Spark reads those of more."""
 
-_PACKED = 10
-
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -91,18 +89,20 @@ def inspect(
     texts: Mapping[int, Sequence[bytes]] | None = None
     with suppress(lines_here.TooLongError):
         if on_disk and _are_few(files):
-            texts = {file.id: lines_here.lines_of(source, file) for file in files}
+            texts = lines_here.lines_by_file(source, files)
             lines = lines_here.frame(spark, files, texts)
             kept = Kept(lines, {id_: len(found) for id_, found in texts.items()})
-        elif on_disk and worth_keeping([*map(_cost, files)]):
+        elif on_disk and worth_keeping([file.unpacked_size for file in files]):
             kept = Kept(*lines_here.read(spark, source, files))
         elif _are_few(fresh):
-            texts = {file.id: lines_here.lines_of(source, file) for file in fresh}
-    if texts is not None:
+            texts = lines_here.lines_by_file(source, fresh)
+    if not fresh:
+        keys = {}
+    elif texts is not None:
         keys = {file.id: json_keys.keys_of(texts[file.id]) for file in fresh}
     else:
         lines = _lines(spark, source, fresh) if kept is None else kept.lines
-        judge = kept is None and json_plain.may_be_plain(source, fresh)
+        judge = kept is None and json_plain.may_be_plain(spark, source, fresh)
         keys = json_keys.keys_there(lines, source, fresh, judge=judge)
     drifted = json_keys.drifted(source, fresh, keys)
     rows = {file.id: keys[file.id].lines if file.id in keys else 0 for file in fresh}
@@ -123,12 +123,7 @@ def inspect(
 
 def _are_few(files: Iterable[PresentFile]) -> bool:
     """Whether this process reads them sooner than Spark has planned to."""
-    return sum(map(_cost, files)) <= IN_PROCESS
-
-
-def _cost(file: PresentFile) -> int:
-    """About how many bytes a file has, unpacked."""
-    return file.size * (_PACKED if file.packed else 1)
+    return sum(file.unpacked_size for file in files) <= IN_PROCESS
 
 
 def _lines_of(

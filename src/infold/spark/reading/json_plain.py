@@ -14,7 +14,9 @@ more than once. Where a line turns out to be no JSON, all of its file is read in
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -28,17 +30,27 @@ from infold.spark.reading import fit, json_text
 from infold.spark.reading.drift import DAMAGED, PresentFile, refuse_unseen
 from infold.spark.reading.paths import glob
 
+MOST = 64 * 1024**3
+"""Bytes of lines whose rows are kept on disk at most."""
 LONGEST = 1024 * 1024
 """Bytes of a line. What is longer may be too long for one reader and not for the other."""
 
 _SAMPLE = 64 * 1024
 """Bytes of the first file."""
 
+_NESTED = r'"([^"\\]*)"\s*:\s*[\[{]'
+"""A key whose value is a list or an object. In a text quotes have backslashes, so none is there."""
+_ESCAPED_KEY = r'(?<!\\)"[^"\\]*+\\[^"]*+"\s*:'
+"""A key with an escape, or what looks like one."""
 _FLAT = r"^\{[^{}\[\\]*+\}\z"
 _BROKEN, _BROKEN_TEXT = "unparsable", "_infold_broken_text"
+_SIGNS = frozenset('"\\:{[')
+"""What a name may not have, so that :data:`_NESTED` finds it."""
+_METADATA = "_metadata"
+"""Spark's own column of files."""
 
 
-def may_be_plain(source: Source, files: Sequence[PresentFile]) -> bool:
+def may_be_plain(spark: SparkSession, source: Source, files: Sequence[PresentFile]) -> bool:
     """
     Whether it is worth the while to find out which files of a source are plain.
 
@@ -47,14 +59,26 @@ def may_be_plain(source: Source, files: Sequence[PresentFile]) -> bool:
     alone. Where the first file begins with a list or an object in a declared column, others have
     them too.
     """
-    names = {name.name.lower() for name in source.columns} | {_BROKEN_TEXT}
+    names = {name.name.lower() for name in source.columns} | {_BROKEN_TEXT, _METADATA}
     return (
         not source.multiline
-        and len(names) == len(source.columns) + 1
+        and bool(source.columns)
+        and not any(_SIGNS & {*one.name} for one in source.columns)
+        and len(names) == len(source.columns) + 2
         and all(one.default is None for one in source.columns)
         and not any(file.texts for file in files)
+        and _fit(spark, sum(file.unpacked_size for file in files))
         and not _begins_nested(source, files[0])
     )
+
+
+def _fit(spark: SparkSession, size: int) -> bool:
+    """Whether rows of so many bytes of lines fit on the disk, where other things are too."""
+    folder = Path((spark.conf.get("spark.local.dir", "") or "").split(",")[0])
+    if size > MOST:
+        return False
+    # Of a cluster's disks nothing is known here.
+    return not folder.is_dir() or 4 * size <= shutil.disk_usage(folder).free
 
 
 def _begins_nested(source: Source, file: PresentFile) -> bool:
@@ -83,17 +107,17 @@ def is_plain(line: Column, columns: Sequence[Declared]) -> Column:
     object, nor a list or an object in that. Whether it is one, :func:`rows` finds out, and whether
     two of its keys have one name, who knows them.
     """
-    parsed = F.try_parse_json(json_text.wrapped(line))
-    nested = F.lit(False)
-    for one in columns:
-        kind = F.schema_of_variant(F.try_variant_get(parsed, json_text.place(one.name), "variant"))
-        nested |= F.coalesce(kind.startswith("OBJECT") | kind.startswith("ARRAY"), F.lit(False))
+    with_nested = F.regexp_extract_all(line, F.lit(_NESTED), F.lit(1))
+    names = F.array(*(F.lit(one.name) for one in columns))
+    # Through a list of one: what is parsed is named twice, and parsed once.
+    parsed = F.array(F.try_parse_json(json_text.wrapped(line)))
     others = (
         line.startswith("{")
         & ~json_text.half_pair(line)
         & ~json_text.has_mark(line)
-        & json_text.alone(parsed)
-        & ~nested
+        & ~line.rlike(_ESCAPED_KEY)
+        & ~F.arrays_overlap(with_nested, names)
+        & F.transform(parsed, json_text.alone)[0]
     )
     found = (
         F.is_valid_utf8(line)
@@ -137,7 +161,7 @@ def _texts(spark: SparkSession, source: Source, files: Iterable[PresentFile]) ->
     )
     return found.select(
         *(column(one.name).alias(fit.text_name(at)) for at, one in enumerate(source.columns)),
-        F.col("_metadata.file_path").alias(fit.PATH),
+        F.col(f"{_METADATA}.file_path").alias(fit.PATH),
         F.lit(None).cast("string").alias(fit.RAW),
         F.when(F.col(_BROKEN_TEXT).isNotNull(), F.lit(_BROKEN)).alias(fit.BROKEN),
     )

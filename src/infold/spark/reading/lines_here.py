@@ -28,7 +28,7 @@ _MARK = b"\xef\xbb\xbf"
 _BLANK = b" \t\n\v\f\r"
 
 _LONGEST = 64 * 1024 * 1024
-"""Bytes of a file from which on it is not read here, whatever it takes when it is packed."""
+"""Bytes that are read here at once at most."""
 _IN_PLAN = 512 * 1024
 """Bytes of lines that may be part of a plan. The optimiser evaluates what is asked of those."""
 _AT_ONCE = 32 * 1024 * 1024
@@ -36,15 +36,26 @@ _AT_ONCE = 32 * 1024 * 1024
 
 
 class TooLongError(Exception):
-    """A packed file has far more in it than its size lets expect."""
+    """Files have more in them than is read here, whatever they take when they are packed."""
 
 
-def lines_of(source: Source, file: PresentFile) -> list[bytes]:
+def lines_by_file(source: Source, files: Iterable[PresentFile]) -> dict[int, Sequence[bytes]]:
     """
-    The lines of a file that are not blank, and the parts of one of whole values.
+    The lines of files that are not blank, by their ids, and the parts of those of whole values.
 
     Raises ``run_errors.unreadable_file``, and TooLongError.
     """
+    found: dict[int, Sequence[bytes]] = {}
+    size = 0
+    for file in files:
+        found[file.id] = _lines_of(source, file)
+        size += sum(map(len, found[file.id]))
+        if size > _LONGEST:
+            raise TooLongError(file.path)
+    return found
+
+
+def _lines_of(source: Source, file: PresentFile) -> list[bytes]:
     try:
         with file.open() as opened:
             text = opened.read(_LONGEST)
@@ -67,7 +78,11 @@ def frame(
 def read(
     spark: SparkSession, source: Source, files: Iterable[PresentFile]
 ) -> tuple[DataFrame, dict[int, int]]:
-    """The same of files that are read now, and how many lines each has."""
+    """
+    The same of files that are read now, and how many lines each has.
+
+    Raises as :func:`lines_by_file`.
+    """
     counts: dict[int, int] = {}
     frames = [_together(spark, some) for some in _portions(source, files, counts)]
     found = frames[0]
@@ -83,7 +98,7 @@ def _portions(
     some: list[tuple[str, Sequence[bytes]]] = []
     size = 0
     for file in files:
-        lines = lines_of(source, file)
+        lines = _lines_of(source, file)
         counts[file.id] = len(lines)
         some.append((file.spark_path, lines))
         size += sum(map(len, lines))

@@ -17,6 +17,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -52,7 +53,17 @@ def read(
     spark: SparkSession, project: Project, source: Source, files: Sequence[tuple[int, File]]
 ) -> DataFrame:
     """The rows of the files, each given with the id of its version; see :func:`read_counted`."""
-    return read_counted(spark, project, source, files)[0]
+    return read_counted(spark, project, source, files).rows
+
+
+class ReadRows(NamedTuple):
+    """The rows of files, and what is known of them before they are looked at."""
+
+    rows: DataFrame
+    counts: Mapping[int, int] | None
+    """How many each file has, by its id; None where not all files say that themselves."""
+    without_texts: frozenset[int]
+    """The files whose rows have no ``_raw``."""
 
 
 def read_counted(
@@ -62,9 +73,9 @@ def read_counted(
     files: Sequence[tuple[int, File]],
     *,
     texts: bool = True,
-) -> tuple[DataFrame, Mapping[int, int] | None]:
+) -> ReadRows:
     """
-    The rows of the files, and how many each has; None where not all files say that themselves.
+    The rows of the files.
 
     Each file is given with the id of its version. Without ``texts`` rows may come without ``_raw``.
 
@@ -84,11 +95,13 @@ def _read(
     source: Source,
     files: Sequence[tuple[int, File]],
     texts: bool,
-) -> tuple[DataFrame, Mapping[int, int] | None]:
+) -> ReadRows:
     if source.file_time_column is not None:
         plain = replace(source.of_files, file_time_column=None)
-        rows, counts = read_counted(spark, project, plain, files, texts=texts)
-        return _with_file_times(spark, rows, source.file_time_column, files), counts
+        found = read_counted(spark, project, plain, files, texts=texts)
+        return found._replace(
+            rows=_with_file_times(spark, found.rows, source.file_time_column, files)
+        )
     reader = READERS[source.format]
     present = [_present(project, source, id_, file, texts=texts) for id_, file in files]
     good, bad = readable_files(source, present, reader.check_readable)
@@ -105,7 +118,7 @@ def _read(
     if bad:
         frames.append(_unreadable(spark, source, [f for f in present if f.id in bad], bad))
     if not frames:
-        return _nothing(spark, project, source), {}
+        return ReadRows(_nothing(spark, project, source), {}, frozenset())
     rows = frames[0]
     for frame in frames[1:]:
         rows = rows.unionByName(frame)
@@ -114,7 +127,8 @@ def _read(
     ids = [(file.spark_path, file.id) for file in present]
     counts = {id_: shape.rows for id_, shape in shapes.items() if shape.rows is not None}
     counted = len(counts) == len(shapes) and not bad
-    return _identified(spark, rows, ids, how), counts if counted else None
+    without = frozenset(id_ for id_, shape in shapes.items() if shape.read)
+    return ReadRows(_identified(spark, rows, ids, how), counts if counted else None, without)
 
 
 def _present(project: Project, source: Source, id_: int, file: File, *, texts: bool) -> PresentFile:
