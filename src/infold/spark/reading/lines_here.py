@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from infold.core.model import Source
 from infold.lake.reading.json_values import json_values
@@ -23,6 +24,9 @@ from infold.spark.reading import fit
 from infold.spark.reading.drift import DAMAGED, PresentFile
 
 LINE = "_line"
+_SCHEMA = T.StructType(
+    [T.StructField(LINE, T.BinaryType()), T.StructField(fit.PATH, T.StringType())]
+)
 
 _MARK = b"\xef\xbb\xbf"
 _BLANK = b" \t\n\v\f\r"
@@ -116,6 +120,7 @@ def _together(spark: SparkSession, lines: Sequence[tuple[str, Sequence[bytes]]])
             fit.PATH: pa.array([path for path, some in lines for _ in some], pa.string()),
         }
     )
-    rows = spark.createDataFrame(table)
+    # By Spark Connect an empty table has no schema.
+    rows = spark.createDataFrame(table if table.num_rows else [], _SCHEMA)
     found = rows.select(F.col(LINE).cast("string").alias(LINE), fit.PATH)
     return found if table.nbytes <= _IN_PLAN else found.localCheckpoint()
