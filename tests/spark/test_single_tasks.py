@@ -20,7 +20,7 @@ SCALE = 100
 EVENTS = 10_000_000 // SCALE
 LIMITS = {
     "infold.api.spark_sessions": ("MEDIUM_ROWS", "MEDIUM_BYTES", "MEDIUM_HISTORY", "LARGE_ROWS"),
-    "infold.spark.tables.iceberg.tables": ("ROWS_OF_A_FILE",),
+    "infold.spark.tables.commit": ("ROWS_OF_A_FILE",),
     "infold.spark.events.build": ("ROWS_OF_A_FILE",),
     "infold.spark.events.layout": ("ROWS_FOR_PARTITIONS", "ROWS_OF_A_TASK", "_ROWS_OF_A_MONTH"),
     "infold.spark.events.table_change": ("TWO_PHASES", "BROADCAST", "MOST_TIMES"),
