@@ -10,6 +10,7 @@ under ANSI and a decimal sum is many times slower.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -117,6 +118,7 @@ def cell_start(time: Column, granularity: Granularity | None) -> Column:
     return F.unix_micros(F.date_trunc(granularity.value, time.cast("timestamp")))
 
 
+@lru_cache(4096)
 def cell_of(start: int, granularity: Granularity | None) -> Interval:
     """The cell that starts at ``start``, as :func:`cell_start` counts."""
     if granularity is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -49,7 +50,7 @@ class SourceFile:
     def raw(self) -> BinaryIO:
         """Its bytes as they are stored."""
         if self.bucket is None:
-            return Path(self.location).open("rb")
+            return open(self.location, "rb")  # noqa: PTH123 - for many small files half of the time
         return io.BufferedReader(self._reader(self.bucket), _BUFFER)
 
     def unpacked(self) -> BinaryIO:
@@ -91,6 +92,13 @@ class _Unpacked(io.BufferedReader):
         self._packed.close()
 
 
+def location(root: Path, path: str) -> str:
+    """The path of a file of a project, as ``root / path`` has it; for very many files."""
+    if "//" in path or "./" in path or path[-1:] in "/.":
+        return str(root / path)
+    return os.path.join(root, path)  # noqa: PTH118 - a tenth of pathlib's time
+
+
 def source_file(
     root: Path,
     file: ListedFile | IngestedFile,
@@ -104,7 +112,7 @@ def source_file(
     One of a table is never written twice, and its fingerprint has no ETag.
     """
     if not is_url(file.path):
-        return SourceFile(str(root / file.path), file.size)
+        return SourceFile(location(root, file.path), file.size)
     bucket = bucket_of(file.path, stores, root)
     return SourceFile(file.path, file.size, bucket, "" if of_table else etag_of(file))
 

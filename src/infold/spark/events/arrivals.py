@@ -328,15 +328,15 @@ def count_rows(rows: DataFrame, node: Node, *, with_content: bool) -> list[RowCo
 
 
 def _row_count(row: Row, granularity: Granularity | None, *, with_content: bool) -> RowCount:
-    """A row of the counts by file, state, cell and reason."""
-    cell = None if row["cell"] is None else cell_of(row["cell"], granularity)
+    """A row of the counts by file, state, cell and reason; by place, as names are looked up."""
+    file, state, start, reason, rows, first, last, *sums = row
     return RowCount(
-        file=row[FILE],
-        state=RowState(row[STATE]),
-        cell=cell,
-        reason=row["reason"],
-        rows=row["rows"],
-        first=row["first"],
-        last=row["last"],
-        content=content(row["hi"], row["lo"]) if with_content else 0,
+        file=file,
+        state=RowState(state),
+        cell=None if start is None else cell_of(start, granularity),
+        reason=reason,
+        rows=rows,
+        first=first,
+        last=last,
+        content=content(*sums) if with_content else 0,
     )

@@ -29,7 +29,7 @@ from infold.core.plan import Step
 from infold.core.ports import Prepared
 from infold.core.project import Node
 from infold.core.record import Outcome
-from infold.spark.content import cell_stats, column, user_columns
+from infold.spark.content import cell_stats, column, content, user_columns
 from infold.spark.events import copies
 from infold.spark.events.arrivals import (
     STATE,
@@ -44,7 +44,6 @@ from infold.spark.events.ingest import (
     ROWS,
     Arriving,
     Ingest,
-    content_of,
     lookups,
     model_columns,
     source_of_stretch,
@@ -159,11 +158,11 @@ def _count_stored(ingest: Ingest, snapshot: int, tally: IngestCounts) -> None:
     stats = cell_stats(stored, ingest.time_or_null(), ingest.granularity, by=[F.col(FILE)])
     kept: dict[tuple[int, Interval], int] = {}
     # At most a row for each file of the step and cell.
-    for row in stats.collect():
-        cell = ingest.cell(row["cell"])
-        tally.add(cell, row[ROWS], content_of(row), row["last"])
-        tally.written += row[ROWS]
-        kept[row[FILE], cell] = row[ROWS]
+    for start, file, rows, hi, lo, last in stats.collect():
+        cell = ingest.cell(start)
+        tally.add(cell, rows, content(hi, lo), last)
+        tally.written += rows
+        kept[file, cell] = rows
     for spot, rows in tally.rows.items():
         if rows > kept.get(spot, 0):
             tally.dropped[spot] += rows - kept.get(spot, 0)

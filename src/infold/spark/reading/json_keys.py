@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -120,9 +121,8 @@ def keys_there(
     )
     found: dict[int, FileKeys] = {}
     # At most a row for each file of the step, with the names of its keys.
-    for row in seen.collect():
-        names = {name for at, name in enumerate(declared) if row[f"has{at}"]}
-        if (id_ := by_path.get(row[fit.PATH])) is not None:
-            names |= set(row["others"])
-            found[id_] = FileKeys(names, row["objects"], row["lines"], row["plain"])
+    for path, rows, objects, all_plain, others, *has in seen.collect():
+        if (id_ := by_path.get(path)) is not None:
+            names = {*compress(declared, has), *others}
+            found[id_] = FileKeys(names, objects, rows, all_plain)
     return found

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from infold.core.formats import packing_of
 from infold.core.object_store import is_url
+from infold.lake.reading.source_file import location
 
 _GLOB = frozenset("\\{}[]*?")
 _LEGAL = frozenset(
@@ -26,7 +27,7 @@ LINKS = Path(".infold/links")
 """Links to files whose own names Spark cannot read."""
 
 
-def takeable(root: Path, path: str) -> Path:
+def takeable(root: Path, path: str) -> str:
     """
     Where Spark finds a file of a project: where it is, or a link to it.
 
@@ -34,20 +35,21 @@ def takeable(root: Path, path: str) -> Path:
     path that has to be escaped. Spark silently skips names that begin with ``_`` or ``.``, or end
     in ``._COPYING_``.
     """
-    at = root / path
-    name = at.name
+    at = location(root, path)
+    name = at.rpartition("/")[2]
     passed_over = name[0] in "_." or name.endswith("._COPYING_")
-    escaped = not _GLOB.isdisjoint(str(at))
-    if not passed_over and ":" not in (str(at) if escaped else name):
+    escaped = not _GLOB.isdisjoint(at)
+    if not passed_over and ":" not in (at if escaped else name):
         return at
     folder = (root / LINKS).absolute()
+    file = Path(at).absolute()
     ending = PurePosixPath(name).suffix if packing_of(name) else ""
-    link = folder / f"{sha256(str(at.absolute()).encode()).hexdigest()[:24]}{ending}"
+    link = folder / f"{sha256(str(file).encode()).hexdigest()[:24]}{ending}"
     if not link.is_symlink():
         _sweep(folder)
         with suppress(FileExistsError):  # another step made it
-            link.symlink_to(at.absolute())
-    return link
+            link.symlink_to(file)
+    return str(link)
 
 
 def _sweep(folder: Path) -> None:
@@ -66,7 +68,8 @@ def uri(path: str) -> str:
 
     That is Java's URI: ASCII outside the legal characters is escaped, other letters are not.
     """
-    return ("" if is_url(path) else "file:") + "".join(map(_escaped, path))
+    legal = path if _LEGAL.issuperset(path) else "".join(map(_escaped, path))
+    return legal if is_url(path) else f"file:{legal}"
 
 
 def _escaped(letter: str) -> str:

@@ -31,7 +31,7 @@ from infold.core.object_store import is_url
 from infold.core.own_columns import FILE
 from infold.core.project import Project
 from infold.lake.reading.object_listing import changed_objects
-from infold.lake.reading.source_file import SourceFile, source_file
+from infold.lake.reading.source_file import SourceFile, location, source_file
 from infold.lake.stores.bucket import ReplacedError
 from infold.messages import run_errors
 from infold.spark.content import column as column_of
@@ -139,7 +139,7 @@ def _present(project: Project, source: Source, id_: int, file: File, *, texts: b
         at = source_file(project.root, file, project.target.stores, of_table=source.is_table)
         spark_path = uri(file.path)
     else:
-        path = str(takeable(project.root, file.path))
+        path = takeable(project.root, file.path)
         at, spark_path = SourceFile(path, file.size), uri(path)
     return PresentFile(id_, file.path, at, file.size, known, spark_path, file.fingerprint, texts)
 
@@ -165,7 +165,7 @@ def unchanged(project: Project, source: Source, file: File) -> bool:
     if is_url(file.path):
         return not changed_objects(project, source, [file])
     try:
-        stat = os.stat(project.root / file.path)  # noqa: PTH116 - as fast as the listing
+        stat = os.stat(location(project.root, file.path))  # noqa: PTH116 - as fast as the listing
     except FileNotFoundError:
         return False
     return listed_fingerprint(file.fingerprint) == stat_fingerprint(stat)
