@@ -78,7 +78,7 @@ MODEL (
 PROJECT = f"""\
 name: shop
 {SOURCES}targets:
-  dev: {{spark: {{spark.master: "local[{CORES}]"}}}}
+  dev: {{engine: {{master: "local[{CORES}]"}}}}
 """
 COLUMNS = """\
 - name: raw.clicks
