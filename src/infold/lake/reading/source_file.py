@@ -93,7 +93,7 @@ class _Unpacked(io.BufferedReader):
 
 
 def location(root: Path, path: str) -> str:
-    """The path of a file of a project, as ``root / path`` has it; for very many files."""
+    """A file of the project in an absolute folder, as ``root / path`` has it; for very many."""
     if "//" in path or "./" in path or path[-1:] in "/.":
         return str(root / path)
     return os.path.join(root, path)  # noqa: PTH118 - a tenth of pathlib's time
