@@ -1,4 +1,4 @@
-"""The page of measurements keeps what was measured on other machines."""
+"""The page of measurements keeps what was measured elsewhere; the cases' projects can be read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from bench import run
+from bench import project, run, scale, versus_sqlmesh
+
+from infold.declare.load import load
 
 PAGE = Path(run.__file__).parent / "RESULTS.md"
 
@@ -42,3 +44,29 @@ def test_a_case_measured_here_replaces_its_own_section(
     for name in set(old) - {"c"}:
         section = next(found[0] for found in run.SECTION.finditer(page) if found[1] == name)
         assert section in written
+
+
+MADE = {
+    "project": (
+        project.PROJECT,
+        {"events": project.EVENTS, "sessions": project.SESSIONS, "daily": project.DAILY},
+    ),
+    "versus_sqlmesh": (
+        versus_sqlmesh.PROJECT,
+        {name: versus_sqlmesh.OURS.format(sql=sql) for name, sql in versus_sqlmesh.MODELS.items()},
+    ),
+    "scale": (scale.PROJECT, {"events": scale.EVENTS}),
+}
+"""What cases write: infold.yml, and its models."""
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_projects_of_cases_have_no_mistakes(tmp_path: Path, name: str) -> None:
+    """Nobody runs the long cases with each change: what has become a mistake is found here."""
+    declared, models = MADE[name]
+    (tmp_path / "models").mkdir()
+    (tmp_path / "infold.yml").write_text(declared, encoding="utf-8")
+    for model, text in models.items():
+        (tmp_path / "models" / f"{model}.sql").write_text(text, encoding="utf-8")
+
+    assert {node.name for node in load(tmp_path)} >= {*models}
