@@ -69,7 +69,7 @@ def simulated_history(size: Size) -> list[Line]:
     made = root / "made.txt"
     if not made.exists():
         shutil.rmtree(root, ignore_errors=True)
-        _lay_out(root, models)
+        lay_out(root, models)
         _touch_files(root, files)
         _write_history(root)
         made.write_text("")
@@ -120,7 +120,7 @@ def simulated_history(size: Size) -> list[Line]:
     ]
 
 
-def _lay_out(root: Path, models: int) -> None:
+def lay_out(root: Path, models: int) -> None:
     """Events, and chains of tables behind them: some of hours, the others of days."""
     (root / "models").mkdir(parents=True)
     (root / "infold.yml").write_text(PROJECT)

@@ -212,12 +212,17 @@ def _infold_project() -> Path:
     root = DATA / "m-infold"
     forget(root)
     shutil.rmtree(root, ignore_errors=True)
+    lay_out(root)
+    return root
+
+
+def lay_out(root: Path) -> None:
+    """Write infold's project: its files, and no events yet."""
     (root / "models").mkdir(parents=True)
     (root / "landing").mkdir()
     (root / "infold.yml").write_text(PROJECT)
     for name, sql in MODELS.items():
         (root / "models" / f"{name}.sql").write_text(OURS.format(sql=sql))
-    return root
 
 
 def _sqlmesh_project(settings: str) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -46,27 +47,20 @@ def test_a_case_measured_here_replaces_its_own_section(
         assert section in written
 
 
-MADE = {
-    "project": (
-        project.PROJECT,
-        {"events": project.EVENTS, "sessions": project.SESSIONS, "daily": project.DAILY},
-    ),
-    "versus_sqlmesh": (
-        versus_sqlmesh.PROJECT,
-        {name: versus_sqlmesh.OURS.format(sql=sql) for name, sql in versus_sqlmesh.MODELS.items()},
-    ),
-    "scale": (scale.PROJECT, {"events": scale.EVENTS}),
+LAID_OUT: Mapping[str, Callable[[Path], object]] = {
+    "project": project.lay_out,
+    "scale": lambda root: scale.lay_out(root, models=50),
+    "versus_sqlmesh": versus_sqlmesh.lay_out,
 }
-"""What cases write: infold.yml, and its models."""
+"""Writes the project of a module's cases into a folder."""
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", LAID_OUT)
 def test_projects_of_cases_have_no_mistakes(tmp_path: Path, name: str) -> None:
     """Nobody runs the long cases with each change: what has become a mistake is found here."""
-    declared, models = MADE[name]
-    (tmp_path / "models").mkdir()
-    (tmp_path / "infold.yml").write_text(declared, encoding="utf-8")
-    for model, text in models.items():
-        (tmp_path / "models" / f"{model}.sql").write_text(text, encoding="utf-8")
+    root = tmp_path / name
+    LAID_OUT[name](root)
+    models = {file.stem for file in (root / "models").iterdir()}
 
-    assert {node.name for node in load(tmp_path)} >= {*models}
+    assert models
+    assert {node.name for node in load(root)} >= models
