@@ -62,11 +62,13 @@ def lines_by_file(source: Source, files: Iterable[PresentFile]) -> dict[int, Seq
 def _lines_of(source: Source, file: PresentFile) -> list[bytes]:
     try:
         with file.open() as opened:
-            # Room for the longest would be made for each file, if all were read up to that.
-            text = opened.read(_LONGEST if file.packed else -1)
+            # Room is made for as much as is asked for: first as much as it is said to have.
+            text = opened.read(min(file.size + 1, _LONGEST))
+            if len(text) > file.size:
+                text += opened.read(_LONGEST - len(text))
     except DAMAGED as error:
         raise run_errors.unreadable_file(path=file.path, why=str(error)) from error
-    if len(text) >= _LONGEST:
+    if len(text) == _LONGEST:
         raise TooLongError(file.path)
     if source.multiline:
         return list(json_values(text))
