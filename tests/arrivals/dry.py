@@ -196,6 +196,7 @@ class DryEngine:
     play: DryPlay
     project: Project
     ledger: SqlLedger
+    models_at_once: int = 1
 
     def find_changed_keys(self, model: str, lookup: str, since: int, upto: int) -> ChangedKeyRows:
         """Where the input has rows of changed keys; keys are plain columns here."""
@@ -560,6 +561,7 @@ class DryPlay(Play):
     prints: dict[str, str] = field(default_factory=dict)
     progress: Progress | None = None
     jobs: int | None = None
+    models_at_once: int = 1
     fail_fast: bool = False
     _texts: dict[str, str] = field(default_factory=dict)
 
@@ -629,7 +631,7 @@ class DryPlay(Play):
         )
 
     def _engine(self, project: Project, ledger: SqlLedger) -> DryEngine:
-        return DryEngine(self, project, ledger)
+        return DryEngine(self, project, ledger, self.models_at_once)
 
     def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
         project, ledger, asked = self.project, self.ledger, self.options()

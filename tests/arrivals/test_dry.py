@@ -35,19 +35,30 @@ EXAMPLES = settings().max_examples // 5
 """Programs of each shape: a few, three times as many before a change lands, hundreds in a soak."""
 
 
-def play(kind: type[DryPlay], shape: str, program: Program, jobs: int | None = None) -> None:
+def play(
+    kind: type[DryPlay],
+    shape: str,
+    program: Program,
+    jobs: int | None = None,
+    models_at_once: int = 1,
+) -> None:
     """All of a program, in a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="infold-dry-") as name:
         folder = Path(name)
-        kind(SHAPES[shape], folder, shape, folder, program.users, jobs=jobs).play(program)
+        found = kind(SHAPES[shape], folder, shape, folder, program.users, jobs=jobs)
+        found.models_at_once = models_at_once
+        found.play(program)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @settings(max_examples=EXAMPLES)
-@given(program=programs(users=6, rounds=(2, 6)))
-def test_what_is_planned_is_enough(shape: str, program: Program) -> None:
-    """After every run each table equals the reference, so no stale cell was forgotten."""
-    play(DryPlay, shape, program)
+@given(program=programs(users=6, rounds=(2, 6)), at_once=st.integers(1, 4))
+def test_what_is_planned_is_enough(shape: str, program: Program, at_once: int) -> None:
+    """
+    After every run each table equals the reference, so no stale cell was forgotten, however many
+    models are built side by side.
+    """
+    play(DryPlay, shape, program, models_at_once=at_once)
 
 
 @settings(max_examples=EXAMPLES)
@@ -80,8 +91,11 @@ def test_concurrent_batches_change_no_row(program: Program, jobs: int, deaths: l
 @given(
     program=programs(users=4, rounds=(2, 4)),
     deaths=st.lists(st.lists(st.integers(1, 60), max_size=3), max_size=6),
+    at_once=st.integers(1, 4),
 )
-def test_runs_that_die_are_completed(program: Program, deaths: list[list[int]]) -> None:
+def test_runs_that_die_are_completed(
+    program: Program, deaths: list[list[int]], at_once: int
+) -> None:
     """After runs that died anywhere, the next run brings every table up to the reference."""
     rest = iter(deaths)
 
@@ -95,7 +109,7 @@ def test_runs_that_die_are_completed(program: Program, deaths: list[list[int]]) 
                 self._complete = False
             return super()._run(window, terms)
 
-    play(Dying, "fold", program)
+    play(Dying, "fold", program, models_at_once=at_once)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

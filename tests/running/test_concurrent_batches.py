@@ -4,13 +4,23 @@ build.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from infold.core.interval import DAY, Interval, Ranges, parse_instant_text
-from infold.core.plan import Action, Reason, Step
+from infold.core.model import Kind
+from infold.core.plan import Action, Plan, Reason, Step
 from infold.core.record import Outcome
 from infold.core.trace import Cause, Pending, Trace
-from infold.running.concurrent_batches import CommitLock, CommitTurn, concurrent_batches
+from infold.running.concurrent_batches import (
+    CommitLock,
+    CommitTurn,
+    concurrent_batches,
+    side_by_side,
+)
 
 FIRST = parse_instant_text("2024-03-01")
 
@@ -119,3 +129,48 @@ def test_a_step_without_batches_does_not_wait() -> None:
     alone = CommitTurn(days(0, 1))
 
     assert alone.take(outcome()) == outcome()
+
+
+def chosen(*steps: Step, jobs: int | None = None, models_at_once: int = 1) -> list[str]:
+    """The models of the steps that are carried out together."""
+    kinds = {"clicks": Kind.EVENTS, "orders": Kind.EVENTS}
+    project: Any = {
+        step.model: SimpleNamespace(model=SimpleNamespace(kind=kinds.get(step.model, Kind.TABLE)))
+        for step in steps
+    }
+    lake: Any = SimpleNamespace(metadata=lambda _: "it is there")
+    found = side_by_side(project, lake, Plan(steps), jobs, models_at_once)
+    return [step.model for step, _ in found]
+
+
+def one(model: str, *, expected: bool = False, batches: tuple[Ranges, ...] = ()) -> Step:
+    """A step of a model."""
+    return replace(STEP, model=model, expected=expected, concurrent_batches=batches)
+
+
+class TestSideBySide:
+    """Which steps are carried out together."""
+
+    def test_as_many_models_as_the_engine_likes_if_nobody_says(self) -> None:
+        """Without a number of steps, the engine's number of models."""
+        steps = one("a"), one("b"), one("c")
+
+        assert chosen(*steps) == ["a"]
+        assert chosen(*steps, models_at_once=2) == ["a", "b"]
+        assert chosen(*steps, models_at_once=4) == ["a", "b", "c"]
+        assert chosen(*steps, jobs=1, models_at_once=4) == ["a"]
+        assert chosen(*steps, jobs=3, models_at_once=2) == ["a", "b", "c"]
+
+    def test_none_that_waits_for_another_model(self) -> None:
+        """A model that reads one with a step comes after it; files are ingested one at a time."""
+        steps = one("clicks"), one("sessions", expected=True), one("orders"), one("b")
+
+        assert chosen(*steps, models_at_once=4) == ["clicks", "b"]
+
+    def test_models_with_batches_at_the_same_time_are_alone(self) -> None:
+        """The batches are as many as the model says; no others are computed beside them."""
+        batches = one("batches", batches=(days(2, 3), days(4, 5)))
+
+        assert chosen(batches, one("b"), models_at_once=4) == ["batches"] * 3
+        assert chosen(one("b"), batches, one("c"), models_at_once=4) == ["b", "c"]
+        assert chosen(batches, one("b"), jobs=3) == ["b", "batches", "batches"]

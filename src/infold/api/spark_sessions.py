@@ -34,6 +34,9 @@ MEDIUM_HISTORY = 1_000_000
 LARGE_ROWS = 2_000_000
 LARGE_BYTES = 100 * 1024 * 1024
 
+MODELS_AT_ONCE = 4
+"""Models that are built side by side at most, where nobody asks for more."""
+
 _Key = tuple[str, Storage, Catalog, Stores, tuple[str, ...], str, int]
 _sessions: dict[_Key, Any] = {}
 
@@ -225,4 +228,21 @@ def engine(project: Project, looking: Observer, run_id: str, first: Plan) -> Eng
     own = (numbered(0), project, looking.ledger, looking.lake, run_id)
     from infold.spark.engine import SparkEngine
 
-    return SparkEngine(*own, lambda number: numbered(number + 1))
+    return SparkEngine(
+        *own,
+        another=lambda number: numbered(number + 1),
+        models_at_once=_models_at_once(project, size, own[0]),
+    )
+
+
+def _models_at_once(project: Project, size: Size, session: Any) -> int:
+    """
+    How many models a run builds side by side, if nobody says how many steps.
+
+    A small step keeps one core busy: with planning, which is the driver's. Those of a large run
+    have tasks for all cores, and need the heap for themselves.
+    """
+    if size == "large" or project.target.engine.remote:
+        return 1
+    cores: int = session.sparkContext.defaultParallelism
+    return min(MODELS_AT_ONCE, cores)

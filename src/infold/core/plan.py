@@ -159,8 +159,8 @@ class PlanOptions:
     all models. ``batch_size`` (in cells) overrides the models' own. ``ignore_cron`` builds every
     model, including incomplete intervals. ``restated`` are models to build again, with the cells
     (all of them for a model without cells). A model in ``build_missing_in`` gets cells that were
-    never built only there. ``jobs`` is how many steps may run at the same time; None: one model's,
-    with as many batches as the model declares.
+    never built only there. ``jobs`` is how many steps may run at the same time; None: as many
+    models as the engine likes, or one with as many batches as it declares.
     """
 
     window: Interval | None = None

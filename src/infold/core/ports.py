@@ -354,6 +354,10 @@ Called with the expected outcome just before the commit; returns it as it will b
 class Engine(Protocol):
     """What carries out one step on the stored tables."""
 
+    @property
+    def models_at_once(self) -> int:
+        """How many models are built side by side, if nobody says how many steps are."""
+
     def carry_out(self, step: Step, step_id: str, prepared: Prepared) -> Outcome:
         """
         Compute the step, call ``prepared`` with the expected outcome, commit once, return the

@@ -111,13 +111,15 @@ class CommitTurn:
 
 
 def side_by_side(
-    project: Project, lake: Lake, now: Plan, jobs: int | None
+    project: Project, lake: Lake, now: Plan, jobs: int | None, models_at_once: int = 1
 ) -> list[tuple[Step, CommitTurn]]:
     """
     The steps that can be executed now, at most ``jobs`` of them, with their turns.
 
     Of models that ingest files one at a time, as the rows they set aside go to one table. When
     every ready model has a step, the remaining jobs go to further batches of these models.
+
+    Without ``jobs`` they are those of ``models_at_once``, or the batches of one model.
     """
 
     def ingests(step: Step) -> bool:
@@ -126,7 +128,9 @@ def side_by_side(
     models: list[Step] = []
     for step in now.steps:
         waits = ingests(step) and any(map(ingests, models))
-        if not step.expected and not waits and len(models) < (jobs or 1):
+        if jobs is None and models:
+            waits |= bool(step.concurrent_batches or models[0].concurrent_batches)
+        if not step.expected and not waits and len(models) < (jobs or models_at_once):
             models.append(step)
     # A table that somebody dropped is made by the first batch.
     several = [

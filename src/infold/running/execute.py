@@ -216,10 +216,10 @@ class Runner:
             if not ready:
                 break
             engine = engine or self.engine(course.run, now)
+            ready = self._steps_ready(course, now, asked, engine.models_at_once)
             total = len(course.done) + max(len(now.steps), len(ready))
             self._execute_steps(course, total, ready, engine)
-        published = publish(course, self.lake)
-        if engine is not None and course.done and published:
+        if publish(course, self.lake) and engine is not None and course.done:
             engine.maintain(tuple(step.model for step, _ in course.done))
         self._remember_locations(course)
 
@@ -270,10 +270,10 @@ class Runner:
                 course.note_failed_models({sought[0]: self._as_model_error(error, sought[0])})
 
     def _steps_ready(
-        self, course: RunProgress, now: Plan, asked: PlanOptions
+        self, course: RunProgress, now: Plan, asked: PlanOptions, at_once: int = 1
     ) -> list[tuple[Step, CommitTurn]]:
         """The steps that can be executed now; a model that stays stale again and again fails."""
-        ready = side_by_side(self.project, self.lake, course.runnable(now), asked.jobs)
+        ready = side_by_side(self.project, self.lake, course.runnable(now), asked.jobs, at_once)
         for step, _ in ready:
             if sum(same_work(other, step) for other, _ in course.done) > MOST_STEPS:
                 course.note_failed(step, run_errors.still_stale(model=step.model))

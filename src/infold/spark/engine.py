@@ -97,6 +97,7 @@ class SparkEngine:
     run: str
     another: Callable[[int], SparkSession] | None = None
     """Further sessions of the same Spark, by number, for steps at the same time."""
+    models_at_once: int = 1
     siblings: list[SparkEngine] = field(default_factory=list)
 
     @property

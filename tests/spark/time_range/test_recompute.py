@@ -652,20 +652,25 @@ def test_the_example_of_smelt(shop: DailyProject) -> None:
     assert [str(row[4]) for row in shop.rows("daily_revenue")] == ["3.000000", "3.000000"]
 
 
-def test_concurrent_models_wait_for_what_they_read(shop: DailyProject) -> None:
-    """Three models of one source are built at once, and what reads one of them comes after it."""
+@pytest.mark.parametrize("jobs", [None, 3])
+def test_concurrent_models_wait_for_what_they_read(shop: DailyProject, jobs: int | None) -> None:
+    """
+    Two or three models of one source are built at once, and what reads one of them comes after it.
+    """
     hours = "SELECT date_trunc('hour', ts) AS hour, count(*) AS n FROM raw.clicks GROUP BY 1"
     people = "SELECT cast(ts AS date) AS day, who, count(*) AS n FROM raw.clicks GROUP BY 1, 2"
     shop.models(daily=model(DAILY), rolling=model(ROLLING), people=model(people))
     shop.models(hours=model(hours, column="hour", granularity="hour"))
     for late in ("2024-03-01", "2024-03-03"):
         shop.land(*days(late, 4))
-        result = api.run(shop.project(), jobs=3)
+        result = api.run(shop.project(), jobs=jobs)
         shop.verify()
 
         order = [step.model for step, _ in result.steps]
         assert order.index("rolling") > order.index("daily")
         assert sorted(order) == ["daily", "hours", "people", "raw.clicks", "rolling"]
+        # One for the source, for each of two waves of models, and one without a step.
+        assert len(result.plans) == 4
 
 
 WHERE_OTHERS_GO_WRONG = {
