@@ -86,7 +86,7 @@ jobs = click.option(
     "-j",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Build up to N models, and batches of them, side by side; by default one model for each core, at most 4.",
+    help="Build up to N models, and batches of them, side by side; by default a model for each core.",
 )
 allow_removals = click.option(
     "--allow-removals",

@@ -654,9 +654,7 @@ def test_the_example_of_smelt(shop: DailyProject) -> None:
 
 @pytest.mark.parametrize("jobs", [None, 3])
 def test_concurrent_models_wait_for_what_they_read(shop: DailyProject, jobs: int | None) -> None:
-    """
-    Two or three models of one source are built at once, and what reads one of them comes after it.
-    """
+    """Models of one source are built at once, and what reads one of them comes after it."""
     hours = "SELECT date_trunc('hour', ts) AS hour, count(*) AS n FROM raw.clicks GROUP BY 1"
     people = "SELECT cast(ts AS date) AS day, who, count(*) AS n FROM raw.clicks GROUP BY 1, 2"
     shop.models(daily=model(DAILY), rolling=model(ROLLING), people=model(people))
