@@ -86,7 +86,7 @@ jobs = click.option(
     "-j",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Build up to N models, and batches of them, side by side; by default a model for each core.",
+    help="Build up to N models, and batches of them, side by side; default: one model a core.",
 )
 allow_removals = click.option(
     "--allow-removals",
