@@ -56,6 +56,7 @@ def test_a_first_load_that_dies_anywhere(folder: Path) -> None:
     what deaths at one point, and at all earlier points, have left.
     """
     scenario = new_scenario(folder, "first")
+    scenario.jobs = 1  # a point is known by the one model that is being built
     nothing: Mapping[str, Rows] = {name: [] for name in TABLES}
     after = scenario.foreseen()
     met: list[tuple[str, str]] = []
@@ -89,6 +90,7 @@ def test_an_arrival_that_dies_anywhere(folder: Path) -> None:
     Copies are looked for everywhere, so events move between cells as well.
     """
     scenario = new_scenario(folder, "arrival", shape=EVERYWHERE)
+    scenario.jobs = 1  # a point is known by the one model that is being built
     scenario.settle()
     met: set[tuple[str, str]] = set()
     for number in range(SHARES):
@@ -106,3 +108,18 @@ def test_an_arrival_that_dies_anywhere(folder: Path) -> None:
         for write in ("begin_step", "prepare_step", "finish_step"):
             assert (name, f"ledger {write}: before commit") in met
             assert (name, f"ledger {write}: after commit") in met
+
+
+def test_models_side_by_side_die_together(folder: Path) -> None:
+    """When a run dies in one of two models that are built at once, both are whole steps or none."""
+    scenario = new_scenario(folder, "beside", shape=EVERYWHERE)
+    scenario.settle()
+    for number, at in enumerate((9, 15, 18, 21, 24)):
+        before = dict(scenario.state)
+        scenario.deliver(300 + number)
+        after = scenario.foreseen()
+        with living(at) as life:
+            scenario.go(life)
+        assert life.dead
+        assert not whole_steps(scenario.read(), before, after)
+        scenario.settle()
