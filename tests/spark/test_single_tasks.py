@@ -53,6 +53,7 @@ def test_no_single_task_has_all_rows(tmp_path: Path, monkeypatch: pytest.MonkeyP
         for name in names:
             limit: int = getattr(import_module(module), name)
             monkeypatch.setattr(f"{module}.{name}", limit // SCALE)
+    monkeypatch.setattr("infold.api.spark_sessions.MODELS_AT_ONCE", 1)  # in the scaled session
     large_session = runs.large_session
 
     def scaled(project: Project) -> SparkSession:
