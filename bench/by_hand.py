@@ -1,12 +1,16 @@
-"""A click as three plain statements of Spark: what storing it takes without any promise."""
+"""A run as three plain statements of Spark: what storing its rows takes without any promise."""
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench import clicks, runs
-from bench.measure import Clock, Line, Size
+from bench.measure import Clock, Line, Size, alternately
+from bench.processes import timed
+from bench.project import DATA
 
 from infold import api
 
@@ -68,13 +72,7 @@ def against_plain_statements(size: Size) -> list[Line]:
     runs.run(root)
     spark: SparkSession = api.session(api.open_project(root))
     landing = root / "landing" / "clicks"
-    _new_rows(spark, landing)
-    spark.sql("CREATE NAMESPACE IF NOT EXISTS infold.by_hand")
-    for table, rows in TABLES.items():
-        spark.sql(
-            f"CREATE OR REPLACE TABLE infold.by_hand.{table} USING iceberg"
-            f" TBLPROPERTIES ({PROPERTIES}) AS {rows}"
-        )
+    _first_load(spark, landing)
     ours, theirs = Clock(), Clock()
     for number in range(clicks.WARM_CLICKS + max(15, size.repeats)):
         clicks.land(root, number)
@@ -96,6 +94,62 @@ def against_plain_statements(size: Size) -> list[Line]:
     ]
 
 
+def first_run(size: Size) -> list[Line]:
+    """
+    The first `infold run` of the starter's project, against three CREATE TABLE AS SELECT.
+
+    Each in a process of its own that starts Spark, with the same settings and archive of classes.
+    """
+    ours, theirs, spark_alone = Clock(), Clock(), Clock()
+    landing = clicks.starter("clicks-landing") / "landing" / "clicks"
+    folder = DATA / "clicks-first-by-hand"
+
+    def run() -> None:
+        root = clicks.starter("clicks-first")
+        ours.add(timed(root, str(clicks.COMMAND), "--no-engine", "run")[0])
+
+    def by_hand(clock: Clock, *files: str) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        clock.add(timed(Path.cwd(), sys.executable, "-m", "bench.by_hand", str(folder), *files)[0])
+
+    run()  # makes the archive of classes where there is none
+    ours.seconds.clear()
+    alternately(
+        max(5, size.repeats),
+        run,
+        lambda: by_hand(theirs, str(landing)),
+        lambda: by_hand(spark_alone),
+    )
+    return [
+        Line(
+            "first `infold run` of a project, against three plain statements in a fresh process",
+            ours.median / theirs.median,
+            None,
+            detail=f"{ours} against {theirs}, of which {spark_alone} until Spark has started",
+        )
+    ]
+
+
+def _by_hand(folder: Path, *landing: str) -> None:
+    """A process of its own: Spark, and the tables of what has landed."""
+    from infold.spark.jvm.spark_session import start
+
+    spark = start(folder / "warehouse", folder / "catalog.db", size="small")
+    for files in landing:
+        _first_load(spark, Path(files))
+
+
+def _first_load(spark: SparkSession, landing: Path) -> None:
+    _new_rows(spark, landing)
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS infold.by_hand")
+    for table, rows in TABLES.items():
+        spark.sql(
+            f"CREATE OR REPLACE TABLE infold.by_hand.{table} USING iceberg"
+            f" TBLPROPERTIES ({PROPERTIES}) AS {rows}"
+        )
+
+
 def _one_click(spark: SparkSession, file: Path) -> None:
     _new_rows(spark, file)
     spark.sql(ADDED)
@@ -111,3 +165,7 @@ def _one_click(spark: SparkSession, file: Path) -> None:
 
 def _new_rows(spark: SparkSession, path: Path) -> None:
     spark.read.schema(COLUMNS).json(str(path)).createOrReplaceTempView("by_hand_new")
+
+
+if __name__ == "__main__":
+    _by_hand(Path(sys.argv[1]), *sys.argv[2:])

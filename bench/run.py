@@ -81,6 +81,7 @@ CASES: dict[str, Case] = {
     "E": many_files.twenty_thousand,
     "F": many_files.formats,
     "G": by_hand.against_plain_statements,
+    "H": by_hand.first_run,
 }
 
 HERE = Path(__file__).parent

@@ -21,12 +21,12 @@ import py4j
 from py4j.java_gateway import JavaGateway
 
 from infold.spark.jvm import hadoop_user
-from infold.spark.jvm.jars import spark_home
 from infold.spark.jvm.round_trips import (
     KnownCalls,
     keep_looked_up_classes,
     pass_lists_at_once,
 )
+from infold.spark.jvm.submit_command import submit_command
 from infold.system import signals
 
 if TYPE_CHECKING:
@@ -73,18 +73,19 @@ def launch(
     """
     Start a JVM with Spark in it, and connect to it; ``meanwhile`` is called while it starts.
 
-    It differs from PySpark's own ``launch_gateway`` in three things. The JVM is in a session of its
+    It differs from PySpark's own ``launch_gateway`` in four things. The JVM is in a session of its
     own, so that signals from a terminal reach this process only. It is ended when its start is
     interrupted: PySpark removes the file in which the JVM is about to write its address, and a JVM
     that cannot write it waits for ever. And infold's settings come after those of
-    ``PYSPARK_SUBMIT_ARGS``, so they win.
+    ``PYSPARK_SUBMIT_ARGS``, so they win. And Spark's scripts are left out where they would add
+    nothing (:func:`submit_command`).
 
     A JVM ends by itself when its input is closed, which is when this process ends.
     """
     address = folder / "address"
-    command = [str(spark_home() / "bin" / "spark-submit"), *_submit_args()]
+    arguments = _submit_args()
     for key, value in settings.items():
-        command += ["--conf", f"{key}={value}"]
+        arguments += ["--conf", f"{key}={value}"]
     env = {
         **os.environ,
         "SPARK_CONNECT_MODE": "0",
@@ -93,9 +94,10 @@ def launch(
         "SPARK_LOCAL_DIRS": settings.get("spark.local.dir", str(folder)),
         **hadoop_user.environment(settings),
     }
+    command, env = submit_command([*arguments, "pyspark-shell"], env)
     with signals.deferred():
         process = subprocess.Popen(
-            [*command, "pyspark-shell"],
+            command,
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=output,
@@ -264,7 +266,7 @@ def _submit_args() -> list[str]:
 def _await_address(process: subprocess.Popen[bytes], address: Path) -> tuple[str, str]:
     """The JVM's port and secret, when it has written them; it renames the complete file."""
     while process.poll() is None and not address.is_file():
-        time.sleep(0.05)
+        time.sleep(0.01)
     if not address.is_file():
         raise ChildProcessError(f"Java ended with code {process.returncode} before it was ready")
     text = address.read_bytes()
