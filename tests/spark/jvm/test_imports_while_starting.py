@@ -18,8 +18,10 @@ imported = []
 
 class NoJvm(subprocess.Popen):
     def __init__(self, command, **options):
-        imported.append("pyspark" in sys.modules)
-        super().__init__([sys.executable, "-c", ""], **options)
+        if "org.apache.spark.launcher.Main" not in command:  # which only says how to start one
+            imported.append("pyspark" in sys.modules)
+            command = [sys.executable, "-c", ""]
+        super().__init__(command, **options)
 
 gateway.subprocess.Popen = NoJvm
 folder = Path(sys.argv[1])
