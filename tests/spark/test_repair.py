@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -56,5 +57,20 @@ def test_an_older_ledger_and_a_lost_one(tmp_path: Path) -> None:
 
     assert {one.repair for one in built.tables} == {Repair.BUILD}
     scenario.changed()
+    scenario.settle()
+    assert api.verify(scenario.project).equal
+
+
+def test_a_warehouse_that_is_deleted_while_spark_runs(tmp_path: Path) -> None:
+    """A process that goes on does not ask a catalog's file that is gone, once or again."""
+    scenario = new_scenario(tmp_path, "again")
+    for whole in (False, True):
+        scenario.settle()
+        shutil.rmtree(scenario.project.warehouse)
+        if whole:
+            (scenario.folder / ".infold" / "ledger.db").unlink()
+        else:
+            built = repaired(scenario)
+            assert {one.repair for one in built.tables} == {Repair.BUILD}
     scenario.settle()
     assert api.verify(scenario.project).equal

@@ -105,18 +105,28 @@ def numbered_session(project: Project, size: Size, number: int) -> Any:
     if project.target.engine.remote:
         return _remote_session(project, size, number)
     from infold.spark.jvm import submitted
-    from infold.spark.jvm.gateway import forget_dead, has_started, is_stopped
+    from infold.spark.jvm.gateway import forget_dead, has_deleted, has_started, is_stopped
     from infold.spark.jvm.spark_session import tune
 
     if forget_dead() or is_stopped():
         _sessions.clear()
     key = _key(project, number)
+    if key in _sessions and has_started() and has_deleted(project.catalog_db):
+        _forget_catalog(key)
     if key not in _sessions:
         _sessions[key] = _new_session(project, size)
     tune(_sessions[key], size, dict(project.target.spark))
     if not has_started():
         lock_in_jvm(project.root, project.target.name, submitted.lock_file)
     return _sessions[key]
+
+
+def _forget_catalog(key: _Key) -> None:
+    """Forget the sessions of a catalog whose file is gone: they would go on answering from it."""
+    from infold.spark.jvm.lasting import close_catalog
+
+    for one in [one for one in _sessions if one[:-1] == key[:-1]]:
+        close_catalog(_sessions.pop(one))
 
 
 def _key(project: Project, number: int) -> _Key:

@@ -201,6 +201,18 @@ def jvm_pid() -> int:
     return _started[-1].pid
 
 
+def has_deleted(file: Path) -> bool:
+    """Whether the JVM that infold started uses a file that was deleted since, or replaced."""
+    name = f"{file.resolve()} (deleted)"
+    with suppress(OSError):  # not Linux, or the JVM has just ended
+        opened = f"/proc/{jvm_pid()}/fd"
+        for number in os.listdir(opened):  # noqa: PTH208 (hundreds of them)
+            with suppress(FileNotFoundError):  # closed meanwhile
+                if os.readlink(f"{opened}/{number}") == name:  # noqa: PTH115
+                    return True
+    return False
+
+
 def is_lost() -> bool:
     """Whether the JVM that infold started has ended; True once for each JVM."""
     if not _started or _started[-1].poll() is None:

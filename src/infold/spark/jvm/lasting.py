@@ -275,7 +275,7 @@ def tidy_up() -> Mapping[str, str]:
         return {}
     for session in _state.sessions:
         session.catalog.clearCache()
-        _close_catalog(session)
+        close_catalog(session)
     reached.jvm.org.apache.hadoop.fs.FileSystem.closeAll()
     _end_workers(reached)
     objects = _objects(reached).keySet()
@@ -290,7 +290,7 @@ def tidy_up() -> Mapping[str, str]:
     return columns
 
 
-def _close_catalog(session: SparkSession) -> None:
+def close_catalog(session: SparkSession) -> None:
     """Close what a session's catalog has open: connections to a database, or to a server."""
     with suppress(Exception):  # not every catalog can be closed
         manager = session._jsparkSession.sessionState().catalogManager()  # noqa: SLF001
