@@ -126,7 +126,7 @@ def first_run(size: Size) -> list[Line]:
             "first `infold run` of a project, against three plain statements in a fresh process",
             ours.median / theirs.median,
             None,
-            detail=f"{ours} against {theirs}, of which {spark_alone} until Spark has started",
+            detail=f"{ours} against {theirs}; {spark_alone} until Spark has started",
         )
     ]
 

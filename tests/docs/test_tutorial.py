@@ -41,21 +41,29 @@ def lines_of(screen: str) -> list[str]:
 
 @pytest.mark.spark
 def test_the_tutorial_runs_as_it_is(tmp_path: Path) -> None:
-    """The tutorial's commands succeed and print what it shows."""
+    """The tutorial's commands succeed and print what it shows, with an engine as at a terminal."""
     bin_folder = Path(sys.executable).parent
+    path = f"{bin_folder}{os.pathsep}{os.environ['PATH']}"
     steps = STEP.findall((DOCS / "tutorial.md").read_text(encoding="utf-8"))
 
     done = subprocess.run(
         ["bash", "-eu", "-o", "pipefail", "-c", f"\necho '{END}'\n".join(sh for sh, _ in steps)],
         cwd=tmp_path,
-        env=os.environ | {"PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"},
+        env=os.environ | {"PATH": path, "INFOLD_ENGINE": "on"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
     )
+    ended = subprocess.run(
+        [str(bin_folder / "infold"), "-C", str(tmp_path / "shop"), "engine", "stop"],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
 
     assert done.returncode == 0, done.stdout
+    assert ended.stdout == "The engine has ended.\n"
     assert (tmp_path / "shop" / "daily.csv").exists()
     printed = done.stdout.split(END)
     wrong = [

@@ -224,5 +224,5 @@ def test_changed_words_that_are_said_to_change_nothing(spark: SparkSession) -> N
     assert evaluated > DRAWN // 10
 
 
-DRAWN = int(os.environ.get("INFOLD_DEFINITIONS_DRAWN", "150"))
+DRAWN = int(os.environ.get("INFOLD_DEFINITIONS_DRAWN", "100"))
 """How many changes are drawn; most of them break, and are not evaluated."""
