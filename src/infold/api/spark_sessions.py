@@ -111,7 +111,7 @@ def numbered_session(project: Project, size: Size, number: int) -> Any:
     if forget_dead() or is_stopped():
         _sessions.clear()
     key = _key(project, number)
-    if key in _sessions and has_started() and has_deleted(project.catalog_db):
+    if key in _sessions and has_deleted(project.catalog_db):
         _forget_catalog(key)
     if key not in _sessions:
         _sessions[key] = _new_session(project, size)
@@ -254,5 +254,6 @@ def _models_at_once(project: Project, size: Size, session: Any) -> int:
     """
     if size == "large" or project.target.engine.remote:
         return 1
-    cores: int = session.sparkContext.defaultParallelism
-    return min(MODELS_AT_ONCE, cores)
+    from infold.spark.parallelism import parallelism
+
+    return min(MODELS_AT_ONCE, parallelism(session))

@@ -391,7 +391,7 @@ class Engine(Protocol):
         """The columns of models by their definitions, with the types that are stored, by model."""
 
     def derives_exactly(self, step: Step) -> bool:
-        """Whether a step's rows follow exactly, types included, from what is stored."""
+        """Whether a step's rows follow exactly, with their types, from those stored; reads none."""
 
     def concurrent(self, number: int) -> Engine:
         """An engine for a step that runs at the same time as others, on a thread of its own."""

@@ -208,18 +208,18 @@ class Runner:
             course.plans.append(now)
             course.note_refused(observed.refused, now)
             course.note_refused(refused, now)
-            ready = self._steps_ready(course, now, asked)
-            if ready and (new := definitions.not_analysed(observed, course.runnable(now))):
-                engine = engine or self.engine(course.run, now)
-                if self._analyse(course, definitions, engine, new):
-                    ready = self._steps_ready(course, now, asked)
-            if not ready:
+            if not self._steps_ready(course, now, asked):
                 break
             engine = engine or self.engine(course.run, now)
+            if new := definitions.not_analysed(observed, course.runnable(now)):
+                self._analyse(course, definitions, engine, new)
             ready = self._steps_ready(course, now, asked, engine.models_at_once)
+            if not ready:
+                break
             total = len(course.done) + max(len(now.steps), len(ready))
             self._execute_steps(course, total, ready, engine)
-        if publish(course, self.lake) and engine is not None and course.done:
+        published = publish(course, self.lake)
+        if engine is not None and course.done and published:
             engine.maintain(tuple(step.model for step, _ in course.done))
         self._remember_locations(course)
 
@@ -229,14 +229,13 @@ class Runner:
         definitions: DefinitionsToAnalyse,
         engine: Engine,
         models: frozenset[str],
-    ) -> bool:
-        """Analyse definitions, and their types before anything is written; whether one is wrong."""
+    ) -> None:
+        """Analyse definitions, and their types before anything is written."""
         found = definitions.analyse(engine, models)
         course.note_failed_models(found)
         if not course.done:
             lost = self._destructive.refuse_types(engine, models, course.asked)
             course.notes = (*course.notes, *lost)
-        return bool(found)
 
     def _begin_work(
         self, course: RunProgress, request: Request, observed: Observations, now: Plan

@@ -27,7 +27,7 @@ from pathlib import Path
 
 from infold import __version__
 from infold.spark.jvm.gateway import is_submitted
-from infold.spark.jvm.jars import cache_dir, jar_paths, spark_home
+from infold.spark.jvm.jars import cache_dir, jar_paths, settings_folder, spark_home
 from infold.spark.jvm.java import Java, find_java
 
 LOWEST = 19
@@ -115,7 +115,7 @@ def _file(java: Java, jars: Iterable[Path]) -> Path | None:
     if os.environ.get("INFOLD_ARCHIVE") == "off":
         return None
     # The JVM takes no archive with a folder of files on its class path, such as Spark's conf.
-    settings = Path(os.environ.get("SPARK_CONF_DIR") or spark_home() / "conf")
+    settings = settings_folder(spark_home())
     if settings.is_dir() and any(settings.iterdir()):
         return None
     return cache_dir() / "classes" / f"{_key(java, jars)}.jsa"

@@ -203,6 +203,8 @@ def jvm_pid() -> int:
 
 def has_deleted(file: Path) -> bool:
     """Whether the JVM that infold started uses a file that was deleted since, or replaced."""
+    if not has_started():
+        return False
     name = f"{file.resolve()} (deleted)"
     with suppress(OSError):  # not Linux, or the JVM has just ended
         opened = f"/proc/{jvm_pid()}/fd"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from infold.core import fixed_settings
 from infold.messages import engine_faults, faults
 from infold.spark.jvm.extension_settings import CHANGED, DELTA, EXTENSIONS
+from infold.spark.jvm.jars import settings_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,8 +56,7 @@ def refuse_environment(spark_home: Path) -> None:
     words = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
     refuse_given("PYSPARK_SUBMIT_ARGS", dict(_confs(words)))
     files = [Path(name) for name in _values(words, "--properties-file")]
-    folder = Path(os.environ.get("SPARK_CONF_DIR") or spark_home / "conf")
-    for file in files or [folder / DEFAULTS]:
+    for file in files or [settings_folder(spark_home) / DEFAULTS]:
         refuse_given(str(file), dict(_properties(file)))
 
 

@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -100,6 +100,11 @@ def spark_home() -> Path:
     if found is None or found.origin is None:  # pragma: no cover - it is a dependency
         raise ModuleNotFoundError("pyspark", name="pyspark")
     return Path(found.origin).parent
+
+
+def settings_folder(home: Path, environ: Mapping[str, str] = os.environ) -> Path:
+    """Where the Spark at ``home`` looks for its ``spark-defaults.conf`` and ``spark-env.sh``."""
+    return Path(environ.get("SPARK_CONF_DIR") or home / "conf")
 
 
 def jar_paths(more: tuple[Jar, ...] = ()) -> tuple[Path, ...]:

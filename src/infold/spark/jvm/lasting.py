@@ -22,7 +22,7 @@ from weakref import WeakSet
 
 from infold.spark.jvm import gateway
 from infold.spark.jvm.gateway import Jvm
-from infold.spark.jvm.jars import spark_home
+from infold.spark.jvm.jars import settings_folder, spark_home
 from infold.spark.jvm.session_settings import Size, size_settings
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def needs(
     }
     jars = [jar for key in JARS for jar in _split(static.get(key, ""))]
     home = spark_home()
-    named = (os.environ.get("SPARK_CONF_DIR") or home / "conf", os.environ.get("HADOOP_CONF_DIR"))
+    named = (settings_folder(home), os.environ.get("HADOOP_CONF_DIR"))
     folders = [Path(one) for one in named if one]
     inside = (file for one in folders if one.is_dir() for file in sorted(one.iterdir()))
     files: list[str | Path] = [*jars, home / "jars", *folders, *inside]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from infold.spark.jvm.jars import spark_home
+from infold.spark.jvm.jars import settings_folder, spark_home
 from infold.spark.jvm.java import find_java
 
 CLASS = "org.apache.spark.deploy.SparkSubmit"
@@ -26,9 +25,9 @@ def submit_command(
     """
     home = spark_home()
     script = [str(home / "bin" / "spark-submit"), *arguments]
-    folder = Path(environ.get("SPARK_CONF_DIR") or home / "conf")
     launchers = [*(home / "jars").glob("spark-launcher_*.jar")]
-    changed = (folder / "spark-env.sh").is_file() or any(map(environ.get, _OF_SCRIPTS))
+    variables = settings_folder(home, environ) / "spark-env.sh"
+    changed = variables.is_file() or any(map(environ.get, _OF_SCRIPTS))
     if changed or len(launchers) != 1:
         return script, dict(environ)
     [launcher] = launchers
