@@ -183,7 +183,7 @@ def test_a_run_that_was_taken_over_commits_late(shop: Project, whole: bool) -> N
 
     put(shop, "clicks", "r2-1", 201, *(() if whole else (CLICKS,)))
 
-    by = "step r2-1, after another run had taken over"
+    by = "step r2-1"
     with pytest.raises(InfoldError, match="foreign-write") as caught:
         api.observe(shop)
     assert dict(caught.value.facts) == {"snapshot": "201", "by": by}
@@ -205,6 +205,30 @@ def test_a_late_commit_below_the_newest_version(shop: Project) -> None:
     with pytest.raises(InfoldError, match="foreign-write") as caught:
         api.observe(shop)
     assert dict(caught.value.facts)["snapshot"] == "151"
+
+
+@pytest.mark.parametrize(
+    "snapshots", [[], [{"snapshot-id": 7, "summary": {"operation": "replace"}}]]
+)
+def test_a_history_without_any_commit_of_infolds(
+    shop: Project, snapshots: list[dict[str, object]]
+) -> None:
+    """
+    A table that others made anew, or whose history does not reach back to what the ledger knows,
+    is refused. It can be forgotten, and is built again.
+    """
+    put(shop, "clicks", "r1-1", 101)
+    place = next((shop.warehouse / shop.name / "clicks" / "metadata").glob("1.*"))
+    current = snapshots[0]["snapshot-id"] if snapshots else None
+    place.write_text(json.dumps({"snapshots": snapshots, "current-snapshot-id": current}))
+
+    moved = {"clicks": f"file:{place}"}
+    book = api.ledger(shop)
+    refused = foreign_tables(shop, book, api.lake(shop), book.newest_versions(), moved)
+    book.close()
+
+    assert {name: error.slug for name, error in refused.items()} == {"clicks": "foreign-write"}
+    assert api.forget(shop, ["clicks"]).models == ("clicks",)
 
 
 def test_a_table_replaced_by_a_running_run_is_no_older_state(shop: Project) -> None:

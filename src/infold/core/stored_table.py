@@ -17,8 +17,8 @@ class TableMetadata:
     A stored table as its metadata shows it now.
 
     ``steps`` maps the step ids found in snapshot properties to their snapshots, newest last.
-    ``foreign`` is the newest snapshot after the last of ours that is not a pure rewrite. ``state``
-    is the name of the first field of its column ``_state``, empty if it has none.
+    ``foreign`` is the newest snapshot of its history that is neither ours nor a pure rewrite.
+    ``state`` is the name of the first field of its column ``_state``, empty if it has none.
     """
 
     table: str

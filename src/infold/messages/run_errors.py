@@ -109,7 +109,8 @@ published_elsewhere = Message(
     "somebody else committed to {table}, which infold publishes",
     {"table": "{table}"},
     "Nothing was written or published. Copy the rows of that commit elsewhere, then drop the table "
-    "with `infold forget {table}`: the next run builds it again, from its inputs.",
+    "with `infold forget` and the name of its model: the next run builds it again, from its "
+    "inputs.",
     exit_code=ExitCode.REFUSED,
 )
 
@@ -260,7 +261,7 @@ over_budget = Message(
     "this run would read about {rows:,} rows",
     {"allowed": "{max_rows:,} (--max-rows)"},
     "Nothing was written. `infold plan` says which cells cost what; narrow it by --select, "
-    "--start and --end, or allow more.",
+    "--start and --end (a saved plan: save it again with these), or allow more.",
     exit_code=ExitCode.REFUSED,
 )
 
@@ -272,8 +273,20 @@ def foreign_write(table: str, snapshot: int | None) -> InfoldError:
         f"{table} was changed by something other than infold",
         (("snapshot", "unknown" if snapshot is None else str(snapshot)),),
         "It is left alone, and so is what reads it: that would build on rows that nobody can vouch "
-        "for. Roll the table back to the snapshot before this one, "
-        "or drop it: the next run builds it again.",
+        "for. Roll the table back to the snapshot before this one; or `infold forget` its model, "
+        "and the next run builds it again.",
+        exit_code=ExitCode.REFUSED,
+    )
+
+
+def late_commit(table: str, snapshot: int | None, step: str) -> InfoldError:
+    """A run committed to a table after another one had taken over its lease."""
+    return InfoldError(
+        "foreign-write",
+        f"{table} has a commit of a run that another one had taken over",
+        (("snapshot", "unknown" if snapshot is None else str(snapshot)), ("by", f"step {step}")),
+        "It is left alone, and so is what reads it: both runs may have written the same rows. "
+        "`infold repair` takes this commit back.",
         exit_code=ExitCode.REFUSED,
     )
 

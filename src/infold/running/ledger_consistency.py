@@ -86,8 +86,8 @@ def foreign_tables(
         elif name in heads and (late := _late_commit(ledger, heads[name], head)):
             refused[name] = late
         elif name in heads and lacks_version(heads[name], head):
-            last = [*head.steps][-1]
-            if known[last] != name:
+            last = [*head.steps][-1] if head.steps else ""
+            if known.get(last) != name:
                 refused[name] = run_errors.foreign_write(head.table, head.snapshot)
             # One that is no version is of a run that died, or goes on: the next one sees to it.
             elif _version_of_step(ledger, name, last) < heads[name].number:
@@ -170,8 +170,8 @@ def unknown_steps(steps: Sequence[str]) -> str:
 
 
 def lacks_version(version: Version, head: TableMetadata) -> bool:
-    """Whether the ledger's newest version is not in the history that a table still has."""
-    return bool(version.snapshot is not None and head.steps and version.step not in head.steps)
+    """Whether the ledger's newest version is not in the history that is known of a table."""
+    return version.snapshot is not None and version.step not in head.steps
 
 
 def _late_commit(ledger: Ledger, version: Version, head: TableMetadata) -> InfoldError | None:
@@ -179,8 +179,7 @@ def _late_commit(ledger: Ledger, version: Version, head: TableMetadata) -> Infol
     step = late_step(ledger, version, head)
     if step is None:
         return None
-    by = f"step {step}, after another run had taken over"
-    return run_errors.foreign_write(head.table, head.steps[step]).with_facts(("by", by))
+    return run_errors.late_commit(head.table, head.steps[step], step)
 
 
 def late_step(ledger: Ledger, version: Version, head: TableMetadata) -> str | None:

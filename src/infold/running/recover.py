@@ -19,6 +19,7 @@ from infold.core.model import table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.record import Outcome, StepRecord
 from infold.core.trace import UNKNOWN, Cause, Pending, merge_pending, signed
+from infold.messages import run_errors
 from infold.messages.errors import InfoldError
 from infold.running.exchange import is_swap, recover_swap
 from infold.running.run_progress import ends_run
@@ -148,9 +149,20 @@ def _with_counted_rows(
 
 
 def committed_snapshot(lake: Lake, model: str, step: str) -> int | None:
-    """The snapshot that a step made, if it did: then it is unfinished, not failed."""
+    """
+    The snapshot that a step made, if it did: then it is unfinished, not failed.
+
+    Raises ``run_errors.foreign_write`` where nobody can tell what it made: others committed while
+    it was at work, or nothing is left of the table's history.
+    """
     head = lake.metadata(table_name(model))
-    return head.steps.get(step) if head else None
+    if head is None:
+        return None
+    if step in head.steps and head.foreign is not None:
+        raise run_errors.foreign_write(head.table, head.foreign)
+    if not head.steps and head.snapshot is not None:
+        raise run_errors.foreign_write(head.table, head.snapshot)
+    return head.steps.get(step)
 
 
 def _has_gone_on(ledger: Ledger, lake: Lake, model: str) -> bool:

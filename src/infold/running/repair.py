@@ -206,7 +206,8 @@ class Repairer:
         unknown = () if head is None else self._unknown(head)
         if head is not None and (head.foreign is not None or not head.steps):
             # What the ledger knows of it is mended. The table stays, and stays refused.
-            why = "somebody else wrote to it" if head.steps else "infold did not make it"
+            made = head.steps or (version is not None and version.snapshot is not None)
+            why = "somebody else wrote to it" if made else "infold did not make it"
             erase = name in wrong
             forget = bool(unknown) and not erase
             return CheckedTable(name, Repair.LEAVE, why, unknown, forget=forget, erase=erase)

@@ -113,6 +113,22 @@ class TestHead:
         assert head is not None
         assert head.foreign == 3
 
+    def test_a_write_below_ours_is_foreign(self, lake: IcebergLake, put: Put) -> None:
+        """A write of others between two of infold's is foreign: the second has its rows."""
+        put(
+            "events",
+            [
+                snapshot(1, None, step="r1-1"),
+                snapshot(2, 1, "delete"),
+                snapshot(3, 2, step="r1-2"),
+            ],
+            3,
+        )
+
+        head = lake.metadata("events")
+        assert head is not None
+        assert (head.foreign, dict(head.steps)) == (2, {"r1-1": 1, "r1-2": 3})
+
     def test_a_compaction_by_others_is_not_a_foreign_write(
         self, lake: IcebergLake, put: Put
     ) -> None:
@@ -142,6 +158,35 @@ class TestHead:
         head = lake.metadata("events")
         assert head is not None
         assert head.steps == {"r7-1": 7}
+
+    @pytest.mark.parametrize("operation", ["delete", "replace"])
+    def test_earlier_files_tell_what_was_expired(
+        self, lake: IcebergLake, put: Put, operation: str
+    ) -> None:
+        """
+        Without a snapshot of infold's, earlier metadata files say how its last one became the
+        present one, as far as the table names them and they are there.
+        """
+        ours, other, last = (
+            snapshot(1, None, step="s"),
+            snapshot(2, 1, operation),
+            snapshot(3, 2, "replace"),
+        )
+        files = [put("events", [ours], 1), put("events", [ours, other], 2)]
+        place = Path(put("events", [last], 3))
+        content = json.loads(place.read_text())
+        log = [{"metadata-file": file, "timestamp-ms": 1} for file in files]
+        place.write_text(json.dumps({**content, "metadata-log": log}))
+
+        head = lake.metadata("events")
+        Path(files[1]).unlink()
+        lost = lake.metadata("events")
+
+        assert head is not None
+        assert (dict(head.steps), head.snapshot) == ({"s": 1}, 3)
+        assert head.foreign == (2 if operation == "delete" else None)
+        assert lost is not None
+        assert (dict(lost.steps), lost.foreign) == ({}, None)
 
     @pytest.mark.parametrize("prefix", ["file:", "file://"])
     def test_locations_are_paths_or_file_urls(

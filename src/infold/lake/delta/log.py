@@ -89,13 +89,12 @@ class Log:
         return dict(reversed(found))
 
     def foreign(self) -> int | None:
-        """The newest version after the last of infold's that changed something."""
-        for commit in self.main():
-            if commit.is_ours:
-                return None
-            if commit.changes:
-                return commit.version
-        return None
+        """
+        The newest version that changed something and is not infold's; see
+        ``iceberg.commits.foreign_snapshot``.
+        """
+        found = (one.version for one in self.main() if one.changes and not one.is_ours)
+        return next(found, None)
 
     def schema(self, version: int | None = None) -> Schema:
         """

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import takewhile
 from typing import Any
 
 from infold.core.stored_table import History
+from infold.messages.errors import InfoldError
 
 STEP = "infold.step"
 RUN = "infold.run"
@@ -20,20 +21,68 @@ def main_branch(metadata: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
     Snapshots of other branches and staged ones are in the metadata too; they are not ancestors.
     """
+    return _ancestors(metadata, metadata.get("current-snapshot-id"))
+
+
+def _ancestors(metadata: Mapping[str, Any], newest: Any) -> Iterator[Mapping[str, Any]]:
+    """A snapshot and those that it was made from, newest first, as far back as they are kept."""
     by_id = {snapshot["snapshot-id"]: snapshot for snapshot in metadata.get("snapshots") or []}
-    current = metadata.get("current-snapshot-id")
-    while (snapshot := by_id.pop(current, None)) is not None:
+    while (snapshot := by_id.pop(newest, None)) is not None:
         yield snapshot
-        current = snapshot.get("parent-snapshot-id")
+        newest = snapshot.get("parent-snapshot-id")
 
 
-def foreign_snapshot(main: Sequence[Mapping[str, Any]]) -> int | None:
-    """The newest snapshot after the last of ours that changed content."""
+def known_history(
+    metadata: Mapping[str, Any], read: Callable[[str], Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """
+    The main branch, newest first, at least back to the last commit of infold's, if that is known.
+
+    Where others wrote after it and had old snapshots expire, earlier metadata files still have
+    them: a table names its last ones. ``read`` reads one and raises ``metadata_missing``.
+    """
+    found = list(main_branch(metadata))
+    for entry in reversed(metadata.get("metadata-log") or []):
+        parent = found[-1].get("parent-snapshot-id") if found else None
+        if parent is None or any(map(is_ours, found)):
+            break
+        try:
+            found.extend(_ancestors(read(entry["metadata-file"]), parent))
+        except InfoldError:  # it was deleted, and so were those before it
+            break
+    return found
+
+
+def kept_with_rows_of(
+    snapshot: int, metadata: Mapping[str, Any], read: Callable[[str], Mapping[str, Any]]
+) -> int | None:
+    """
+    The oldest kept snapshot, if it has the rows of one that is expired; else None.
+
+    Others put its rows into other files, and had it expire. ``read``: see :func:`known_history`.
+    """
+    kept, known = len([*main_branch(metadata)]), known_history(metadata, read)
+    newest = sum(1 for _ in takewhile(lambda entry: operation(entry) == REWRITE, known))
+    if not 0 < kept <= newest < len(known) or known[newest]["snapshot-id"] != snapshot:
+        return None
+    return int(known[kept - 1]["snapshot-id"])
+
+
+def is_ours(snapshot: Mapping[str, Any]) -> bool:
+    """Whether infold made a snapshot."""
+    summary = snapshot.get("summary", {})
+    return STEP in summary or RUN in summary
+
+
+def foreign_snapshot(main: Iterable[Mapping[str, Any]]) -> int | None:
+    """
+    The newest snapshot of a history that changed content and is not infold's.
+
+    It may lie below one of infold's: it came while a step was at work, and what the step committed
+    on top of it has its rows as well.
+    """
     for snapshot in main:
-        summary = snapshot.get("summary", {})
-        if STEP in summary or RUN in summary:
-            return None
-        if operation(snapshot) != REWRITE:
+        if not is_ours(snapshot) and operation(snapshot) != REWRITE:
             return int(snapshot["snapshot-id"])
     return None
 

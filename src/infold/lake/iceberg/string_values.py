@@ -16,11 +16,13 @@ def column_values(stored: StaticTable, column: str, snapshot: int, limit: int) -
     The values of a column of strings at a snapshot, each once, NULL left out.
 
     Values of rows that were deleted may be among them: data files are read, not delete files. When
-    there are more than ``limit``, some that are more than that. None: there is no such column of
-    strings, or a file was written when it had another name.
+    there are more than ``limit``, some that are more than that. None: there is no such snapshot, no
+    such column of strings, or a file was written when it had another name.
     """
     from pyiceberg.types import StringType
 
+    if stored.snapshot_by_id(snapshot) is None:
+        return None
     then = stored.scan(snapshot_id=snapshot)
     field = {field.name.lower(): field for field in then.projection().fields}.get(column.lower())
     if field is None or not isinstance(field.field_type, StringType):

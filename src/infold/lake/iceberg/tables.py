@@ -29,7 +29,8 @@ from infold.lake.iceberg.commits import (
     STEP,
     foreign_snapshot,
     history_of,
-    main_branch,
+    kept_with_rows_of,
+    known_history,
 )
 from infold.lake.iceberg.folders import Folders
 from infold.lake.iceberg.metadata_file import read_metadata
@@ -258,12 +259,13 @@ class IcebergLake(NamedByCatalog):
         if location is None:
             return None
         metadata = read_metadata(location)
-        main = list(main_branch(metadata))
+        main = known_history(metadata, read_metadata)
         steps: dict[str, int] = {}
-        for snapshot in reversed(main):
-            step = snapshot.get("summary", {}).get(STEP)
-            if step is not None:
-                steps[step] = snapshot["snapshot-id"]
+        for entry in reversed(main):
+            if (step := entry.get("summary", {}).get(STEP)) is not None:
+                steps[step] = entry["snapshot-id"]
+        for step, last in [*steps.items()][-1:]:
+            steps[step] = kept_with_rows_of(last, metadata, read_metadata) or last
         return TableMetadata(
             table=table,
             location=location,

@@ -296,12 +296,14 @@ class DeltaTables:
         return log
 
     def _head(self, table: str, stamp: Stamp) -> int:
-        """The snapshot that a commit made."""
+        """The snapshot that a commit made. Raises ``foreign_write`` where others made one too."""
         head = self.lake.metadata(table_name(table))
         if head is None or stamp.step not in head.steps:
             if places.in_store(self.lake.warehouse):  # which writes over what is there
                 raise run_errors.foreign_write(table, None)
             raise RuntimeError(f"{table} has no step {stamp.step} right after its commit")
+        if head.foreign is not None:
+            raise run_errors.foreign_write(table, head.foreign)
         return head.steps[stamp.step]
 
 

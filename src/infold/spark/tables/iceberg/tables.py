@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
@@ -22,6 +23,9 @@ from infold.core.interval import HOUR, MAX, MIN, Granularity, Ranges, parse_inst
 from infold.core.model import table_name
 from infold.core.ports import Lake
 from infold.core.quoting import quoted
+from infold.lake.iceberg.commits import kept_with_rows_of
+from infold.lake.iceberg.metadata_file import read_metadata
+from infold.messages import run_errors
 from infold.spark.content import range_predicate
 from infold.spark.remote import is_remote
 from infold.spark.tables.commit import (
@@ -72,13 +76,29 @@ class IcebergTables:
 
     def read(self, table: str, snapshot: int | None = None) -> DataFrame:
         """All rows with technical columns, of the current or a given snapshot."""
-        reader = self.spark.read
         if snapshot is None and is_remote(self.spark):
             # There a frame is looked up anew by each query: it would follow the table's commits.
             snapshot = self._newest(table)
-        if snapshot is not None:
-            reader = reader.option("versionAsOf", str(snapshot))
+        if snapshot is None:
+            return with_struct(self.spark.read.table(self.identifier(table)))
+        try:
+            return self._at(table, snapshot)
+        except PySparkException:
+            same = self._with_same_rows(table, snapshot)
+            if same is None:
+                raise
+            return self._at(table, same)
+
+    def _at(self, table: str, snapshot: int) -> DataFrame:
+        reader = self.spark.read.option("versionAsOf", str(snapshot))
         return with_struct(reader.table(self.identifier(table)))
+
+    def _with_same_rows(self, table: str, snapshot: int) -> int | None:
+        """A kept snapshot with the rows of one that others rewrote, and had expire."""
+        location = self.lake.location(table_name(table))
+        if location is None:
+            return None
+        return kept_with_rows_of(snapshot, read_metadata(location), read_metadata)
 
     def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
         """See ``ports.Lake.string_values``."""
@@ -98,7 +118,7 @@ class IcebergTables:
             writer = writer.tableProperty("location", folder)
         with commit_point(table):
             writer.createOrReplace()
-        return self._head(table)
+        return self._head(table, stamp)
 
     def append(self, table: str, rows: DataFrame, stamp: Stamp) -> int:
         """Add rows; columns are matched by name."""
@@ -107,7 +127,7 @@ class IcebergTables:
             writer = writer.option(_PROPERTY + key, value)
         with commit_point(table):
             writer.append()
-        return self._head(table)
+        return self._head(table, stamp)
 
     def merge(
         self,
@@ -133,7 +153,7 @@ class IcebergTables:
                 f" THEN INSERT ({names}) VALUES ({values})"
             )
         self.spark.catalog.dropTempView(view)
-        return self._head(table)
+        return self._head(table, stamp)
 
     def evolve(
         self,
@@ -172,7 +192,7 @@ class IcebergTables:
         with commit_point(table):
             transaction.commitTransaction()
         self.spark.catalog.refreshTable(self.identifier(table))
-        return self._head(table)
+        return self._head(table, stamp)
 
     def replace(
         self,
@@ -199,7 +219,7 @@ class IcebergTables:
         )
         with commit_point(table):
             writer.overwrite(condition)
-        return self._head(table)
+        return self._head(table, stamp)
 
     def layout(self, table: str) -> Layout:
         """How the table was laid out when it was made."""
@@ -249,11 +269,14 @@ class IcebergTables:
         name = self.lake.stored_name(table_name(table))
         return f"{quoted(self.namespace)}.{quoted(name)}"
 
-    def _head(self, table: str) -> int:
-        newest = self._newest(table)
-        if newest is None:
+    def _head(self, table: str, stamp: Stamp) -> int:
+        """The snapshot that a commit made. Raises ``foreign_write`` where others made one too."""
+        head = self.lake.metadata(table_name(table))
+        if head is None or head.snapshot is None:
             raise RuntimeError(f"{table} has no snapshot right after a commit")
-        return newest
+        if head.foreign is not None:
+            raise run_errors.foreign_write(head.table, head.foreign)
+        return head.steps.get(stamp.step, head.snapshot)  # none by a MERGE that finds nothing
 
     def _newest(self, table: str) -> int | None:
         head = self.lake.metadata(table_name(table))

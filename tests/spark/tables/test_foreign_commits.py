@@ -1,0 +1,182 @@
+"""Commits of others to tables of infold's: while a step works, and where their traces expired."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.spark.events.clicks_project import ClicksProject, shop_with
+
+from infold import api
+from infold.core import write_points
+from infold.core.storages import Storage
+from infold.messages.errors import InfoldError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+DAILY = """---
+materialization: table
+timeseries: {event_time_column: at, partition_column: day}
+incremental: {}
+---
+SELECT CAST(at AS DATE) AS day, sum(v) AS v FROM clicks GROUP BY 1"""
+
+
+class Shop(ClicksProject):
+    """Clicks by day, in tables of a storage."""
+
+    def others_delete(self, spark: SparkSession) -> None:
+        """Somebody deletes a click, by Spark and without infold."""
+        project = api.open_project(self.root)
+        if project.target.by_folders:
+            folder = api.lake(project).folder("clicks")  # type: ignore[attr-defined]
+            jvm: Any = spark._jvm
+            session = spark._jsparkSession
+            jvm.io.delta.tables.DeltaTable.forPath(session, folder).delete("id = 'a'")
+        else:
+            spark.sql(f"DELETE FROM infold.{self.table()} WHERE id = 'a'")
+
+    def call(self, spark: SparkSession, procedure: str, more: str = "") -> None:
+        """Somebody calls one of Iceberg's procedures."""
+        spark.sql(f"CALL infold.system.{procedure}(table => '{self.table()}'{more})").collect()
+
+    def expire(self, spark: SparkSession) -> None:
+        """Somebody has all snapshots expire but for the newest."""
+        self.call(
+            spark,
+            "expire_snapshots",
+            ", older_than => TIMESTAMP '2100-01-01', retain_last => 1",
+        )
+
+    def rewrite(self, spark: SparkSession) -> None:
+        """Somebody puts the rows into other files."""
+        self.call(spark, "rewrite_data_files", ", options => map('rewrite-all', 'true')")
+
+    def table(self) -> str:
+        """The events' table as Iceberg's procedures take it."""
+        return f"{api.open_project(self.root).name}.clicks"
+
+    def refused(self) -> InfoldError:
+        """The error of a run."""
+        with pytest.raises(InfoldError) as raised:
+            self.run()
+        return raised.value
+
+
+@pytest.fixture(params=list(Storage), ids=str)
+def storage(request: pytest.FixtureRequest) -> Storage:
+    """Each storage."""
+    found: Storage = request.param
+    return found
+
+
+@pytest.fixture
+def make(tmp_path: Path, warehouse: Path) -> Callable[[Storage], Shop]:
+    """A project that was built once."""
+
+    def make(storage: Storage) -> Shop:
+        shop = shop_with(tmp_path / "shop", warehouse)
+        shop.__class__ = Shop
+        config = shop.root / "infold.yml"
+        config.write_text(config.read_text().replace("storage: iceberg", f"storage: {storage}"))
+        shop.model("daily", DAILY)
+        shop.put("first.csv", "a,2024-03-01 10:00:00,1", "b,2024-03-02 10:00:00,2")
+        shop.run()
+        assert isinstance(shop, Shop)
+        return shop
+
+    return make
+
+
+def test_a_commit_while_a_step_is_at_work(
+    make: Callable[[Storage], Shop],
+    storage: Storage,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """
+    The step's own commit does not hide it: nothing is built from the table, in this run and the
+    next, until it is rolled back. Then the step is done again.
+    """
+    shop = make(storage)
+    project = api.open_project(shop.root)
+    before = api.ledger(project).newest_versions()["clicks"].snapshot
+    assert before is not None
+    shop.put("second.csv", "c,2024-03-01 11:00:00,4")
+    passed = write_points.point
+
+    def point(name: str) -> None:
+        if name == "table clicks: before commit":
+            shop.others_delete(spark)
+        passed(name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(write_points, "point", point)
+        during = shop.refused()
+    after = shop.refused()
+
+    assert (during.slug, after.slug) == ("foreign-write", "foreign-write")
+    assert during.facts == after.facts
+    assert [row[1] for row in shop.rows("daily")] == [1, 2]
+    api.lake(project).set_back("clicks", before)
+    assert shop.run().written == 1
+    assert [row[1] for row in shop.rows("daily")] == [5, 2]
+    assert shop.proven()
+
+
+def test_deleted_rewritten_and_expired(
+    make: Callable[[Storage], Shop], spark: SparkSession
+) -> None:
+    """Who deletes rows for good has the snapshots expire that show it: it is seen all the same."""
+    shop = make(Storage.ICEBERG)
+    shop.others_delete(spark)
+    shop.rewrite(spark)
+    shop.expire(spark)
+    shop.put("second.csv", "c,2024-03-01 11:00:00,4")
+
+    assert shop.refused().slug == "foreign-write"
+
+
+def test_rewritten_and_expired(make: Callable[[Storage], Shop], spark: SparkSession) -> None:
+    """Maintenance by others changes no row, also where it leaves no snapshot of infold's."""
+    shop = make(Storage.ICEBERG)
+    shop.rewrite(spark)
+    shop.call(spark, "rewrite_manifests", ", use_caching => false")
+    shop.expire(spark)
+    shop.model("daily_too", DAILY)
+
+    assert shop.run(model="daily_too").written == 2
+    shop.put("second.csv", "c,2024-03-01 11:00:00,4")
+    assert shop.run().written == 1
+    assert shop.proven()
+
+
+def test_expired_before_the_next_run_sees_a_dead_ones_commit(
+    make: Callable[[Storage], Shop], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit that no run recorded is found where its snapshot has expired since."""
+    shop = make(Storage.ICEBERG)
+    shop.put("second.csv", "c,2024-03-01 11:00:00,4")
+    project = api.open_project(shop.root)
+
+    def die(*_: object, **__: object) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(api.ledger(project)), "finish_step", die)
+        with pytest.raises(SystemExit):
+            shop.run()
+    shop.rewrite(spark)
+    shop.expire(spark)
+
+    shop.run()
+
+    assert [row[0] for row in shop.rows()] == ["a", "b", "c"]
+    assert [row[1] for row in shop.rows("daily")] == [5, 2]
+    assert shop.proven()
