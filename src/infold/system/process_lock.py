@@ -97,6 +97,12 @@ def take_over(locks: Mapping[str, int]) -> None:
     _open_locks.update((Path(path), descriptor) for path, descriptor in locks.items())
 
 
+def let_go(locks: Mapping[str, int]) -> None:
+    """Lock no longer, unlike others that have these descriptors too: as long as they live."""
+    for descriptor in locks.values():
+        os.close(descriptor)
+
+
 def unlock(locks: Mapping[str, int]) -> None:
     """Unlock for a process that had taken them over and died; nothing of it writes any more."""
     for descriptor in locks.values():

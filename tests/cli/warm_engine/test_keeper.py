@@ -21,6 +21,7 @@ from tests.cli.warm_engine.engines import Engine, await_that, engine, runs
 
 from infold.cli.init import write_project
 from infold.cli.warm_engine.keeper import Command, Keeper
+from infold.cli.warm_engine.marks import TOUCHED
 from infold.system import engine_socket as wire
 
 pytestmark = pytest.mark.deep
@@ -360,3 +361,42 @@ def test_what_a_client_sends_is_the_command_s_to_read(tmp_path: Path) -> None:
 
             with client:
                 assert wire.next_reply(client) == (wire.SIGNAL, signal.SIGKILL)
+
+
+def test_a_jvm_of_a_killed_command_s_own_keeps_others_out(tmp_path: Path) -> None:
+    """It may finish a commit in its last moment: only once it is gone the lock is free."""
+    file = tmp_path / "dev.lock"
+    locked = os.open(file, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(locked, fcntl.LOCK_EX)
+    with (
+        socket.socket(socket.AF_UNIX) as listening,
+        subprocess.Popen(["cat"], stdin=subprocess.PIPE, start_new_session=True) as offered,
+        subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=[locked]) as own,
+    ):
+        process = os.fork()
+        if process == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        marks = mmap.mmap(-1, 2)
+        marks[TOUCHED] = 1
+        command = Command(process, os.pidfd_open(process), None, marks, io.StringIO())
+        given = {
+            "pid": offered.pid,
+            "watched": os.pidfd_open(offered.pid),
+            **dict.fromkeys(("input", "port", "secret", "needs", "large"), ""),
+            "columns": {},
+            "locks": {str(file): locked},
+        }
+        listening.bind(str(tmp_path / "engine.sock"))
+        listening.listen()
+        keeper = Keeper(given, "", listening, command=command)
+        while keeper.command is not None:
+            keeper.turn(60)
+
+        assert keeper.ends
+        with file.open("r+") as other:
+            with pytest.raises(BlockingIOError):
+                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            own.kill()
+            own.wait()
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        offered.kill()

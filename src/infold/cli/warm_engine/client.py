@@ -44,6 +44,8 @@ def carry_out(words: Sequence[str]) -> int | None:
     except (OSError, ValueError):
         return None
     with connection:
+        if connection.fileno() <= 2:  # its own file is closed, and it has no end to watch
+            return None
         process = _ready(connection, words)
         if process is None:
             return None

@@ -30,7 +30,7 @@ from infold.system import engine_socket as wire
 from infold.system import memory
 from infold.system.circumstances import place, that_matters
 from infold.system.installed_code import PACKAGE, installed
-from infold.system.process_lock import unlock
+from infold.system.process_lock import let_go, unlock
 from infold.system.signals import SIGNALS
 
 TURN_SECONDS, SIGN_SECONDS, REQUEST_SECONDS = 5.0, 1.0, 2.0
@@ -131,10 +131,11 @@ class Keeper:
         code = os.waitstatus_to_exitcode(status)
         if command.marks[TOUCHED]:
             self._end_jvm()
+            let_go(self.given["locks"])  # a JVM that the command started itself has them still
         else:
             self._take_columns(command.columns)
-        if not command.marks[DONE]:
-            unlock(self.given["locks"])
+            if not command.marks[DONE]:
+                unlock(self.given["locks"])
         command.marks.close()
         command.columns.close()
         if client is not None:
@@ -289,7 +290,6 @@ def modules() -> Iterator[str]:
 def main() -> None:
     """Keep the JVM that is described on the standard input."""
     given = json.load(sys.stdin)
-    sys.path[:] = given["path"]
     listening = socket.socket(fileno=given["listening"])
     listening.listen(16)  # so that clients see this process at the other end
     keeper = Keeper(given, installed(), listening)
@@ -339,7 +339,3 @@ def _close(keeper: Keeper) -> None:
     with suppress(subprocess.TimeoutExpired):
         jvm.process.wait(10)
     end(jvm)
-
-
-if __name__ == "__main__":
-    main()

@@ -94,7 +94,6 @@ def _start_keeper(home: Home, offer: Offer, began: Began) -> None:
         "listening": listening.fileno(),
         "target": home.target,
         "idle": home.idle,
-        "path": began.path,
         "pid": offer.jvm.process.pid,
         "watched": watched,
         "input": offer.jvm.input,
@@ -105,7 +104,8 @@ def _start_keeper(home: Home, offer: Offer, began: Began) -> None:
         "columns": dict(offer.columns),
         "locks": dict(locks),
     }
-    # -P: nothing is imported from the present folder that the command did not import from it.
+    # Before anything is imported: nothing comes from elsewhere than in the command.
+    begin = f"import sys; sys.path[:] = sys.argv[2:]; from {wire.KEEPER} import main; main()"
     options = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
     # A file, not a pipe: this process is not to wait until the other one reads.
     with (
@@ -115,7 +115,7 @@ def _start_keeper(home: Home, offer: Offer, began: Began) -> None:
         described.write(json.dumps(given).encode())
         described.seek(0)
         subprocess.Popen(
-            [sys.executable, *options, "-P", "-m", wire.KEEPER],
+            [sys.executable, *options, "-P", "-c", begin, wire.KEEPER, *began.path],
             stdin=described,
             stdout=log,
             stderr=log,
