@@ -64,7 +64,28 @@ def test_a_view_without_readers_is_refused() -> None:
     _, [error] = judged()
 
     assert error.slug == "not-deterministic"
-    assert dict(error.facts)["or vouch"].endswith(", in what reads it")
+    cure = ", in what reads it, with `enabled: false` where it is built whole"
+    assert dict(error.facts)["or vouch"].endswith(cure)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        (
+            "---\nmaterialization: table\n{}---\nSELECT user_id, max_by(url, event_ts) AS u "
+            "FROM clicks GROUP BY user_id"
+        ),
+        WHOLE.replace("max(r)", "max(rand())").replace("seen", "clicks"),
+    ],
+)
+def test_what_a_refusal_offers_is_taken(model: str) -> None:
+    """The key that is offered for a table that is built whole makes it pass."""
+    _, [refused] = read({**SHOP, "models/any.sql": model.format("")})
+    offered = dict(refused.facts)["or vouch"]
+
+    _, errors = read({**SHOP, "models/any.sql": model.format(f"{offered}\n")})
+
+    assert errors == []
 
 
 def test_sessions_cannot_allow_it() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from infold.analysis.names.subject import Subject
-from infold.analysis.overrides import BY_SLUG, RemainingFindings
+from infold.analysis.overrides import BY_SLUG, RemainingFindings, key_of_override
 from infold.core.model import Kind, Override
 from infold.messages.errors import InfoldError
 
@@ -67,5 +67,8 @@ def _facts(by: Mapping[str, Kind]) -> tuple[tuple[str, str], ...]:
     if not set(by.values()) <= {Kind.INCREMENTAL_TABLE, Kind.TABLE}:
         return (("read by", ", ".join(by)),)
     where = f"in {', '.join(by)}" if by else "in what reads it"
-    override = f"incremental: {{safety_overrides: {{{_ANY}: true}}}}, {where}"
+    whole = {kind is Kind.TABLE for kind in by.values()}
+    override = f"{key_of_override(_ANY, whole=whole == {True})}, {where}"
+    if len(whole) != 1:
+        override += ", with `enabled: false` where it is built whole"
     return (*((("read by", ", ".join(by)),) if by else ()), ("or vouch", override))

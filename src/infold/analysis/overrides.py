@@ -110,9 +110,10 @@ def offer_overrides(subject: Subject, errors: Sequence[InfoldError], days: int |
 
     ``days``: how far back the query looks, where it says that in rows of days.
     """
-    if subject.model.kind is not Kind.INCREMENTAL_TABLE:
+    whole = subject.model.kind is Kind.TABLE
+    if not whole and subject.model.kind is not Kind.INCREMENTAL_TABLE:
         return
-    inputs = list(timed_inputs(subject))
+    inputs = [] if whole else list(timed_inputs(subject))
     for error in errors:
         facts = []
         if error.slug in REACH and inputs:
@@ -120,9 +121,15 @@ def offer_overrides(subject: Subject, errors: Sequence[InfoldError], days: int |
             each = ", ".join(f"{name}: {{before: {far}}}" for name in inputs)
             facts.append(("or declare", f"incremental: {{bounds: {{{each}}}}}{_HOW}"))
         override = BY_SLUG.get(error.slug)
-        if override is not None and "safety_overrides" not in error.todo:
-            facts.append(("or vouch", f"incremental: {{safety_overrides: {{{override}: true}}}}"))
+        if override is Override.NONDETERMINISTIC or (override is not None and not whole):
+            facts.append(("or vouch", key_of_override(override, whole=whole)))
         error.facts = (*error.facts, *facts)
+
+
+def key_of_override(override: Override, *, whole: bool) -> str:
+    """What says so in a model's front matter; ``whole``: in that of a table built whole."""
+    enabled = "enabled: false, " if whole else ""
+    return f"incremental: {{{enabled}safety_overrides: {{{override}: true}}}}"
 
 
 _HOW = ", how far around its cell each is read (before, after)"

@@ -52,8 +52,9 @@ not_determined = Finding(
     "not-deterministic",
     "Spark does not give the same rows twice for the query of {model}",
     {"because of": "{what}"},
-    "Take it out, or say that any result will do: `safety_overrides: {{allow_nondeterministic: "
-    "true}}`.",
+    "Take it out. A table may also say that any result will do, in `incremental`: "
+    "`safety_overrides: {{allow_nondeterministic: true}}`, with `enabled: false` if it is built "
+    "whole.",
 )
 
 MISDEFINED = {"bad-audit"} | frozenset(

@@ -17,7 +17,6 @@ from infold.messages.message import Finding
 
 _ANEW = "or use `materialization: table`, which is built again when an input changes."
 _WHOLE = "or build it whole (remove `incremental`)."
-_ANY = ", or say that any will do: `safety_overrides: {allow_nondeterministic: true}`."
 
 # --- a query's meaning
 
@@ -195,19 +194,19 @@ order_dependent = Finding(
 )
 
 
-def order_not_total(at: Spot, what: str, missing: Sequence[str], *, vouchable: bool) -> InfoldError:
+def order_not_total(at: Spot, what: str, missing: Sequence[str]) -> InfoldError:
     """An order that decides, and in which rows can tie."""
     add = ", ".join(missing) or "columns that tell rows apart (a unique_key, keys of GROUP BY)"
     return InfoldError(
         "order-not-total",
         f"{what} depends on which of several rows comes first that tie in its order",
-        todo=f"Add {add} to ORDER BY{_ANY if vouchable else '.'}",
+        todo=f"Add {add} to ORDER BY.",
         at=at,
     )
 
 
 def ties_in_choice(
-    at: Spot, call: str, value: str, order: str, missing: Sequence[str], *, vouchable: bool
+    at: Spot, call: str, value: str, order: str, missing: Sequence[str]
 ) -> InfoldError:
     """``min_by`` or ``max_by`` by something in which rows can tie."""
     by = order.removeprefix("STRUCT(").removesuffix(")") if order.startswith("STRUCT(") else order
@@ -215,7 +214,7 @@ def ties_in_choice(
     return InfoldError(
         "order-not-total",
         f"{call} takes any of several rows that tie in {order}",
-        todo=f"Say which: {call}({value}, struct({by}, {add})){_ANY if vouchable else '.'}",
+        todo=f"Say which: {call}({value}, struct({by}, {add})).",
         at=at,
     )
 

@@ -49,7 +49,7 @@ def check(subject: Subject) -> Iterator[InfoldError]:
             yield from _in_windows(subject, identity, block)
             yield from _max_by_findings(subject, identity, block)
         if subject.model.kind is not Kind.CUMULATIVE_AGGREGATE and not _over_cells(subject, block):
-            yield from _limit_findings(subject, identity, block)
+            yield from _limit_findings(identity, block)
 
 
 def _in_windows(subject: Subject, identity: RowIdentity, block: Block) -> Iterator[InfoldError]:
@@ -85,14 +85,7 @@ def _in_windows(subject: Subject, identity: RowIdentity, block: Block) -> Iterat
         if not fine:
             found = text.spot_of(window)
             name = found.text[found.column - 1 :].partition("(")[0].strip().lower()
-            yield refusals.order_not_total(
-                found, name, alike.columns_missing(), vouchable=_vouchable(subject)
-            )
-
-
-def _vouchable(subject: Subject) -> bool:
-    """Whether the model could say that any result will do."""
-    return subject.model.kind in (Kind.TABLE, Kind.INCREMENTAL_TABLE)
+            yield refusals.order_not_total(found, name, alike.columns_missing())
 
 
 def _over_cells(subject: Subject, block: Block | SetOperation) -> bool:
@@ -148,14 +141,10 @@ def _findings_of_choice(
         name = "max_by" if isinstance(node, exp.ArgMax) else "min_by"
         value, order = (part.sql("spark") for part in (node.this, node.expression))
         add = [] if subject.model.kind is Kind.SESSIONS else alike.columns_missing()
-        yield refusals.ties_in_choice(
-            block.text.spot_of(node), name, value, order, add, vouchable=_vouchable(subject)
-        )
+        yield refusals.ties_in_choice(block.text.spot_of(node), name, value, order, add)
 
 
-def _limit_findings(
-    subject: Subject, identity: RowIdentity, block: Block | SetOperation
-) -> Iterator[InfoldError]:
+def _limit_findings(identity: RowIdentity, block: Block | SetOperation) -> Iterator[InfoldError]:
     """LIMIT and OFFSET behind an ORDER BY that leaves open which rows come first."""
     args = block.node.args
     order = args.get("order")
@@ -178,7 +167,7 @@ def _limit_findings(
         total, missing = every or (alike.one_row() and not distinct), alike.columns_missing()
     if not total:
         at = block.text.spot_of(order.expressions[0])
-        yield refusals.order_not_total(at, word.upper(), missing, vouchable=_vouchable(subject))
+        yield refusals.order_not_total(at, word.upper(), missing)
 
 
 def _output_of(block: Block, node: exp.Expr) -> exp.Expr:
