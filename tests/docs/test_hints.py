@@ -59,7 +59,7 @@ OTHERS = {
     *("--master", "--jars", "--driver-memory", "--deploy-mode"),  # of spark-submit
     *("--full-refresh", "--restate-model", "--allow-destructive-model"),  # of dbt and SQLMesh
     *("--defer", "--state"),  # of dbt
-    "--no-deps",  # of pip
+    *("--no-deps", "--prefix", "--rm"),  # of pip, Homebrew and podman
     "--rewrite",  # of the tests
 }
 

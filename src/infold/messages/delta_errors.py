@@ -34,7 +34,7 @@ unreadable = Message(
     "this table of Delta Lake cannot be read",
     {"table": "{at}", "why": "{why}"},
     "Was it written by a newer program, with a feature that infold's reader lacks? Or were files "
-    "in its folder deleted? `infold repair` says what can be done.",
+    "in its folder deleted? `infold repair --dry-run` says what can be done.",
     exit_code=ExitCode.FAILED,
 )
 

@@ -14,7 +14,8 @@ from infold.messages.message import Message
 
 JAVA_TODO = (
     "Install a Java runtime (apt-get install openjdk-17-jre-headless, brew install openjdk@17), "
-    "or set JAVA_HOME to one."
+    "or set JAVA_HOME to one. Homebrew puts its own where nothing finds it by itself: "
+    'export JAVA_HOME="$(brew --prefix openjdk@17)".'
 )
 
 
@@ -120,8 +121,9 @@ def out_of_memory(process: str, why: str) -> InfoldError:
         "out-of-memory",
         f"{process} ran out of memory",
         (("why", why or "no more can be had"),),
-        "INFOLD_MEMORY gives Spark more (2g by default). A model's batch_size, or "
-        "`infold run --batch-size 1`, builds less at once.",
+        "INFOLD_MEMORY gives Spark more (2g by default). Of tables that are built cell by cell, "
+        "`infold run --batch-size 1` builds less at once; events and sessions take in less where "
+        "fewer files arrive for a run.",
         exit_code=ExitCode.FAILED,
     )
 

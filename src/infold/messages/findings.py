@@ -279,7 +279,8 @@ needless_lookback = Finding(
 downgrade_is_an_option = Finding(
     "unknown-key",
     "allow_downgrade is for one run, so it is an option of the command and no key",
-    todo="Remove it, and type `infold run --allow-downgrade`; or leave out `incremental`.",
+    todo="Remove it, and type `infold run --allow-downgrade` (in a target with `apply: auto`); or "
+    "leave out `incremental`.",
 )
 
 bad_cron = Finding(

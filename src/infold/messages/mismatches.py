@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from infold.messages.errors import ExitCode, InfoldError
 from infold.messages.message import Message
 
-_PROTECTED = "(On a protected target both need --allow-refresh.)"
-"""What forgetting a table takes where nothing may drop one."""
+_FORGET = """\
+  infold forget {model}
+  infold run
+(Without a terminal the first needs --yes. On a protected target both need --allow-refresh.)"""
 
 _SHOWN = 5
 """How many tables are named where all are meant."""
@@ -21,8 +23,9 @@ _SHOWN = 5
 _REPAIR = """\
   infold repair
   infold run
-(`infold repair --dry-run` only says what it would do. On a protected target the run needs
---allow-refresh.)"""
+(`infold repair --dry-run` only says what it would do; without a terminal add --yes. On a protected
+target the run needs --allow-refresh. Where definitions are applied by hand and the ledger knows
+none, `infold apply`, with the same option, takes the place of the run.)"""
 
 
 def ledger_behind(ledger: str, tables: Sequence[tuple[str, str]], *, empty: bool) -> InfoldError:
@@ -122,7 +125,7 @@ copied_warehouse = Message(
     "those of the original would change. Where the folder was moved, move it back. To have the "
     "tables here as well, first give this project a ledger of its own, if `ledger` in infold.yml "
     "is a server or a full path: it is the original's. Then delete this warehouse (not the files "
-    "of the other one), and have it built again:\n  infold repair\n  infold run",
+    f"of the other one), and have it built again:\n{_REPAIR}",
     exit_code=ExitCode.REFUSED,
 )
 
@@ -135,7 +138,7 @@ def damaged_table(model: str, what: str, files: int = 0) -> InfoldError:
         f"the table of {model} is damaged",
         facts,
         "Put back what is missing, from a backup; or have the table built again from what it reads:"
-        f"\n  infold forget {model}\n  infold run\n{_PROTECTED}",
+        f"\n{_FORGET.format(model=model)}",
         exit_code=ExitCode.REFUSED,
     )
 
