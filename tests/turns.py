@@ -4,9 +4,9 @@ Long tests that take turns: with ``--turns`` one in five of those marked so is t
 ``@pytest.mark.turns(8)`` on a test has one in eight tried.
 
 Which ones follows from the code: the same code has the same, and a change has others as likely as
-not. Of a test with several cases one in five is tried; one with a single case is tried with one
-in three states of the code. Each is alike to others that are always tried, or draws at random what
-is drawn without Spark too.
+not. A test with a single case is tried with one state of the code in so many. Each is alike to
+others that are always tried or take turns too (one program on a cluster, in each store, by each
+catalog), or draws at random what is drawn without Spark too.
 """
 
 from __future__ import annotations

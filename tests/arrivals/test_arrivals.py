@@ -69,6 +69,7 @@ def test_tables_equal_the_reference_after_every_run(
     play.play(program)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize(("kind", "shape"), [(ForwardPlay, FORWARD), (EventsPlay, FORWARD_EVENTS)])
 @few
 @given(data=st.data())

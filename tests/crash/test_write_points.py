@@ -110,6 +110,7 @@ def test_an_arrival_that_dies_anywhere(folder: Path) -> None:
             assert (name, f"ledger {write}: after commit") in met
 
 
+@pytest.mark.turns(3)
 def test_models_side_by_side_die_together(folder: Path) -> None:
     """When a run dies in one of two models that are built at once, both are whole steps or none."""
     scenario = new_scenario(folder, "beside", shape=EVERYWHERE)

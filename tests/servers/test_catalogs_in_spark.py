@@ -77,6 +77,7 @@ def test_tables_equal_the_reference(shelves: dict[str, Shelf], tmp_path: Path, k
     play.play_all("arrive", "burst", "again", "replace", "delete")
 
 
+@pytest.mark.turns(3)
 def test_a_run_that_dies_at_a_write_point(shelves: dict[str, Shelf], tmp_path: Path) -> None:
     """By exception at some points, and once by SIGKILL: the next run makes all tables right."""
     declared = shelves["jdbc"].declared | {"namespace": f"killed_{os.getpid()}"}

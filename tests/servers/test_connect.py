@@ -63,7 +63,7 @@ def on(server: ConnectServer, folder: Path, **more: Any) -> None:
     retarget(folder, {**server.target(), **more})
 
 
-@pytest.mark.turns(2)
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("shape", ["fold", "rows"])
 def test_tables_equal_the_reference(server: ConnectServer, tmp_path: Path, shape: str) -> None:
     """Events, sessions, cells, rows by key, functions in Python: late, twice, replaced, deleted."""
@@ -135,6 +135,7 @@ def test_what_a_dead_client_left_is_interrupted_and_waited_for(
     assert not session(scenario.project).catalog.tableExists("infold.`lost`.late")
 
 
+@pytest.mark.turns(3)
 def test_a_server_dies_in_the_middle_and_is_started_again(
     server: ConnectServer, scenario: MovedScenario
 ) -> None:
@@ -162,6 +163,7 @@ class Restarting(Life):
             self.server = None
 
 
+@pytest.mark.turns(3)
 def test_a_server_is_started_again_between_two_steps(
     server: ConnectServer, scenario: MovedScenario
 ) -> None:
@@ -171,6 +173,7 @@ def test_a_server_is_started_again_between_two_steps(
     scenario.settle()
 
 
+@pytest.mark.turns(3)
 def test_clients_die_at_write_points(server: ConnectServer, tmp_path: Path) -> None:
     """By exception at some points of a run, others for each state of the code."""
     where = tmp_path / "dies", "dies", tmp_path / "warehouse"

@@ -66,7 +66,7 @@ def elsewhere(
 REDACTED = {"spark.redaction.regex": "(?i)secret|password|token|access[.]?key|credential"}
 
 
-@pytest.mark.turns(2)
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("kind", ["jdbc", "rest"])
 def test_tables_equal_the_reference(elsewhere: Elsewhere, tmp_path: Path, kind: str) -> None:
     """Events, sessions, cells, rows by key: late, twice, replaced, deleted."""

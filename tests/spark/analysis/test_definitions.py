@@ -207,6 +207,7 @@ def drawn_change(seed: int) -> tuple[str, str]:
     return before, otherwise(after, rng, rng.randint(0, 2))
 
 
+@pytest.mark.turns(3)
 def test_changed_words_that_are_said_to_change_nothing(spark: SparkSession) -> None:
     """Spark yields the same rows in the columns that are claimed to be kept."""
     prepare(spark)
