@@ -42,6 +42,24 @@ class TestCommits:
         assert after is not None
         assert after.foreign == 1
 
+    @pytest.mark.parametrize(("version", "foreign"), [(0, None), ("0", None), (1, 1), (None, 2)])
+    def test_restored_by_others(self, made: Made, version: object, foreign: int | None) -> None:
+        """
+        What others restore is as the version that they name; what was written after that is none of
+        its history. By a time, nobody knows which version that was.
+        """
+        made.write("daily", {"n": [1]}, "s-1")
+        made.write("daily", {"n": [2]}, None)
+        parameters = {"version": version, "timestamp": None}
+        info = {"timestamp": 1, "operation": "RESTORE", "operationParameters": parameters}
+        removed = {"path": "y.parquet", "partitionValues": {}, "dataChange": True}
+        made.commit("daily", {"commitInfo": info}, {"remove": removed})
+
+        head = made.lake.metadata("daily")
+
+        assert head is not None
+        assert (list(head.steps), head.foreign) == (["s-1"], foreign)
+
     def test_a_rewrite_is_not_foreign(self, made: Made) -> None:
         """A commit that puts rows into other files says so, and changes nothing."""
         made.write("daily", {"n": [1]}, "s-1")

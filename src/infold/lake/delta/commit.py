@@ -27,6 +27,8 @@ STEP = "infold.step"
 RUN = "infold.run"
 SET_BACK = "infold.set_back"
 """In a commit that set the table back: the version whose rows it has again."""
+RESTORE = "RESTORE"
+"""The operation by which others do so."""
 
 Action = Mapping[str, Any]
 
@@ -129,8 +131,15 @@ def _commit(version: int, actions: Iterable[Action]) -> Commit:
 
 
 def _own(info: Action) -> Mapping[str, str]:
-    """What infold wrote into a commit, of everything that its writer did."""
+    """
+    What infold wrote into a commit, of everything that its writer did.
+
+    A table that others restored to a version is as one that infold set back to it.
+    """
     found = {key: str(value) for key, value in info.items() if key.startswith("infold.")}
+    if info.get("operation") == RESTORE:
+        version = str(dict(info.get("operationParameters") or {}).get("version"))
+        return {SET_BACK: version} if version.isdecimal() else {}
     try:
         said = json.loads(info.get("userMetadata") or "{}")
     except ValueError:  # of somebody else, who may write what he likes
