@@ -53,6 +53,11 @@ class Catalog:
     """Where a credential is exchanged for a token; empty for the server itself."""
 
     @property
+    def is_in_warehouse(self) -> bool:
+        """Whether it is the file that a warehouse in a folder has."""
+        return self.type is CatalogType.SQLITE and not self.uri
+
+    @property
     def at_once(self) -> bool:
         """Whether several tables can change at one instant."""
         return self.type not in (CatalogType.REST, CatalogType.HIVE)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from infold.core.catalogs import PLANNED_CATALOGS, SQLITE_FILE, Catalog, CatalogType
 from infold.core.target import Publish, Target
 from infold.declare.keys import NAME, Keys
 from infold.messages import catalog_errors, findings
-from infold.messages.errors import InfoldError, Spot
 from infold.system.secrets import REFERENCE, bad_reference, has_password
 
 KEYS: Mapping[CatalogType, tuple[str, ...]] = {
@@ -109,29 +107,6 @@ def refuse_not_together(target: Target, keys: Keys) -> None:
                 keys.at("publish"), type=target.catalog.type.value
             )
         )
-
-
-def same_tables(
-    project: str, root: Path, targets: Mapping[str, Target], places: Mapping[str, Spot]
-) -> list[InfoldError]:
-    """An error for each target with the namespace and the catalog of one before it."""
-    seen: dict[tuple[str, str, str], str] = {}
-    found = []
-    for name, target in targets.items():
-        catalog = target.catalog
-        if catalog.type is CatalogType.SQLITE and not catalog.uri:
-            continue
-        namespace, uri = catalog.namespace or project, catalog.uri
-        if catalog.type is CatalogType.SQLITE:  # a file has several names
-            uri = str((root / uri.removeprefix(SQLITE_FILE)).resolve())
-        if catalog.type is CatalogType.HIVE:  # which knows no capital letters
-            namespace = namespace.lower()
-        other = seen.setdefault((uri, catalog.warehouse, namespace), name)
-        if other != name:
-            found.append(
-                catalog_errors.same_tables(places[name], one=other, other=name, namespace=namespace)
-            )
-    return found
 
 
 def _check_url(section: Keys, key: str, type_: CatalogType) -> None:

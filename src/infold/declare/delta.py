@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 
 from infold.core.catalogs import CatalogType
-from infold.core.object_store import SCHEMES, StoreKind, scheme_of, split
+from infold.core.object_store import StoreKind, scheme_of
 from infold.core.storages import Storage
 from infold.core.target import Publish, Target
 from infold.declare.keys import Keys
 from infold.messages import delta_errors, findings
-from infold.messages.errors import InfoldError, Spot
 
 
 def refuse_beside_delta(target: Target, keys: Keys) -> None:
@@ -22,31 +20,10 @@ def refuse_beside_delta(target: Target, keys: Keys) -> None:
         keys.errors.append(delta_errors.not_with_delta(keys.at(key), what=what, todo=todo))
 
 
-def same_folders(
-    root: Path, targets: Mapping[str, Target], places: Mapping[str, Spot]
-) -> Iterator[InfoldError]:
-    """An error for each target with the warehouse of one before it, in another storage."""
-    seen: dict[object, str] = {}
-    for name, target in targets.items():
-        place = _place(target.warehouse) if target.in_store else (root / target.warehouse).resolve()
-        other = seen.setdefault(place, name)
-        if targets[other].storage is not target.storage:
-            iceberg = other if target.storage is Storage.DELTA else name
-            what = f"the warehouse of target {iceberg}, which is in another storage,"
-            yield delta_errors.not_with_delta(
-                places[name], what=what, todo="Name another folder: both would use the same ones."
-            )
-
-
-def _place(url: str) -> tuple[str, ...]:
-    scheme = scheme_of(url)
-    return SCHEMES.get(scheme, scheme), *split(url)
-
-
 def _ruled_out(target: Target) -> Iterator[tuple[str, str, str]]:
     """The keys, with what each asks for, and what to do."""
     catalog = target.catalog
-    if not target.registers and (catalog.type is not CatalogType.SQLITE or catalog.uri):
+    if not target.registers and not catalog.is_in_warehouse:
         what = f"a catalog of type {catalog.type.value}"
         todo = (
             "Leave the catalog out: the tables are found by their folders in the warehouse. A Hive "

@@ -20,9 +20,7 @@ from infold.core.model import SET_ASIDE, UNPUBLISHED, Kind, Source, table_name
 from infold.core.project import Node, Project
 from infold.core.target import Apply, Target
 from infold.declare.audits import FileAudit, read_audit_file, with_names_apart
-from infold.declare.catalogs import same_tables
 from infold.declare.database_sources import refuse_in_stores
-from infold.declare.delta import same_folders
 from infold.declare.folder import PROJECT_FILE, Folder
 from infold.declare.front_matter import split_front_matter
 from infold.declare.function_calls import with_called, with_calls_expanded
@@ -31,6 +29,7 @@ from infold.declare.keys import NAME, Keys
 from infold.declare.models import read_model
 from infold.declare.python_models import read_python_model
 from infold.declare.seeds import read_seed
+from infold.declare.shared_tables import shared_tables
 from infold.declare.sources import read_source
 from infold.declare.targets import read_target
 from infold.declare.texts import decoded
@@ -186,15 +185,15 @@ def _read_targets(reading: _Reading, keys: Keys) -> str:
     if section is not None:
         for name, target_keys in section.sections("target"):
             reading.targets[name] = read_target(name, target_keys, reading.sources, reading.broken)
-        named = keys.entries.get("name")
-        project = named.text if named is not None else ""
         named_at = section.value.keys
-        reading.errors.extend(same_tables(project, reading.folder.root, reading.targets, named_at))
-        reading.errors.extend(same_folders(reading.folder.root, reading.targets, named_at))
         reading.errors.extend(refuse_in_stores(reading.sources, reading.targets, named_at))
     if not reading.targets:
         reading.targets["dev"] = Target("dev")
     _protect_targets(reading, keys)
+    if section is not None:
+        named, root = keys.entries.get("name"), reading.folder.root
+        project, places = named.text if named is not None else "", section.value.keys
+        reading.errors.extend(shared_tables(project, root, reading.targets, places))
     default = keys.text("default_target")
     if default is not None and default not in reading.targets:
         at = keys.at("default_target")

@@ -173,6 +173,14 @@ same_tables = Finding(
     "`catalog`, or another file of type sqlite.",
 )
 
+same_warehouse = Finding(
+    "catalog-same-tables",
+    "targets {one} and {other} would have the same tables, and {what}",
+    {"warehouse": "{warehouse}"},
+    todo="Give one of them another `warehouse`, and another `ledger`. Targets with the same tables "
+    "differ only in what computes: `engine`, `spark`.",
+)
+
 other_jars = Message(
     "catalog-other-jars",
     "the Spark of this process was started without what the catalog of target {target} needs",
