@@ -358,7 +358,7 @@ class TestDeduplicate:
 
 
 class TestMerging:
-    """Keys are merged from front matter, `models` and `defaults` of infold.yml, in this order."""
+    """Keys come from front matter, `models` of infold.yml, and for what they leave `defaults`."""
 
     def test_keys_of_three_places_come_together(self) -> None:
         """Keys from three places are merged, nested ones

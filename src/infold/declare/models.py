@@ -1,4 +1,4 @@
-"""The declaration of one model: front matter, ``models`` and ``defaults`` of infold.yml, merged."""
+"""The declaration of one model: its own keys and those of `defaults` in infold.yml, merged."""
 
 from __future__ import annotations
 

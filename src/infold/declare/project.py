@@ -33,7 +33,7 @@ from infold.declare.shared_tables import shared_tables
 from infold.declare.sources import read_source
 from infold.declare.targets import read_target
 from infold.declare.texts import decoded
-from infold.declare.tree import Page, Value, merge, read
+from infold.declare.tree import Page, Value, join, read
 from infold.messages import findings, other_tools
 from infold.messages.errors import InfoldError, Spot
 from infold.system.secrets import hide_passwords
@@ -359,7 +359,7 @@ def _read_draft(
         wrong = findings.wrong_type(own.at, key="front matter", wanted="a mapping", found=own.kind)
         reading.errors.append(wrong)
     elif len(reading.errors) == before:
-        both = merge(own, per_model) or own
+        both = join(own, per_model, reading.errors)
         declared = read_model(name, file, both, defaults, reading.errors)
     try:
         text, filters = replace_run_interval(file, text, front.sql_start)

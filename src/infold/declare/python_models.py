@@ -22,7 +22,7 @@ from infold.declare.keys import Keys
 from infold.declare.models import read_model
 from infold.declare.python_code import code_digest, project_modules
 from infold.declare.python_text import parse_python, spot_of
-from infold.declare.tree import Value, merge
+from infold.declare.tree import Value, join
 from infold.declare.types import ALIKE, SIMPLE, is_type
 from infold.messages import findings, python_findings
 from infold.messages.errors import InfoldError, Spot
@@ -73,7 +73,7 @@ def read_python_model(
     if found is None:
         return None
     function, call = found
-    own = _arguments(of, call, errors)
+    own = join(_arguments(of, call, errors), per_model, errors)
     if len(errors) > before:
         return None
     misspelt = (keys_meant_by(key, ALL_KEYS) for key in own.entries.keys() - ALL_KEYS)
@@ -85,7 +85,7 @@ def read_python_model(
         entries={key: value for key, value in own.entries.items() if key not in KEYS},
         keys={key: at for key, at in own.keys.items() if key not in KEYS},
     )
-    declared = read_model(name, file, merge(front, per_model) or front, defaults, errors, KEYS)
+    declared = read_model(name, file, front, defaults, errors, KEYS)
     columns = _columns(keys)
     given = _inputs(of, function, keys)
     group_by = _group_by(keys)

@@ -7,7 +7,7 @@ Only the structure is read here: mappings, lists and scalars with their YAML kin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -119,6 +119,23 @@ class _Converter:
     def _spot(self, node: yaml.Node) -> Spot:
         start, end = node.start_mark, node.end_mark
         return self.page.spot(start.line, start.column, (end.line, end.column))
+
+
+def join(first: Value, second: Value | None, errors: list[InfoldError]) -> Value:
+    """Two mappings as one, as ``merge`` does; what is in both is noted, as neither goes first."""
+    if second is not None:
+        errors.extend(_in_both(first, second, ""))
+    return merge(first, second) or first
+
+
+def _in_both(first: Value, second: Value, prefix: str) -> Iterator[InfoldError]:
+    """An error at each key of ``second`` that ``first`` has, but for mappings in both."""
+    for key, value in second.entries.items():
+        other, at = first.entries.get(key), second.keys[key]
+        if other is not None and other.kind == value.kind == "a mapping":
+            yield from _in_both(other, value, f"{prefix}{key}.")
+        elif other is not None:
+            yield findings.duplicate_key(at, key=f"{prefix}{key}", first=first.keys[key])
 
 
 def merge(first: Value | None, second: Value | None) -> Value | None:

@@ -1,0 +1,72 @@
+# ruff: noqa: E501 (one case is one row of a table)
+"""Declarations that contradict each other, or that would have no effect, are refused.
+
+A case is a claim, the files of a project, and what is wrong with them: ``slug file:line `text under
+the caret` (the fact that helps)``, as in ``test_mistakes``. Beside what is refused stands what looks
+like it and means something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from tests.declare.shop import INFOLD, SHOP, read
+from tests.declare.test_mistakes import shown
+
+Case = tuple[str, Mapping[str, str], Sequence[str]]
+
+YML, C, S, D = "infold.yml", "models/clicks.sql", "models/sessions.sql", "models/daily.sql"
+
+PYTHON = """from infold import model
+
+@model(materialization="table", columns={"a": "int"})
+def users(clicks):
+    return clicks
+"""
+
+
+def models(text: str) -> dict[str, str]:
+    """The project with `models` in infold.yml."""
+    return {**SHOP, YML: f"{INFOLD}models: {text}\n"}
+
+
+OF_TWO_PLACES: list[Case] = [
+    ("front matter and `models` say one thing each", models("{daily: {incremental: {start: 2024-01-01}, tags: [a]}}"), []),
+    ("both say it", models("{daily: {timeseries: {granularity: week}}}"), [
+        "duplicate-key infold.yml:21 `granularity` (models/daily.sql:3)",
+    ]),
+    ("both say it, and it would be no value", models("{daily: {timeseries: {granularity: 7}, materialization: tabel}}"), [
+        "duplicate-key infold.yml:21 `granularity` (models/daily.sql:3)",
+        "duplicate-key infold.yml:21 `materialization` (models/daily.sql:2)",
+    ]),
+    ("one is a mapping, and the other is not", models("{daily: {incremental: true}}"), [
+        "duplicate-key infold.yml:21 `incremental` (models/daily.sql:4)",
+    ]),
+    ("a model in Python", {**models("{users: {columns: {a: bigint}, tags: [a]}}"), "models/users.py": PYTHON}, [
+        "duplicate-key infold.yml:21 `a` (models/users.py:3)",
+    ]),
+    ("inputs of a model in Python that infold.yml names", {**models("{users: {inputs: {clikcs: {}}}}"), "models/users.py": PYTHON}, [
+        "bad-model-function infold.yml:21 `clikcs` (clicks)",
+        "bad-model-function models/users.py:4 `clicks` (clikcs)",
+    ]),
+]  # fmt: skip
+
+CASES = [*OF_TWO_PLACES]
+
+
+@pytest.mark.parametrize(("claim", "files", "expected"), CASES, ids=[claim for claim, *_ in CASES])
+def test_what_has_no_effect_is_refused(
+    claim: str, files: Mapping[str, str], expected: Sequence[str]
+) -> None:
+    """What contradicts something else, or means nothing where it is, is named with its place."""
+    _, found = read(files)
+
+    assert sorted(map(shown, found)) == sorted(expected), claim
+
+
+def test_both_places_are_named() -> None:
+    """A key of a model in two files is called by its full name."""
+    _, [error] = read(models("{daily: {timeseries: {granularity: week}}}"))
+
+    assert error.what == "'timeseries.granularity' is here twice"
