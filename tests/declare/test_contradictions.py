@@ -52,7 +52,26 @@ OF_TWO_PLACES: list[Case] = [
     ]),
 ]  # fmt: skip
 
-CASES = [*OF_TWO_PLACES]
+
+def versions(rules: str) -> dict[str, str]:
+    """The project with a table of versions by user."""
+    front = f"materialization: scd_type_2\nunique_key: [user_id]\nscd_type_2: {{updated_at: event_ts, {rules}}}"
+    return {
+        **SHOP,
+        "models/v.sql": f"---\n{front}\n---\nSELECT user_id, event_ts, url FROM clicks\n",
+    }
+
+
+VERSIONS: list[Case] = [
+    ("all columns", versions("columns: '*'"), []),
+    ("a key beside a column", versions("columns: [user_id, url]"), []),
+    ("a column beside all", versions("columns: ['*', url]"), ["needless-key models/v.sql:4 `url`"]),
+    ("no columns", versions("columns: []"), ["wrong-type models/v.sql:4 `[]`"]),
+    ("keys alone", versions("columns: [USER_ID, event_ts]"), ["needless-key models/v.sql:4 `columns`"]),
+    ("the stretches in which a key is there", versions("columns: user_id, invalidate_hard_deletes: true"), []),
+]  # fmt: skip
+
+CASES = [*OF_TWO_PLACES, *VERSIONS]
 
 
 @pytest.mark.parametrize(("claim", "files", "expected"), CASES, ids=[claim for claim, *_ in CASES])

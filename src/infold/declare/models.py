@@ -26,7 +26,7 @@ from infold.declare.keys import Keys
 from infold.declare.misplaced_keys import ONLY_INCREMENTAL, misplaced_key_hint
 from infold.declare.sessions import read_sessions
 from infold.declare.tree import Value, merge
-from infold.declare.versions import read_versions
+from infold.declare.versions import check_compared, read_versions
 from infold.messages import findings
 from infold.messages.errors import InfoldError, Spot
 
@@ -342,6 +342,8 @@ def _check_needs(keys: Keys, model: Model) -> None:
                 keys.at("unique_key"), key="unique_key", wanted="a list of names", found="empty"
             )
         )
+    if model.versions is not None:
+        check_compared(keys, model.versions, model.unique_key)
     if events and "timeseries" not in keys.entries:
         keys.missing("timeseries", "events are kept by their time: event_time_column")
     time = model.timeseries.event_time_column if model.timeseries else ""
