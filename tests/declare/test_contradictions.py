@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pytest
-from tests.declare.shop import INFOLD, SHOP, read
+from tests.declare.shop import INFOLD, SHOP, read, spoilt
 from tests.declare.test_mistakes import shown
 
 Case = tuple[str, Mapping[str, str], Sequence[str]]
@@ -71,7 +71,21 @@ VERSIONS: list[Case] = [
     ("the stretches in which a key is there", versions("columns: user_id, invalidate_hard_deletes: true"), []),
 ]  # fmt: skip
 
-CASES = [*OF_TWO_PLACES, *VERSIONS]
+
+def cuts(text: str) -> dict[str, str]:
+    """The project with sessions that `cuts` divides."""
+    return spoilt(S, "gap: 30 minutes", f"gap: 30 minutes, cuts: {text}")
+
+
+CUTS: list[Case] = [
+    ("a campaign by a column", cuts("{campaign: url}"), []),
+    ("a campaign by none", cuts("{campaign: []}"), ["wrong-type models/sessions.sql:3 `[]`"]),
+    ("a campaign by none, with more", cuts("{campaign: {columns: [], nulls: change}}"), [
+        "wrong-type models/sessions.sql:3 `[]`",
+    ]),
+]  # fmt: skip
+
+CASES = [*OF_TWO_PLACES, *VERSIONS, *CUTS]
 
 
 @pytest.mark.parametrize(("claim", "files", "expected"), CASES, ids=[claim for claim, *_ in CASES])

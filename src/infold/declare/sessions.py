@@ -67,10 +67,7 @@ def _check_companions(section: Keys, found: Sessions) -> None:
             section, ("choose_user", "without_identifier"), "sessions without identifier"
         )
     elif not found.identifier and section.entries["identifier"].kind in ("a list", "text"):
-        at, named = section.at("identifier"), section.full_name("identifier")
-        section.errors.append(
-            findings.wrong_type(at, key=named, wanted="a column or a list of them", found="empty")
-        )
+        _note_empty(section, "identifier")
     elif "user" not in section.entries:
         _refuse_needless(section, ("choose_user",), "sessions without user")
         if found.fallback_gap is not None:
@@ -103,6 +100,12 @@ def _refuse_needless(section: Keys, keys: tuple[str, ...], where: str) -> None:
             section.errors.append(
                 findings.needless_key(at, key=section.full_name(key), where=where)
             )
+
+
+def _note_empty(section: Keys, key: str) -> None:
+    """A list of columns without any."""
+    at, named, wanted = section.at(key), section.full_name(key), "a column or a list of them"
+    section.errors.append(findings.wrong_type(at, key=named, wanted=wanted, found="empty"))
 
 
 def _fallback(section: Keys) -> int | None:
@@ -152,8 +155,7 @@ def _campaign(cuts: Keys, key: str) -> Campaign | None:
     if value is None:
         return None
     if value.kind in ("text", "a list"):
-        columns = cuts.texts(key)
-        return Campaign(columns) if columns else None
+        return Campaign(_event_columns(cuts, key))
     campaign = cuts.section(key)
     if campaign is None:
         return None
@@ -161,8 +163,15 @@ def _campaign(cuts: Keys, key: str) -> Campaign | None:
     if "columns" not in campaign.entries:
         campaign.missing("columns", "what tells one campaign from another")
     nulls = Nulls(campaign.choice("nulls", tuple(Nulls)) or Nulls.IGNORE)
-    columns = campaign.texts("columns")
-    return Campaign(columns, nulls, campaign.texts("direct")) if columns else None
+    return Campaign(_event_columns(campaign, "columns"), nulls, campaign.texts("direct"))
+
+
+def _event_columns(section: Keys, key: str) -> tuple[str, ...]:
+    """One or several of them; that there is none is noted."""
+    value = section.entries.get(key)
+    if value is not None and value.kind == "a list" and not value.items:
+        _note_empty(section, key)
+    return section.texts(key)
 
 
 CUTS: Mapping[str, Callable[[Keys, str], DeclaredCut | None]] = {
