@@ -85,7 +85,26 @@ CUTS: list[Case] = [
     ]),
 ]  # fmt: skip
 
-CASES = [*OF_TWO_PLACES, *VERSIONS, *CUTS]
+
+def preferred(text: str) -> dict[str, str]:
+    """The project with events of which these copies are kept."""
+    return spoilt(C, "unique_key: [event_id]", f"unique_key: [event_id]\n{text}")
+
+
+COPIES: list[Case] = [
+    ("what copies differ in decides", preferred("prefer: [amount desc, '`url`']"), []),
+    ("by the event time, which copies have together", preferred("prefer: [amount, '`event_ts` desc']"), [
+        "needless-key models/clicks.sql:4 `'`event_ts` desc'`",
+    ]),
+    ("by the event time, where copies have others", preferred("prefer: event_ts desc\ndeduplicate: everywhere"), []),
+    ("by the key", preferred("prefer: EVENT_ID"), ["needless-key models/clicks.sql:4 `EVENT_ID`"]),
+    ("by the key at any time", preferred("prefer: [event_id]\ndeduplicate: everywhere"), [
+        "needless-key models/clicks.sql:4 `event_id`",
+    ]),
+    ("by default", {**SHOP, YML: INFOLD + "defaults: {prefer: [event_ts desc]}\n"}, []),
+]  # fmt: skip
+
+CASES = [*OF_TWO_PLACES, *VERSIONS, *CUTS, *COPIES]
 
 
 @pytest.mark.parametrize(("claim", "files", "expected"), CASES, ids=[claim for claim, *_ in CASES])

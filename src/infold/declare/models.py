@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from infold.core.interval import Granularity
@@ -22,6 +21,7 @@ from infold.core.model import (
     Timeseries,
 )
 from infold.declare.audits import read_audits
+from infold.declare.copies import check_copies, read_prefer
 from infold.declare.keys import Keys
 from infold.declare.misplaced_keys import ONLY_INCREMENTAL, misplaced_key_hint
 from infold.declare.sessions import read_sessions
@@ -157,7 +157,7 @@ def read_model(
         sessions=read_sessions(keys) if kind is Materialization.SESSIONS else None,
         versions=read_versions(keys) if kind is Materialization.SCD_TYPE_2 else None,
         unique_key=keys.texts("unique_key"),
-        prefer=_read_prefer(keys),
+        prefer=read_prefer(keys),
         deduplicate=Deduplicate(
             keys.choice("deduplicate", tuple(Deduplicate)) or Deduplicate.SAME_TIME
         ),
@@ -171,7 +171,7 @@ def read_model(
         audits=read_audits(keys, name),
         place=Place(file),
     )
-    _check_needs(keys, model)
+    _check_needs(keys, model, own.entries)
     places = dict(_places_of_keys(keys.value, ""))
     return Declared(model, places) if len(errors) == before else None
 
@@ -317,19 +317,7 @@ def _cron(section: Keys) -> str | None:
         return None
 
 
-_PREFER = re.compile(r"\s*(\w+|`[^`]+`)(?:\s+(asc|desc))?\s*\Z", re.IGNORECASE)
-
-
-def _read_prefer(keys: Keys) -> tuple[str, ...]:
-    found = keys.texts("prefer")
-    for text in found:
-        if not _PREFER.match(text):
-            at, known = keys.at("prefer"), ("column", "column desc")
-            keys.errors.append(findings.bad_value(at, key="prefer", value=text, known=known))
-    return found
-
-
-def _check_needs(keys: Keys, model: Model) -> None:
+def _check_needs(keys: Keys, model: Model, own: Collection[str]) -> None:
     """Keys that a materialization cannot do without."""
     events = model.materialization is Materialization.EVENTS
     versions = model.materialization is Materialization.SCD_TYPE_2
@@ -346,15 +334,8 @@ def _check_needs(keys: Keys, model: Model) -> None:
         check_compared(keys, model.versions, model.unique_key)
     if events and "timeseries" not in keys.entries:
         keys.missing("timeseries", "events are kept by their time: event_time_column")
-    time = model.timeseries.event_time_column if model.timeseries else ""
-    if model.deduplicate is Deduplicate.EVERYWHERE and time.lower() in map(
-        str.lower, model.unique_key
-    ):
-        # Copies at other times have other keys then.
-        where = f"a unique_key with the event time, {time!r}, in it"
-        keys.errors.append(
-            findings.needless_key(keys.at("deduplicate"), key="deduplicate", where=where)
-        )
+    if events:
+        check_copies(keys, model, own)
     if model.incremental and "timeseries" not in keys.entries:
         keys.missing("timeseries", "an incremental table is built cell by cell of time")
 
