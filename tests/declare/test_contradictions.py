@@ -104,7 +104,19 @@ COPIES: list[Case] = [
     ("by default", {**SHOP, YML: INFOLD + "defaults: {prefer: [event_ts desc]}\n"}, []),
 ]  # fmt: skip
 
-CASES = [*OF_TWO_PLACES, *VERSIONS, *CUTS, *COPIES]
+OFF = "incremental: {enabled: false, batch_size: 2, cron: '@daily'"
+WHOLE: list[Case] = [
+    ("cells are switched off", spoilt(D, "incremental: {}", OFF + "}"), []),
+    ("and there are none to keep", spoilt(D, "incremental: {}", OFF + ", forward_only: true}"), [
+        "needless-key models/daily.sql:4 `forward_only`",
+    ]),
+    ("nor are they kept", spoilt(D, "incremental: {}", OFF + ", forward_only: false}"), []),
+    ("the default of other models", {
+        **spoilt(D, "incremental: {}", OFF + "}"), YML: INFOLD + "defaults: {incremental: {forward_only: true}}\n",
+    }, []),
+]  # fmt: skip
+
+CASES = [*OF_TWO_PLACES, *VERSIONS, *CUTS, *COPIES, *WHOLE]
 
 
 @pytest.mark.parametrize(("claim", "files", "expected"), CASES, ids=[claim for claim, *_ in CASES])

@@ -40,6 +40,13 @@ def _no_forward_only(at: Spot, kind: Materialization) -> InfoldError:
     )
 
 
+def no_cells_to_keep(at: Spot) -> InfoldError:
+    """The error where a table is to keep its earlier cells, and has none."""
+    key, where = "incremental.forward_only", "a table as a whole"
+    todo = "A changed definition builds it again. Leave out `enabled: false`, or `forward_only`."
+    return findings.needless_key(at, key=key, where=where, todo=todo)
+
+
 ONLY_INCREMENTAL = {"backfill_limit": _no_backfill_limit, "forward_only": _no_forward_only}
 """Keys of ``incremental`` that people look for elsewhere, and what they are told."""
 

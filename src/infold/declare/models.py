@@ -23,7 +23,7 @@ from infold.core.model import (
 from infold.declare.audits import read_audits
 from infold.declare.copies import check_copies, read_prefer
 from infold.declare.keys import Keys
-from infold.declare.misplaced_keys import ONLY_INCREMENTAL, misplaced_key_hint
+from infold.declare.misplaced_keys import ONLY_INCREMENTAL, misplaced_key_hint, no_cells_to_keep
 from infold.declare.sessions import read_sessions
 from infold.declare.tree import Value, merge
 from infold.declare.versions import check_compared, read_versions
@@ -153,7 +153,7 @@ def read_model(
         materialization=kind,
         sql="",
         timeseries=_timeseries(keys, kind),
-        incremental=_incremental(section, overrides) if section is not None else None,
+        incremental=_incremental(section, overrides, own) if section is not None else None,
         sessions=read_sessions(keys) if kind is Materialization.SESSIONS else None,
         versions=read_versions(keys) if kind is Materialization.SCD_TYPE_2 else None,
         unique_key=keys.texts("unique_key"),
@@ -241,7 +241,7 @@ def _granularity(section: Keys) -> Granularity:
     return Granularity.SUNDAY_WEEK if week == "sunday" else Granularity(written)
 
 
-def _incremental(section: Keys, overrides: tuple[Override, ...]) -> Incremental | None:
+def _incremental(section: Keys, overrides: tuple[Override, ...], own: Value) -> Incremental | None:
     section.check((*INCREMENTAL, "lookback", "allow_downgrade"))
     for key, error in (
         ("lookback", findings.needless_lookback),
@@ -269,7 +269,12 @@ def _incremental(section: Keys, overrides: tuple[Override, ...]) -> Incremental 
         forward_only=section.flag("forward_only", default=False),
         late=Late(section.choice("late", tuple(Late)) or Late.EARLIER),
     )
-    return found if section.flag("enabled", default=True) else None
+    if section.flag("enabled", default=True):
+        return found
+    mine = own.entries.get("incremental")
+    if found.forward_only and mine is not None and "forward_only" in mine.entries:
+        section.errors.append(no_cells_to_keep(mine.keys["forward_only"]))
+    return None
 
 
 def _overrides(section: Keys) -> tuple[Override, ...]:
