@@ -20,7 +20,7 @@ YML, C, S, D = "infold.yml", "models/clicks.sql", "models/sessions.sql", "models
 
 PYTHON = """from infold import model
 
-@model(materialization="table", columns={"a": "int"})
+@model(materialization="table", columns={"a": "date"})
 def users(clicks):
     return clicks
 """
@@ -116,7 +116,36 @@ WHOLE: list[Case] = [
     }, []),
 ]  # fmt: skip
 
-CASES = [*OF_TWO_PLACES, *VERSIONS, *CUTS, *COPIES, *WHOLE]
+
+def users(more: str, kind: str = "table") -> dict[str, str]:
+    """The project with a model in Python that says more."""
+    old = 'materialization="table", '
+    text = PYTHON.replace(old, f'materialization="{kind}", {more}, ', 1)
+    return {**SHOP, "models/users.py": text}
+
+
+NEAR = 'inputs={"clicks": {"before": "1 day", "after": "0 days"}}'
+CELLS = 'timeseries={"event_time_column": "event_ts", "partition_column": "a"}'
+IN_PYTHON: list[Case] = [
+    ("rows near a table without cells", users(NEAR), [
+        'needless-key models/users.py:3 `"before"`', 'needless-key models/users.py:3 `"after"`',
+    ]),
+    ("rows near a view", users('inputs={"clicks": {"after": "1 day"}}', "view"), [
+        'needless-key models/users.py:3 `"after"`',
+    ]),
+    ("cells are switched off", users(f'{NEAR}, {CELLS}, incremental={{"enabled": False}}'), []),
+    ("cells by default", {
+        **users(f"{NEAR}, {CELLS}"), YML: INFOLD + "defaults: {incremental: {}}\n",
+    }, []),
+    ("a check that a function does not have", users('incremental={"enabled": False, "safety_overrides": {"allow_limit": True, "allow_nondeterministic": True}}'), [
+        'needless-key models/users.py:3 `"allow_limit"`',
+    ]),
+    ("a check that models in SQL have", {
+        **users(f'{CELLS}, incremental={{"enabled": False}}'), YML: INFOLD + "defaults: {incremental: {safety_overrides: {allow_limit: true}}}\n",
+    }, []),
+]  # fmt: skip
+
+CASES = [*OF_TWO_PLACES, *VERSIONS, *CUTS, *COPIES, *WHOLE, *IN_PYTHON]
 
 
 @pytest.mark.parametrize(("claim", "files", "expected"), CASES, ids=[claim for claim, *_ in CASES])

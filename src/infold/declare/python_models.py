@@ -14,14 +14,15 @@ from dataclasses import dataclass, replace
 from infold.analysis.names.subject import Draft
 from infold.analysis.python_models import python_text
 from infold.analysis.sql.parse import parse
-from infold.core.model import DeclaredBound, Kind, Materialization, Model, Place
+from infold.core.model import DeclaredBound, Kind, Materialization, Model, Override, Place
 from infold.core.overrides import any_result_will_do
 from infold.core.python_code import PythonCode, PythonInput
 from infold.declare import models
 from infold.declare.keys import Keys
-from infold.declare.models import read_model
+from infold.declare.models import BOUND, Declared, read_model
 from infold.declare.python_code import code_digest, project_modules
-from infold.declare.python_text import parse_python, spot_of
+from infold.declare.python_literals import PythonFile, read_arguments
+from infold.declare.python_text import parse_python
 from infold.declare.tree import Value, join
 from infold.declare.types import ALIKE, SIMPLE, is_type
 from infold.messages import findings, python_findings
@@ -31,21 +32,11 @@ from infold.messages.findings import keys_meant_by
 KEYS = ("columns", "inputs", "group_by")
 """Keys of @model that front matter does not have."""
 ALL_KEYS = {*KEYS, *models.KEYS}
-INPUT = ("before", "after", "columns")
+INPUT = (*BOUND, "columns")
 OF_ONE_TABLE = (Materialization.EVENTS, Materialization.CUMULATIVE_AGGREGATE)
 """Kinds with a function of rows; the others have one of DataFrames."""
 KINDS = (Materialization.VIEW, Materialization.TABLE, *OF_ONE_TABLE)
 _WHY_COLUMNS = "nobody can see in a function which columns its rows have"
-
-
-@dataclass(frozen=True, slots=True)
-class _File:
-    name: str
-    file: str
-    source: str
-
-    def spot(self, node: ast.AST) -> Spot:
-        return spot_of(self.file, self.source, node)
 
 
 def read_python_model(
@@ -68,12 +59,12 @@ def read_python_model(
     except InfoldError as error:
         errors.append(error)
         return None
-    of = _File(name, file, source)
+    of = PythonFile(file, source)
     found = _model_function(of, tree, errors)
     if found is None:
         return None
     function, call = found
-    own = join(_arguments(of, call, errors), per_model, errors)
+    own = join(read_arguments(of, call, errors), per_model, errors)
     if len(errors) > before:
         return None
     misspelt = (keys_meant_by(key, ALL_KEYS) for key in own.entries.keys() - ALL_KEYS)
@@ -89,9 +80,8 @@ def read_python_model(
     columns = _columns(keys)
     given = _inputs(of, function, keys)
     group_by = _group_by(keys)
-    if declared is not None and (at := declared.places.get("incremental.bounds")) is not None:
-        todo = "Say it in `inputs`: {table: {before: …, after: …}}."
-        errors.append(findings.needless_key(at, "incremental.bounds", "a model in Python", todo))
+    if declared is not None:
+        errors.extend(_needless(declared, front, given))
     vouched = declared is not None and any_result_will_do(declared.model)
     code_errors: list[InfoldError] = []
     modules = project_modules(file, source, tree, library, code_errors)
@@ -114,7 +104,7 @@ def read_python_model(
 
 
 def _model_function(
-    of: _File, tree: ast.Module, errors: list[InfoldError]
+    of: PythonFile, tree: ast.Module, errors: list[InfoldError]
 ) -> tuple[ast.FunctionDef, ast.Call] | None:
     """The function with @model, and the call in its decorator."""
     names = {"infold.model"} | {
@@ -147,68 +137,6 @@ def _model_function(
         )
         return None
     return node, decorator
-
-
-# -- literals as values with places
-
-
-def _arguments(of: _File, call: ast.Call, errors: list[InfoldError]) -> Value:
-    """The arguments of the decorator as a mapping."""
-    entries, keys = dict[str, Value](), dict[str, Spot]()
-    errors.extend(
-        python_findings.not_literal(of.spot(one), what="an argument without a name")
-        for one in call.args
-    )
-    for given in call.keywords:
-        if given.arg is None:
-            errors.append(python_findings.not_literal(of.spot(given.value), what="**"))
-            continue
-        keys[given.arg] = of.spot(given)
-        entries[given.arg] = _value(of, given.value, given.arg, errors)
-    return Value("a mapping", of.spot(call), entries=entries, keys=keys)
-
-
-def _value(of: _File, node: ast.expr, what: str, errors: list[InfoldError]) -> Value:
-    at = of.spot(node)
-    if isinstance(node, ast.Dict):
-        return _mapping(of, node, what, errors)
-    if isinstance(node, ast.List | ast.Tuple):
-        items = tuple(_value(of, item, what, errors) for item in node.elts)
-        return Value("a list", at, items=items)
-    try:
-        value = ast.literal_eval(node)
-    except ValueError:
-        errors.append(python_findings.not_literal(at, what=what))
-        return Value("nothing", at)
-    if isinstance(value, bool):
-        return Value("true or false", at, text=str(value).lower())
-    if isinstance(value, int | float):
-        return Value("a number", at, text=str(value))
-    if isinstance(value, str):
-        return Value("text", at, text=value)
-    if value is not None:
-        errors.append(python_findings.not_literal(at, what=what))
-    return Value("nothing", at)
-
-
-def _mapping(of: _File, node: ast.Dict, what: str, errors: list[InfoldError]) -> Value:
-    entries, keys = dict[str, Value](), dict[str, Spot]()
-    for key, value in zip(node.keys, node.values, strict=True):
-        if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
-            errors.append(
-                python_findings.not_literal(of.spot(key or value), what=f"a key of {what}")
-            )
-            continue
-        at = of.spot(key)
-        if key.value in entries:
-            errors.append(findings.duplicate_key(at, key=key.value, first=keys[key.value]))
-            continue
-        keys[key.value] = at
-        entries[key.value] = _value(of, value, f"{what}.{key.value}", errors)
-    return Value("a mapping", of.spot(node), entries=entries, keys=keys)
-
-
-# -- what it declares
 
 
 def _can_be_a_function(keys: Keys) -> bool:
@@ -259,10 +187,11 @@ class _Input:
     input: PythonInput
     bound: DeclaredBound
     at: Spot
-    bounded: bool
+    bounded: Mapping[str, Spot]
+    """Which of `before` and `after` are declared, with their places."""
 
 
-def _inputs(of: _File, function: ast.FunctionDef, keys: Keys) -> tuple[_Input, ...]:
+def _inputs(of: PythonFile, function: ast.FunctionDef, keys: Keys) -> tuple[_Input, ...]:
     """The tables that the parameters stand for, in the order of the parameters."""
     parameters = list(_parameters(of, function, keys.errors))
     section = keys.section("inputs")
@@ -270,7 +199,7 @@ def _inputs(of: _File, function: ast.FunctionDef, keys: Keys) -> tuple[_Input, .
         return _only_input(of, function, parameters, section, keys.errors)
     if section is None:
         return tuple(
-            _Input(PythonInput(one.arg, one.arg), DeclaredBound(one.arg), of.spot(one), False)
+            _Input(PythonInput(one.arg, one.arg), DeclaredBound(one.arg), of.spot(one), {})
             for one in parameters
         )
     tables = {table.rpartition(".")[2]: table for table in section.entries}
@@ -296,7 +225,7 @@ def _inputs(of: _File, function: ast.FunctionDef, keys: Keys) -> tuple[_Input, .
 
 
 def _only_input(
-    of: _File,
+    of: PythonFile,
     function: ast.FunctionDef,
     parameters: Sequence[ast.arg],
     section: Keys | None,
@@ -313,7 +242,7 @@ def _only_input(
     [table], [parameter] = tables, named
     if section is None:
         one = PythonInput(table, parameter)
-        return (_Input(one, DeclaredBound(table), tables[table], bounded=False),)
+        return (_Input(one, DeclaredBound(table), tables[table], bounded={}),)
     found = _input(section, table, parameter, known=("columns",))
     return () if found is None else (found,)
 
@@ -358,12 +287,12 @@ def _input(
         if not columns and not own.errors:
             _note_empty(own, "columns")
     bound = DeclaredBound(table, own.length("before", 0) or 0, own.length("after", 0) or 0)
-    bounded = "before" in own.entries or "after" in own.entries
+    bounded = {key: at for key, at in own.value.keys.items() if key in BOUND and key in known}
     return _Input(PythonInput(table, parameter, columns), bound, section.key_at(table), bounded)
 
 
 def _parameters(
-    of: _File, function: ast.FunctionDef, errors: list[InfoldError]
+    of: PythonFile, function: ast.FunctionDef, errors: list[InfoldError]
 ) -> Iterator[ast.arg]:
     """The parameters of a model's function."""
     arguments = function.args
@@ -381,6 +310,31 @@ def _parameters(
             python_findings.bad_model_function(of.spot(function), function=function.name, what=what)
         )
     yield from plain
+
+
+def _needless(declared: Declared, front: Value, given: Sequence[_Input]) -> Iterator[InfoldError]:
+    """Keys that mean nothing for a model in Python, or for one without cells."""
+    bounds = declared.places.get("incremental.bounds")
+    if bounds is not None:
+        todo = "Say it in `inputs`: {table: {before: …, after: …}}."
+        yield findings.needless_key(bounds, "incremental.bounds", "a model in Python", todo)
+    none = Value("nothing", front.at)
+    vouched = front.entries.get("incremental", none).entries.get("safety_overrides", none)
+    for one in Override:
+        if one in vouched.keys and one is not Override.NONDETERMINISTIC:
+            at, name = vouched.keys[one], f"incremental.safety_overrides.{one}"
+            todo = "Nothing is proven of a function, so there is no proof to do without."
+            yield findings.needless_key(at, name, "a model in Python", todo)
+    if "incremental" in declared.places:  # cells that are switched off may come back
+        return
+    for read in given:
+        for key, at in read.bounded.items():
+            name, where = f"inputs.{read.input.table}.{key}", f"a {declared.model.materialization}"
+            todo = (
+                "The function is given all rows. Only a table that is built cell by cell, with "
+                "`timeseries` and `incremental`, is given those around a cell."
+            )
+            yield findings.needless_key(at, name, f"{where} as a whole", todo)
 
 
 def _with_bounds(model: Model, given: tuple[_Input, ...]) -> Model:
