@@ -145,7 +145,45 @@ IN_PYTHON: list[Case] = [
     }, []),
 ]  # fmt: skip
 
-CASES = [*OF_TWO_PLACES, *VERSIONS, *CUTS, *COPIES, *WHOLE, *IN_PYTHON]
+
+def target(text: str) -> dict[str, str]:
+    """The project with a target."""
+    return spoilt(YML, "warehouse: warehouse", text)
+
+
+def in_store(engine: str, *folders: str) -> dict[str, str]:
+    """The project with a target in an object store, and its sources but for some."""
+    text = target(
+        f"warehouse: 's3://lake/shop', catalog: {{type: rest, uri: 'https://c'}}, engine: {engine}"
+    )[YML]
+    for path in ("landing/clicks/*.json", "countries.csv"):
+        text = text.replace(path, path if path in folders else f"s3://lake/{path}")
+    return {**SHOP, YML: text}
+
+
+ENGINES: list[Case] = [
+    ("a cluster", target("engine: {master: 'spark://a:7077', shared_disk: true, executor_wait: 1 hour}"), []),
+    ("a cluster whose Spark would stay", target("engine: {master: yarn, shared_disk: true, idle: 1 hour}"), [
+        "needless-key infold.yml:20 `idle`",
+    ]),
+    ("a server whose Spark would stay", target("engine: {remote: 'sc://a', shared_disk: true, idle: 1 hour}"), [
+        "needless-key infold.yml:20 `idle`",
+    ]),
+    ("this machine", target("engine: {master: 'local[2]', idle: 1 hour}"), []),
+    ("executors of this machine", target("engine: {master: 'local[2]', shared_disk: true, executor_wait: 1 hour}"), [
+        "needless-key infold.yml:20 `shared_disk`", "needless-key infold.yml:20 `executor_wait`",
+    ]),
+    ("all in an object store", in_store("{master: 'spark://a:7077'}"), []),
+    ("all but a source", in_store("{master: 'spark://a:7077'}", "countries.csv"), ["not-shared infold.yml:20 `'spark://a:7077'`"]),
+    ("all but the warehouse", {
+        **SHOP, YML: in_store("{submitted: true}")[YML].replace("'s3://lake/shop', catalog: {type: rest, uri: 'https://c'}", "warehouse"),
+    }, ["not-shared infold.yml:20 `true`"]),
+    ("a source in a catalog", {
+        **SHOP, YML: in_store("{master: 'spark://a:7077'}")[YML].replace("path: s3://lake/countries.csv", "table: shop.countries"),
+    }, ["not-shared infold.yml:20 `'spark://a:7077'`"]),
+]  # fmt: skip
+
+CASES = [*OF_TWO_PLACES, *VERSIONS, *CUTS, *COPIES, *WHOLE, *IN_PYTHON, *ENGINES]
 
 
 @pytest.mark.parametrize(("claim", "files", "expected"), CASES, ids=[claim for claim, *_ in CASES])

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from infold.core.engines import MASTER, REMOTE, Engine
 from infold.core.interval import SECOND
+from infold.core.model import Source
+from infold.core.object_store import is_url
+from infold.core.target import Target
 from infold.declare.keys import Keys
 from infold.messages import findings
 from infold.messages.catalog_errors import secret_written_out
@@ -61,10 +65,47 @@ def read_engine(keys: Keys) -> Engine:
         idle=plain.idle if idle is None else max(1, idle // SECOND),
         remote=remote,
     )
-    if engine.is_cluster and not engine.shared_disk:
-        at = section.at(said[0])
-        keys.errors.append(findings.not_shared(at, target=keys.where))
+    if master is not None or engine.is_cluster:
+        _refuse_needless(section, engine)
     return engine
+
+
+def refuse_unshared(
+    target: Target, keys: Keys, sources: Collection[Source], *, complete: bool
+) -> None:
+    """
+    Note a cluster of which nothing says that its executors have the folders of a target.
+
+    Executors reach places in an object store by themselves. Which places there are is not known
+    without ``complete`` sources, or where the tables of a catalog are sources.
+    """
+    engine = target.engine
+    if not engine.is_cluster or engine.shared_disk:
+        return
+    read = all(one.path is not None and is_url(one.path) for one in sources)
+    if target.in_store and (read or not complete):
+        return
+    key = "remote" if engine.remote else "submitted" if engine.submitted else "master"
+    at = keys.entries["engine"].entries[key].at
+    keys.errors.append(findings.not_shared(at, target=keys.where))
+
+
+def _refuse_needless(section: Keys, engine: Engine) -> None:
+    """Note keys about executors where there are none, and about a Spark of this machine."""
+    where, todo = section.where, "Only a Spark of this machine stays for the next command."
+    needless: tuple[str, ...] = ("idle",)
+    if not engine.is_cluster:
+        where, needless = f"{where}: {engine.master} is a Spark of this machine", _OF_EXECUTORS
+        todo = "It is about the executors of a cluster."
+    for key in needless:
+        if key in section.entries:
+            at = section.key_at(key)
+            section.errors.append(
+                findings.needless_key(at, key=key, where=where, todo=f"{todo} Leave it out.")
+            )
+
+
+_OF_EXECUTORS = ("shared_disk", "executor_wait")
 
 
 _OTHERS = {

@@ -14,7 +14,7 @@ from infold.core.storages import Storage
 from infold.core.target import LONGEST_SCHEMA, Apply, HideTechnical, Publish, Target
 from infold.declare.catalogs import read_catalog, refuse_not_together
 from infold.declare.delta import refuse_beside_delta
-from infold.declare.engines import read_engine
+from infold.declare.engines import read_engine, refuse_unshared
 from infold.declare.hooks import read_hooks
 from infold.declare.keys import NAME, Keys
 from infold.declare.lineage import read_lineage
@@ -91,6 +91,7 @@ def read_target(
     refuse_not_together(found, keys)
     refuse_beside_delta(found, keys)
     refuse_other_kinds(found, keys, sources.values(), complete=not broken)
+    refuse_unshared(found, keys, sources.values(), complete=not broken)
     return found
 
 
