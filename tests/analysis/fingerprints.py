@@ -16,7 +16,8 @@ PLANS = (
     "SELECT user_id, event_ts, event_ts AS seen_at, url FROM clicks"
 )
 
-ALL = {**SHOP, "models/paid.sql": VIEW, "models/totals.sql": OVER_VIEW}
+TIMES = SHOP["infold.yml"].replace("      url:", "      sent_at: timestamp\n      url:")
+ALL = {**SHOP, "infold.yml": TIMES, "models/paid.sql": VIEW, "models/totals.sql": OVER_VIEW}
 WITH_VERSIONS = {**ALL, "models/plans.sql": PLANS}
 
 

@@ -40,7 +40,7 @@ DEFINES: dict[str, tuple[str, str, str]] = {
     "campaign.columns": ("sessions", "30 minutes", "30 minutes, cuts: {campaign: url}"),
     # A source's.
     "source.format": ("infold.yml", "format: json", "format: csv"),
-    "source.event_time_column": ("infold.yml", "column: event_ts", "column: seen_at"),
+    "source.event_time_column": ("infold.yml", "column: event_ts", "column: sent_at"),
     "source.received_column": ("infold.yml", "    received_column: seen_at\n", ""),
     "source.file_time_column": ("infold.yml", "format: json", "file_time_column: at"),
     "source.future_tolerance": ("infold.yml", "format: json", "future_tolerance: 2 hours"),

@@ -183,7 +183,42 @@ ENGINES: list[Case] = [
     }, ["not-shared infold.yml:20 `'spark://a:7077'`"]),
 ]  # fmt: skip
 
-CASES = [*OF_TWO_PLACES, *VERSIONS, *CUTS, *COPIES, *WHOLE, *IN_PYTHON, *ENGINES]
+
+def countries(keys: str, columns: str = "day: date") -> dict[str, str]:
+    """The project with a lookup that says more."""
+    old = "path: countries.csv\n    columns: {code: string, country: string}"
+    return spoilt(
+        YML, old, f"path: 'in/{{date}}/*.csv'\n    {keys}\n    columns: {{code: string, {columns}}}"
+    )
+
+
+SOURCES: list[Case] = [
+    ("new columns wait", countries("on_drift: evolve\n    on_new_columns: ignore"), []),
+    ("and are errors", countries("on_drift: evolve\n    on_new_columns: error"), ["needless-key infold.yml:18 `on_drift`"]),
+    ("and are set aside", countries("on_drift: evolve\n    on_new_columns: set_aside"), ["needless-key infold.yml:18 `on_drift`"]),
+    ("some folders are listed", countries("full_listing: daily\n    listing_window: 2 days"), []),
+    ("all folders are listed", countries("full_listing: always\n    listing_window: 2 days"), ["needless-key infold.yml:19 `listing_window`"]),
+    ("dates are written one way", countries("timestamp_format: dd.MM.yyyy"), ["needless-key infold.yml:18 `timestamp_format`"]),
+    ("the way they are written", countries("timestamp_format: iso"), []),
+    ("the time of a file is not written", countries("timestamp_format: epoch_millis\n    file_time_column: seen"), [
+        "needless-key infold.yml:18 `timestamp_format`",
+    ]),
+    ("a field called so is no timestamp", countries("timestamp_format: epoch_millis", "a: 'struct<timestamp: array<int>>'"), [
+        "needless-key infold.yml:18 `timestamp_format`",
+    ]),
+    *((f"timestamps in {type_}", countries("timestamp_format: epoch_millis", f"a: '{type_}'"), []) for type_ in (
+        "TIMESTAMP_NTZ", "array<timestamp>", "map<string, struct<b: int, c: timestamp>>", "struct<d: decimal(4,2), `e f` timestamp>",
+    )),
+    ("a table has types of its own", spoilt(YML, "path: countries.csv\n    columns: {code: string, country: string}", "table: shop.countries\n    timestamp_format: epoch_millis"), [
+        "needless-key infold.yml:18 `timestamp_format`",
+    ]),
+    ("a column of no type", countries("timestamp_format: epoch_millis", "a: datetime"), ["bad-type infold.yml:19 `datetime` (timestamp)"]),
+    ("events are received when they happen", spoilt(YML, "received_column: seen_at", "received_column: EVENT_TS"), [
+        "needless-key infold.yml:8 `received_column`",
+    ]),
+]  # fmt: skip
+
+CASES = [*OF_TWO_PLACES, *VERSIONS, *CUTS, *COPIES, *WHOLE, *IN_PYTHON, *ENGINES, *SOURCES]
 
 
 @pytest.mark.parametrize(("claim", "files", "expected"), CASES, ids=[claim for claim, *_ in CASES])

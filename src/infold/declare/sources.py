@@ -19,6 +19,7 @@ from infold.declare.catalogs import read_source_catalog
 from infold.declare.database_sources import check_format, is_in_database, read_database
 from infold.declare.delta import check_delta_name
 from infold.declare.keys import NAME, Keys
+from infold.declare.source_contradictions import refuse_contradictions
 from infold.declare.storage_options import check_place
 from infold.declare.types import ALIKE, SIMPLE, TIMES, is_type, is_value
 from infold.messages import findings
@@ -71,7 +72,7 @@ def read_source(name: str, keys: Keys) -> Source | None:
             findings.bad_name(at, what="source", name=name, form="group.name, such as raw.clicks")
         )
         return None
-    path, table = keys.text("path"), keys.text("table")
+    before, path, table = len(keys.errors), keys.text("path"), keys.text("table")
     check_place(keys, "path", path or "")
     format_ = _format(keys, path, table)
     columns = _columns(keys, format_)
@@ -84,7 +85,7 @@ def read_source(name: str, keys: Keys) -> Source | None:
     _check_companions(keys, format_)
     database = read_database(keys, columns)
     place = Place(keys.value.at.file, keys.value.at.line, keys.value.at.column)
-    return Source(
+    found = Source(
         name=name,
         # Without a known format there is an error, and the project is refused: this is never read.
         format=format_ or Format.JSON,
@@ -113,6 +114,9 @@ def read_source(name: str, keys: Keys) -> Source | None:
         key=database.key,
         reread=database.reread,
     )
+    if len(keys.errors) == before:
+        refuse_contradictions(keys, found)
+    return found
 
 
 def _format(keys: Keys, path: str | None, table: str | None) -> Format | None:
@@ -330,8 +334,10 @@ def _is_dated_right(path: str) -> bool:
 
 
 def _listing_window(keys: Keys) -> int:
-    if "listing_window" in keys.entries and "full_listing" not in keys.entries:
-        where = f"{keys.where} without full_listing"
+    listing = keys.entries.get("full_listing")
+    if "listing_window" in keys.entries and (listing is None or listing.text == _ALWAYS):
+        without = "without full_listing" if listing is None else "whose folders are always listed"
+        where = f"{keys.where} {without}"
         at = keys.key_at("listing_window")
         keys.errors.append(findings.needless_key(at, key="listing_window", where=where))
     found = keys.length("listing_window", 3 * DAY)

@@ -65,6 +65,17 @@ def is_type(text: str) -> bool:
     return False
 
 
+def has_timestamps(type_: str) -> bool:
+    """Whether a type is one of timestamps, or has one in it."""
+    outer, _, rest = type_.strip().partition("<")
+    if not rest:
+        return outer.lower().startswith("timestamp")
+    parts = type_parts(rest.rstrip()[:-1])
+    if outer.strip().lower() == "struct":
+        parts = [field[2] for part in parts if (field := FIELD.match(part))]
+    return any(map(has_timestamps, parts))
+
+
 _WHOLE = {
     "tinyint": 8, "byte": 8, "smallint": 16, "short": 16, "int": 32, "integer": 32, "bigint": 64,
     "long": 64,
