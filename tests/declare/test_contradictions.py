@@ -218,7 +218,23 @@ SOURCES: list[Case] = [
     ]),
 ]  # fmt: skip
 
-CASES = [*OF_TWO_PLACES, *VERSIONS, *CUTS, *COPIES, *WHOLE, *IN_PYTHON, *ENGINES, *SOURCES]
+REST = "catalog: {type: rest, uri: 'https://c'"
+ACCESS = "scope: all, oauth2_server_uri: 'https://d'}"
+REQUESTS: list[Case] = [
+    ("events of lineage in a file", target("lineage: {file: a.jsonl, namespace: shop}"), []),
+    ("sent nowhere", target("lineage: {file: a.jsonl, headers: {A: b}, timeout: 1 second}"), [
+        "needless-key infold.yml:20 `headers`", "needless-key infold.yml:20 `timeout`",
+    ]),
+    ("a catalog with a credential", target(f"{REST}, credential: 'a:${{env:B}}', {ACCESS}"), []),
+    ("with a token", target(f"{REST}, token: '${{env:B}}', {ACCESS}"), []),
+    ("that lets in everybody", target(f"{REST}, {ACCESS}"), [
+        "needless-key infold.yml:20 `scope`", "needless-key infold.yml:20 `oauth2_server_uri`",
+    ]),
+]  # fmt: skip
+
+CASES = [
+    *OF_TWO_PLACES, *VERSIONS, *CUTS, *COPIES, *WHOLE, *IN_PYTHON, *ENGINES, *SOURCES, *REQUESTS,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("claim", "files", "expected"), CASES, ids=[claim for claim, *_ in CASES])

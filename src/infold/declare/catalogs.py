@@ -42,6 +42,8 @@ SECRET_FORMS: Mapping[CatalogType, str] = {
 """URLs without a password; a server of REST or Hive gets none by its URL."""
 
 SECRETS = ("token", "credential")
+OF_ACCESS = ("scope", "oauth2_server_uri")
+"""Keys that say how one of these is used."""
 
 
 def read_catalog(keys: Keys) -> Catalog:
@@ -89,11 +91,15 @@ def _declared(keys: Keys, *, of_source: bool) -> Catalog:
 
 
 def _check_names(section: Keys, found: Mapping[str, str]) -> None:
-    """Note two ways to be let in, and a namespace that can be none."""
+    """Note two ways to be let in, what is of none, and a namespace that can be none."""
     if found.get("token") and found.get("credential"):
         todo = "A catalog has a token, or a credential that is exchanged for one."
         at, where = section.key_at("credential"), f"{section.where} with a token"
         section.errors.append(findings.needless_key(at, key="credential", where=where, todo=todo))
+    elif not any(key in section.entries for key in SECRETS):
+        for key in (one for one in OF_ACCESS if found.get(one)):
+            at, where = section.key_at(key), f"{section.where} without a credential"
+            section.errors.append(findings.needless_key(at, key=key, where=where))
     if (namespace := found.get("namespace")) and not NAME.match(namespace):
         form, at = "letters, digits and underscores, a letter first", section.at("namespace")
         section.errors.append(findings.bad_name(at, what="namespace", name=namespace, form=form))

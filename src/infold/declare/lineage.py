@@ -10,6 +10,7 @@ from infold.declare.keys import Keys
 from infold.messages import findings
 
 KEYS = ("url", "file", "headers", "namespace", "timeout")
+OF_REQUESTS = ("headers", "timeout")
 
 
 def read_lineage(keys: Keys) -> Lineage | None:
@@ -28,6 +29,12 @@ def read_lineage(keys: Keys) -> Lineage | None:
             )
     elif "file" not in section.entries:
         section.missing("url", why="events go to a URL, or into a `file`")
+    else:
+        for key in (one for one in OF_REQUESTS if one in section.entries):
+            at, todo = section.key_at(key), "It is of requests to a `url`. Leave it out."
+            section.errors.append(
+                findings.needless_key(at, key=key, where="events in a file", todo=todo)
+            )
     return replace(
         plain,
         url=read_url(section, "url"),
