@@ -232,8 +232,25 @@ REQUESTS: list[Case] = [
     ]),
 ]  # fmt: skip
 
+SEED = {"seeds/codes.csv": "code,Name\n1,a\n"}
+RELATION = "audits: [{relationship: {%s, to: clicks}}]\ntimeseries"
+NAMED_TWICE: list[Case] = [
+    ("columns of a seed", {**SHOP, **SEED, YML: INFOLD + "seeds: {codes: {columns: {Code: int, name: string}}}\n"}, []),
+    ("a column of a seed, twice", {**SHOP, **SEED, YML: INFOLD + "seeds: {codes: {columns: {Code: int, code: string}}}\n"}, [
+        "duplicate-name infold.yml:21 `code` (Code)",
+    ]),
+    ("columns that refer", spoilt(C, "timeseries", RELATION % "columns: [user_id, url]"), []),
+    ("and one that does", spoilt(C, "timeseries", RELATION % "column: user_id, columns: [url]"), [
+        "needless-key models/clicks.sql:4 `columns`",
+    ]),
+    ("and one that is referred to", spoilt(C, "timeseries", RELATION % "column: user_id, to_columns: [url], to_column: url"), [
+        "needless-key models/clicks.sql:4 `to_columns`",
+    ]),
+]  # fmt: skip
+
 CASES = [
     *OF_TWO_PLACES, *VERSIONS, *CUTS, *COPIES, *WHOLE, *IN_PYTHON, *ENGINES, *SOURCES, *REQUESTS,
+    *NAMED_TWICE,
 ]  # fmt: skip
 
 

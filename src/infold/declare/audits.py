@@ -174,13 +174,22 @@ def _expression(keys: Keys, key: str) -> Fields | None:
 
 def _relationship(keys: Keys, key: str) -> Fields | None:
     section = _section(keys, key, ("column", "columns", "to", "to_column", "to_columns"))
-    columns = (*section.texts("column"), *section.texts("columns"))
+    columns = _one_or_several(section, "column", "columns")
     to = section.text("to")
     if not columns or to is None:
         _needs(section, key, "`column` and `to`, the name of a model")
         return None
-    others = (*section.texts("to_column"), *section.texts("to_columns"))
+    others = _one_or_several(section, "to_column", "to_columns")
     return {"columns": columns, "to": to, "to_columns": others or columns}
+
+
+def _one_or_several(section: Keys, one: str, several: str) -> tuple[str, ...]:
+    """Columns that are written as one, or as a list; both would be two answers to one question."""
+    if one in section.entries and several in section.entries:
+        at, where = section.key_at(several), f"{section.where} with `{one}`"
+        key, todo = section.full_name(several), "Name all columns in one of both."
+        section.errors.append(findings.needless_key(at, key=key, where=where, todo=todo))
+    return (*section.texts(one), *section.texts(several))
 
 
 def _row_count(keys: Keys, key: str) -> Fields | None:

@@ -168,17 +168,19 @@ def _types(keys: Keys | None, header: list[str], errors: list[InfoldError]) -> l
     section = keys.section("columns", "columns") if keys is not None else None
     if keys is None or section is None:
         return ["string"] * len(header)
-    types = {}
+    types, first = dict[str, str](), dict[str, str]()
     by_lower = {name.lower(): name for name in header}
     for name in section.entries:
-        if name.lower() not in by_lower:
+        other = first.setdefault(name.lower(), name)
+        if other != name:
+            at = section.key_at(name)
+            errors.append(findings.duplicate_name(at, name=f"column {name}", other=other))
+        elif name.lower() not in by_lower:
             at = section.key_at(name)
             errors.append(findings.no_such_column(at, key="columns", column=name, known=header))
+        elif (type_ := section.text(name)) is None:
             continue
-        type_ = section.text(name)
-        if type_ is None:
-            continue
-        if is_type(type_) and _is_simple(type_):
+        elif is_type(type_) and _is_simple(type_):
             types[name.lower()] = type_
         else:
             errors.append(findings.bad_seed_type(section.at(name), type_=type_, known=TYPES))
