@@ -248,9 +248,30 @@ NAMED_TWICE: list[Case] = [
     ]),
 ]  # fmt: skip
 
+
+def renamed(text: str, file: str = D) -> dict[str, str]:
+    """The project with columns that had other names."""
+    return {**SHOP, file: SHOP[file].replace("---\n", f"---\nrenamed_from: {{{text}}}\n", 1)}
+
+
+RENAMED: list[Case] = [
+    ("columns that have other names now", renamed("revenue: Income, sessions: visits"), []),
+    ("a name that is there still", renamed("revenue: SESSIONS"), ["bad-value models/daily.sql:2 `SESSIONS`"]),
+    ("the same name", renamed("revenue: Revenue"), ["bad-value models/daily.sql:2 `Revenue`"]),
+    ("one name of two", renamed("revenue: income, sessions: Income"), ["bad-value models/daily.sql:2 `Income`"]),
+    ("columns change places", renamed("revenue: sessions, sessions: revenue"), [
+        "bad-value models/daily.sql:2 `sessions`", "bad-value models/daily.sql:2 `revenue`",
+    ]),
+    ("what all sessions have", renamed("revenue: session_start", S), ["bad-value models/sessions.sql:2 `session_start`"]),
+    ("a model in Python", users('renamed_from={"a": "b"}'), []),
+    ("columns that it lacks, and has", users('renamed_from={"b": "c", "a": "A"}'), [
+        'unknown-column models/users.py:3 `"c"` (a)', 'bad-value models/users.py:3 `"A"`',
+    ]),
+]  # fmt: skip
+
 CASES = [
     *OF_TWO_PLACES, *VERSIONS, *CUTS, *COPIES, *WHOLE, *IN_PYTHON, *ENGINES, *SOURCES, *REQUESTS,
-    *NAMED_TWICE,
+    *NAMED_TWICE, *RENAMED,
 ]  # fmt: skip
 
 

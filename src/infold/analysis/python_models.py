@@ -89,7 +89,7 @@ def unknown_tables(draft: Draft, tables: Mapping[str, Table]) -> Iterator[Infold
 
 
 def missing_columns(draft: Draft) -> Iterator[InfoldError]:
-    """Columns that the declaration names as keys or as the place of a row, and does not have."""
+    """Columns that the declaration names, as a key or otherwise, and does not have."""
     model = draft.model
     code, incremental = model.python, model.incremental
     if code is None:
@@ -109,6 +109,7 @@ def missing_columns(draft: Draft) -> Iterator[InfoldError]:
             yield findings.no_such_column(
                 draft.place("group_by"), key="group_by", column=name, known=columns
             )
+    yield from time_columns.wrong_renamings(draft, tuple(columns))
     series = model.timeseries
     types = {name.lower(): type_.lower() for name, type_ in code.columns}
     if series is not None and (type_ := types.get(series.partition_column.lower())):

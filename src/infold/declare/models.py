@@ -190,8 +190,14 @@ def _renamed_from(keys: Keys) -> tuple[tuple[str, str], ...]:
     section = keys.section("renamed_from")
     if section is None:
         return ()
-    found = ((name, section.text(name)) for name in section.entries)
-    return tuple((new, old) for new, old in found if old)
+    texts = ((name, section.text(name)) for name in section.entries)
+    found, first = tuple((new, old) for new, old in texts if old), dict[str, str]()
+    for new, old in found:
+        other = first.setdefault(old.lower(), new)
+        if other != new:
+            at = section.at(new)
+            keys.errors.append(findings.renamed_twice(at, new=new, old=old, other=other))
+    return found
 
 
 def _timeseries(keys: Keys, kind: Materialization) -> Timeseries | None:

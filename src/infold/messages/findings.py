@@ -163,6 +163,19 @@ optional_time = Finding(
     todo="A row without its time cannot be placed: leave `optional` out.",
 )
 
+kept_name = Finding(
+    "bad-value",
+    "renamed_from.{new} cannot be {old!r}, which is a column still",
+    todo="It says what a column of the stored table was called that has another name now. Leave it "
+    "out where none has, or once the table has the new name.",
+)
+
+renamed_twice = Finding(
+    "bad-value",
+    "renamed_from.{new} cannot be {old!r}, which {other} was called",
+    todo="A column of the stored table has one new name. Leave one of both out.",
+)
+
 # A key in a file names it.
 no_such_column = Finding(
     "unknown-column",

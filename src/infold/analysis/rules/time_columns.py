@@ -5,8 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from infold.analysis.names.relation import Block, Relation, RenamedColumns, Table, blocks_of
-from infold.analysis.names.subject import Subject
+from infold.analysis.names.relation import (
+    Block,
+    Columns,
+    Relation,
+    RenamedColumns,
+    Table,
+    blocks_of,
+)
+from infold.analysis.names.subject import Draft, Subject
 from infold.core.model import Kind
 from infold.core.version_rules import ALL_COLUMNS
 from infold.messages import findings
@@ -18,7 +25,7 @@ _DIRECTION = re.compile(r"\s+(asc|desc)\s*\Z", re.IGNORECASE)
 def check(subject: Subject) -> Iterator[InfoldError]:
     """Columns, time columns and keys in the front matter that the query does not yield."""
     columns = subject.relation.columns
-    yield from _renamed(subject)
+    yield from wrong_renamings(subject.draft, columns)
     if columns is None or subject.model.kind in (Kind.SESSIONS, Kind.VIEW):
         return
     known = {column.lower() for column in columns}
@@ -59,14 +66,17 @@ def _named(subject: Subject, known: set[str]) -> list[tuple[str, str, str]]:
     return wanted
 
 
-def _renamed(subject: Subject) -> Iterator[InfoldError]:
-    """New names of columns that the query does not yield."""
-    columns = subject.relation.columns
+def wrong_renamings(draft: Draft, columns: Columns) -> Iterator[InfoldError]:
+    """New names that no column has, and earlier ones that another column has."""
+    sessions = draft.model.sessions
     known = {column.lower() for column in columns or ()}
-    for new, _ in subject.model.renamed_from if columns is not None else ():
+    stored = {*known, *(sessions.fixed_columns if sessions is not None else ())}
+    for new, old in draft.model.renamed_from if columns is not None else ():
+        at = draft.place(f"renamed_from.{new}")
         if new.lower() not in known:
-            at = subject.draft.place(f"renamed_from.{new}")
             yield findings.no_such_column(at, key="renamed_from", column=new, known=columns or ())
+        elif old.lower() in stored:
+            yield findings.kept_name(at, new=new, old=old)
 
 
 def _read(relation: Relation) -> set[str] | None:
