@@ -1,16 +1,18 @@
 """
 The keys of JSON lines, by which a file drifts, and which files are plain (``json_plain``).
 
-Files with few lines are looked into in this process, all others by one action of Spark's.
+What the keys of a line are is what Spark's ``json_object_keys`` finds. Files with few lines are
+looked into in this process, if that is sure to find the same; all others by one action of Spark's.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
+from typing import NoReturn
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -18,7 +20,7 @@ from pyspark.sql import functions as F
 from infold.core.model import Source
 from infold.spark.reading import fit, json_plain
 from infold.spark.reading.drift import Drifted, PresentFile, differences
-from infold.spark.reading.lines_here import LINE
+from infold.spark.reading.lines_here import BLANK, LINE
 
 
 @dataclass(slots=True)
@@ -56,36 +58,52 @@ def _declared(source: Source) -> list[str]:
     return [*(column.name for column in source.columns), *source.unread_columns]
 
 
-def keys_of(lines: Sequence[bytes]) -> FileKeys:
-    """The keys of the objects among lines."""
+def keys_of(lines: Sequence[bytes]) -> FileKeys | None:
+    """
+    The keys of the objects among lines; None where only Spark can say what it finds in one.
+
+    No two readers of JSON find the same in a line that is broken, and how a file is judged must not
+    depend on the size of the step. So this knows the lines that are JSON to every reader.
+    """
     keys = FileKeys(lines=len(lines))
     for line in lines:
-        text = line.decode("utf-8-sig", errors="replace")
-        try:
-            value = json.loads(text)
-        except ValueError:
-            continue  # its rows will be unparsable
-        except RecursionError:
-            value = _outermost(text)
-        if isinstance(value, dict):
-            keys.found.update(value)
-            keys.objects += 1
+        if not line.lstrip(BLANK).startswith(b"{"):
+            continue  # no object to any reader
+        found = _keys_of(line)
+        if found is None:
+            return None
+        keys.found.update(found)
+        keys.objects += 1
     return keys
 
 
-_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:]')
+_MOST = 1_000
+"""What Spark's reader takes at most: so many digits of a number, so many brackets in brackets."""
+_LONGEST_NAME = 50_000
+_LONG_NUMBER = re.compile(rb"[-+.0-9eE]{%d}" % _MOST)
 
 
-def _outermost(line: str) -> dict[str, None]:
-    """The keys of an object that is nested too deeply for Python's reader."""
-    found: dict[str, None] = {}
-    depth, text = 0, None
-    for word in _TOKEN.findall(line):
-        if word == ":" and depth == 1 and text is not None:
-            found[json.loads(text)] = None
-        depth += (word in "{[") - (word in "}]")
-        text = word if word[0] == '"' else None
+def _keys_of(line: bytes) -> Collection[str] | None:
+    """The keys of an object; None where it is none to this reader, or may be none to Spark's."""
+    if len(line) > _MOST and (
+        len(line) > _LONGEST_NAME
+        or line.count(b"{") + line.count(b"[") > _MOST
+        or _LONG_NUMBER.search(line)
+    ):
+        return None
+    try:
+        found: dict[str, object] = _STRICT.decode(line.decode())
+        "".join(found).encode()  # Spark has no text with half of a pair of surrogates
+    except (ValueError, RecursionError):
+        return None
     return found
+
+
+def _refused(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")
+
+
+_STRICT = json.JSONDecoder(parse_constant=_refused)
 
 
 def keys_there(

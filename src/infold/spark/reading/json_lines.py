@@ -80,7 +80,7 @@ check_readable = check_unpacks
 def inspect(
     spark: SparkSession, _project: Project, source: Source, files: Sequence[PresentFile]
 ) -> Mapping[int, FileShape]:
-    """See ``FormatReader``; a file that was ingested before is not looked into again."""
+    """See ``FormatReader``; a known file is not looked into again."""
     for file in files:
         check_bzip2(source, file)
     fresh = [file for file in files if not file.known]
@@ -99,7 +99,7 @@ def inspect(
     if not fresh:
         keys = {}
     elif texts is not None:
-        keys = {file.id: json_keys.keys_of(texts[file.id]) for file in fresh}
+        keys = _keys_here(spark, source, fresh, texts)
     else:
         lines = _lines(spark, source, fresh) if kept is None else kept.lines
         judge = kept is None and json_plain.may_be_plain(spark, source, fresh)
@@ -119,6 +119,22 @@ def inspect(
         )
         for file in files
     }
+
+
+def _keys_here(
+    spark: SparkSession,
+    source: Source,
+    files: Sequence[PresentFile],
+    texts: Mapping[int, Sequence[bytes]],
+) -> dict[int, json_keys.FileKeys]:
+    """The keys of files with few lines; Spark is asked for those of which it alone can say."""
+    keys = {file.id: json_keys.keys_of(texts[file.id]) for file in files}
+    found = {id_: one for id_, one in keys.items() if one is not None}
+    others = [file for file in files if file.id not in found]
+    if others:
+        lines = lines_here.frame(spark, others, texts)
+        found |= json_keys.keys_there(lines, source, others, judge=False)
+    return found
 
 
 def _are_few(files: Iterable[PresentFile]) -> bool:

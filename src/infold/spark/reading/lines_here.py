@@ -29,7 +29,7 @@ _SCHEMA = T.StructType(
 )
 
 _MARK = b"\xef\xbb\xbf"
-_BLANK = b" \t\n\v\f\r"
+BLANK = b" \t\n\v\f\r"
 
 _LONGEST = 64 * 1024 * 1024
 """Bytes that are read here at once at most."""
@@ -72,7 +72,7 @@ def _lines_of(source: Source, file: PresentFile) -> list[bytes]:
         raise TooLongError(file.path)
     if source.multiline:
         return list(json_values(text))
-    return [line for line in text.removeprefix(_MARK).splitlines() if line.strip(_BLANK)]
+    return [line for line in text.removeprefix(_MARK).splitlines() if line.strip(BLANK)]
 
 
 def frame(
