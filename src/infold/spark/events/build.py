@@ -22,6 +22,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from infold.core.files import IngestedFile
 from infold.core.interval import Interval
 from infold.core.model import Source
 from infold.core.own_columns import FILE, VERSION
@@ -78,7 +79,11 @@ def definition(work: Work, node: Node, step: Step) -> DataFrame:
     """
     The model's rows from scratch: its query over all ingested files, one copy of each event.
 
-    In each cell by the definition in force there. ``step`` names the versions of the lookups.
+    In each cell by the definition in force there. ``step`` names the versions of the lookups. The
+    files are read by an action, later: whether they still were what was ingested is to be asked
+    after it (:func:`refuse_changed`).
+
+    Raises ``errors.source_changed`` where they no longer are.
     """
     source = work.project.sources[node.source or node.name].without_columns(node.unread_columns)
     if not work.earlier:
@@ -95,11 +100,23 @@ def definition(work: Work, node: Node, step: Step) -> DataFrame:
     return reduce(DataFrame.unionByName, parts)
 
 
+def refuse_changed(work: Work, node: Node) -> None:
+    """Raise ``errors.source_changed`` unless the files of a model are still what was ingested."""
+    source = work.project.sources[node.source or node.name]
+    known = _files(work, node, every=bool(work.earlier))
+    source_rows.refuse_changed(work.project, source, known)
+
+
+def _files(work: Work, node: Node, *, every: bool) -> list[IngestedFile]:
+    """The files that a definition's rows are in: ``every`` file, or those with rows."""
+    return [file for file in work.ledger.files(node.name) if every or file.rows]
+
+
 def _defined_rows(
     work: Work, node: Node, step: Step, source: Source, *, every: bool = False
 ) -> DataFrame:
     """The rows of one definition from scratch; of ``every`` file, or those with rows."""
-    known = [file for file in work.ledger.files(node.name) if every or file.rows]
+    known = _files(work, node, every=every)
     source_rows.refuse_changed(work.project, source, known)
     rows = source_rows.read(work.spark, work.project, source, [(file.id, file) for file in known])
     bounds = {file.id: AdmittedTimes(file.horizon) for file in known}

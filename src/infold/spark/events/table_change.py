@@ -152,6 +152,7 @@ def deduplicate(ingest: Ingest, arriving: DataFrame | None, tally: IngestCounts)
     diff = ingest.file_diff
     ids = [f.id for f in (*diff.removed, *diff.reingest) if f.rows > f.dropped]
     found, scanned = _leaving_files(ingest, new, ids)
+    reread: Sequence[IngestedFile] = ()
     parts = [_competing(rows, identity, STORED) for rows in (found.stay,) if rows is not None]
     if found.new is not None:
         parts.append(_competing(found.new, identity, NEW))
@@ -161,8 +162,8 @@ def deduplicate(ingest: Ingest, arriving: DataFrame | None, tally: IngestCounts)
             parts.append(_competing(rivals, identity, STORED))
     if found.gone is not None:
         parts.append(_competing(found.gone, identity, STORED, gone=True))
-        back, again = _returning_copies(ingest, identity, found.gone, found.cells)
-        scanned += again
+        back, reread = _returning_copies(ingest, identity, found.gone, found.cells)
+        scanned += sum(file.rows for file in reread)
         if back is not None:
             parts.append(_competing(back, identity, BACK))
     if not parts:
@@ -174,6 +175,7 @@ def deduplicate(ingest: Ingest, arriving: DataFrame | None, tally: IngestCounts)
     judged, hashed = _as_in_table(ingest, judged)
     judged = judged.localCheckpoint(eager=False)
     leaving, read = _count_copies(ingest, judged, tally, hashed)
+    ingest.refuse_changed(reread)  # not before: it is now that they were read
     insert = delete = None
     if tally.written:
         insert = judged.where(F.col(FATE).isin([fate.value for fate in copies.INSERTED]))
@@ -336,9 +338,9 @@ def _stored_rows_of(ingest: Ingest, gone: Sequence[int]) -> tuple[DataFrame, Ran
 
 def _returning_copies(
     ingest: Ingest, identity: Identity, lost: DataFrame, cells: Ranges
-) -> tuple[DataFrame | None, int]:
+) -> tuple[DataFrame | None, Sequence[IngestedFile]]:
     """
-    Copies that had lost to rows which leave now, read again from their files.
+    Copies that had lost to rows which leave now, and the files that an action reads them from.
 
     Copies of one event may have several times. Then one may have lost in any cell, and every file
     with a copy that lost is read.
@@ -354,11 +356,10 @@ def _returning_copies(
     }
     known: list[IngestedFile] = [file for file in ledger.files(model) if file.id in wanted]
     if not known:
-        return None, 0
+        return None, ()
     files: dict[int, source_rows.File] = {file.id: file for file in known}
     bounds = {file.id: AdmittedTimes(file.horizon) for file in known}
     read = ingest.read(files, bounds).rows
-    ingest.refuse_changed(known)
     found = read.where(F.col(STATE) == int(RowState.ADMITTED))
     back = copies.rows_with_identity_of(found, lost, identity.keys)
-    return back, sum(file.rows for file in known)
+    return back, known

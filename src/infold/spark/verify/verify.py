@@ -141,7 +141,7 @@ class Verifier:
             stored, rebuilt = stored.where(test), rebuilt.where(test)
             notes.append("a sample of its cells" if sample else self._left_out(node, trace))
         key = row_key(node)
-        result = compare(stored, rebuilt, time, node.model.granularity, key)
+        result = _compared(work, node, stored, rebuilt)
         wrong = self._cells_unlike_ledger(node, result, cells)
         misplaced = self._quarantine_differences(work, node, step)
         if misplaced:
@@ -311,6 +311,19 @@ def view_rows(work: Work, node: Node, limit: int | None = None) -> pa.Table:
     # At most the rows that somebody asks to see.
     rows = work.sql(node, frames)
     return (rows if limit is None else rows.limit(limit)).toArrow()
+
+
+def _compared(work: Work, node: Node, stored: DataFrame, rebuilt: DataFrame) -> Comparison:
+    """
+    How a table compares with its rebuild.
+
+    Raises ``errors.source_changed`` where they differ, and a file was replaced while it was read.
+    """
+    time, key = _time_column(node), row_key(node)
+    found = compare(stored, rebuilt, time, node.model.granularity, key)
+    if found.differing and node.model.kind is Kind.EVENTS:
+        build.refuse_changed(work, node)
+    return found
 
 
 def _repeated_keys(stored: DataFrame, node: Node) -> int:
