@@ -127,16 +127,24 @@ def with_file_policy(listed: ListedFile, known: IngestedFile | None, policy: str
     column was declared, say), and is read again. A file that was ingested stays what it is.
     """
     plain = listed.fingerprint
-    if known is not None and listed_fingerprint(known.fingerprint) == plain:
-        aside = known.set_aside and not known.rows and not known.waiting
-        if not aside:
-            return replace(listed, fingerprint=known.fingerprint)
+    if (
+        known is not None
+        and listed_fingerprint(known.fingerprint) == plain
+        and not set_aside_whole(known)
+    ):
+        return replace(listed, fingerprint=known.fingerprint)
     return replace(listed, fingerprint=f"{plain}|{policy}") if policy else listed
 
 
-def by_policy(file: IngestedFile) -> bool:
-    """Whether its source sets files aside as a whole, by what its fingerprint says."""
-    return "|" in file.fingerprint
+def set_aside_whole(file: IngestedFile) -> bool:
+    """
+    Whether a file may have been set aside as a whole: no row of it was taken in.
+
+    Only a policy does that, and the fingerprint has it. So a file that only has rows which cannot
+    be used, each by itself, may be judged once more, and the verdict is as it was.
+    """
+    by_policy = "|" in file.fingerprint
+    return by_policy and bool(file.set_aside) and not file.rows and not file.waiting
 
 
 def listed_fingerprint(fingerprint: str) -> str:

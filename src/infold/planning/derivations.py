@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from infold.core.definition import How, Redefinition
-from infold.core.files import by_policy
+from infold.core.files import set_aside_whole
 from infold.core.interval import MAX, Interval, Ranges, show_instant
 from infold.core.plan import Action, ModelObservation, Reason, Step
 from infold.core.project import Node
@@ -144,7 +144,7 @@ def _stay(node: Node, model: ModelObservation, change: Redefinition) -> bool:
     A file that was set aside as a whole by a policy (its fingerprint has that) is read again.
     """
     files = model.files.ingested if model.files is not None else ()
-    if any(file.set_aside and (file.rows or file.waiting or not by_policy(file)) for file in files):
+    if any(file.set_aside and not set_aside_whole(file) for file in files):
         return False
     same = all(part.keeps_hash for part in change.retyped)
     return same or not node.model.unique_key or not any(file.dropped for file in files)

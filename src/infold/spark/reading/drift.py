@@ -3,7 +3,8 @@ What a file is as a whole, found before any row is read: as declared, drifted, o
 
 Names are compared exactly, as they are in the file: ``ID`` is not ``id``. The source declares what
 happens to a file with other columns, and to one that cannot be read: it is an error that lists all
-of them, or the file is set aside. A file that was ingested before is not judged again.
+of them, or the file is set aside. A file whose rows were taken in is not judged again; one that was
+set aside is, so that it stays so whenever it is read once more.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class PresentFile:
     One version of a file to read.
 
     ``path`` is as listed; ``file`` is where Spark finds the file too, and ``spark_path`` what it
-    then calls it in ``_path``. ``known`` if the file was ingested before. ``texts`` says whether
+    then calls it in ``_path``. ``known`` if rows of it were taken in before. ``texts`` says whether
     ``_raw`` is wanted of its rows: where it is not, a reader may do without.
     """
 

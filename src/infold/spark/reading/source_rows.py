@@ -24,7 +24,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold.core.files import IngestedFile, ListedFile, listed_fingerprint, stat_fingerprint
+from infold.core.files import (
+    IngestedFile,
+    ListedFile,
+    listed_fingerprint,
+    set_aside_whole,
+    stat_fingerprint,
+)
 from infold.core.formats import FORMATS
 from infold.core.model import Source
 from infold.core.object_store import is_url
@@ -132,7 +138,7 @@ def _read(
 
 
 def _present(project: Project, source: Source, id_: int, file: File, *, texts: bool) -> PresentFile:
-    known = isinstance(file, IngestedFile)
+    known = isinstance(file, IngestedFile) and not set_aside_whole(file)
     if FORMATS[source.format].is_in_catalog:  # Spark names its files as the table does
         at, spark_path = SourceFile(file.path, file.size), file.path
     elif is_url(file.path):
