@@ -1,6 +1,7 @@
 """
 Runs in which audits fail for what files bring: no row that fails is ever in a table, and once the
-audits let the rows pass every table equals the reference.
+audits let the rows pass every table equals the reference. And runs with audits that read other
+tables, which are built before, however many models are built at once.
 
 Without Spark, as ``test_dry``: rows are judged where the dry engine commits them. The runner, the
 planner and the ledger are the program's own, and a run may die at any write point.
@@ -11,6 +12,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,17 +20,21 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.arrivals.dry import DryPlay, Memory, _hash
+from tests.arrivals.dry import DryEngine, DryPlay, Memory, _hash
 from tests.arrivals.programs import Program, programs
 from tests.arrivals.shape import Rows
 from tests.arrivals.shapes import SHAPES
 from tests.crash.scenario import living
 
-from infold.core.audits import AuditResult, AuditsFailed, AuditState, Severity
+from infold.analysis.audits import in_order_for_audits
+from infold.core.audits import Audit, AuditKind, AuditResult, AuditsFailed, AuditState, Severity
 from infold.core.interval import Interval
-from infold.core.model import table_name
+from infold.core.model import Kind, table_name
+from infold.core.plan import Step
+from infold.core.project import Project
 from infold.core.report import RunFailed, RunResult
 from infold.messages import audit_findings
+from infold.planning.audit_notes import tables_of_audits
 
 EXAMPLES = settings().max_examples // 5
 ONE_IN = 60
@@ -108,3 +114,71 @@ def test_no_row_that_fails_is_in_a_table(
     with tempfile.TemporaryDirectory(prefix="infold-dry-") as name:
         folder = Path(name)
         Audited(SHAPES[shape], folder, shape, folder, program.users, jobs=jobs).play(program)
+
+
+class Judged(DryPlay):
+    """Models with an audit that reads another table each, and the steps of the last run."""
+
+    seed = 0
+    began: list[tuple[Step, set[str]]]
+    """Each step in the order in which they began, with the models whose steps had ended by then."""
+
+    @property
+    def project(self) -> Project:
+        """The project with audits: of each model at most one, which reads a table drawn for it."""
+        found, nodes = super().project, []
+        for node in found:
+            above = {*self.shape.tables} - found.downstream([node.name]) - {node.name}
+            other = Random(f"{self.seed} {node.name}").choice([None, *sorted(above)])
+            reads = Audit("known", AuditKind.RELATIONSHIP, to=other) if other else None
+            judged = node.model.kind is not Kind.VIEW and not node.landed
+            audits = (reads,) if reads and judged else ()
+            nodes.append(replace(node, model=replace(node.model, audits=audits)))
+        return replace(found, nodes=in_order_for_audits(nodes))
+
+    def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
+        real, self.began, ended = DryEngine.carry_out, [], set[str]()
+
+        def carry_out(engine: DryEngine, step: Step, *more: Any) -> Any:
+            self.began.append((step, {*ended}))
+            found = real(engine, step, *more)
+            ended.add(step.model)
+            return found
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(DryEngine, "carry_out", carry_out)
+            result = super()._run(window, terms)
+        self._check_order()
+        return result
+
+    def _check_order(self) -> None:
+        """No table was built, beside or after a model of ordinary steps that is judged on it."""
+        project = self.project
+        order = [node.name for node in project]
+        for at, (step, ended) in enumerate(self.began):
+            for other in tables_of_audits(project, project[step.model]):
+                first = order.index(other) < order.index(step.model)
+                begun = [one.model for one, _ in self.began[:at]]
+                later = [one.model for one, _ in self.began[at:]]
+                if first and not step.action.of_own_rows:
+                    assert other not in later, f"{step.model} was built before {other}"
+                    assert other not in begun or other in ended, f"{step.model} beside {other}"
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("shape", SHAPES)
+@settings(max_examples=EXAMPLES)
+@given(
+    program=programs(users=4, rounds=(2, 4)),
+    seed=st.integers(0, 2**20),
+    at_once=st.integers(2, 4),
+)
+def test_what_audits_read_is_built_before(
+    shape: str, program: Program, seed: int, at_once: int
+) -> None:
+    """No model that an audit judges is built before, or beside, a table that the audit reads."""
+    with tempfile.TemporaryDirectory(prefix="infold-dry-") as name:
+        folder = Path(name)
+        found = Judged(SHAPES[shape], folder, shape, folder, program.users)
+        found.seed, found.models_at_once = seed, at_once
+        found.play(program)

@@ -8,6 +8,7 @@ from tests.declare.shop import CLICKS, SHOP, project, read
 from tests.declare.test_mistakes import shown
 
 from infold.core.audits import AuditKind, Severity, Within
+from infold.planning.audit_notes import tables_of_audits
 
 AT = "models/clicks.sql"
 
@@ -159,6 +160,19 @@ def test_a_table_that_an_audit_reads_comes_first() -> None:
     names = [node.name for node in found]
     assert names.index("zoo") < names.index("daily")
     assert found["daily"].fingerprint == project()["daily"].fingerprint
+
+
+def test_the_tables_that_audits_read() -> None:
+    """Of a view those that it reads: these are to be built before the model is judged."""
+    files = {
+        "models/zoo.sql": "---\nmaterialization: table\n---\nSELECT user_id FROM clicks",
+        "models/named.sql": "---\nmaterialization: view\n---\nSELECT user_id FROM zoo",
+        "audits/unnamed.sql": "---\nmodel: daily\n---\nSELECT d.* FROM Daily d, NAMED WHERE d.day IS NULL",
+    }
+    found = project({**SHOP, **files})
+
+    assert tables_of_audits(found, found["daily"]) == {"zoo"}
+    assert not tables_of_audits(found, found["zoo"])
 
 
 def test_a_model_over_a_landed_source_has_audits() -> None:

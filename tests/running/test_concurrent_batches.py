@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from infold.core.audits import Audit, AuditKind
 from infold.core.interval import DAY, Interval, Ranges, parse_instant_text
 from infold.core.model import Kind
 from infold.core.plan import Action, Plan, Reason, Step
+from infold.core.project import Input
 from infold.core.record import Outcome
 from infold.core.trace import Cause, Pending, Trace
 from infold.running.concurrent_batches import (
@@ -131,13 +133,23 @@ def test_a_step_without_batches_does_not_wait() -> None:
     assert alone.take(outcome()) == outcome()
 
 
+KINDS = {"clicks": Kind.EVENTS, "orders": Kind.EVENTS, "names": Kind.VIEW}
+READ = {"names": "users"}
+AUDITS = {"daily": "users", "weekly": "names"}
+"""Which models have an audit that reads which other; ``names`` is a view."""
+
+
+def node(name: str) -> Any:
+    """As much of a model as matters to the order of steps."""
+    audits = (Audit("known", AuditKind.RELATIONSHIP, to=AUDITS[name]),) if name in AUDITS else ()
+    model = SimpleNamespace(kind=KINDS.get(name, Kind.TABLE), audits=audits)
+    inputs = (Input(READ[name]),) if name in READ else ()
+    return SimpleNamespace(name=name, model=model, stored_inputs=inputs)
+
+
 def chosen(*steps: Step, jobs: int | None = None, models_at_once: int = 1) -> list[str]:
     """The models of the steps that are carried out together."""
-    kinds = {"clicks": Kind.EVENTS, "orders": Kind.EVENTS}
-    project: Any = {
-        step.model: SimpleNamespace(model=SimpleNamespace(kind=kinds.get(step.model, Kind.TABLE)))
-        for step in steps
-    }
+    project: Any = {name: node(name) for name in (*(step.model for step in steps), "names")}
     lake: Any = SimpleNamespace(metadata=lambda _: "it is there")
     found = side_by_side(project, lake, Plan(steps), jobs, models_at_once)
     return [step.model for step, _ in found]
@@ -166,6 +178,21 @@ class TestSideBySide:
         steps = one("clicks"), one("sessions", expected=True), one("orders"), one("b")
 
         assert chosen(*steps, models_at_once=4) == ["clicks", "b"]
+
+    def test_none_whose_audits_read_a_table_that_is_to_be_built(self) -> None:
+        """The table comes first, whether it is ready or waits itself; a view is what it reads."""
+        users, waits = one("users"), one("users", expected=True)
+
+        assert chosen(users, one("daily"), one("b"), models_at_once=4) == ["users", "b"]
+        assert chosen(users, one("weekly"), one("b"), jobs=4) == ["users", "b"]
+        assert chosen(one("clicks"), waits, one("daily"), models_at_once=4) == ["clicks"]
+        assert chosen(one("daily"), one("b"), models_at_once=4) == ["daily", "b"]
+
+    def test_no_table_beside_a_model_that_is_judged_on_it(self) -> None:
+        """What is planned before it, as it is about stored rows alone, sees the table as it is."""
+        steps = one("daily"), one("users"), one("b")
+
+        assert chosen(*steps, models_at_once=4) == ["daily", "b"]
 
     def test_models_with_batches_at_the_same_time_are_alone(self) -> None:
         """The batches are as many as the model says; no others are computed beside them."""

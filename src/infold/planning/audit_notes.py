@@ -7,7 +7,15 @@ from collections.abc import Iterator, Sequence
 from infold.core.definition import Redefinition
 from infold.core.model import Kind
 from infold.core.plan import Plan
-from infold.core.project import Project
+from infold.core.project import Node, Project
+
+
+def tables_of_audits(project: Project, node: Node) -> frozenset[str]:
+    """The other tables that audits of a model read, views expanded."""
+    named = {name for audit in node.model.audits for name in audit.reads(node.name)}
+    views = {n for n in named if n in project and project[n].model.kind is Kind.VIEW}
+    below = (entry.name for name in views for entry in project[name].stored_inputs)
+    return frozenset({*(named - views), *below})
 
 
 def audit_notes(project: Project, plan: Plan, changes: Sequence[Redefinition]) -> Iterator[str]:
@@ -25,7 +33,7 @@ def audit_notes(project: Project, plan: Plan, changes: Sequence[Redefinition]) -
                 f"`infold audit {one.model}` all that is stored"
             )
     for node in project:
-        read = {name for one in node.model.audits for name in one.reads(node.name)} & built
+        read = tables_of_audits(project, node) & built
         if read and node.model.kind is not Kind.VIEW:
             yield (
                 f"{node.name}: its audits read {', '.join(sorted(read))}, which changes; a run "

@@ -22,6 +22,7 @@ from infold.core.ports import Lake
 from infold.core.project import Project
 from infold.core.record import Outcome
 from infold.core.trace import Pending, Trace, merge_pending
+from infold.planning.audit_notes import tables_of_audits
 
 
 def concurrent_batches(step: Step) -> tuple[Step, ...]:
@@ -116,8 +117,10 @@ def side_by_side(
     """
     The steps that can be executed now, at most ``jobs`` of them, with their turns.
 
-    Of models that ingest files one at a time, as the rows they set aside go to one table. When
-    every ready model has a step, the remaining jobs go to further batches of these models.
+    Of models that ingest files one at a time, as the rows they set aside go to one table. A model
+    waits for earlier steps of tables that its audits read, and no such table is built beside it: so
+    an audit finds the same as one model after the other. When every ready model has a step, the
+    remaining jobs go to further batches of these models.
 
     Without ``jobs`` they are those of ``models_at_once``, or the batches of one model.
     """
@@ -126,12 +129,17 @@ def side_by_side(
         return project[step.model].model.kind is Kind.EVENTS
 
     models: list[Step] = []
+    earlier, judged_on = set[str](), set[str]()
     for step in now.steps:
+        read = tables_of_audits(project, project[step.model])
         waits = ingests(step) and any(map(ingests, models))
+        waits |= step.model in judged_on or not read.isdisjoint(earlier)
+        earlier.add(step.model)
         if jobs is None and models:
             waits |= bool(step.concurrent_batches or models[0].concurrent_batches)
         if not step.expected and not waits and len(models) < (jobs or models_at_once):
             models.append(step)
+            judged_on |= read
     # A table that somebody dropped is made by the first batch.
     several = [
         one for one in models if one.concurrent_batches and lake.metadata(table_name(one.model))
