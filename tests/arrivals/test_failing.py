@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,9 +21,11 @@ from tests.arrivals.dry import DryEngine, DryPlay
 from tests.arrivals.programs import Op, Program, programs
 from tests.arrivals.shapes import SHAPES
 
+from infold.core import interval
 from infold.core.interval import Interval
-from infold.core.model import Kind
+from infold.core.model import Incremental, Kind
 from infold.core.plan import PlanOptions, Step
+from infold.core.project import Project
 from infold.core.report import RunFailed, RunResult
 from infold.messages import catalog_errors, errors, run_errors
 from infold.messages.analyser_findings import refused_by_spark
@@ -32,7 +35,7 @@ from infold.running.execute import Runner
 from infold.running.run_progress import RunProgress
 
 EXAMPLES = settings().max_examples // 5
-Chosen = Callable[[Step], Exception | None]
+Chosen = Callable[[Step], BaseException | None]
 
 
 @contextmanager
@@ -106,10 +109,67 @@ def test_what_failed_is_built_by_the_next_run(play: DryPlay) -> None:
     assert not play._run(None, ()).steps
 
 
+class DueAtSix(DryPlay):
+    """Days are built in batches, at six; it is a minute later."""
+
+    @property
+    def project(self) -> Project:
+        """The project with a cron."""
+        found = super().project
+        cron = Incremental(cron="0 6 * * *", batch_size=2)
+        nodes = (
+            replace(node, model=replace(node.model, incremental=cron))
+            if node.name == "daily"
+            else node
+            for node in found
+        )
+        return replace(found, nodes=tuple(nodes))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for number in range(6):
+            self.arrive(Random(number))
+        self.world.as_of = interval.parse_instant_text("2024-03-11T06:01:00Z")
+
+    def built(self) -> list[str]:
+        """The models of the steps of a run half an hour later, but for the ingest."""
+        self.world.as_of += 30 * interval.MINUTE
+        return [step.model for step, _ in self._run(None, ()).steps if step.model != "clicks"]
+
+
+@pytest.mark.parametrize("error", [ArithmeticError(), KeyboardInterrupt()], ids=["fails", "ends"])
+def test_batches_of_a_cron_are_continued(tmp_path: Path, error: BaseException) -> None:
+    """The next run builds the rest of the batches, and does not wait for the next tick."""
+    play, begun = DueAtSix(SHAPES["fold"], tmp_path, "fold", tmp_path, 6), list[Step]()
+
+    def second(step: Step) -> BaseException | None:
+        begun.extend([step] if step.model == "daily" else [])
+        return error if len(begun) == 2 else None
+
+    with failing(second), pytest.raises((RunFailed, KeyboardInterrupt)):
+        play._run(None, ())
+
+    assert begun[0].batches > 2
+    assert play.built().count("daily") == begun[0].batches - 1
+    assert play.built() == []
+
+
+def test_a_table_that_was_complete_waits_for_its_cron(tmp_path: Path) -> None:
+    """Another model failed in the same run: late rows of this one are read at the next tick."""
+    play = DueAtSix(SHAPES["fold"], tmp_path, "fold", tmp_path, 6)
+    failed(play, lambda step: ArithmeticError() if step.model == "users" else None)
+    play.arrive(Random(7))
+
+    assert "sessions" in (later := play.built())
+    assert "daily" not in later
+    play.world.as_of += interval.DAY
+    assert "daily" in play.built()
+
+
 def test_only_a_run_that_wrote_nothing_is_refused(play: DryPlay) -> None:
     """A refusal beside something built is exit code 1, and 3 where nothing was written."""
 
-    def chosen(step: Step) -> Exception | None:
+    def chosen(step: Step) -> BaseException | None:
         return refusal(step.model) if step.model == "sessions" else None
 
     beside, alone = failed(play, chosen), failed(play, chosen)
@@ -344,7 +404,7 @@ def test_runs_that_fail_in_part_are_completed(
         def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
             fate = {name: random.random() < 0.3 for name in self.shape.tables}
 
-            def chosen(step: Step) -> Exception | None:
+            def chosen(step: Step) -> BaseException | None:
                 late = fate.get(step.model) and random.random() < 0.6
                 return refusal(step.model) if late else None
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from tests.planning.strips import (
     DAILY,
     FIRST,
     USERS,
     built,
     changed,
+    day,
     project,
     strip,
     with_incremental,
 )
 
-from infold.core.interval import DAY, HOUR, Ranges
+from infold.core.interval import DAY, HOUR, Interval, Ranges
 from infold.core.plan import Observations, Plan, PlanOptions
-from infold.core.project import Bound, Input
+from infold.core.project import Bound, Input, Node
 from infold.core.trace import Cause, Pending, Version, was_dropped
 from infold.planning.planner import plan
 
@@ -26,13 +28,21 @@ FIVE = with_incremental(DAILY, cron="0 5 * * *")
 LATE = "# + # # # # #"
 
 
-def at_five(built_at: int, now: int, left: Ranges | None = None) -> Plan:
+def at_five(
+    built_at: int,
+    now: int,
+    left: Ranges | None = None,
+    *,
+    days: str = LATE,
+    unfinished: bool = False,
+    node: Node = FIVE,
+) -> Plan:
     """A plan of a model that is due at five, one of whose days is late."""
-    seen = replace(changed(FIVE, "sessions", LATE), as_of=built_at)
+    seen = replace(changed(node, "sessions", days), as_of=built_at, unfinished=unfinished)
     if left is not None and seen.trace is not None:
         trace = replace(seen.trace, pending=(Pending(Cause.LATE, left),))
         seen = replace(seen, trace=trace)
-    return plan(project(FIVE), Observations(now, {"daily": seen}))
+    return plan(project(node), Observations(now, {"daily": seen}))
 
 
 def test_a_model_that_was_built_at_the_very_tick_was_built_for_it() -> None:
@@ -42,15 +52,32 @@ def test_a_model_that_was_built_at_the_very_tick_was_built_for_it() -> None:
     assert at_five(TICK - 1, TICK)
 
 
-def test_a_run_continues_its_own_batches_and_no_other_run_does() -> None:
-    """The rest of a run's batches stays due with that run's clock, and not for a later run."""
-    left = Ranges.of([DAILY_FIRST])
+class TestBatchesOfOneTick:
+    """A run continues its batches, and so does the next one where it came to no good end."""
 
-    assert at_five(TICK, TICK, left)
-    assert not at_five(TICK, TICK + HOUR, left)
+    def test_of_a_run_that_goes_on_or_failed(self) -> None:
+        """What is left of them is due, by any clock until the next tick."""
+        left = Ranges.of([day(0)])
 
+        assert at_five(TICK, TICK, left, unfinished=True)
+        assert at_five(TICK, TICK + HOUR, left, unfinished=True)
 
-DAILY_FIRST = next(iter(changed(FIVE, "sessions", LATE).inputs[0].cells)).cell
+    def test_what_a_done_run_left_out_waits(self) -> None:
+        """A window or a limit left it out: that is for the next tick."""
+        assert not at_five(TICK, TICK + HOUR, Ranges.of([day(0)]))
+
+    @pytest.mark.parametrize("left", [day(7), day(5)], ids=["incomplete", "empty"])
+    def test_a_failure_elsewhere_makes_no_complete_table_due(self, left: Interval) -> None:
+        """Cells that are not over, or have no rows, were not to be built: the rest is there."""
+        days = "# + # # # . # #"
+
+        assert not at_five(TICK, TICK + HOUR, Ranges.of([left]), days=days, unfinished=True)
+
+    def test_an_empty_cell_may_have_rows_of_a_calendar(self) -> None:
+        """A model that fills its cells has rows in them, whatever its inputs have."""
+        fills, left = replace(FIVE, fills_cells=True), Ranges.of([day(5)])
+
+        assert at_five(TICK, TICK + HOUR, left, days="# + # # # .", unfinished=True, node=fills)
 
 
 def test_a_step_is_between_the_version_that_was_read_and_the_newest() -> None:

@@ -17,6 +17,7 @@ from tests.planning.strips import (
     node,
     project,
     states,
+    with_incremental,
 )
 
 from infold.core.files import ListedFile
@@ -89,6 +90,7 @@ def drawn(found: dict[str, ModelState]) -> dict[str, str]:
     return {name: entry.state.value for name, entry in found.items()}
 
 
+AT_NIGHT = with_incremental(B, cron="0 0 * * *")
 PENDING = Trace("b", B.fingerprint, {"events": 1}, (Pending(Cause.MISSING, Ranges((day(2),))),))
 
 
@@ -134,6 +136,23 @@ CASES = (
         (EVENTS, A, B),
         {"events": built(EVENTS), "a": built(A), "b": built(B, trace=PENDING)},
         {"events": "standard run", "a": "standard run", "b": "out of sync"},
+    ),
+    Case(
+        "a run that failed left a part unbuilt, and the next one does not wait for the cron",
+        (EVENTS, AT_NIGHT),
+        {
+            "events": built(EVENTS),
+            "b": built(
+                AT_NIGHT, trace=PENDING, as_of=NOW, unfinished=True, cells=states("# # # . . . .")
+            ),
+        },
+        {"events": "standard run", "b": "out of sync"},
+    ),
+    Case(
+        "a part that waits for its cron",
+        (EVENTS, AT_NIGHT),
+        {"events": built(EVENTS), "b": built(AT_NIGHT, trace=PENDING, as_of=NOW)},
+        {"events": "standard run", "b": "standard run"},
     ),
     Case(
         "the definition changed",

@@ -10,16 +10,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+import pytest
 from tests.arrivals.dry import Memory
 from tests.ledger.memory import MemoryLedger
-from tests.planning.strips import EVENTS, FIRST, SESSIONS, day, project
+from tests.planning.strips import (
+    DAILY,
+    EVENTS,
+    FIRST,
+    SESSIONS,
+    day,
+    project,
+    with_incremental,
+)
 
 from infold.core.files import FilesOutcome, IngestedFile, ListedFile
 from infold.core.interval import DAY
 from infold.core.model import Source
-from infold.core.plan import FileDiff
+from infold.core.plan import Action, FileDiff
 from infold.core.ports import Lake
-from infold.core.record import Outcome
+from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, Trace
 from infold.running.observe import Observer
 
@@ -123,6 +132,40 @@ def test_a_reader_sees_what_changed_since_the_version_it_read() -> None:
 
     assert (seen.read_version, seen.newest_version, seen.changes) == (0, 1, (GREW,))
     assert (none.read_version, none.newest_version, none.changes) == (1, 1, ())
+
+
+@pytest.mark.parametrize(
+    ("state", "action", "expected"),
+    [
+        ("done", Action.RECOMPUTE, (FIRST, False)),
+        ("done", Action.EVOLVE, (FIRST, False)),
+        ("failed", Action.RECOMPUTE, (FIRST, True)),
+        ("running", Action.RECOMPUTE, (FIRST, True)),
+        ("died", Action.RECOMPUTE, (FIRST, True)),
+        ("failed", Action.EVOLVE, (None, False)),
+        ("running", Action.EVOLVE, (None, False)),
+    ],
+)
+def test_the_run_behind_a_table_with_a_cron(
+    state: str, action: Action, expected: tuple[int | None, bool]
+) -> None:
+    """
+    Its clock, and whether it is done. A run that is not, and has only made the stored rows over,
+    has yet to read the inputs: the model counts as not built.
+    """
+    ledger = ledger_of(Outcome("sessions", 1, Trace("sessions", "f")))
+    ledger.begin_step("run", "run-9", 9, "daily", action.value, {})
+    ledger.finish_step("run-9", Outcome("daily", 1, Trace("daily", "f")))
+    if state == "died":
+        ledger.acquire("another")
+    elif state != "running":
+        ledger.finish_run("run", state, Receipt())
+    looking = observer(ledger)
+    looking.project = project(SESSIONS, with_incremental(DAILY, cron="0 5 * * *"))
+
+    seen = looking.observe_all().models["daily"]
+
+    assert (seen.as_of, seen.unfinished) == expected
 
 
 def test_a_listing_that_differs_later_in_a_run_is_not_remembered() -> None:

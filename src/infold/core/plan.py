@@ -137,7 +137,12 @@ class ModelObservation:
     cells: tuple[CellState, ...] = ()
     rows: int = 0
     as_of: int | None = None
-    """The clock of the run that committed its newest version; known of models with a cron."""
+    """
+    Of a model with a cron: the clock of the run that committed its newest version. None if that
+    version is of stored rows alone, and the run is not done.
+    """
+    unfinished: bool = False
+    """Whether that run is not done: it goes on, or failed, or died."""
     newest_entry: int = 0
     """The number of the newest manual entry of its quarantine."""
     redefined: Redefinition | None = None

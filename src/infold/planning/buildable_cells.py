@@ -49,6 +49,11 @@ def cells_with_rows(node: Node, model: ModelObservation) -> list[Interval]:
     return cells_reached(node, model, times)
 
 
+def filled_cells(node: Node, model: ModelObservation) -> Ranges:
+    """The cells in which a table has rows, or may have some as its inputs do."""
+    return Ranges.of((*cells_with_rows(node, model), *(state.cell for state in model.cells)))
+
+
 def continued_build(
     node: Node, model: ModelObservation, reasons: Sequence[Reason], due: Ranges, asked: PlanOptions
 ) -> tuple[Ranges, int | None]:
@@ -91,7 +96,7 @@ def split_pending(node: Node, model: ModelObservation, pending: Sequence[Pending
 
     So the cells that the new definition has yet to be built for can be counted.
     """
-    filled = Ranges.of((*cells_with_rows(node, model), *(state.cell for state in model.cells)))
+    filled = filled_cells(node, model)
     split = []
     for entry in pending:
         redefined = entry.cause is Cause.REDEFINED

@@ -14,6 +14,7 @@ from infold.planning.buildable_cells import (
     cells_with_rows,
     completed_range,
     continued_build,
+    filled_cells,
     most_concurrent_batches,
     replaced_whole,
     retained_range,
@@ -58,7 +59,7 @@ def _recompute(
     matters = Ranges.ever()
     if first is None and over != Ranges.ever() and not node.fills_cells:
         # Each tick ends a cell that was waited for; one without rows is right as it is.
-        matters = Ranges.of((*cells_with_rows(node, model), *(s.cell for s in model.cells)))
+        matters = filled_cells(node, model)
     now = draft.window & over & matters
     taken, upto = continued_build(node, model, reasons, retained & now, draft.options)
     build_missing = _build_missing_in(draft, node)
@@ -140,8 +141,7 @@ def _replace_table(
 
 def _cells_to_replace(node: Node, model: ModelObservation) -> Ranges:
     """The cells of a table, and those that rows of its inputs belong to."""
-    stored = Ranges.of((*cells_with_rows(node, model), *(state.cell for state in model.cells)))
-    return stored & retained_range(node)
+    return filled_cells(node, model) & retained_range(node)
 
 
 def _would_empty(

@@ -19,7 +19,7 @@ from infold.core.record import Receipt
 from infold.core.report import ModelState, State
 from infold.core.trace import UNKNOWN, Cause, Trace
 from infold.planning.buildable_cells import cells_with_rows, retained_range
-from infold.planning.staleness import affected_cells
+from infold.planning.staleness import affected_cells, left_by_run
 from infold.planning.stretches import definitions_in_force
 
 
@@ -74,11 +74,11 @@ def _reasons_out_of_sync(
     trace = model.trace
     assert trace is not None, "only what was built can be behind"
     yield from _defined_otherwise(node, trace)
-    incremental = node.model.incremental
-    if incremental is not None and incremental.cron is not None:
-        return  # behind by intention until its next tick
-    if trace.pending_ranges & retained_range(node):
+    waits = node.model.incremental is not None and node.model.incremental.cron is not None
+    if left_by_run(node, model) if waits else trace.pending_ranges & retained_range(node):
         yield "an earlier run left a part of it unbuilt"
+    if waits:
+        return  # behind by intention until its next tick
     reach = (node.query.gap or 0) if node.query is not None else 0
     for diff in model.inputs:
         times = Ranges.of(change.cell for change in diff.changes)

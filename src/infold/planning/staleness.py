@@ -17,7 +17,12 @@ from infold.core.plan import (
 from infold.core.project import Input, Node
 from infold.core.trace import Cause, CellChange
 from infold.planning import cron
-from infold.planning.buildable_cells import replaces_by_parts
+from infold.planning.buildable_cells import (
+    completed_range,
+    filled_cells,
+    replaces_by_parts,
+    retained_range,
+)
 from infold.planning.file_reasons import count_of
 from infold.planning.stretches import definitions_in_force, input_of
 
@@ -32,15 +37,31 @@ def affected_cells(node: Node, name: str, touched: Ranges, reach: int = 0) -> Ra
     return granularity.cover(touched.widen(reach, reach))
 
 
+def left_by_run(node: Node, model: ModelObservation) -> Ranges:
+    """
+    The cells that the run behind a model's newest version had yet to build by the model's cron.
+
+    None once that run is done: what a window or a limit left out waits for the next tick.
+    """
+    if not model.unfinished or model.trace is None or model.as_of is None:
+        return Ranges()
+    left = model.trace.pending_ranges & retained_range(node) & completed_range(node, model.as_of)
+    return left if node.fills_cells else left & filled_cells(node, model)
+
+
 def next_due(node: Node, model: ModelObservation, as_of: int) -> int | None:
-    """When a model that was built since the newest tick of its cron is due; None if it is due."""
+    """
+    When a model that was built since the newest tick of its cron is due; None if it is due.
+
+    A run goes on with its batches, and the next one does after a failure.
+    """
     incremental = node.model.incremental
     if incremental is None or incremental.cron is None or model.as_of is None:
         return None
     if model.as_of < cron.last_tick(incremental.cron, incremental.cron_tz, as_of):
         return None
-    if model.trace is not None and model.trace.pending and model.as_of == as_of:
-        return None  # the same run goes on with its batches
+    if left_by_run(node, model):
+        return None
     return cron.next_tick(incremental.cron, incremental.cron_tz, as_of)
 
 

@@ -16,9 +16,17 @@ from infold.core.definition import How, Redefinition
 from infold.core.interval import Ranges
 from infold.core.model import Kind, table_name
 from infold.core.own_columns import state_mark
-from infold.core.plan import ChangedKeyRows, FileDiff, InputDiff, ModelObservation, Observations
+from infold.core.plan import (
+    Action,
+    ChangedKeyRows,
+    FileDiff,
+    InputDiff,
+    ModelObservation,
+    Observations,
+)
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Node, Project, Stretch
+from infold.core.record import RunRecord
 from infold.core.trace import CellChange, CellState, Trace, Version, was_dropped
 from infold.messages import errors
 from infold.planning.stretches import by_definitions_in_force, inputs_in_force
@@ -32,6 +40,8 @@ from infold.running.retyped_inputs import without_retyped_inputs
 from infold.running.source_listings import SourceListings, UnlistedError
 
 Seen = TypeVar("Seen")
+
+_OF_OWN_ROWS = {action.value for action in Action if action.of_own_rows}
 
 VANISHED = "{0}: its table was dropped, not by infold; all of it is rebuilt"
 """The note on a table that was dropped."""
@@ -249,6 +259,7 @@ class Observer:
         elif files and files.estimate:  # whether new rows are late
             within = Ranges.of(state.cell for state in files.estimate)
             cells = self.ledger.cells(node.name, within)
+        run = self._run_behind(node, head)
         return ModelObservation(
             trace=trace,
             version=head.number if head else 0,
@@ -256,7 +267,8 @@ class Observer:
             inputs=inputs,
             cells=tuple(cells),
             rows=head.rows if head else 0,
-            as_of=self._as_of(node, head),
+            as_of=run.as_of if run else None,
+            unfinished=run is not None and run.state != "done",
             newest_entry=entries,
             earlier=earlier,
             redefined=change,
@@ -285,12 +297,21 @@ class Observer:
         trace = trace and by_definitions_in_force(node, trace, change)
         return () if trace is None else self._noted(trace.model, (), lambda: self.stretches(trace))
 
-    def _as_of(self, node: Node, head: Version | None) -> int | None:
-        """The clock of the run behind a model's newest version, where a cron asks for it."""
+    def _run_behind(self, node: Node, head: Version | None) -> RunRecord | None:
+        """
+        The run behind a model's newest version, where a cron asks for it.
+
+        None if it is not done and that version is of stored rows alone: the inputs are yet to be
+        read.
+        """
         incremental = node.model.incremental
         if head is None or incremental is None or incremental.cron is None:
             return None
-        return next((run.as_of for run in self.ledger.runs(1, run=head.run)), None)
+        run = next(iter(self.ledger.runs(1, run=head.run)), None)
+        if run is None or run.state == "done":
+            return run
+        own = any(step.id == head.step and step.action in _OF_OWN_ROWS for step in run.steps)
+        return None if own else run
 
     def _input_diff(
         self,
