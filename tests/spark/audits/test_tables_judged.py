@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.spark.audits.audited_project import AuditedProject
 
 from infold import api
-from infold.core.audits import AuditState
+from infold.core.audits import AuditResult, AuditState
 from infold.core.interval import parse_instant_text
 from infold.core.report import RunFailed
+from infold.spark.audits import stored
+from infold.spark.audits.table_pass import judge
 
 pytestmark = pytest.mark.spark
 
@@ -102,6 +105,30 @@ def test_rows_are_judged_with_those_that_stay(tmp_path: Path) -> None:
         api.run(shop.project(), allow_removals=True)
     assert caught.value.slug == "audit-failed"
     assert shop.rows("clicks") == 6
+
+
+def test_tables_are_judged_as_they_were_at_one_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that takes somebody out of all tables while they are judged leaves nobody of whom only
+    one table has rows.
+    """
+    shop = Shop(tmp_path / "shop")
+    shop.audit("people", "relationship: {column: who, to: clicks}")
+    shop.land("1", "1,ann,2024-03-02T10:00:00,1.00")
+    bobs = shop.land("2", "2,bob,2024-03-02T11:00:00,1.00")
+    shop.run()
+
+    def judge_beside_a_run(*judged: Any) -> AuditResult:
+        bobs.unlink()
+        api.run(shop.project(), allow_removals=True)
+        return judge(*judged)
+
+    monkeypatch.setattr(stored, "judge", judge_beside_a_run)
+    report = api.audit(shop.project())
+
+    assert [(one.model, one.state) for one in report.results] == [("people", AuditState.PASSED)]
+    assert (shop.rows("clicks"), shop.rows("people")) == (1, 1)
 
 
 def test_what_spark_finds_wrong_with_an_audit(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pyspark.sql import DataFrame
+
 from infold.core.audits import AuditResult
 from infold.core.project import Node
 from infold.spark.audits.predicates import refuse_wrong
@@ -17,7 +19,8 @@ def audit_stored(work: Work, node: Node, as_of: int) -> tuple[AuditResult, ...] 
 
     Raises InfoldError where an audit cannot be judged.
     """
-    rows = newest_rows(work, node.name)
+    newest = work.ledger.newest_versions()
+    rows = newest_rows(work, node.name, newest)
     if rows is None:
         return None
     refuse_wrong(node.name, node.model.audits, rows)
@@ -28,9 +31,10 @@ def audit_stored(work: Work, node: Node, as_of: int) -> tuple[AuditResult, ...] 
         )
     }
 
-    on = Judged(
-        node, rows, None, lambda name: newest_rows(work, name), work.named_view, as_of, stored=True
-    )
+    def other(name: str) -> DataFrame | None:
+        return newest_rows(work, name, newest)
+
+    on = Judged(node, rows, None, other, work.named_view, as_of, stored=True)
     for audit in node.model.audits:
         if not audit.of_one_row:
             found[audit.name] = judge(audit, on)

@@ -9,7 +9,7 @@ the place of others.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -29,6 +29,7 @@ from infold.core.ports import Prepared
 from infold.core.project import Node
 from infold.core.quoting import quoted
 from infold.core.record import Outcome
+from infold.core.trace import Version
 from infold.spark.audits.findings import refuse_failed, result
 from infold.spark.audits.predicates import refuse_wrong
 from infold.spark.audits.row_pass import MARK, counting, guarded, judged
@@ -128,7 +129,7 @@ class StepAudits:
 
     def _other(self, name: str) -> DataFrame | None:
         """Another model's rows: at the version that the step reads, or else the newest."""
-        return newest_rows(self.work, name, self.step)
+        return newest_rows(self.work, name, self.work.ledger.newest_versions(), self.step)
 
     @contextmanager
     def _timed(self) -> Iterator[None]:
@@ -167,22 +168,25 @@ def with_audits(carry_out: CarryOut) -> CarryOut:
     return audited
 
 
-def newest_rows(work: Work, name: str, step: Step | None = None) -> DataFrame | None:
+def newest_rows(
+    work: Work, name: str, newest: Mapping[str, Version], step: Step | None = None
+) -> DataFrame | None:
     """
-    The rows of a model at the version that a step reads, or else the newest; None if not built.
+    The rows of a model at the version that a step reads, or else the ``newest``; None if not built.
 
-    A view is evaluated over such rows.
+    A view is evaluated over such rows. Tables that are judged together are of one moment: runs may
+    go on beside.
     """
     if name not in work.project:
         return None
     node = work.project[name]
     if node.model.kind is not Kind.VIEW:
-        head = work.ledger.newest_versions().get(name)
+        head = newest.get(name)
         if head is None or not work.tables.exists(name):
             return None
         read = step.inputs.get(name) if step is not None else None
         return user_columns(work.frame(name, read[1] if read else head.number))
-    frames = {one.name: newest_rows(work, one.name, step) for one in node.stored_inputs}
+    frames = {one.name: newest_rows(work, one.name, newest, step) for one in node.stored_inputs}
     known = {key: rows for key, rows in frames.items() if rows is not None}
     return work.sql(node, known) if len(known) == len(frames) else None
 
