@@ -18,9 +18,10 @@ from tests.cli.conftest import FakeApi, Infold, Screen
 from infold import api, demo
 from infold.api import rows
 from infold.core.interval import Interval, parse_instant_text
+from infold.core.model import Kind
 from infold.core.plan import PlanOptions
 from infold.core.record import Receipt
-from infold.core.report import RunFailed, RunResult
+from infold.core.report import RunFailed, RunResult, Verdict
 from infold.core.sinks import Sinks
 from infold.core.trace import Version
 from infold.messages import command_errors, errors, faults
@@ -514,6 +515,23 @@ class TestReports:
         assert result.exit_code == 4
         assert fake.asked["verify"]["sample"] == 5
         screen("verify_different", result.stdout)
+
+    def test_verify_beside_runs(self, fake: FakeApi, infold: Infold) -> None:
+        """A table that runs changed whenever it was compared is no difference, but not verified:
+        exit code 3, or 4 where another one differs.
+        """
+        note = "a run changed it meanwhile, 3 times: verify it between two runs"
+        daily = Verdict("daily", Kind.TABLE, 0, 0, 0, equal=False, note=note, moved=True)
+        codes = []
+        for equal in (True, False):
+            found = sample.verification(equal=equal)
+            fake.verified = replace(found, models=(*found.models[:3], daily))
+            codes.append(infold("verify").exit_code)
+        told = infold("verify").stdout
+
+        assert codes == [3, 4]
+        assert f"daily: {note}" in told
+        assert "sessions differs from a rebuild, daily was not compared" in told
 
 
 @cache

@@ -46,7 +46,9 @@ def failed(*errors: dict[str, Any]) -> dict[str, Any]:
         (2, {}, NEVER),  # a mistake in the command line
         (3, {"error": error("locked", 3)}, AGAIN),
         (3, {"error": error("over-budget", 3)}, NEVER),
+        (3, {"equal": False, "models": [{"moved": False}, {"moved": True}]}, AGAIN),  # verify
         (4, {"equal": False, "models": []}, NEVER),
+        (4, {"equal": False, "models": [{"moved": True}, {"moved": False}]}, NEVER),
         (5, {"equal": False}, NEVER),
         (143, {}, AGAIN),
         (-9, {}, AGAIN),

@@ -28,7 +28,6 @@ def verify_models(
         project,
         looking.ledger,
         looking.lake,
-        looking.vanished(),
         progress or SilentProgress(),
     )
     verdicts = verifier.verify(chosen, sample)

@@ -148,6 +148,10 @@ class Verdict:
     built: bool = True
     """Whether there is a table to compare."""
     key: tuple[str, ...] = ()
+    moved: bool = False
+    """
+    Whether runs changed it whenever it was compared: it is neither known to be equal nor to differ.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +166,11 @@ class VerificationReport:
     def equal(self) -> bool:
         """Whether every model equals its rebuild."""
         return all(verdict.equal for verdict in self.models)
+
+    @property
+    def different(self) -> bool:
+        """Whether a model does not, whatever runs changed meanwhile."""
+        return any(not verdict.equal and not verdict.moved for verdict in self.models)
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,7 @@ class Outcome:
             passing = any(_passes(error, self.exit_code) for error in self.errors)
         else:
             passing = self.exit_code == ExitCode.FAILED and not _is_judgement(self.result)
+            passing |= self.exit_code == ExitCode.REFUSED and _is_moved(self.result)
         return Verdict.TRY_AGAIN if passing else Verdict.GIVE_UP
 
     @property
@@ -158,6 +159,11 @@ def models_with_work(plan: Mapping[str, Any]) -> list[str]:
 def _is_judgement(result: JsonObject) -> bool:
     """Whether it is what `audit` or `test` found: they find it again."""
     return result.get("passed") is False
+
+
+def _is_moved(result: JsonObject) -> bool:
+    """Whether it is what `verify` could not compare, as runs changed it meanwhile."""
+    return any(model.get("moved") for model in _listed(result, "models"))
 
 
 def _passes(error: JsonObject, exit_code: int) -> bool:

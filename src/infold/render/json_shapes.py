@@ -322,6 +322,7 @@ def verification(value: VerificationReport) -> JsonObject:
                 **_materialization_shape(entry.kind),
                 "equal": entry.equal,
                 "built": entry.built,
+                "moved": entry.moved,
                 "rows": entry.rows,
                 "cells": entry.cells,
                 "checksum": entry.content,

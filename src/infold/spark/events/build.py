@@ -75,9 +75,10 @@ def carry_out(work: Work, step: Step, prepared: Prepared) -> Outcome:
         return _fold(ingest, prepared)
 
 
-def definition(work: Work, node: Node, step: Step) -> DataFrame:
+def definition(work: Work, node: Node, step: Step, ingested: Sequence[IngestedFile]) -> DataFrame:
     """
-    The model's rows from scratch: its query over all ingested files, one copy of each event.
+    The model's rows from scratch: its query over all files that were ``ingested``, one copy of each
+    event.
 
     In each cell by the definition in force there. ``step`` names the versions of the lookups. The
     files are read by an action, later: whether they still were what was ingested is to be asked
@@ -86,8 +87,9 @@ def definition(work: Work, node: Node, step: Step) -> DataFrame:
     Raises ``errors.source_changed`` where they no longer are.
     """
     source = work.project.sources[node.source or node.name].without_columns(node.unread_columns)
+    files = _read_by_definition(work, ingested)
     if not work.earlier:
-        return _defined_rows(work, node, step, source)
+        return _defined_rows(work, node, step, source, files)
     stored = user_columns(work.tables.read(step.model)).schema
     parts = []
     for own, part in steps_in_force(work, step):
@@ -95,28 +97,26 @@ def definition(work: Work, node: Node, step: Step) -> DataFrame:
         [read] = [
             *(source_of_stretch(source, one) for one in work.earlier if one.project is own.project)
         ] or [source]
-        rows = clamped(by, part.cells, _defined_rows(own, by, part, read, every=True))
+        rows = clamped(by, part.cells, _defined_rows(own, by, part, read, files))
         parts.append(as_stored(stored, step.model, rows))
     return reduce(DataFrame.unionByName, parts)
 
 
-def refuse_changed(work: Work, node: Node) -> None:
-    """Raise ``errors.source_changed`` unless the files of a model are still what was ingested."""
+def refuse_changed(work: Work, node: Node, ingested: Sequence[IngestedFile]) -> None:
+    """Raise ``errors.source_changed`` unless the files of a definition are what was ingested."""
     source = work.project.sources[node.source or node.name]
-    known = _files(work, node, every=bool(work.earlier))
-    source_rows.refuse_changed(work.project, source, known)
+    source_rows.refuse_changed(work.project, source, _read_by_definition(work, ingested))
 
 
-def _files(work: Work, node: Node, *, every: bool) -> list[IngestedFile]:
-    """The files that a definition's rows are in: ``every`` file, or those with rows."""
-    return [file for file in work.ledger.files(node.name) if every or file.rows]
+def _read_by_definition(work: Work, ingested: Sequence[IngestedFile]) -> Sequence[IngestedFile]:
+    """The files whose rows can be a definition's: an earlier one may have had rows of any."""
+    return ingested if work.earlier else [file for file in ingested if file.rows]
 
 
 def _defined_rows(
-    work: Work, node: Node, step: Step, source: Source, *, every: bool = False
+    work: Work, node: Node, step: Step, source: Source, known: Sequence[IngestedFile]
 ) -> DataFrame:
-    """The rows of one definition from scratch; of ``every`` file, or those with rows."""
-    known = _files(work, node, every=every)
+    """The rows of one definition from scratch, from these files."""
     source_rows.refuse_changed(work.project, source, known)
     rows = source_rows.read(work.spark, work.project, source, [(file.id, file) for file in known])
     bounds = {file.id: AdmittedTimes(file.horizon) for file in known}

@@ -7,13 +7,17 @@ files, which are read again. So if all are equal, each equals a rebuild from the
 that the ledger has on record are compared as well. A table is rebuilt by the definition that built
 it, also where the files have another one since.
 
+Runs may go on beside it. What is compared is of the moment at which a table's turn comes, so that
+it equals its rebuild whatever a run does meanwhile. If it does not, and a run did something, there
+may be another reason: snapshots expire, files are replaced. Then the table is compared again.
+
 Both frames that are compared have the model's columns, technical ones left out.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -46,6 +50,7 @@ from infold.spark.storages import storage_of
 from infold.spark.time_range import recompute
 from infold.spark.verify import sessions_by_stretch, versions_from_scratch
 from infold.spark.verify.compare import Comparison, compare
+from infold.spark.verify.moment import TRIES, Moment, moment_of
 from infold.system import failures
 
 if TYPE_CHECKING:
@@ -66,8 +71,6 @@ class Verifier:
     project: Project
     ledger: Ledger
     lake: Lake
-    vanished: Collection[str]
-    """Models whose table was dropped outside infold: there is nothing to compare."""
     progress: Progress
 
     def verify(self, selected: frozenset[str] | None, sample: int | None) -> tuple[Verdict, ...]:
@@ -76,27 +79,40 @@ class Verifier:
 
         ``sample`` limits the comparison to that many cells of each model, drawn at random.
         """
-        traces = self.ledger.traces()
-        verdicts = []
-        for node in self.project:
-            if node.model.kind is Kind.VIEW or (selected is not None and node.name not in selected):
-                continue
-            trace = traces.get(node.name)
-            self.progress.note(f"comparing {node.name} with its rebuild")
-            verdicts.append(
-                self._verdict_or_damage(node, trace, sample) if trace else _unbuilt_verdict(node)
-            )
-        return tuple(verdicts)
+        return tuple(
+            self._lasting_verdict(node, sample)
+            for node in self.project
+            if node.model.kind is not Kind.VIEW and (selected is None or node.name in selected)
+        )
 
-    def _verdict_or_damage(self, node: Node, trace: Trace, sample: int | None) -> Verdict:
+    def _lasting_verdict(self, node: Node, sample: int | None) -> Verdict:
+        """The verdict on a model; what a run may be the reason of is none."""
+        self.progress.note(f"comparing {node.name} with its rebuild")
+        for _ in range(TRIES):
+            moment = moment_of(self.project, self.ledger, self.lake, node)
+            if moment is None:
+                return _unbuilt_verdict(node)
+            try:
+                verdict = self._verdict_or_damage(node, moment, sample)
+                if verdict.equal or not moment.is_past(self.ledger):
+                    return verdict
+            except (InfoldError, PySparkException, Py4JError) as error:
+                of_machine = not isinstance(error, InfoldError) and failures.known_failure(error)
+                if of_machine or not moment.is_past(self.ledger):
+                    raise
+            self.progress.note(f"a run changed {node.name} meanwhile")
+        return _moved_verdict(node)
+
+    def _verdict_or_damage(self, node: Node, moment: Moment, sample: int | None) -> Verdict:
         """The verdict on a model, or that a table which it reads is damaged."""
+        trace = moment.trace
         project = project_as_built(self.project, self.ledger, trace)
         node = project[node.name]
         work = self._work(project)
         try:
             earlier = Stretches(self.project, self.ledger, declared=False)(trace)
             with replace(work, earlier=earlier) as work:
-                verdict = self._verdict(work, node, trace, sample)
+                verdict = self._verdict(work, node, moment, sample)
                 if project is self.project:
                     return verdict
                 notes = (earlier_definition_note(self.ledger, trace), verdict.note)
@@ -120,30 +136,30 @@ class Verifier:
         tables = storage_of(project).tables(self.spark, project, self.lake)
         return Work(self.spark, tables, self.ledger, project, "verify", "verify")
 
-    def _verdict(self, work: Work, node: Node, trace: Trace, sample: int | None) -> Verdict:
+    def _verdict(self, work: Work, node: Node, moment: Moment, sample: int | None) -> Verdict:
         notes = []
-        if why := self._incomparable(node, trace):
+        if why := _incomparable(node, moment):
             return _unequal_verdict(node, why)
-        step, gone = self._as_built(work.project, node, trace)
+        step, gone = self._as_built(work.project, node, moment)
         if gone:
             return _unequal_verdict(
                 node, f"{gone} was dropped since it was read: `infold run` brings both up to date"
             )
-        stored = user_columns(work.tables.read(node.name))
-        rebuilt = self._rebuilt(work, node, step)
+        stored = user_columns(work.tables.read(node.name, moment.snapshot))
+        rebuilt = self._rebuilt(work, node, step, moment)
         if other := _other_columns(node, stored, rebuilt):
             what = f"its table has other columns ({', '.join(other)})"
             return _unequal_verdict(node, f"{what}: {CURE.format(node.name)}")
         time = _time_column(node)
-        cells = self._cells(node, trace, sample)
+        cells = _cells(node, moment, sample)
         if cells != Ranges.ever() and time is not None:
             test = time_predicate(stored, time, cells, exact=True)
             stored, rebuilt = stored.where(test), rebuilt.where(test)
-            notes.append("a sample of its cells" if sample else self._left_out(node, trace))
+            notes.append("a sample of its cells" if sample else _left_out(node, moment))
         key = row_key(node)
-        result = _compared(work, node, stored, rebuilt)
-        wrong = self._cells_unlike_ledger(node, result, cells)
-        misplaced = self._quarantine_differences(work, node, step)
+        result = _compared(work, node, moment, stored, rebuilt)
+        wrong = _cells_unlike_ledger(moment, result, cells)
+        misplaced = self._quarantine_differences(work, node, step, moment)
         if misplaced:
             notes.append(
                 f"{misplaced} sessions are in quarantine wrongly, or should be and are not"
@@ -178,17 +194,7 @@ class Verifier:
             key=key,
         )
 
-    def _incomparable(self, node: Node, trace: Trace) -> str:
-        """Why a table cannot equal its rebuild, without reading it; empty if it has to be read."""
-        if trace.fingerprint != node.fingerprint:
-            return "its rows are of an earlier definition: `infold run` rebuilds it"
-        if trace.mixed:
-            return "its rows are of two definitions: `infold run` rebuilds it"
-        if node.name in self.vanished:
-            return "its table was dropped: `infold run` rebuilds it"
-        return ""
-
-    def _as_built(self, project: Project, node: Node, trace: Trace) -> tuple[Step, str]:
+    def _as_built(self, project: Project, node: Node, moment: Moment) -> tuple[Step, str]:
         """
         The step that builds the whole model from the versions of its inputs that its trace names.
 
@@ -197,11 +203,11 @@ class Verifier:
         value names it.
         """
         changed = InputChanges(project, self.ledger)
-        inputs = {}
+        trace, inputs = moment.trace, {}
         for name, version in trace.inputs.items():
             current = version
             later = self.ledger.versions(name, version)
-            if name in self.vanished:
+            if name in moment.dropped:
                 return _built_from(node, trace, {}), name
             if was_dropped(later):
                 current = later[-1].number
@@ -211,9 +217,9 @@ class Verifier:
             inputs[name] = (current, current)
         return _built_from(node, trace, inputs), ""
 
-    def _rebuilt(self, work: Work, node: Node, step: Step) -> DataFrame:
+    def _rebuilt(self, work: Work, node: Node, step: Step, moment: Moment) -> DataFrame:
         if node.model.kind is Kind.EVENTS:
-            return build.definition(work, node, step)
+            return build.definition(work, node, step, moment.files)
         if node.model.kind is Kind.SESSIONS and node.query is not None:
             return sessions_by_stretch.sessions(work, step, self._input)
         if node.versions is not None:
@@ -235,13 +241,13 @@ class Verifier:
             whole = whole.where(time_predicate(whole, time, cells, exact=True))
         return len(compare(rebuilt, whole, time, node.model.granularity).differing)
 
-    def _quarantine_differences(self, work: Work, node: Node, step: Step) -> int:
+    def _quarantine_differences(self, work: Work, node: Node, step: Step, moment: Moment) -> int:
         """How many sessions only the rebuild or only the ledger has in quarantine."""
         if node.query is None:
             return 0
         expected = sessions_by_stretch.quarantined(work, step, self._input)
-        known = self.ledger.quarantined(node.name)
-        return len(expected ^ {(one.owner, one.start, one.end, one.events) for one in known})
+        known = {(one.owner, one.start, one.end, one.events) for one in moment.quarantined}
+        return len(expected ^ known)
 
     def _input(self, work: Work, query: SessionsQuery, step: Step) -> DataFrame:
         """The events that a sessions query reads: a stored table, or a view over one."""
@@ -254,37 +260,6 @@ class Verifier:
                 entry.name: user_columns(work.frame(entry.name, step.inputs[entry.name][1]))
                 for entry in node.inputs
             },
-        )
-
-    def _cells(self, node: Node, trace: Trace, sample: int | None) -> Ranges:
-        """The cells to compare: all that are built, or a sample of them."""
-        if node.model.granularity is None:
-            return Ranges.ever()
-        if sample is not None:
-            states = self.ledger.cells(node.name)
-            drawn = random.sample(list(states), min(sample, len(states)))
-            return Ranges.of(state.cell for state in drawn)
-        return Ranges.ever() - trace.pending_ranges
-
-    def _left_out(self, node: Node, trace: Trace) -> str:
-        """A note on cells that are not compared because they are not built."""
-        gone = [part for e in trace.pending if e.cause is Cause.REDEFINED for part in e.ranges]
-        if not gone:
-            return "without the cells still pending"
-        filled = Ranges.of(state.cell for state in self.ledger.cells(node.name) if state.rows)
-        return formatting.rebuilt_part_text(filled, Ranges.of(gone), node.model.granularity)
-
-    def _cells_unlike_ledger(
-        self, node: Node, result: Comparison, cells: Ranges
-    ) -> tuple[Interval, ...]:
-        known: Mapping[Interval, tuple[int, int]] = {
-            state.cell: (state.rows, state.content)
-            for state in self.ledger.cells(node.name)
-            if state.rows and (state.cell == EVER or cells.overlaps(state.cell))
-        }
-        found = {cell: (state.rows, state.content) for cell, state in result.stored.items()}
-        return tuple(
-            cell for cell in sorted({*known, *found}) if known.get(cell) != found.get(cell)
         )
 
 
@@ -313,7 +288,9 @@ def view_rows(work: Work, node: Node, limit: int | None = None) -> pa.Table:
     return (rows if limit is None else rows.limit(limit)).toArrow()
 
 
-def _compared(work: Work, node: Node, stored: DataFrame, rebuilt: DataFrame) -> Comparison:
+def _compared(
+    work: Work, node: Node, moment: Moment, stored: DataFrame, rebuilt: DataFrame
+) -> Comparison:
     """
     How a table compares with its rebuild.
 
@@ -322,8 +299,49 @@ def _compared(work: Work, node: Node, stored: DataFrame, rebuilt: DataFrame) -> 
     time, key = _time_column(node), row_key(node)
     found = compare(stored, rebuilt, time, node.model.granularity, key)
     if found.differing and node.model.kind is Kind.EVENTS:
-        build.refuse_changed(work, node)
+        build.refuse_changed(work, node, moment.files)
     return found
+
+
+def _incomparable(node: Node, moment: Moment) -> str:
+    """Why a table cannot equal its rebuild, without reading it; empty if it has to be read."""
+    if moment.trace.fingerprint != node.fingerprint:
+        return "its rows are of an earlier definition: `infold run` rebuilds it"
+    if moment.trace.mixed:
+        return "its rows are of two definitions: `infold run` rebuilds it"
+    if node.name in moment.dropped:
+        return "its table was dropped: `infold run` rebuilds it"
+    return ""
+
+
+def _cells(node: Node, moment: Moment, sample: int | None) -> Ranges:
+    """The cells to compare: all that are built, or a sample of them."""
+    if node.model.granularity is None:
+        return Ranges.ever()
+    if sample is not None:
+        drawn = random.sample(list(moment.cells), min(sample, len(moment.cells)))
+        return Ranges.of(state.cell for state in drawn)
+    return Ranges.ever() - moment.trace.pending_ranges
+
+
+def _left_out(node: Node, moment: Moment) -> str:
+    """A note on cells that are not compared because they are not built."""
+    pending = moment.trace.pending
+    gone = [part for e in pending if e.cause is Cause.REDEFINED for part in e.ranges]
+    if not gone:
+        return "without the cells still pending"
+    filled = Ranges.of(state.cell for state in moment.cells if state.rows)
+    return formatting.rebuilt_part_text(filled, Ranges.of(gone), node.model.granularity)
+
+
+def _cells_unlike_ledger(moment: Moment, result: Comparison, cells: Ranges) -> tuple[Interval, ...]:
+    known: Mapping[Interval, tuple[int, int]] = {
+        state.cell: (state.rows, state.content)
+        for state in moment.cells
+        if state.rows and (state.cell == EVER or cells.overlaps(state.cell))
+    }
+    found = {cell: (state.rows, state.content) for cell, state in result.stored.items()}
+    return tuple(cell for cell in sorted({*known, *found}) if known.get(cell) != found.get(cell))
 
 
 def _repeated_keys(stored: DataFrame, node: Node) -> int:
@@ -342,6 +360,12 @@ def _built_from(node: Node, trace: Trace, inputs: Mapping[str, tuple[int, int]])
 def _unequal_verdict(node: Node, why: str) -> Verdict:
     """The verdict on a table that cannot equal its rebuild."""
     return Verdict(node.name, node.model.kind, 0, 0, 0, equal=False, note=why)
+
+
+def _moved_verdict(node: Node) -> Verdict:
+    """The verdict on a table that runs changed whenever it was compared."""
+    why = f"a run changed it meanwhile, {TRIES} times: verify it between two runs"
+    return replace(_unequal_verdict(node, why), moved=True)
 
 
 def _unbuilt_verdict(node: Node) -> Verdict:
