@@ -1,8 +1,9 @@
 """
 Inputs whose columns have other types since a model read them, though no row is another one.
 
-Row hashes do not always tell a type from a wider one. Nothing in the contents of cells says then
-that a rebuild would give the model's own columns other types. The metadata of the tables does.
+Row hashes do not always tell a type from a wider one, and a table may have no rows yet. Nothing in
+the contents of cells says then that a rebuild would give the model's own columns other types. The
+metadata of the tables does.
 """
 
 from __future__ import annotations
@@ -67,19 +68,27 @@ def _is_retyped(
     changes: InputChanges,
     lake: Lake,
 ) -> bool:
-    """Whether only types of an input have changed, and one of a column that the model reads."""
+    """
+    Whether only types of an input have changed, and one of a column that the model reads.
+
+    Up to the version that a step would begin with: it compares the types from there on itself.
+    """
     read, head = trace.inputs[name], heads.get(name)
-    if not read or head is None or head.number <= read or head.snapshot is None:
+    if not read or head is None or head.number <= read:
         return False
     versions = changes.ledger.versions(name, read - 1)
-    before = next((one.snapshot for one in versions if one.number == read), None)
-    if before is None or not any(one.whole for one in versions if one.number > read):
+    whole = min((one.number for one in versions if one.whole and one.number > read), default=None)
+    if whole is None:
         return False
-    if changes.since(node, name, read, head.number)[1]:
-        return False  # a step that reads the changes looks at the types
+    since, changed = changes.since(node, name, read, head.number)
+    upto = since if changed else head.number
+    snapshots = {one.number: one.snapshot for one in versions}
+    before, after = snapshots.get(read), snapshots.get(upto)
+    if before is None or after is None or upto < whole:
+        return False
     old, new = (
         {column.lower(): type_ for column, type_ in columns.items()}
-        for columns in (lake.columns(table_name(name), at) for at in (before, head.snapshot))
+        for columns in (lake.columns(table_name(name), at) for at in (before, after))
     )
     other = {column for column in old.keys() & new.keys() if old[column] != new[column]}
     columns = changes.columns(node.name, name) if other else None

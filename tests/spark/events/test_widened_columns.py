@@ -179,3 +179,23 @@ def test_widened_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     late = api.run(api.open_project(root))
     assert "kept" in actions(late, Action.INGEST)
     assert state(root) == fresh(root, tmp_path / "fresh")
+
+
+def test_columns_widened_before_any_row(tmp_path: Path) -> None:
+    """Files arrive together with the wider types: the tables of readers, which were empty, have
+    them too.
+    """
+    root = tmp_path / "shop"
+    declare(root, NARROW, "float")
+    for source in ("clicks", "single", "spoilt", "landed", "typed"):
+        (root / source).mkdir()
+    api.run(api.open_project(root))
+
+    declare(root, WIDE, "double")
+    for source in ("clicks", "single", "spoilt", "landed"):
+        land(root, source, "1", row(1, 5, "1.50"), row(2, 1, "999.99", 2))
+    land_typed(root, "1", pa.float64(), 1, 0.1)
+    result = api.run(api.open_project(root))
+
+    assert {"of_kept", "of_long"} <= actions(result, Action.BUILD)
+    assert state(root) == fresh(root, tmp_path / "fresh")
