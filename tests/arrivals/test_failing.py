@@ -26,12 +26,14 @@ from infold.core.interval import Interval
 from infold.core.model import Incremental, Kind
 from infold.core.plan import PlanOptions, Step
 from infold.core.project import Project
+from infold.core.record import Outcome
 from infold.core.report import RunFailed, RunResult
 from infold.messages import catalog_errors, errors, run_errors
 from infold.messages.analyser_findings import refused_by_spark
 from infold.planning.planner import plan
 from infold.running.concurrent_batches import CommitTurn
 from infold.running.execute import Runner
+from infold.running.request import MOST_STEPS
 from infold.running.run_progress import RunProgress
 
 EXAMPLES = settings().max_examples // 5
@@ -107,6 +109,32 @@ def test_what_failed_is_built_by_the_next_run(play: DryPlay) -> None:
 
     assert {step.model for step, _ in again.steps} == {"sessions", *dict(end.result.not_tried)}
     assert not play._run(None, ()).steps
+
+
+def test_a_model_that_stays_stale_fails_alone(
+    play: DryPlay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After some steps that leave it as stale as it was it has failed, and all others are built."""
+    play._run(None, ())
+    play.lookup(Random(1))
+    play.arrive(Random(7))
+    real = DryEngine.carry_out
+
+    def idle(self: DryEngine, step: Step, *more: Any) -> Outcome:
+        if step.model != "raw.pages":
+            return real(self, step, *more)
+        assert step.previous_trace is not None
+        return Outcome(step.model, step.version, step.previous_trace, committed=False)
+
+    monkeypatch.setattr(DryEngine, "carry_out", idle)
+    with pytest.raises(RunFailed) as caught:
+        play._run(None, ())
+
+    result = caught.value.result
+    assert [one.model for one in result.failures] == ["raw.pages"]
+    assert [step.model for step, _ in result.steps].count("raw.pages") == MOST_STEPS + 1
+    below = play.project.downstream(["raw.pages"])
+    assert {"clicks", "sessions"} <= {step.model for step, _ in result.steps} - below
 
 
 class DueAtSix(DryPlay):

@@ -51,12 +51,10 @@ from infold.running.observe import Observer
 from infold.running.publish import hold_back, publish, refresh_after_run
 from infold.running.recover import committed_snapshot, recover
 from infold.running.request import (
-    MOST_STEPS,
     Request,
     is_selected,
     new_id,
     request_detail,
-    same_work,
     step_detail,
     still_asked,
 )
@@ -273,10 +271,10 @@ class Runner:
     ) -> list[tuple[Step, CommitTurn]]:
         """The steps that can be executed now; a model that stays stale again and again fails."""
         ready = side_by_side(self.project, self.lake, course.runnable(now), asked.jobs, at_once)
-        for step, _ in ready:
-            if sum(same_work(other, step) for other, _ in course.done) > MOST_STEPS:
-                course.note_failed(step, run_errors.still_stale(model=step.model))
-        return [(step, turn) for step, turn in ready if step.model not in course.failures]
+        stale = [step for step, _ in ready if course.repeats(step)]
+        for step in stale:
+            course.note_failed(step, run_errors.still_stale(model=step.model))
+        return self._steps_ready(course, now, asked, at_once) if stale else ready
 
     def _execute_steps(
         self,

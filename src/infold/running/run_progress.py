@@ -19,6 +19,7 @@ from infold.core.record import Receipt
 from infold.core.report import Failure, ModelState, RunResult
 from infold.messages.errors import InfoldError
 from infold.planning.model_states import state_after_run
+from infold.running.request import MOST_STEPS, same_work
 from infold.running.run_totals import run_receipt
 
 ENDS = frozenset(
@@ -87,6 +88,10 @@ class RunProgress:
         """Models failed before any step of theirs was begun."""
         for model, error in found.items():
             self.failures.setdefault(model, Failure(model, error))
+
+    def repeats(self, step: Step) -> bool:
+        """Whether a step was done so often that doing it again is of no use."""
+        return sum(same_work(other, step) for other, _ in self.done) > MOST_STEPS
 
     def runnable(self, now: Plan) -> Plan:
         """The steps of a plan that can be executed: not of a failed model, nor of its readers."""
