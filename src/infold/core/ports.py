@@ -396,5 +396,5 @@ class Engine(Protocol):
     def concurrent(self, number: int) -> Engine:
         """An engine for a step that runs at the same time as others, on a thread of its own."""
 
-    def maintain(self, models: Sequence[str]) -> None:
-        """Expire snapshots and compact files of these tables, within a budget."""
+    def maintain(self, models: Sequence[str]) -> Sequence[str]:
+        """Expire snapshots and compact files within a budget; notes on tables where that fails."""

@@ -218,7 +218,8 @@ class Runner:
             self._execute_steps(course, total, ready, engine)
         published = publish(course, self.lake)
         if engine is not None and course.done and published:
-            engine.maintain(tuple(step.model for step, _ in course.done))
+            built = tuple(step.model for step, _ in course.done)
+            course.notes = (*course.notes, *engine.maintain(built))
         self._remember_locations(course)
 
     def _analyse(

@@ -203,10 +203,10 @@ class SparkEngine:
             )
         return self.siblings[number] if self.siblings else self
 
-    def maintain(self, models: Sequence[str]) -> None:
-        """Expire snapshots and compact files of the models' tables, within a budget."""
+    def maintain(self, models: Sequence[str]) -> Sequence[str]:
+        """As ``ports.Engine.maintain``; the table of rows that are set aside as well."""
         care = Maintenance(self.tables, self.ledger, self.lake)
-        care.maintain([*models, *(self.project.set_aside for _ in models)])
+        return care.maintain([*models, *(self.project.set_aside for _ in models)])
 
 
 def _words_and_class(error: PySparkException) -> tuple[str, str]:

@@ -5,11 +5,13 @@ Each run may add a few small files, of rows or of deletes, to many partitions. A
 the partitions with the most files are rewritten, worst first, until the run's budget is spent; the
 rest waits for the next run. Old snapshots are expired before that, but never the newest version's,
 nor one that a reader's trace names or still has to compare with. Neither changes content, and both
-keep ``_version``, so the thousandth run costs what the tenth did.
+keep ``_version``, so the thousandth run costs what the tenth did. Where it fails, as somebody else
+compacts the same files at that time, the run has done its work all the same, and says so.
 """
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -19,7 +21,9 @@ from infold.core.model import table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.stored_table import History
 from infold.core.trace import net_changes
+from infold.running.run_progress import ends_run
 from infold.spark.tables.port import MaintainedTables
+from infold.system import failures
 
 LOOK_EVERY = 8
 """Commits since the last rewrite after which a table's files are counted."""
@@ -34,6 +38,9 @@ KEEP_SNAPSHOTS = 20
 KEEP_SECONDS = 3600
 MOST_SNAPSHOTS = 100
 
+NOT_COMPACTED = "{0}: it was not compacted, and the next run tries again: {1}"
+"""The note on a table that is as large as it was; its rows are right."""
+
 
 @dataclass(frozen=True)
 class Maintenance:
@@ -43,17 +50,29 @@ class Maintenance:
     ledger: Ledger
     lake: Lake
 
-    def maintain(self, models: Sequence[str]) -> None:
-        """Compact and expire the tables of ``models``, each named once for each of its steps."""
+    def maintain(self, models: Sequence[str]) -> tuple[str, ...]:
+        """
+        Compact and expire the tables of ``models``, each named once for each of its steps.
+
+        Returns notes on tables where that failed. Raises errors that end a run.
+        """
+        notes = []
         for model, steps in Counter(models).items():
-            history = self.lake.history(table_name(model))
-            if history.snapshots > MOST_SNAPSHOTS or (
-                history.snapshots > 2 * KEEP_SNAPSHOTS
-                and history.oldest_at < (time.time() - KEEP_SECONDS) * 1_000_000
-            ):
-                self.expire(model, history, everything=history.snapshots > MOST_SNAPSHOTS)
-            if _due(history, steps):
-                self.compact(model)
+            try:
+                self._maintain(model, steps)
+            except Exception as error:  # noqa: BLE001 - its rows are there, whatever it is
+                notes.append(NOT_COMPACTED.format(model, _why(error)))
+        return tuple(notes)
+
+    def _maintain(self, model: str, steps: int) -> None:
+        history = self.lake.history(table_name(model))
+        if history.snapshots > MOST_SNAPSHOTS or (
+            history.snapshots > 2 * KEEP_SNAPSHOTS
+            and history.oldest_at < (time.time() - KEEP_SECONDS) * 1_000_000
+        ):
+            self.expire(model, history, everything=history.snapshots > MOST_SNAPSHOTS)
+        if _due(history, steps):
+            self.compact(model)
 
     def compact(self, model: str, *, budget: int = BUDGET_BYTES) -> int:
         """Rewrite the partitions with the most files, within ``budget`` bytes; how many it was."""
@@ -100,6 +119,21 @@ class Maintenance:
         versions = self.ledger.versions(model, min(named) - 1)
         pinned = {version.snapshot for version in versions if version.number in named}
         return max((n for n, found in enumerate(history.main, 1) if found in pinned), default=0)
+
+
+def _why(error: Exception) -> str:
+    """
+    What an error says, in a line.
+
+    Raises one that ends a run; and of memory, as nobody knows what a JVM is good for after that.
+    """
+    known = failures.known_failure(error)
+    if known is None:
+        java = re.search(r"[\w.$]+(?:Exception|Error): [^\n]+", str(error))
+        return java[0][:300] if java else failures.in_a_line(error)
+    if ends_run(known) or known.slug == "out-of-memory":
+        raise known from error
+    return known.what
 
 
 def _due(history: History, commits: int) -> bool:

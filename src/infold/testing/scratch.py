@@ -231,5 +231,7 @@ class _ScratchEngine(SparkEngine):
         """As they were found."""
         return {name: self.types[name] for name in models if name in self.types}
 
-    def maintain(self, models: Sequence[str]) -> None:
+    def maintain(self, models: Sequence[str]) -> Sequence[str]:
         """Nothing: a state's files stay."""
+        del models
+        return ()

@@ -1,0 +1,77 @@
+"""What becomes of a run whose tables cannot be compacted or expired; without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tests.ledger.memory import MemoryLedger
+
+from infold.core.stored_table import History
+from infold.messages import faults, run_errors
+from infold.messages.errors import InfoldError
+from infold.spark.maintenance import LOOK_EVERY, MOST_SNAPSHOTS, Maintenance
+from infold.spark.tables.port import PartitionFiles
+
+MISSING = "org.apache.iceberg.exceptions.ValidationException: Missing required files: a.parquet"
+CONFLICT: Exception = type("Py4JJavaError", (Exception,), {})(
+    f"An error occurred while calling o62.sql.\n: {MISSING}\n\tat org.apache.iceberg.X.y(X.java)"
+)
+
+
+def maintain(error: BaseException, history: History) -> tuple[Sequence[str], list[str]]:
+    """The notes on two tables with many files, the first of which fails; and those rewritten."""
+    rewritten: list[str] = []
+
+    def fails(table: str, *_: object, **__: object) -> None:
+        if table == "first":
+            raise error
+        rewritten.append(table)
+
+    tables: Any = SimpleNamespace(
+        partition_files=lambda _: [PartitionFiles(None, 9, 0, 100)], rewrite=fails, expire=fails
+    )
+    lake: Any = SimpleNamespace(history=lambda _: history)
+    care = Maintenance(tables, MemoryLedger(), lake)
+    return care.maintain(["first", "second"]), rewritten
+
+
+GATHERED = History(snapshots=9, since_rewrite=LOOK_EVERY)
+OLD = History(snapshots=MOST_SNAPSHOTS + 1)
+
+
+@pytest.mark.parametrize("history", [GATHERED, OLD], ids=["compaction", "expiry"])
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (CONFLICT, MISSING),
+        (run_errors.metadata_missing(path="x.json", why="gone"), ""),
+        (ValueError("oh"), "ValueError: oh"),
+    ],
+    ids=["another compaction", "a file that is gone", "anything"],
+)
+def test_a_table_that_fails_is_a_note(error: Exception, why: str, history: History) -> None:
+    """Its rows are right. The note has the table and the reason, and the other is compacted."""
+    [note], rewritten = maintain(error, history)
+
+    assert note.startswith("first: it was not compacted, and the next run tries again: ")
+    assert note.endswith(why)
+    assert rewritten == ["second"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        run_errors.lease_lost("r"),
+        faults.engine_died(why="gone"),
+        MemoryError(),
+        KeyboardInterrupt(),
+    ],
+    ids=["the lease", "the engine", "memory", "a stop"],
+)
+def test_what_ends_a_run_ends_it_here_too(error: BaseException) -> None:
+    """After these nothing more is done."""
+    with pytest.raises((InfoldError, KeyboardInterrupt)):
+        maintain(error, GATHERED)
