@@ -152,11 +152,12 @@ def test_a_lost_ledger(shop: Project, by: str) -> None:
 
 
 def test_two_ledgers_on_one_warehouse(tmp_path: Path) -> None:
-    """A second target on the same warehouse is refused, and the first target's tables stay."""
-    dev = stand_up(tmp_path / "shop", "  other: {ledger: 'sqlite:///other.db'}\n")
-    other = api.open_project(dev.root, "other")
+    """Another file's target on the same warehouse is refused, and the first one's tables stay."""
+    dev = stand_up(tmp_path / "shop")
+    text = INFOLD.replace("{warehouse", "{ledger: 'sqlite:///other.db', warehouse")
+    write(dev.root, {**SHOP, "infold.yml": text})
 
-    facts = refused(other, "ledger-behind")
+    facts = refused(api.open_project(dev.root), "ledger-behind")
 
     assert facts["ledger"] == "sqlite:///other.db"
     assert api.observe(dev).models["daily"].version == 1
