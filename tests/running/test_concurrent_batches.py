@@ -4,9 +4,10 @@ build.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -201,3 +202,41 @@ class TestSideBySide:
         assert chosen(batches, one("b"), models_at_once=4) == ["batches"] * 3
         assert chosen(one("b"), batches, one("c"), models_at_once=4) == ["b", "c"]
         assert chosen(batches, one("b"), jobs=3) == ["b", "batches", "batches"]
+
+
+class Reading(dict[str, Any]):
+    """Tables of days that read events, one of them through the other."""
+
+    def upstream(self, names: Iterable[str]) -> set[str]:
+        """What some of them read."""
+        reads = {"daily": {"events"}, "rolling": {"daily", "events"}}
+        return set().union(*(reads.get(name, set()) for name in names))
+
+
+class TestOwnRowsSideBySide:
+    """Steps about stored rows, which a plan has readers first."""
+
+    def chosen(self, *steps: Step) -> list[str]:
+        """The models of the steps that are carried out together, of four at most."""
+        table = SimpleNamespace(kind=Kind.TABLE, audits=())
+        nodes = {s.model: SimpleNamespace(name=s.model, model=table) for s in steps}
+        project, lake = cast("Any", Reading(nodes)), cast("Any", SimpleNamespace())
+        return [step.model for step, _ in side_by_side(project, lake, Plan(steps), None, 4)]
+
+    @pytest.mark.parametrize("action", [action for action in Action if action.of_own_rows])
+    def test_no_input_beside_its_readers(self, action: Action) -> None:
+        """An input comes after all of its readers, also after one that has to wait itself."""
+        rolling, daily = (replace(one(name), action=Action.DERIVE) for name in ("rolling", "daily"))
+        events, other = (replace(one(name), action=action) for name in ("events", "other"))
+
+        assert self.chosen(rolling, daily, events, other) == ["rolling", "other"]
+        assert self.chosen(daily, events, other) == ["daily", "other"]
+        assert self.chosen(events, other) == ["events", "other"]
+
+    def test_readers_that_read_their_inputs_do_not_matter(self) -> None:
+        """An input waits for no reader that is computed from it, or that waits for it."""
+        events = replace(one("events"), action=Action.EVOLVE)
+        later = replace(one("daily", expected=True), action=Action.DERIVE)
+
+        assert self.chosen(one("daily"), events) == ["daily", "events"]
+        assert self.chosen(later, events) == ["events"]

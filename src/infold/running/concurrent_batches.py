@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from threading import Lock
 
 from infold.core.interval import Ranges
@@ -111,6 +112,20 @@ class CommitTurn:
             raise
 
 
+def _follows_readers(project: Project, now: Plan, step: Step) -> bool:
+    """
+    Whether a step about stored rows has to wait for such steps of readers of its model.
+
+    A plan has them first (``derivations.in_order``): who dies in between must not have renamed what
+    the stored rows of readers are known by.
+    """
+    if not step.action.of_own_rows:
+        return False
+    before = takewhile(lambda one: one is not step, now.steps)
+    others = (one.model for one in before if one.action.of_own_rows and not one.expected)
+    return step.model in project.upstream(others)
+
+
 def side_by_side(
     project: Project, lake: Lake, now: Plan, jobs: int | None, models_at_once: int = 1
 ) -> list[tuple[Step, CommitTurn]]:
@@ -137,6 +152,7 @@ def side_by_side(
         earlier.add(step.model)
         if jobs is None and models:
             waits |= bool(step.concurrent_batches or models[0].concurrent_batches)
+        waits = waits or _follows_readers(project, now, step)
         if not step.expected and not waits and len(models) < (jobs or models_at_once):
             models.append(step)
             judged_on |= read

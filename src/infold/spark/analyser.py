@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from py4j.protocol import Py4JError
@@ -163,6 +163,25 @@ def empty_frame(spark: SparkSession, schema: T.StructType) -> DataFrame:
     """A frame of some columns without rows, for Spark's analyser only."""
     row = F.lit(None).cast(as_stored(schema)).alias("row")
     return spark.range(0).select(row).select("row.*")
+
+
+def with_columns_to_be(work: Work, stored: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+    """
+    Stored inputs of a step about stored rows, for Spark's analyser only.
+
+    Such a step comes before those of its inputs. So one with a definition that is yet to be carried
+    out is replaced by an empty frame of the columns that it gives: the query names these.
+    """
+    traces, project = work.ledger.traces(), work.project
+    changed = [
+        name
+        for name in stored
+        if name in traces and traces[name].fingerprint != project[name].fingerprint
+    ]
+    analyser = DefinitionAnalyser(project, lambda: replace(work, views={}))
+    analyser.judge(changed)
+    known = {name: analyser.schemas[name] for name in changed if name in analyser.schemas}
+    return {**stored, **{name: empty_frame(work.spark, known[name]) for name in known}}
 
 
 def _sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:

@@ -36,6 +36,7 @@ from infold.core.ports import Prepared
 from infold.core.quoting import quoted
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellState, changes_of_rewrite, signed
+from infold.spark.analyser import with_columns_to_be
 from infold.spark.content import cell_start, cell_stats, column, time_predicate
 from infold.spark.events.arrivals import (
     RAW,
@@ -178,7 +179,7 @@ def _schema_of_query(ingest: Ingest) -> T.StructType:
     work, node, source = ingest.work, ingest.node, ingest.source
     rows = source_rows.read(work.spark, work.project, source, [])
     rows = rows.select(*(column(declared.name) for declared in source.columns))
-    beside = lookups(work, node, ingest.step)
+    beside = with_columns_to_be(work, lookups(work, node, ingest.step))
     return work.sql(node, {**beside, source.name: rows}).schema
 
 

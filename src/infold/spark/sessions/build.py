@@ -14,6 +14,7 @@ from functools import reduce
 
 import pyarrow as pa
 from pyspark import StorageLevel
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -79,7 +80,11 @@ def refolds_exactly(work: Work, step: Step) -> bool:
     events = refold.events_as_folded(work, step)
     if events is None:
         return False
-    return refold.refolds_exactly(work, step, build(events, query_of(work, step)).schema)
+    try:
+        rows = build(events, query_of(work, step)).schema
+    except PySparkException:  # the events had other names when they were folded
+        return False
+    return refold.refolds_exactly(work, step, rows)
 
 
 def build(

@@ -31,7 +31,7 @@ from infold.core.ports import Prepared
 from infold.core.project import Node
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import changes_of_rewrite
-from infold.spark.analyser import empty_frame
+from infold.spark.analyser import empty_frame, with_columns_to_be
 from infold.spark.content import column, user_columns
 from infold.spark.inputs.difference import count_row_changes, is_folded
 from infold.spark.jvm.step_settings import settings_for_few_rows
@@ -103,7 +103,7 @@ def _stored_rows(work: Work, step: Step) -> DataFrame:
 def _schema_of_query(work: Work, node: Node) -> T.StructType:
     """The types of the new columns, by the query; no row is read."""
     tables = (entry.name for entry in node.stored_inputs)
-    inputs = {name: user_columns(work.tables.read(name)) for name in tables}
+    inputs = with_columns_to_be(work, {n: user_columns(work.tables.read(n)) for n in tables})
     if node.source is not None:
         source = work.project.sources[node.source].without_columns(node.unread_columns)
         columns = source_rows.column_types(work.spark, work.project, source)
