@@ -168,6 +168,7 @@ def run(shop: ClicksProject, life: Life | None = None) -> dict[str, tuple[Action
         as_of=parse_instant_text(NOW),
         allow_removals=True,
         progress=life,
+        jobs=1 if life else None,  # a life passes the points of one model after the other
     )
     assert not found.failures, [str(one.error) for one in found.failures]
     return {step.model: (step.action, receipt) for step, receipt in found.steps}

@@ -139,7 +139,7 @@ def die(monkeypatch: pytest.MonkeyPatch, root: Path, where: str) -> None:
     with monkeypatch.context() as dying:
         dying.setattr(write_points, "point", point)
         with pytest.raises(Death):
-            api.run(api.open_project(root))
+            api.run(api.open_project(root), jobs=1)
 
 
 @pytest.mark.turns
