@@ -87,16 +87,36 @@ TIMESTAMP_FORMATS = ("iso", *EPOCH_UNITS)
 """The names that ``timestamp_format`` knows; anything else is a pattern."""
 
 
-PACKINGS: Mapping[str, str] = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-"""Endings of packed files of text, and Arrow's word for each."""
+PACKINGS: Mapping[str, str] = {
+    ".gz": "gzip",
+    ".gzip": "gzip",
+    ".bz2": "bz2",
+    ".zst": "zstd",
+    ".zstd": "zstd",
+}
+"""Endings of packed files of text, in letters of any case, and Arrow's word for each."""
 _PACKED = tuple(PACKINGS)
+
+OTHERWISE_IN_SPARK: Mapping[str, str] = {
+    ".gzip": ".gz",
+    ".zstd": ".zst",
+    ".deflate": "",
+    ".lz4": "",
+    ".snappy": "",
+}
+"""
+Endings by which Spark takes a file of text for another than it is here, and what it has to see.
+
+A long file with one of the first two it divides, and then cannot unpack the parts. Files with one
+of the others it unpacks, which nothing here does.
+"""
 
 
 def packing_of(path: str) -> str | None:
     """How a file is packed, by the ending of its name."""
-    if not path.endswith(_PACKED):  # asked of many thousands
+    if not path[-5:].lower().endswith(_PACKED):  # asked of many thousands
         return None
-    return PACKINGS.get(PurePosixPath(path).suffix)
+    return PACKINGS.get(PurePosixPath(path).suffix.lower())
 
 
 def unpacked_name(path: str) -> str:

@@ -38,6 +38,7 @@ TREE = (
     "in/j.json.zst",
     "in/k.json.bz2",
     "in/l.json.zip",
+    "in/m.json.gzip",
     "in/c.csv",
     "in/2024/d.json",
     "in/2024/03/e.json",
@@ -51,7 +52,10 @@ TREE = (
 @pytest.mark.parametrize(
     ("pattern", "paths"),
     [
-        ("in/*.json", ["in/a.json", "in/b.json.gz", "in/j.json.zst", "in/k.json.bz2"]),
+        (
+            "in/*.json",
+            ["in/a.json", "in/b.json.gz", "in/j.json.zst", "in/k.json.bz2", "in/m.json.gzip"],
+        ),
         ("in/[aj].json", ["in/a.json", "in/j.json.zst"]),
         ("in/*.json.zst", ["in/j.json.zst"]),
         ("in/*.json.gz", ["in/b.json.gz"]),
@@ -61,7 +65,7 @@ TREE = (
             "in/**/*.json",
             [
                 *("in/2024/03/e.json", "in/2024/d.json", "in/a.json", "in/b.json.gz"),
-                *("in/j.json.zst", "in/k.json.bz2"),
+                *("in/j.json.zst", "in/k.json.bz2", "in/m.json.gzip"),
             ],
         ),
         ("in/**/0?/**/*.json", ["in/2024/03/e.json"]),

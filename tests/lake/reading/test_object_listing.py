@@ -18,6 +18,7 @@ from infold.core.object_store import StorageOptions, Stores
 from infold.core.project import Project
 from infold.core.target import Target
 from infold.lake.reading.listing import list_files
+from infold.lake.reading.object_listing import refuse_name
 from infold.messages.errors import InfoldError
 
 MANY = 10_000
@@ -94,6 +95,17 @@ def test_an_object_that_obstore_cannot_name(
     assert refused.value.slug == "bad-file-name"
     named = repr(f"{folder}/000000.json").strip("'")
     assert refused.value.facts == (("at", "s3://many/in"), ("object", named))
+
+
+@pytest.mark.parametrize("ending", [".gzip", ".ZSTD", ".lz4", ".snappy", ".deflate"])
+def test_an_object_that_spark_unpacks_in_another_way(project: Project, ending: str) -> None:
+    """There are no links in a store, so it is refused by its name; an ORC file may have that."""
+    source = project.sources["raw.clicks"]
+    with pytest.raises(InfoldError) as refused:
+        refuse_name(source, f"s3://many/in/a.json{ending}")
+    assert refused.value.slug == "bad-file-name"
+    refuse_name(source, "s3://many/in/a.json.gz")
+    refuse_name(replace(source, format=Format.ORC), f"s3://many/in/a{ending}")
 
 
 def test_obstore_is_not_installed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

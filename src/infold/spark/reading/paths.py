@@ -6,9 +6,9 @@ import os
 import unicodedata
 from contextlib import suppress
 from hashlib import sha256
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-from infold.core.formats import packing_of
+from infold.core.formats import OTHERWISE_IN_SPARK, packing_of
 from infold.core.object_store import is_url
 from infold.lake.reading.source_file import location
 
@@ -33,18 +33,21 @@ def takeable(root: Path, path: str) -> str:
 
     Hadoop reads a colon in a file's name as the end of a URI's scheme, and so it does anywhere in a
     path that has to be escaped. Spark silently skips names that begin with ``_`` or ``.``, or end
-    in ``._COPYING_``.
+    in ``._COPYING_``, and unpacks by endings that mean something else here.
     """
     at = location(root, path)
     name = at.rpartition("/")[2]
     passed_over = name[0] in "_." or name.endswith("._COPYING_")
     escaped = not _GLOB.isdisjoint(at)
-    if not passed_over and ":" not in (at if escaped else name):
+    ending = f".{name.rpartition('.')[2]}"
+    otherwise = OTHERWISE_IN_SPARK.get(ending.lower())
+    if not passed_over and otherwise is None and ":" not in (at if escaped else name):
         return at
     folder = (root / LINKS).absolute()
     file = Path(at).absolute()
-    ending = PurePosixPath(name).suffix if packing_of(name) else ""
-    link = folder / f"{sha256(str(file).encode()).hexdigest()[:24]}{ending}"
+    if otherwise is None:
+        otherwise = ending if packing_of(name) else ""
+    link = folder / f"{sha256(str(file).encode()).hexdigest()[:24]}{otherwise}"
     if not link.is_symlink():
         _sweep(folder)
         with suppress(FileExistsError):  # another step made it
