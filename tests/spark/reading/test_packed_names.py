@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -95,3 +96,30 @@ def test_a_long_packed_file_is_read_by_one_task(
         assert folder.frame({"id": "string"}).count() == 5_000
     finally:
         spark.conf.unset("spark.sql.files.maxPartitionBytes")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", ["json", "csv"])
+@pytest.mark.parametrize("in_process", [True, False], ids=["small", "large"])
+def test_zeros_behind_gzip(
+    tmp_path: Path,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    in_process: bool,
+) -> None:
+    """A padded file is unreadable whatever its size, and can be set aside as others can."""
+    from infold.core.model import Drift
+
+    if not in_process:
+        monkeypatch.setattr("infold.spark.reading.json_lines.IN_PROCESS", 0)
+    folder = Folder(tmp_path, spark)
+    text = b'{"id": "a"}\n' if kind == "json" else b"id\na\n"
+    folder.put(f"a.{kind}", text)
+    (tmp_path / f"b.{kind}.gz").write_bytes(gzip.compress(text) + b"\0" * 512)
+    folder.listed(f"b.{kind}.gz")
+
+    found = folder.rows({"id": "string"}, on_unreadable=Drift.SET_ASIDE)
+
+    assert [row["id"] for row in found] == ["a", None]
+    assert found[1]["_problem"].startswith("unreadable: ")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
 _BUFFER = 4 * 1024 * 1024
 """How much of an object is asked for at a time, where all of it is read."""
+_GZIP, _NO_GZIP = b"\x1f\x8b", "it does not begin as a gzip file does"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +47,20 @@ class SourceFile:
             return False
         return True
 
-    def raw(self) -> BinaryIO:
+    def raw(self) -> io.BufferedReader:
         """Its bytes as they are stored."""
         if self.bucket is None:
             return open(self.location, "rb")  # noqa: PTH123 - for many small files half of the time
         return io.BufferedReader(self._reader(self.bucket), _BUFFER)
 
     def unpacked(self) -> BinaryIO:
-        """Its bytes; those of a packed file unpacked."""
+        """Its bytes; those of a packed file unpacked. OSError for gzip that begins as no gzip."""
         packing, raw = packing_of(self.location), self.raw()
         if packing is None:
             return raw
-        if packing == "gzip":
-            return cast("BinaryIO", _Unpacked(gzip.GzipFile(fileobj=raw), raw))
+        if packing == "gzip" and not _GZIP.startswith(raw.peek(2)[:2]):  # Arrow takes zlib for it
+            raw.close()
+            raise OSError(_NO_GZIP)
         import pyarrow as pa
 
         return cast("BinaryIO", _Unpacked(pa.input_stream(raw, compression=packing), raw))

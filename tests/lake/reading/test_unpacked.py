@@ -1,0 +1,73 @@
+"""The bytes of packed files, which Spark unpacks to the same or refuses."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from pathlib import Path
+
+import pytest
+
+from infold.lake.reading.source_file import SourceFile
+
+LINES = b"a\nb\n"
+GOOD = {
+    "no bytes": (b"", b""),
+    "one member": (gzip.compress(LINES), LINES),
+    "two members": (gzip.compress(LINES) * 2, LINES * 2),
+    "an empty member": (gzip.compress(b""), b""),
+    "an empty member first": (gzip.compress(b"") + gzip.compress(LINES), LINES),
+}
+BAD = {
+    "cut off": gzip.compress(LINES)[:-3],
+    "half of a header": b"\x1f\x8b",
+    "a byte": b"\x1f",
+    "zeros behind it": gzip.compress(LINES) + b"\0" * 512,
+    "a zero behind it": gzip.compress(LINES) + b"\0",
+    "more behind it": gzip.compress(LINES) + b"more and more",
+    "another sum": gzip.compress(LINES)[:-8] + b"\0" * 4 + gzip.compress(LINES)[-4:],
+    "zlib": zlib.compress(LINES),
+    "not packed": LINES,
+}
+
+
+def put(folder: Path, name: str, content: bytes) -> SourceFile:
+    """A file."""
+    at = folder / name
+    at.write_bytes(content)
+    return SourceFile(str(at), len(content))
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_gzip_is_unpacked(tmp_path: Path, name: str) -> None:
+    """All of it, whatever it was put together from, and line by line."""
+    packed, content = GOOD[name]
+    file = put(tmp_path, "a.json.gz", packed)
+
+    with file.unpacked() as opened:
+        assert opened.read() == content
+    with file.unpacked() as opened:
+        assert list(opened) == content.splitlines(keepends=True)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_damaged_gzip_is_refused(tmp_path: Path, name: str) -> None:
+    """What Hadoop refuses is refused here too, so that a file's size does not matter."""
+    file = put(tmp_path, "a.json.gz", BAD[name])
+
+    with pytest.raises(OSError), file.unpacked() as opened:
+        opened.read()
+
+
+@pytest.mark.parametrize("ending", [".gz", ".gzip", ".GZ", ".GZip"])
+def test_the_ending_says_how_it_is_packed(tmp_path: Path, ending: str) -> None:
+    """In letters of any case, as Spark takes it."""
+    with put(tmp_path, f"a.json{ending}", gzip.compress(LINES)).unpacked() as opened:
+        assert opened.read() == LINES
+
+
+@pytest.mark.parametrize("ending", [".lz4", ".snappy", ".deflate", ".gz2", "gz"])
+def test_other_endings_say_nothing(tmp_path: Path, ending: str) -> None:
+    """A file with one of them is what it is."""
+    with put(tmp_path, f"a.json{ending}", LINES).unpacked() as opened:
+        assert opened.read() == LINES
