@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -95,7 +96,7 @@ CSV = [
     File("a column twice", table(line("a").strip() + ",x\n", head=HEAD + ",note"), aside=1),
     File("no header", b"".join(one.encode() for one in GOOD), aside=1),
     File("semicolons", table(*GOOD).replace(b",", b";"), aside=2),
-    File("binary", bytes(range(1, 256)) * 20, aside=20),
+    File("binary", bytes(range(1, 256)) * 20, aside=40),
     File("HTML", b"<html><body>503 Service Unavailable</body></html>\n", aside=1),
     File("JSON", json.dumps({"id": "a", "ts": AT}).encode(), aside=1),
     File("bad times", _each(BAD_TIMES, "ts"), (), len(BAD_TIMES)),
@@ -110,7 +111,7 @@ CSV = [
     File("lines of old Macs", table(*GOOD).replace(b"\n", b"\r"), AB),
     File("lines of old Macs, quoted", table(line("a", note='"x"'), line("b")).replace(b"\n", b"\r"), AB),
     File("ends of all kinds", HEAD.encode() + b"\r\n" + line("a").encode() + line("b").strip().encode() + b"\r" + line("c").encode(), "abc"),
-    File("ends of all kinds, quoted", HEAD.encode() + b"\n" + line("a", note='"x"').encode() + line("b").strip().encode() + b"\r" + line("c").encode(), "a", 1),
+    File("ends of all kinds, quoted", HEAD.encode() + b"\n" + line("a", note='"x"').encode() + line("b").strip().encode() + b"\r" + line("c").encode(), "abc"),
     File("a quote that does not end", table(line("a"), line("b", note='"x'), line("c")), whole=True),
     File("a quote that ends elsewhere", table(line("a"), line("b", note='"x'), line("c", note='"y'), line("d")), whole=True),
     File("a quote that ends in another line", table(line("a"), line("b", note='"x'), line('c"'), line("d")), "ad", 1),
@@ -141,6 +142,9 @@ PACKED = [
     File("packed nothing", gzip.compress(b"")),
     File("packed and cut off", gzip.compress(table(*GOOD))[:-12], whole=True),
     File("packed and broken", gzip.compress(table(*GOOD))[:20] + b"\0" * 30, whole=True),
+    File("packed, zeros behind it", gzip.compress(table(*GOOD)) + b"\0" * 512, whole=True),
+    File("packed, a zero behind it", gzip.compress(table(*GOOD)) + b"\0", whole=True),
+    File("packed by zlib", zlib.compress(table(*GOOD)), whole=True),
     File("packed, a quote that does not end", gzip.compress(table(line("a"), line("b", note='"x'), line("c"))), whole=True),
     File("packed, line ends in quotes", gzip.compress(table(line("a", note='"x\n,""\n"'), line("b"))), AB),
     File("not packed", table(*GOOD), whole=True),

@@ -197,14 +197,17 @@ def test_quoted_fields_by_their_places(tmp_path: Path, spark: SparkSession, name
 
 
 @pytest.mark.spark
-def test_a_packed_file_in_several_parts(tmp_path: Path, spark: SparkSession) -> None:
+@pytest.mark.parametrize("kind", ["json", "csv"])
+def test_a_packed_file_in_several_parts(tmp_path: Path, spark: SparkSession, kind: str) -> None:
     """Lines packed by bzip2 are read by several tasks, each line by one of them."""
     folder = Folder(tmp_path, spark)
     ids = [hashlib.sha256(str(n).encode()).hexdigest() for n in range(30_000)]
-    lines = [f'{{"id": "{id_}"}}\n'.encode() for id_ in ids]
-    halves = b"".join(lines[:15_000]), b"".join(lines[15_000:])
-    (tmp_path / "a.json.bz2").write_bytes(b"".join(bz2.compress(half, 1) for half in halves))
-    folder.listed("a.json.bz2")
+    lines = [f'{{"id": "{id_}"}}\n' if kind == "json" else f"{id_}\n" for id_ in ids]
+    header = "id\n" if kind == "csv" else ""
+    halves = header + "".join(lines[:15_000]), "".join(lines[15_000:])
+    packed = b"".join(bz2.compress(half.encode(), 1) for half in halves)
+    (tmp_path / f"a.{kind}.bz2").write_bytes(packed)
+    folder.listed(f"a.{kind}.bz2")
     spark.conf.set("spark.sql.files.maxPartitionBytes", "200000")
     try:
         rows = folder.frame({"id": "string"})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.spark.reading.folder import Folder
 
+from infold.core.model import Drift
 from infold.spark.reading.paths import LINKS, takeable
 
 if TYPE_CHECKING:
@@ -109,8 +110,6 @@ def test_zeros_behind_gzip(
     in_process: bool,
 ) -> None:
     """A padded file is unreadable whatever its size, and can be set aside as others can."""
-    from infold.core.model import Drift
-
     if not in_process:
         monkeypatch.setattr("infold.spark.reading.json_lines.IN_PROCESS", 0)
     folder = Folder(tmp_path, spark)

@@ -10,15 +10,21 @@ and tabs or nothing, are nothing.
 Without a header the columns are those that the source declares, in their order, as many as the
 first record has fields.
 
-Quoted line breaks need Spark's whole-file reader, which cannot split a file over tasks; it is used
-for files with a quote in them, and for packed ones, few of which can be split anyway. It is also
-used for files with a line of nothing but control characters, such as NUL bytes: the other reader
-takes such lines for blank ones, and skips them silently.
+A record ends at LF, CR, or both, whatever other records of the file end at. In quotes these are
+text, and stay as they are. No reader of Spark's does all of that, so a file's bytes decide what
+takes it apart (``Way``):
+
+- Spark's reader of lines takes all ends, and none in quotes. It passes over lines of nothing but
+  control characters, such as NUL bytes, as if they were blank.
+- Its reader of whole files, which cannot split a file over tasks, takes ends in quotes too. It is
+  told what a record ends at: by itself it would go by the first end in the file, and in quotes turn
+  each that is like it into LF. It takes a line of blanks for a header, and where records end at CR
+  and LF, it keeps the CR of one with more behind a closing quote.
+- All else is cut into its records by Spark's workers in Python, each of which has a file in memory.
 
 Spark puts a replacement character in place of bytes that are not UTF-8, and two users become one.
-So where a file is not all UTF-8 (or is packed, and not checked before), Spark reads it as Latin-1,
-in which every byte is a character, and the bytes are decoded here: a row that is not UTF-8 is
-unparsable.
+So where a file is not all UTF-8, Spark reads it as Latin-1, in which every byte is a character, and
+the bytes are decoded here: a row that is not UTF-8 is unparsable.
 
 A frame of *fields* has these columns; from it comes a frame of texts (``fit``):
 
@@ -31,81 +37,51 @@ A frame of *fields* has these columns; from it comes a frame of texts (``fit``):
 from __future__ import annotations
 
 import codecs
-import csv
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import reduce
-from io import TextIOWrapper
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial, reduce
+from itertools import dropwhile, islice
 from operator import and_
-from typing import Literal
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold.core.model import Drift, Source
+from infold.core.model import Source
 from infold.core.project import Project
-from infold.messages import run_errors
-from infold.spark.reading import fit
-from infold.spark.reading.csv_quotes import swallowed
-from infold.spark.reading.drift import (
-    DAMAGED,
-    FileShape,
-    PresentFile,
-    check_bzip2,
-    check_unpacks,
-    declared_columns,
-    differences,
+from infold.spark.reading import csv_shape, fit
+from infold.spark.reading.csv_quotes import CRLF, LF, records
+from infold.spark.reading.csv_shape import (
+    FIELDS,
+    CsvShape,
+    Way,
+    blanks_of,
+    has_rows,
+    shape_of,
 )
+from infold.spark.reading.drift import PresentFile, declared_columns
 from infold.spark.reading.paths import glob
 
 _EMPTY = "\u0001infold: empty\u0001"  # what a quoted empty field is read as, to tell it from NULL
 _CORRUPT = "_corrupt"
-_CHUNK = 1 << 22
-_LONGEST = (1 << 31) - 1
+_RECORD = "_record"
 _BYTEWISE = "ISO-8859-1"
 _MARK = "\ufeff"
 _NO_QUOTE = "\u0100"
 """A quote for files that have none: read byte by byte, no file has this letter."""
-_FIELDS, _MANY = 20_480, 1_000_000
-"""How many fields a record may have by default, and in a file with a line that long."""
-
-
-@dataclass(frozen=True, slots=True)
-class CsvShape(FileShape):
-    """
-    What decides how a CSV file is read: its header, whether it needs the reader of whole files
-    (``quotes``), whether some bytes may be no UTF-8, and whether a line is so long that it may have
-    more fields than Spark makes room for. And whether a file without a header begins with a mark of
-    its encoding, which the reader of whole files leaves in the first field.
-    """
-
-    header: tuple[str, ...]
-    quotes: bool
-    bytewise: bool
-    long: bool
-    mark: bool = False
-
+_MANY = 1_000_000
+"""How many fields a record may have in a file with a line that long."""
+_TOGETHER = 10_000
 
 columns = declared_columns
-
-
-def check_readable(source: Source, file: PresentFile) -> None:
-    """See ``FormatReader``: it unpacks, and no quote takes in further rows or is no quote."""
-    check_unpacks(source, file)
-    if source.quoted:
-        _refuse_swallowing(source, file)
-    if source.positions:
-        _begins_with_mark(source, file)
+check_readable = csv_shape.check_readable
 
 
 def inspect(
     _spark: SparkSession, _project: Project, source: Source, files: Sequence[PresentFile]
 ) -> Mapping[int, CsvShape]:
     """See ``FormatReader``; an empty file has no columns and no rows."""
-    found = {file.id: _shape(file, source) for file in files}
+    found = {file.id: shape_of(file, source) for file in files}
     return {id_: shape for id_, shape in found.items() if shape is not None}
 
 
@@ -114,19 +90,8 @@ def rows(
 ) -> DataFrame:
     """See ``FormatReader``."""
     found = _read(spark, source, shape, files)
-    bare = [file for file in files if shape.drift and not _has_rows(file, source)]
+    bare = [file for file in files if shape.drift and not has_rows(file, source)]
     return found.unionByName(_headers(spark, source, bare, shape)) if bare else found
-
-
-def _refuse_swallowing(source: Source, file: PresentFile) -> None:
-    """Raise ``errors.unreadable_file`` where a quote that does not end takes in further rows."""
-    with file.open() as opened:
-        line = swallowed(opened, source.delimiter)
-    if line is not None:
-        raise run_errors.unreadable_file(
-            path=file.path,
-            why=f"a field in line {line} begins with a quote that does not end on that line",
-        )
 
 
 def _read(
@@ -135,27 +100,9 @@ def _read(
     # Of a file that drifted two columns will do: all records that have more are kept as they are.
     wide = len(shape.header) if shape.drift is None else min(len(shape.header), 2)
     names = [f"_field{at}" for at in range(wide)]
-    encoding = _BYTEWISE if shape.bytewise else "UTF-8"
-    schema = T.StructType([T.StructField(name, T.StringType()) for name in (*names, _CORRUPT)])
-    fields = (
-        spark.read.schema(schema)
-        .options(
-            header=str(not source.positions).lower(),
-            encoding=encoding,
-            sep=source.delimiter.encode().decode(encoding),
-            quote=_quote(source),
-            escape=_quote(source),
-            nullValue="",
-            emptyValue=_EMPTY,
-            multiLine=str(shape.quotes).lower(),
-            columnNameOfCorruptRecord=_CORRUPT,
-            maxColumns=str(_MANY if shape.long else _FIELDS),
-            columnPruning="false",  # else a record of the wrong length goes unnoticed
-        )
-        .csv([glob(file.file.location) for file in files])
-    )
+    fields = _fields(spark, source, shape, files, (*names, _CORRUPT))
     # Spark's line reader passes over lines of blanks, its whole-file reader does not.
-    blanks = F.lit(_blanks(source))
+    blanks = F.lit(blanks_of(source))
     fields = fields.where(F.coalesce(F.btrim(F.col(_CORRUPT), blanks), F.lit("-")) != "")
     if shape.bytewise:
         fields = fields.withColumns({name: _decoded(name) for name in (*names, _CORRUPT)})
@@ -172,7 +119,7 @@ def _read(
         valid = [F.coalesce(F.is_valid_utf8(name), F.lit(True)) for name in (*names, _CORRUPT)]
         broken = F.when(~reduce(and_, valid), F.lit(fit.NOT_UTF8)).otherwise(broken)
         raw = F.make_valid_utf8(raw)
-    path = F.col("_metadata.file_path")
+    path = F.col(fit.PATH)
     if shape.drift is not None:
         if wide == 1:  # where one field is a row, a blank line is no wrong number of them
             field = F.coalesce(F.col(_CORRUPT), F.btrim(names[0], blanks), F.lit(""))
@@ -190,11 +137,73 @@ def _read(
         texts.append(text.alias(fit.text_name(at)))
     taken = fields.select(
         *texts,
-        path.alias(fit.PATH),
+        fit.PATH,
         raw.alias(fit.RAW),
         broken.alias(fit.BROKEN),
     )
     return fit.typed_rows(taken, source.columns, source.timestamp_format)
+
+
+def _fields(
+    spark: SparkSession,
+    source: Source,
+    shape: CsvShape,
+    files: Sequence[PresentFile],
+    names: Sequence[str],
+) -> DataFrame:
+    """The fields of all records but headers, and ``_path``."""
+    paths = [glob(file.file.location) for file in files]
+    encoding = _BYTEWISE if shape.bytewise else "UTF-8"
+    quote = _quote(source)
+    options = {
+        "sep": source.delimiter.encode().decode(encoding),
+        "quote": quote,
+        "escape": quote,
+        "charToEscapeQuoteEscaping": quote,  # it is NUL by default, which quoted fields would lose
+        "nullValue": "",
+        "emptyValue": _EMPTY,
+        "columnNameOfCorruptRecord": _CORRUPT,
+        "maxColumns": str(_MANY if shape.long else FIELDS),
+        "columnPruning": "false",  # else a record of the wrong length goes unnoticed
+    }
+    if shape.way is Way.RECORDS:
+        blanks = None if source.positions else blanks_of(source).encode()
+        cut = partial(_cut_apart, delimiter=source.delimiter, quoted=source.quoted, blanks=blanks)
+        path = F.col("_metadata.file_path").alias(fit.PATH)
+        whole = spark.read.text(paths, wholetext=True)
+        whole = whole.select(F.col("value").cast("binary").alias(_RECORD), path)
+        cut_up = whole.mapInArrow(cut, whole.schema)
+        text = F.decode(_RECORD, _BYTEWISE)
+        fields = F.from_csv(text, ", ".join(f"{name} string" for name in names), options)
+        return cut_up.select(fields.alias(_RECORD), fit.PATH).select(f"{_RECORD}.*", fit.PATH)
+    options |= {"header": str(not source.positions).lower(), "encoding": encoding}
+    if shape.way is not Way.LINES:
+        options["multiLine"] = "true"
+        options["lineSep"] = LF if shape.way is Way.WHOLE_LF else CRLF
+    schema = T.StructType([T.StructField(name, T.StringType()) for name in names])
+    found = spark.read.schema(schema).options(**options).csv(paths)
+    return found.select(*names, F.col("_metadata.file_path").alias(fit.PATH))
+
+
+def _cut_apart(
+    batches: Iterable[pa.RecordBatch], *, delimiter: str, quoted: bool, blanks: bytes | None
+) -> Iterator[pa.RecordBatch]:
+    """
+    The records of whole files but those of no bytes, with the paths of the files.
+
+    With ``blanks`` without a header, which is the first line that has anything else.
+    """
+    for batch in batches:
+        for text, path in zip(*batch.to_pydict().values(), strict=True):
+            all_ = records(text.removeprefix(codecs.BOM_UTF8), delimiter, quoted=quoted)
+            found: Iterator[bytes] = filter(None, all_)
+            if blanks is not None:
+                found = islice(dropwhile(lambda one: not one.strip(blanks), found), 1, None)
+            while some := list(islice(found, _TOGETHER)):
+                yield pa.RecordBatch.from_arrays(
+                    [pa.array(some, pa.binary()), pa.array([path] * len(some), pa.string())],
+                    names=batch.schema.names,
+                )
 
 
 def _headers(
@@ -229,149 +238,5 @@ def _plain(name: str) -> Column:
     return F.when(F.col(name) == _EMPTY, F.lit("")).otherwise(F.col(name))
 
 
-def _shape(file: PresentFile, source: Source) -> CsvShape | None:
-    check_bzip2(source, file)
-    header = _header(file, source)
-    if not header:
-        return None
-    twice = sorted({name for name in header if header.count(name) > 1})
-    wrong = [f"column {name} is there twice" for name in twice]
-    optional = all(column.optional for column in source.columns)
-    if (
-        optional
-        and not source.positions
-        and not {*source.unread_columns, *(column.name for column in source.columns)} & set(header)
-    ):
-        wrong.append("no column of the source is in its first line")
-    drift = differences(source, file, header, wrong)
-    judged = file.known or source.on_unreadable is Drift.SET_ASIDE  # then it was read before
-    try:
-        mark = bool(source.positions) and _begins_with_mark(source, file)
-        if file.packed:
-            if source.quoted and not judged:
-                _refuse_swallowing(source, file)
-            return CsvShape(header, quotes=True, bytewise=True, long=True, mark=mark, drift=drift)
-        blanks = _blanks(source) if len(header) > 1 else ""
-        quotes, text = _read_through(file, blanks, quoted=source.quoted)
-        if quotes and source.quoted and not judged:
-            _refuse_swallowing(source, file)
-        long = file.size >= _FIELDS and _has_long_line(file)
-    except DAMAGED as error:
-        raise run_errors.unreadable_file(path=file.path, why=str(error)) from error
-    bytewise = not (text and source.quoted)
-    return CsvShape(header, quotes, bytewise=bytewise, long=long, mark=mark, drift=drift)
-
-
-def _begins_with_mark(source: Source, file: PresentFile) -> bool:
-    with file.open() as opened:
-        first = opened.read(4)
-    if source.quoted and first == codecs.BOM_UTF8 + b'"':
-        raise run_errors.unreadable_file(
-            path=file.path, why="there is a mark of its encoding before the first quote"
-        )
-    return first.startswith(codecs.BOM_UTF8)
-
-
-def _blanks(source: Source) -> str:
-    """The characters of a blank line: space and tab, unless one is the delimiter."""
-    return " \t".replace(source.delimiter, "")
-
-
-def _header(file: PresentFile, source: Source) -> tuple[str, ...]:
-    """
-    The names in the first line that is not blank; none when there is no such line.
-
-    Without a header, those of the columns that its fields are.
-    """
-    records = _records(file, source)
-    if not source.positions:
-        return next(records, ())
-    blanks = _blanks(source)
-    first: tuple[str, ...] = next(
-        (one for one in records if len(one) > 1 or one[0].strip(blanks)), ()
-    )
-    more = range(len(source.positions), len(first))
-    return (*source.positions[: len(first)], *(f"number {at + 1}" for at in more))
-
-
-def _has_rows(file: PresentFile, source: Source) -> bool:
-    """Whether there is anything after the header."""
-    records = _records(file, source)
-    if not source.positions:
-        next(records, None)
-    return any(len(record) > 1 or record[0].strip(_blanks(source)) for record in records)
-
-
-def _records(file: PresentFile, source: Source) -> Iterator[tuple[str, ...]]:
-    """The lines that are not empty, as their fields."""
-    csv.field_size_limit(_LONGEST)  # a longer field is text like any other
-    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if source.quoted else csv.QUOTE_NONE
-    try:
-        with (
-            file.open() as opened,
-            TextIOWrapper(opened, "utf-8-sig", errors="replace", newline="") as lines,
-        ):
-            for record in csv.reader(lines, delimiter=source.delimiter, quoting=quoting):
-                if record:
-                    yield tuple(record)
-    except (*DAMAGED, csv.Error) as error:
-        raise run_errors.unreadable_file(path=file.path, why=str(error)) from error
-
-
 def _quote(source: Source) -> str:
     return '"' if source.quoted else _NO_QUOTE
-
-
-def _read_through(file: PresentFile, blanks: str, *, quoted: bool) -> tuple[bool, bool]:
-    """
-    Whether a file needs the reader of whole files, and whether all of it is UTF-8.
-
-    It needs that reader if it has a quote that is one, or a line that is not blank and that Java
-    trims to nothing.
-    """
-    quotes, decoder, carried = False, codecs.getincrementaldecoder("utf-8")(), b""
-    odd = bytes(code for code in range(0x21) if chr(code) not in f"{blanks}\r\n")
-    trimmed = re.compile(
-        rb"(?:\A|[\r\n])[\x00-\x09\x0b\x0c\x0e-\x20]*[" + re.escape(odd) + rb"]"
-        rb"[\x00-\x09\x0b\x0c\x0e-\x20]*+(?=[\r\n]|\Z)"
-    )
-    try:
-        with file.open() as opened:
-            while chunk := opened.read(_CHUNK):
-                quotes = quotes or (quoted and b'"' in chunk)
-                if not quotes:
-                    lines = carried + chunk
-                    carried = lines[max(lines.rfind(b"\n"), lines.rfind(b"\r")) + 1 :]
-                    whole = lines[: len(lines) - len(carried)]
-                    quotes = _suspect(whole) and trimmed.search(whole) is not None
-                decoder.decode(chunk)
-            decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return True, False  # the slower reader is right whether there are quotes or not
-    return quotes or trimmed.search(carried) is not None, True
-
-
-def _has_long_line(file: PresentFile) -> bool:
-    """Whether a line is so long that it may have more fields than Spark makes room for."""
-    with file.open() as opened:
-        carried = b""
-        while chunk := opened.read(_CHUNK):
-            lines, at = carried + chunk, 0
-            while len(lines) - at >= _FIELDS:
-                end = max(lines.rfind(sign, at, at + _FIELDS) for sign in (b"\n", b"\r"))
-                if end < 0:
-                    return True
-                at = end + 1
-            carried = lines[at:]
-    return False
-
-
-_CONTROLS = bytes(code for code in range(0x20) if chr(code) not in "\t\r\n")
-_STARTS = (b"\n ", b"\n\t", b"\r ", b"\r\t")
-
-
-def _suspect(lines: bytes) -> bool:
-    """Whether one of the lines may have only characters that Java trims; that is rare."""
-    if lines[:1] in (b" ", b"\t") or any(start in lines for start in _STARTS):
-        return True
-    return len(lines.translate(None, delete=_CONTROLS)) != len(lines)

@@ -1,0 +1,243 @@
+"""A CSV file says the same whatever its lines end at, whatever else is in it, and packed."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.spark.reading.folder import Folder
+
+from infold.core.model import Drift
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+COLUMNS = {"id": "string", "note": "string", "n": "int"}
+HEAD = "id,note,n"
+ROWS = ["a,x,1", "b,,", ",y,3"]
+QUOTED = ['a,"x, ""y""",1', '"b",z,', '"c","z","3"']
+
+
+def lines(*texts: str, end: str) -> str:
+    """Lines that end alike."""
+    return "".join(text + end for text in texts)
+
+
+def spans(inner: str) -> str:
+    """Fields with an end of a line in them, everywhere in a row."""
+    return f'"a{inner}",x,1|b,"{inner}y",2|c,"y{inner}{inner}z","3"|"{inner}",w,'
+
+
+ENDS = {"LF": "\n", "CRLF": "\r\n", "CR": "\r"}
+CONTENTS: dict[str, str] = {
+    **{name: lines(HEAD, *ROWS, end=end) for name, end in ENDS.items()},
+    **{f"{name}, no last": lines(HEAD, *ROWS, end=end)[: -len(end)] for name, end in ENDS.items()},
+    **{
+        f"{first}, then {name}": lines(HEAD, "0,0,0", end=ENDS[first]) + lines(*ROWS, end=end)
+        for name, end in ENDS.items()
+        for first in ENDS
+        if first != name
+    },
+    **{f"{name}, quotes": lines(HEAD, *QUOTED, end=end) for name, end in ENDS.items()},
+    **{
+        f"{name}, {inner} in quotes": lines(HEAD, *spans(ENDS[inner]).split("|"), end=end)
+        for name, end in ENDS.items()
+        for inner in ENDS
+    },
+    **{
+        f"{first}, then {name}, {inner} in quotes": lines(HEAD, end=ENDS[first])
+        + lines(*spans(ENDS[inner]).split("|"), end=end)
+        for name, end in ENDS.items()
+        for first in ENDS
+        for inner in ENDS
+        if first != name
+    },
+    **{
+        f"{name}, blank lines": lines("", HEAD, " ", "a,x,1", "", "\t ", 'b,"y",2', " ", end=end)
+        for name, end in ENDS.items()
+    },
+    **{
+        f"{name}, blank lines first": lines("", "  ", "\t", HEAD, *ROWS, end=end)
+        for name, end in ENDS.items()
+    },
+    **{
+        f"{name}, wrong rows": lines(HEAD, "a", "b,x,1,2", "c,x,3", end=e)
+        for name, e in ENDS.items()
+    },
+    **{
+        f"{name}, NUL": lines(HEAD, '"a\0b","c\0""d""",1', 'a\0,"\0","2"', '"\0",x,"\0"', end=end)
+        for name, end in ENDS.items()
+    },
+    "blanks alone": "  \n\t",
+    "a mark": "\ufeff" + lines(" ", HEAD, *ROWS, end="\r\n"),
+    "CRLF, long": lines(
+        HEAD, *(f'{n},"{"x" * (n % 97)}""{n}\r\ny",{n}' for n in range(20_000)), end="\r\n"
+    ),
+}
+MORE: dict[str, str] = {
+    "": "",
+    "quoted": '"more","q",9',
+    "spanning": '"more","q\r\n\n\rq",9',
+    "not UTF-8": "more\udce9,q,9",
+}
+"""Another row that decides how the file is read."""
+
+
+def with_more(text: str, more: str) -> str:
+    """A text with another row, if it has any."""
+    if not more or not text.strip():
+        return text
+    end = next((end for end in ("\r\n", "\r", "\n") if text.endswith(end)), "")
+    return text + ("" if end else "\n") + more + end
+
+
+def wanted(text: str, *, header: bool = True, **dialect: Any) -> list[tuple[Any, ...]]:
+    """The rows that Python's reader finds, in the order of their texts."""
+    lines = StringIO(text.removeprefix("\ufeff"), newline="")
+    rows = [
+        row for row in csv.reader(lines, **dialect) if len(row) > 1 or "".join(row).strip(" \t")
+    ]
+    assert not header or rows[:1] in ([], [HEAD.split(",")])
+    return sorted(map(value, rows[1:] if header else rows), key=str)
+
+
+def value(row: Sequence[str]) -> tuple[Any, ...]:
+    """What a row says."""
+    if "\udce9" in "".join(row):
+        return ("unparsable: not UTF-8",)
+    if len(row) != 3:
+        return ("unparsable: wrong number of fields", ",".join(row))
+    texts = [one or None for one in row]
+    if texts[2] is not None and not texts[2].isdigit():
+        return ("unparsable: n is not int",)
+    return (*texts[:2], None if texts[2] is None else int(texts[2]))
+
+
+Rows = list[tuple[Any, ...]]
+
+
+def read(
+    root: Path, spark: SparkSession, contents: Mapping[str, str], **keys: Any
+) -> dict[str, Rows]:
+    """The rows of files by their names, all read at once."""
+    folder = Folder(root, spark)
+    for number, (name, text) in enumerate(contents.items()):
+        ending = ".csv.gz" if name.endswith(" gz") else ".csv"
+        folder.put(f"{number}{ending}", text.encode(errors="surrogateescape"))
+    found: dict[str, Rows] = {name: [] for name in contents}
+    names = list(contents)
+    for row in folder.frame(COLUMNS, **keys).toArrow().to_pylist():
+        problem, values = row["_problem"], tuple(row[name] for name in COLUMNS)
+        aside = (problem, row["_raw"]) if "fields" in (problem or "") else (problem,)
+        found[names[row["_source_file"] - 1]].append(aside if problem else values)
+    return {name: sorted(rows, key=str) for name, rows in found.items()}
+
+
+def in_all_ways(contents: Mapping[str, str]) -> dict[str, str]:
+    """The contents with other rows in them, plain and packed."""
+    return {
+        f"{name} + {how}{packed}": with_more(text, more)
+        for name, text in contents.items()
+        for how, more in MORE.items()
+        for packed in ("", " gz")
+    }
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> dict[str, Rows]:
+    """The rows of all contents in all ways."""
+    return read(tmp_path_factory.mktemp("ends"), spark, in_all_ways(CONTENTS))
+
+
+@pytest.mark.parametrize("packed", ["", " gz"], ids=["plain", "packed"])
+@pytest.mark.parametrize("how", MORE)
+@pytest.mark.parametrize("name", CONTENTS)
+def test_a_file_says_what_pythons_reader_finds(
+    found: dict[str, Rows], name: str, how: str, packed: str
+) -> None:
+    """Every value is as the file has it, in whatever way the file has to be read."""
+    expected = wanted(with_more(CONTENTS[name], MORE[how]))
+
+    assert found[f"{name} + {how}{packed}"] == expected
+
+
+def test_files_that_were_judged_before(tmp_path: Path, spark: SparkSession) -> None:
+    """Where a file's quotes were looked at before, its ends are found all the same."""
+    found = read(tmp_path, spark, CONTENTS, on_unreadable=Drift.SET_ASIDE)
+
+    assert found == {name: wanted(text) for name, text in CONTENTS.items()}
+
+
+def test_quotes_that_quote_nothing(tmp_path: Path, spark: SparkSession) -> None:
+    """Text behind a closing quote, and quotes inside of a field, stay in the file's last field."""
+    strays = ['1,"a"b,"c"d', '2,"a" ,"b"\t', '3,"a" b,"c" "d', '4,a"b,c"', '5,"a""b,c"d,e"f""']
+    texts = {name: lines("n,id,note", *strays, end=end) for name, end in ENDS.items()}
+
+    found = read(tmp_path, spark, in_all_ways(texts))
+
+    for name, rows in found.items():
+        good = sorted((n, id_, note) for id_, note, n in (row for row in rows if len(row) == 3))
+        assert good == [
+            (1, '"a"b', '"c"d'),
+            (2, "a", "b"),
+            (3, '"a" b', '"c" "d'),
+            (4, 'a"b', 'c"'),
+            (5, '"a"b,c"d', 'e"f""'),
+        ], name
+
+
+@pytest.mark.parametrize(
+    ("keys", "dialect"),
+    [
+        ({"positions": tuple(COLUMNS)}, {}),
+        ({"positions": tuple(COLUMNS), "quoted": False}, {"quoting": csv.QUOTE_NONE}),
+        ({"delimiter": "\u00a6"}, {"delimiter": "\u00a6"}),
+    ],
+    ids=["no header", "no quotes", "a delimiter beyond ASCII"],
+)
+def test_other_dialects(
+    tmp_path: Path, spark: SparkSession, keys: dict[str, Any], dialect: dict[str, Any]
+) -> None:
+    """Without a header or quotes, and with another delimiter, a file says the same as well."""
+    header, quoted = "positions" not in keys, keys.get("quoted", True)
+    rows = [*ROWS, *QUOTED, *spans("\r\n").split("|")] if quoted else [*ROWS, 'a,"x,1', '"b",z",']
+    texts = {
+        f"{first}, then {name}{odd}": lines(*([HEAD] if header else []), "0,0,0", end=ENDS[first])
+        + lines(*rows, odd, end=end)
+        for name, end in ENDS.items()
+        for first in ENDS
+        for odd in ("", "\0\0", MORE["not UTF-8"])
+    }
+    texts = {name: text.replace(",", keys.get("delimiter", ",")) for name, text in texts.items()}
+
+    found = read(
+        tmp_path, spark, {name + at: texts[name] for name in texts for at in ("", " gz")}, **keys
+    )
+
+    assert found == {
+        name + at: wanted(text, header=header, **dialect)
+        for name, text in texts.items()
+        for at in ("", " gz")
+    }
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+def test_one_column(tmp_path: Path, spark: SparkSession, end: str) -> None:
+    """Blanks are a value where a record has one field, but before the header."""
+    folder = Folder(tmp_path, spark)
+    for name in ("a.csv", "b.csv.gz"):
+        folder.put(name, lines("", " ", "id", "a", "", "  ", "b", end=end))
+        folder.put(f"q{name}", lines("", " ", "id", "a", "", "  ", f'"b{end}"', end=end))
+
+    found = [(row["_source_file"], row["id"]) for row in folder.rows({"id": "string"})]
+
+    wanted = [
+        (at, id_) for at in (1, 2, 3, 4) for id_ in ("  ", "a", f"b{end}" if at % 2 == 0 else "b")
+    ]
+    assert sorted(found) == sorted(wanted)
