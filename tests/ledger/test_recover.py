@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -14,6 +13,7 @@ from tests.ledger.steps import change, do, next_run, outcome
 from infold.core.interval import Interval, Ranges
 from infold.core.ports import Lake, Ledger
 from infold.core.record import Outcome
+from infold.core.stored_table import TableMetadata
 from infold.core.trace import UNKNOWN, Cause, CellState, Pending, Trace
 from infold.running.recover import FORGET, LOSE, recover
 
@@ -23,12 +23,16 @@ ONE, TWO, THREE = DAYS[2:5]
 class Tables:
     """A lake in which some steps made snapshots, and which rows these brought."""
 
-    def __init__(self, steps: Mapping[str, int], times: Sequence[int] = ()) -> None:
+    def __init__(
+        self, steps: Mapping[str, int], times: Sequence[int] = (), others: int | None = None
+    ) -> None:
         self.steps, self.at, self.dropped = steps, times, list[str]()
+        self.others = others
 
     def metadata(self, _: str) -> Any:
-        """The steps that are in the table's history."""
-        return SimpleNamespace(steps=self.steps)
+        """The steps that are in the table's history, or a commit of others."""
+        newest = [self.others, *self.steps.values()][-1]
+        return TableMetadata("events", "here", newest, self.steps, self.others)
 
     def column_times(self, table: str, column: str, snapshot: int) -> Sequence[int]:
         """The times of the rows of a snapshot."""
@@ -60,6 +64,21 @@ def begun(ledger: Ledger, what: Outcome | None = None, action: str = "fold") -> 
 def state(ledger: Ledger) -> str:
     """How the step ended."""
     return ledger.runs(run="r1")[0].steps[-1].state
+
+
+@pytest.mark.parametrize("steps", [{"s": 9}, {}])
+def test_what_a_step_did_among_commits_of_others_is_unknown(
+    ledger: Ledger, steps: Mapping[str, int]
+) -> None:
+    """It stays open: who knows what others had written when it read, or whether it is there."""
+    begun(ledger, replace(outcome(1, change(ONE, 3)), snapshot=None))
+    next_run(ledger, "r2")
+
+    found = recover(ledger, cast("Lake", Tables(steps, others=7)))
+
+    assert not found.notes
+    assert found.open["events"].slug == "foreign-write"
+    assert [step.id for step in ledger.unfinished()] == ["s"]
 
 
 def test_a_committed_step_is_finished(ledger: Ledger) -> None:

@@ -105,7 +105,8 @@ class TestRefused:
             "  PATH:       no java\n"
             "\n"
             "Install a Java runtime (apt-get install openjdk-17-jre-headless, "
-            "brew install openjdk@17), or set JAVA_HOME to one."
+            "brew install openjdk@17), or set JAVA_HOME to one. Homebrew puts its own where "
+            'nothing finds it by itself: export JAVA_HOME="$(brew --prefix openjdk@17)".'
         )
         assert caught.value.exit_code == 2
 
