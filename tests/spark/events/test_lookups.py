@@ -134,7 +134,11 @@ class World:
         project = api.open_project(self.root)
         at = interval.parse_instant_text(now)
         return api.run(
-            project, as_of=at, allow_removals=True, progress=life or api.SilentProgress()
+            project,
+            as_of=at,
+            allow_removals=True,
+            progress=life or api.SilentProgress(),
+            jobs=1 if life else None,  # a point is known by the one model that is being built
         )
 
     def table(self, name: str) -> Counter[Any]:

@@ -56,7 +56,7 @@ def test_runs_and_deaths(shop: DailyProject) -> None:
     states = [shop.rows("visits")]
     for point in POINTS:
         with living(met=AllBut(("visits", point))) as life:
-            api.run(shop.project(), progress=life)
+            api.run(shop.project(), progress=life, jobs=1)
         assert life.dead
         states.append(shop.rows("visits"))
     assert states[0] == states[1] == states[2] != states[3]

@@ -142,7 +142,7 @@ def test_a_run_that_dies(shop: DailyProject) -> None:
     shop.models(visits=sessions("gap: 20 minutes"))
     for point in POINTS:
         with living(met=AllBut(("visits", point))) as life:
-            api.run(shop.project(), progress=life)
+            api.run(shop.project(), progress=life, jobs=1)
         assert life.dead
         states.append(shop.rows("visits"))
     assert states[0] == states[1] == states[2] != states[3]

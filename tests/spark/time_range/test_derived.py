@@ -246,7 +246,7 @@ def test_a_run_that_dies_anywhere(shop: DailyProject) -> None:
     old, met, shapes = content(shop), list[tuple[str, str]](), set[tuple[int, int]]()
     while True:
         with living(met=met) as life:
-            api.run(shop.project(), progress=life)
+            api.run(shop.project(), progress=life, jobs=1)
         now = content(shop)
         shapes.add((len(now["visits"][0]), len(now["visits"])))
         assert now["visits"] == old["visits"] or len(now["visits"]) == 5

@@ -176,7 +176,7 @@ def test_a_run_that_dies_between_and_in_batches_continues(shop: DailyProject) ->
     seen: set[tuple[int, ...]] = set()
     for _ in range(200):
         with living(met=met) as life:
-            api.run(shop.project(), progress=life)
+            api.run(shop.project(), progress=life, jobs=1)
         seen.add(tuple(row[1] for row in shop.rows("daily")))
         met.update(life.passed)
         if not life.dead:
@@ -244,7 +244,7 @@ class TestNewDays:
         met: set[tuple[str, str]] = set()
         for _ in range(200):
             with living(met=met) as life:
-                api.run(shop.project(), progress=life)
+                api.run(shop.project(), progress=life, jobs=1)
             assert len(shop.rows("daily")) in (2, 4)
             assert len(shop.rows("hourly")) in (2, 6)
             met.update(life.passed)
@@ -263,7 +263,7 @@ class TestNewDays:
         shop.run()
         shop.land(*days("2024-03-03", 2), *days("2024-03-03", 2, "13:00"))
         with living(met=AllBut([("daily", "table daily: after commit")])) as life:
-            api.run(shop.project(), progress=life)
+            api.run(shop.project(), progress=life, jobs=1)
         assert life.dead
         others = PlanOptions(selected=frozenset({"raw.clicks"}))
         project, book = shop.project(), api.ledger(shop.project())
@@ -511,7 +511,7 @@ def test_a_dead_run_that_made_the_table_leaves_none_of_its_rows(shop: DailyProje
     shop.land(*days("2024-03-01", 3))
     second = PlanOptions(window=window("2024-03-02", "2024-03-03"))
     with living(met=AllBut([("daily", "table daily: after commit")])) as life:
-        api.run(shop.project(), asked=second, progress=life)
+        api.run(shop.project(), asked=second, progress=life, jobs=1)
     assert life.dead
 
     shop.run(window=window("2024-03-03", "2024-03-04"))
