@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def _same_namespace(
             continue
         namespace, uri = catalog.namespace or project, catalog.uri
         if catalog.type is CatalogType.SQLITE:  # a file has several names
-            uri = str((root / uri.removeprefix(SQLITE_FILE)).resolve())
+            uri = str(_real(root / uri.removeprefix(SQLITE_FILE)))
         if catalog.type is CatalogType.HIVE:  # which knows no capital letters
             namespace = namespace.lower()
         other = seen.setdefault((uri, catalog.warehouse, namespace), name)
@@ -97,7 +98,7 @@ def _guarded_otherwise(one: Target, other: Target) -> str:
 def _warehouse(root: Path, target: Target) -> object:
     """Where the tables of a target are; equal for two names of one place."""
     if not target.in_store:
-        return (root / target.warehouse).resolve()
+        return _real(root / target.warehouse)
     scheme = scheme_of(target.warehouse)
     return SCHEMES.get(scheme, scheme), *split(target.warehouse)
 
@@ -105,5 +106,10 @@ def _warehouse(root: Path, target: Target) -> object:
 def _ledger(project: str, root: Path, target: Target) -> object:
     """Where the ledger of a target is: a file, or a schema by the address of its server."""
     if target.ledger.startswith(SQLITE_FILE):
-        return (root / target.ledger.removeprefix(SQLITE_FILE)).resolve()
+        return _real(root / target.ledger.removeprefix(SQLITE_FILE))
     return target.ledger, target.ledger_schema or f"infold_{project}_{target.name}"
+
+
+def _real(path: Path) -> Path:
+    """A path without links; one in a circle, which `Path.resolve` raises an error for, as it is."""
+    return Path(os.path.realpath(path))
