@@ -97,7 +97,7 @@ PACKINGS: Mapping[str, str] = {
 """Endings of packed files of text, in letters of any case, and Arrow's word for each."""
 _PACKED = tuple(PACKINGS)
 
-OTHERWISE_IN_SPARK: Mapping[str, str] = {
+_OTHERWISE_IN_SPARK: Mapping[str, str] = {
     ".gzip": ".gz",
     ".zstd": ".zst",
     ".deflate": "",
@@ -117,6 +117,11 @@ def packing_of(path: str) -> str | None:
     if not path[-5:].lower().endswith(_PACKED):  # asked of many thousands
         return None
     return PACKINGS.get(PurePosixPath(path).suffix.lower())
+
+
+def ending_for_spark(name: str) -> str | None:
+    """What ending Spark has to see in place of a file's own; None if its own will do."""
+    return _OTHERWISE_IN_SPARK.get(f".{name.rpartition('.')[2].lower()}")
 
 
 def unpacked_name(path: str) -> str:

@@ -185,10 +185,9 @@ def _relationship(keys: Keys, key: str) -> Fields | None:
 
 def _one_or_several(section: Keys, one: str, several: str) -> tuple[str, ...]:
     """Columns that are written as one, or as a list; both would be two answers to one question."""
-    if one in section.entries and several in section.entries:
-        at, where = section.key_at(several), f"{section.where} with `{one}`"
-        key, todo = section.full_name(several), "Name all columns in one of both."
-        section.errors.append(findings.needless_key(at, key=key, where=where, todo=todo))
+    if one in section.entries:
+        todo = "Name all columns in one of both."
+        section.needless((several,), f"{section.where} with `{one}`", todo, full=True)
     return (*section.texts(one), *section.texts(several))
 
 

@@ -94,12 +94,10 @@ def _check_names(section: Keys, found: Mapping[str, str]) -> None:
     """Note two ways to be let in, what is of none, and a namespace that can be none."""
     if found.get("token") and found.get("credential"):
         todo = "A catalog has a token, or a credential that is exchanged for one."
-        at, where = section.key_at("credential"), f"{section.where} with a token"
-        section.errors.append(findings.needless_key(at, key="credential", where=where, todo=todo))
+        section.needless(("credential",), f"{section.where} with a token", todo)
     elif not any(key in section.entries for key in SECRETS):
-        for key in (one for one in OF_ACCESS if found.get(one)):
-            at, where = section.key_at(key), f"{section.where} without a credential"
-            section.errors.append(findings.needless_key(at, key=key, where=where))
+        given = (key for key in OF_ACCESS if found.get(key))
+        section.needless(given, f"{section.where} without a credential")
     if (namespace := found.get("namespace")) and not NAME.match(namespace):
         form, at = "letters, digits and underscores, a letter first", section.at("namespace")
         section.errors.append(findings.bad_name(at, what="namespace", name=namespace, form=form))

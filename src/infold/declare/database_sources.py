@@ -49,10 +49,7 @@ def check_format(keys: Keys) -> Format:
         keys.missing("url", "it says where the database is")
     if "table" not in keys.entries:
         keys.missing("table", "it names a table, or a view, of the database")
-    where = f"{keys.where}, which is in a database"
-    for key in _NEEDLESS:
-        if key in keys.entries:
-            keys.errors.append(findings.needless_key(keys.key_at(key), key=key, where=where))
+    keys.needless(_NEEDLESS, f"{keys.where}, which is in a database")
     return Format.JDBC
 
 
@@ -62,10 +59,9 @@ def read_database(keys: Keys, columns: Sequence[Column]) -> DatabaseKeys:
         return DatabaseKeys()
     url, key, reread = _url(keys), keys.text("key"), _reread(keys)
     if key is None:
-        if "corrections" in keys.entries and "key" not in keys.entries:
+        if "key" not in keys.entries:
             where = f"{keys.where} without key, which is read whole each time"
-            at = keys.key_at("corrections")
-            keys.errors.append(findings.needless_key(at, key="corrections", where=where))
+            keys.needless(("corrections",), where)
         return DatabaseKeys(url)
     if "corrections" not in keys.entries:
         why = "whether rows that were read may change later: none, or reread 3 days"

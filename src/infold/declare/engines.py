@@ -42,9 +42,8 @@ def read_engine(keys: Keys) -> Engine:
     plain, remote = Engine(), _remote(section)
     submitted = section.flag("submitted", default=False)
     said = [key for key in PLACES if key in section.entries and (key != "submitted" or submitted)]
-    for key in said[1:]:
-        at, where, todo = section.key_at(key), section.where, _OTHERS[said[0]]
-        keys.errors.append(findings.needless_key(at, key=key, where=where, todo=todo))
+    if said[1:]:
+        section.needless(said[1:], section.where, _OTHERS[said[0]])
     master = section.text("master") if said == ["master"] else None
     if not (said or set(section.entries) == {"idle"}):
         section.missing("master")
@@ -53,10 +52,9 @@ def read_engine(keys: Keys) -> Engine:
         keys.errors.append(findings.bad_value(at, key="master", value=master, known=FORMS))
         master = None
     wait, idle = section.span("executor_wait"), section.span("idle")
-    if remote and "executor_wait" in section.entries:
-        at, where = section.key_at("executor_wait"), section.where
+    if remote:
         todo = "Whether there are executors is the server's. Leave it out."
-        keys.errors.append(findings.needless_key(at, key="executor_wait", where=where, todo=todo))
+        section.needless(("executor_wait",), section.where, todo)
     engine = Engine(
         master=master or plain.master,
         shared_disk=section.flag("shared_disk", default=False),
@@ -92,20 +90,13 @@ def refuse_unshared(
 
 def _refuse_needless(section: Keys, engine: Engine) -> None:
     """Note keys about executors where there are none, and about a Spark of this machine."""
-    where, todo = section.where, "Only a Spark of this machine stays for the next command."
-    needless: tuple[str, ...] = ("idle",)
-    if not engine.is_cluster:
-        where, needless = f"{where}: {engine.master} is a Spark of this machine", _OF_EXECUTORS
-        todo = "It is about the executors of a cluster."
-    for key in needless:
-        if key in section.entries:
-            at = section.key_at(key)
-            section.errors.append(
-                findings.needless_key(at, key=key, where=where, todo=f"{todo} Leave it out.")
-            )
-
-
-_OF_EXECUTORS = ("shared_disk", "executor_wait")
+    if engine.is_cluster:
+        todo = "Only a Spark of this machine stays for the next command. Leave it out."
+        section.needless(("idle",), section.where, todo)
+        return
+    where = f"{section.where}: {engine.master} is a Spark of this machine"
+    todo = "It is about the executors of a cluster. Leave it out."
+    section.needless(("shared_disk", "executor_wait"), where, todo)
 
 
 _OTHERS = {

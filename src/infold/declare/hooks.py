@@ -43,11 +43,8 @@ def _hook(keys: Keys, when: When, name: str) -> Hook:
     keys.check(KEYS)
     plain = Hook(when, name)
     if "command" in keys.entries:
-        for key in ("webhook", *OF_WEBHOOKS):
-            if key in keys.entries:
-                todo = "A hook is a command or a webhook; write two of them in a list."
-                at, where = keys.key_at(key), "a command"
-                keys.errors.append(findings.needless_key(at, key=key, where=where, todo=todo))
+        todo = "A hook is a command or a webhook; write two of them in a list."
+        keys.needless(("webhook", *OF_WEBHOOKS), "a command", todo)
     elif "webhook" not in keys.entries:
         keys.missing("webhook", why="it tells a URL, or runs a `command`")
     return replace(

@@ -67,6 +67,20 @@ class Keys:
             findings.missing_key(self.value.at, key=self.full_name(key), where=self.where, why=why)
         )
 
+    def needless(
+        self, keys: Iterable[str], where: str, todo: str = "", *, full: bool = False
+    ) -> None:
+        """Note those of some keys that are there and mean nothing; ``full``: by full names."""
+        for key in keys:
+            if key in self.entries:
+                at, name = self.key_at(key), self.full_name(key) if full else key
+                self.errors.append(findings.needless_key(at, key=name, where=where, todo=todo))
+
+    def empty(self, key: str, wanted: str = "a list of names") -> None:
+        """Note a list that has to have something in it."""
+        at, name = self.at(key), self.full_name(key)
+        self.errors.append(findings.wrong_type(at, key=name, wanted=wanted, found="empty"))
+
     def _of_kind(self, key: str, kinds: tuple[str, ...], wanted: str) -> Value | None:
         value = self.entries.get(key)
         if value is None or value.kind in kinds:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from infold.core.lineage import Lineage
 from infold.declare.hooks import read_headers, read_url
 from infold.declare.keys import Keys
-from infold.messages import findings
 
 KEYS = ("url", "file", "headers", "namespace", "timeout")
 OF_REQUESTS = ("headers", "timeout")
@@ -23,18 +22,12 @@ def read_lineage(keys: Keys) -> Lineage | None:
     if "url" in section.entries:
         if "file" in section.entries:
             todo = "Events go to a URL or into a file; leave one of them out."
-            at = section.key_at("file")
-            section.errors.append(
-                findings.needless_key(at, key="file", where="events with a `url`", todo=todo)
-            )
+            section.needless(("file",), "events with a `url`", todo)
     elif "file" not in section.entries:
         section.missing("url", why="events go to a URL, or into a `file`")
     else:
-        for key in (one for one in OF_REQUESTS if one in section.entries):
-            at, todo = section.key_at(key), "It is of requests to a `url`. Leave it out."
-            section.errors.append(
-                findings.needless_key(at, key=key, where="events in a file", todo=todo)
-            )
+        todo = "It is of requests to a `url`. Leave it out."
+        section.needless(OF_REQUESTS, "events in a file", todo)
     return replace(
         plain,
         url=read_url(section, "url"),

@@ -239,11 +239,7 @@ def _granularity(section: Keys) -> Granularity:
     written = section.choice("granularity", GRANULARITIES, LATER_GRANULARITIES) or "day"
     week = section.choice("week_start", ("monday", "sunday"))
     if week is not None and written != "week":
-        at = section.key_at("week_start")
-        where = f"granularity {written}"
-        section.errors.append(
-            findings.needless_key(at, key=section.full_name("week_start"), where=where)
-        )
+        section.needless(("week_start",), f"granularity {written}", full=True)
     return Granularity.SUNDAY_WEEK if week == "sunday" else Granularity(written)
 
 
@@ -310,13 +306,7 @@ def _cron(section: Keys) -> str | None:
 
     text = section.text("cron")
     if text is None:
-        if "cron_tz" in section.entries or "allow_partials" in section.entries:
-            for key in ("cron_tz", "allow_partials"):
-                if key in section.entries:
-                    at, where = section.key_at(key), "a model without a cron"
-                    section.errors.append(
-                        findings.needless_key(at, key=section.full_name(key), where=where)
-                    )
+        section.needless(("cron_tz", "allow_partials"), "a model without a cron", full=True)
         return None
     try:
         return normal_cron(text)
@@ -336,11 +326,7 @@ def _check_needs(keys: Keys, model: Model, own: Collection[str]) -> None:
         why = "it tells copies of an event apart from other events"
         keys.missing("unique_key", why if events else "it says what a row is a version of")
     elif (events or versions) and not model.unique_key:
-        keys.errors.append(
-            findings.wrong_type(
-                keys.at("unique_key"), key="unique_key", wanted="a list of names", found="empty"
-            )
-        )
+        keys.empty("unique_key")
     if model.versions is not None:
         check_compared(keys, model.versions, model.unique_key)
     if events and "timeseries" not in keys.entries:

@@ -251,24 +251,14 @@ def _group_by(keys: Keys) -> tuple[str, ...]:
     """The columns of the key of a model that has a row for each key."""
     by_key = _kind(keys) is Materialization.CUMULATIVE_AGGREGATE
     if not by_key:
-        if "group_by" in keys.entries:
-            at = keys.key_at("group_by")
-            where = f"materialization {_kind(keys) or ''}".strip()
-            keys.errors.append(findings.needless_key(at, key="group_by", where=where))
+        keys.needless(("group_by",), f"materialization {_kind(keys) or ''}".strip())
         return ()
     found = keys.texts("group_by")
     if "group_by" not in keys.entries:
         keys.missing("group_by", "the function makes a row for each key")
     elif not found:
-        _note_empty(keys, "group_by")
+        keys.empty("group_by")
     return found
-
-
-def _note_empty(keys: Keys, key: str) -> None:
-    """A list of names without any."""
-    at, named = keys.at(key), keys.full_name(key)
-    wanted = "a list of names"
-    keys.errors.append(findings.wrong_type(at, key=named, wanted=wanted, found="empty"))
 
 
 def _input(
@@ -285,7 +275,7 @@ def _input(
             first.setdefault(name.lower(), name)
         columns = tuple(first.values())
         if not columns and not own.errors:
-            _note_empty(own, "columns")
+            own.empty("columns")
     bound = DeclaredBound(table, own.length("before", 0) or 0, own.length("after", 0) or 0)
     bounded = {key: at for key, at in own.value.keys.items() if key in BOUND and key in known}
     return _Input(PythonInput(table, parameter, columns), bound, section.key_at(table), bounded)

@@ -15,7 +15,6 @@ from infold.core.session_cuts import (
 )
 from infold.core.session_rules import Choose, Keep, Sessions
 from infold.declare.keys import Keys
-from infold.messages import findings
 
 KEYS = (
     "user",
@@ -57,26 +56,29 @@ def read_sessions(keys: Keys) -> Sessions | None:
     return found if len(section.errors) == before else None
 
 
+_COLUMNS = "a column or a list of them"
+
+
 def _check_companions(section: Keys, found: Sessions) -> None:
     """Keys that need others, or that mean nothing beside others."""
     if "identifier" not in section.entries:
         for key in ("user", "gap"):
             if key not in section.entries:
                 section.missing(key, "or identifier: what a session is of")
-        _refuse_needless(
-            section, ("choose_user", "without_identifier"), "sessions without identifier"
+        section.needless(
+            ("choose_user", "without_identifier"), "sessions without identifier", full=True
         )
     elif not found.identifier and section.entries["identifier"].kind in ("a list", "text"):
-        _note_empty(section, "identifier")
+        section.empty("identifier", _COLUMNS)
     elif "user" not in section.entries:
-        _refuse_needless(section, ("choose_user",), "sessions without user")
+        section.needless(("choose_user",), "sessions without user", full=True)
         if found.fallback_gap is not None:
             section.missing("user", "the user of events without identifier")
         if found.numbered:
             section.missing("user", "the user that sessions are numbered for")
     if any(isinstance(cut, Rule) for cut in found.cuts):
-        _refuse_needless(
-            section, ("max_length",), "sessions with cuts.rule, which sees how long one is"
+        section.needless(
+            ("max_length",), "sessions with cuts.rule, which sees how long one is", full=True
         )
     _check_quarantine(section, found)
 
@@ -84,28 +86,13 @@ def _check_companions(section: Keys, found: Sessions) -> None:
 def _check_quarantine(section: Keys, found: Sessions) -> None:
     """Keys of the quarantine that mean nothing without its limit, or beside a cut."""
     if "quarantine_after" not in section.entries:
-        _refuse_needless(section, ("keep",), "sessions without quarantine_after")
+        section.needless(("keep",), "sessions without quarantine_after", full=True)
     for cut in found.cuts:
         longest, limit = cut.longest, found.quarantine_after
         if longest is not None and limit is not None and longest <= limit:
-            _refuse_needless(
-                section, ("quarantine_after",), f"sessions that {cut.key} keeps shorter"
+            section.needless(
+                ("quarantine_after",), f"sessions that {cut.key} keeps shorter", full=True
             )
-
-
-def _refuse_needless(section: Keys, keys: tuple[str, ...], where: str) -> None:
-    for key in keys:
-        if key in section.entries:
-            at = section.key_at(key)
-            section.errors.append(
-                findings.needless_key(at, key=section.full_name(key), where=where)
-            )
-
-
-def _note_empty(section: Keys, key: str) -> None:
-    """A list of columns without any."""
-    at, named, wanted = section.at(key), section.full_name(key), "a column or a list of them"
-    section.errors.append(findings.wrong_type(at, key=named, wanted=wanted, found="empty"))
 
 
 def _fallback(section: Keys) -> int | None:
@@ -170,7 +157,7 @@ def _event_columns(section: Keys, key: str) -> tuple[str, ...]:
     """One or several of them; that there is none is noted."""
     value = section.entries.get(key)
     if value is not None and value.kind == "a list" and not value.items:
-        _note_empty(section, key)
+        section.empty(key, _COLUMNS)
     return section.texts(key)
 
 

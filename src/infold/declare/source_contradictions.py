@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from infold.core.model import Drift, NewColumns, Source
 from infold.declare.keys import Keys
 from infold.declare.types import has_timestamps
-from infold.messages import findings
 
 ISO = "iso"
 """The format in which dates are written, too."""
@@ -16,8 +15,7 @@ ISO = "iso"
 def refuse_contradictions(keys: Keys, source: Source) -> None:
     """Note the keys of a source without other mistakes that have no effect beside its others."""
     for key, where, todo in _without_effect(source):
-        at, where = keys.key_at(key), f"{keys.where}, {where}"
-        keys.errors.append(findings.needless_key(at, key=key, where=where, todo=todo))
+        keys.needless((key,), f"{keys.where}, {where}", todo)
 
 
 def _without_effect(source: Source) -> Iterator[tuple[str, str, str]]:

@@ -130,9 +130,7 @@ def _format(keys: Keys, path: str | None, table: str | None) -> Format | None:
             " database (url)",
         )
     if path is not None and table is not None:
-        keys.errors.append(
-            findings.needless_key(keys.key_at("table"), key="table", where="a source of files")
-        )
+        keys.needless(("table",), "a source of files")
     written = keys.choice("format", tuple(Format))
     if "format" in keys.entries:
         by_name = table is not None and path is None
@@ -205,10 +203,7 @@ def _column(section: Keys, name: str) -> Column:
     if default is None or default.kind == "nothing":
         return Column(name, type_, optional)
     if not optional:
-        where = f"column {name}, which is not optional"
-        mapping.errors.append(
-            findings.needless_key(mapping.key_at("default"), key="default", where=where)
-        )
+        mapping.needless(("default",), f"column {name}, which is not optional")
     elif not is_value(default.text, type_) or default.kind in ("a list", "a mapping"):
         found = default.kind if default.kind in ("a list", "a mapping") else default.text
         wanted = f"a value of {type_} (text, number, truth or date)"
@@ -276,24 +271,15 @@ def _check_companions(keys: Keys, format_: Format | None) -> None:
         ("on_unreadable", "path"),
     )
     for key, other in needs:
-        if key in keys.entries and other not in keys.entries:
-            where = f"{keys.where} without {other}"
-            keys.errors.append(findings.needless_key(keys.key_at(key), key=key, where=where))
+        if other not in keys.entries:
+            keys.needless((key,), f"{keys.where} without {other}")
     if format_ is not None and FORMATS[format_].is_folder:
-        for key in (one for one in OF_FILES if one in keys.entries):
-            at, where = keys.key_at(key), f"{keys.where}, which is a table"
-            keys.errors.append(findings.needless_key(at, key=key, where=where))
+        keys.needless(OF_FILES, f"{keys.where}, which is a table")
     for other_format, traits in FORMATS.items():
-        for key in traits.keys:
-            if key in keys.entries and format_ not in (None, other_format):
-                where = f"{keys.where}, not {other_format.upper()}"
-                keys.errors.append(findings.needless_key(keys.key_at(key), key=key, where=where))
-    if "on_drift" in keys.entries and format_ is not None and FORMATS[format_].is_table:
-        at, where = (
-            keys.key_at("on_drift"),
-            f"{keys.where}, which is a table, and drifts as a whole",
-        )
-        keys.errors.append(findings.needless_key(at, key="on_drift", where=where))
+        if format_ not in (None, other_format):
+            keys.needless(traits.keys, f"{keys.where}, not {other_format.upper()}")
+    if format_ is not None and FORMATS[format_].is_table:
+        keys.needless(("on_drift",), f"{keys.where}, which is a table, and drifts as a whole")
 
 
 _ALWAYS = "always"
@@ -305,10 +291,7 @@ def _full_listing(keys: Keys, path: str | None) -> str | None:
         keys.errors.append(findings.bad_dated_path(keys.at("path"), path=path, date=DATE))
     text = keys.text("full_listing")
     if text not in (None, _ALWAYS) and DATE not in (path or ""):
-        where = f"{keys.where} without {DATE} in its path"
-        keys.errors.append(
-            findings.needless_key(keys.key_at("full_listing"), key="full_listing", where=where)
-        )
+        keys.needless(("full_listing",), f"{keys.where} without {DATE} in its path")
         return None
     if text is None or text == _ALWAYS:
         return None
@@ -335,11 +318,9 @@ def _is_dated_right(path: str) -> bool:
 
 def _listing_window(keys: Keys) -> int:
     listing = keys.entries.get("full_listing")
-    if "listing_window" in keys.entries and (listing is None or listing.text == _ALWAYS):
+    if listing is None or listing.text == _ALWAYS:
         without = "without full_listing" if listing is None else "whose folders are always listed"
-        where = f"{keys.where} {without}"
-        at = keys.key_at("listing_window")
-        keys.errors.append(findings.needless_key(at, key="listing_window", where=where))
+        keys.needless(("listing_window",), f"{keys.where} {without}")
     found = keys.length("listing_window", 3 * DAY)
     return 3 * DAY if found is None else found
 

@@ -71,11 +71,7 @@ def check_warehouse(keys: Keys, url: str, catalog: Catalog, storage: Storage) ->
     elif catalog.uri and not is_url(url):
         section = keys.section("catalog")
         assert section is not None
-        todo = "The file is in that folder."
-        where = "a warehouse that is a folder"
-        keys.errors.append(
-            findings.needless_key(section.key_at("uri"), key="uri", where=where, todo=todo)
-        )
+        section.needless(("uri",), "a warehouse that is a folder", "The file is in that folder.")
 
 
 def _options(section: Keys) -> StorageOptions:
@@ -90,11 +86,9 @@ def _options(section: Keys) -> StorageOptions:
             )
     _check_azure(section, texts)
     if texts["session_token"] and not texts["access_key_id"]:
-        at, where = section.key_at("session_token"), f"{section.where} without access_key_id"
-        section.errors.append(findings.needless_key(at, key="session_token", where=where))
+        section.needless(("session_token",), f"{section.where} without access_key_id")
     if texts["profile"] and texts["access_key_id"]:
-        at, where = section.key_at("profile"), f"{section.where} with access_key_id"
-        section.errors.append(findings.needless_key(at, key="profile", where=where))
+        section.needless(("profile",), f"{section.where} with access_key_id")
     endpoint = texts["endpoint"]
     if endpoint and (not endpoint.startswith(ENDPOINTS) or has_password(endpoint)):
         at, known = replace(section.at("endpoint"), text=""), ("https://HOST:PORT",)
@@ -118,9 +112,8 @@ def _check_azure(section: Keys, texts: Mapping[str, str]) -> None:
             )
         )
     ways = [key for key in AZURE_KEYS if texts[key]]
-    for key in ways[1:]:
-        at, where = section.key_at(key), f"{section.where} with {ways[0]}"
-        section.errors.append(findings.needless_key(at, key=key, where=where))
+    if ways:
+        section.needless(ways[1:], f"{section.where} with {ways[0]}")
 
 
 def _check_secret(section: Keys, key: str, text: str) -> None:

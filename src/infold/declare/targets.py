@@ -167,17 +167,14 @@ def _spark(keys: Keys, *, engine: Engine) -> tuple[tuple[str, str], ...]:
     for key, value in section.entries.items():
         if key in REMOTES:
             todo = "The target has a key of its own for it: `engine: {remote: sc://HOST:PORT}`."
-            at, where = section.key_at(key), section.where
-            keys.errors.append(findings.needless_key(at, key=key, where=where, todo=todo))
+            section.needless((key,), section.where, todo)
         elif key in MASTERS:
             todo = f"The target has a key of its own for it: `engine: {{master: {value.text}}}`."
-            at, where = section.key_at(key), section.where
-            keys.errors.append(findings.needless_key(at, key=key, where=where, todo=todo))
+            section.needless((key,), section.where, todo)
         elif (engine.submitted or engine.remote) and key.startswith(STARTED_WITH):
             done = "Submit with" if engine.submitted else "Start the server with"
             todo = f"That JVM is there before infold.yml is read. {done} `--conf {key}=…`."
-            at, where = section.key_at(key), section.where
-            keys.errors.append(findings.needless_key(at, key=key, where=where, todo=todo))
+            section.needless((key,), section.where, todo)
         elif not key.startswith("spark."):
             at, known = section.key_at(key), ("spark.sql.shuffle.partitions",)
             keys.errors.append(findings.unknown_key(at, key, section.where, known))

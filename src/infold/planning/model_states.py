@@ -75,7 +75,8 @@ def _reasons_out_of_sync(
     assert trace is not None, "only what was built can be behind"
     yield from _defined_otherwise(node, trace)
     waits = node.model.incremental is not None and node.model.incremental.cron is not None
-    if left_by_run(node, model) if waits else trace.pending_ranges & retained_range(node):
+    left = left_by_run(node, model) if waits else trace.pending_ranges & retained_range(node)
+    if left:
         yield "an earlier run left a part of it unbuilt"
     if waits:
         return  # behind by intention until its next tick

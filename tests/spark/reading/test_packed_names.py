@@ -51,24 +51,27 @@ def test_what_spark_is_given(tmp_path: Path, name: str) -> None:
         assert given.suffix == SHOWN[name]
 
 
+@pytest.fixture(params=[True, False], ids=["small", "large"])
+def folder(
+    tmp_path: Path,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> Folder:
+    """A folder whose lines of JSON are read in this process, or by Spark as those of long files."""
+    if not request.param:
+        monkeypatch.setattr("infold.spark.reading.json_lines.IN_PROCESS", 0)
+    return Folder(tmp_path, spark)
+
+
 PACKED = [".gz", ".GZ", ".gzip", ".zstd", ".Bz2"]
 PLAIN = [".lz4", ".snappy", ".deflate"]
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("in_process", [True, False], ids=["small", "large"])
 @pytest.mark.parametrize("kind", ["json", "csv"])
-def test_a_file_says_the_same_whatever_its_size(
-    tmp_path: Path,
-    spark: SparkSession,
-    monkeypatch: pytest.MonkeyPatch,
-    kind: str,
-    in_process: bool,
-) -> None:
+def test_a_file_says_the_same_whatever_its_size(folder: Folder, kind: str) -> None:
     """Those that are packed as their names say are unpacked, and those of no such name are not."""
-    if not in_process:
-        monkeypatch.setattr("infold.spark.reading.json_lines.IN_PROCESS", 0)
-    folder = Folder(tmp_path, spark)
     text = '{"id": "a"}\n{"id": "b"}\n' if kind == "json" else "id\na\nb\n"
     names = [f"{number}.{kind}{ending}" for number, ending in enumerate(["", *PACKED, *PLAIN])]
     for name in names:
@@ -101,18 +104,8 @@ def test_a_long_packed_file_is_read_by_one_task(
 
 @pytest.mark.spark
 @pytest.mark.parametrize("kind", ["json", "csv"])
-@pytest.mark.parametrize("in_process", [True, False], ids=["small", "large"])
-def test_zeros_behind_gzip(
-    tmp_path: Path,
-    spark: SparkSession,
-    monkeypatch: pytest.MonkeyPatch,
-    kind: str,
-    in_process: bool,
-) -> None:
+def test_zeros_behind_gzip(tmp_path: Path, folder: Folder, kind: str) -> None:
     """A padded file is unreadable whatever its size, and can be set aside as others can."""
-    if not in_process:
-        monkeypatch.setattr("infold.spark.reading.json_lines.IN_PROCESS", 0)
-    folder = Folder(tmp_path, spark)
     text = b'{"id": "a"}\n' if kind == "json" else b"id\na\n"
     folder.put(f"a.{kind}", text)
     (tmp_path / f"b.{kind}.gz").write_bytes(gzip.compress(text) + b"\0" * 512)

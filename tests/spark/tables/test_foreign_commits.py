@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.spark.events.clicks_project import ClicksProject, shop_with
+from tests.spark.events.clicks_project import MODEL, SOURCE, ClicksProject
 
 from infold import api
 from infold.core import write_points
@@ -93,14 +93,12 @@ def make(tmp_path: Path, warehouse: Path) -> Callable[[Storage], Shop]:
     """A project that was built once."""
 
     def make(storage: Storage) -> Shop:
-        shop = shop_with(tmp_path / "shop", warehouse)
-        shop.__class__ = Shop
+        shop = Shop(tmp_path / "shop", warehouse, MODEL, SOURCE)
         config = shop.root / "infold.yml"
         config.write_text(config.read_text().replace("storage: iceberg", f"storage: {storage}"))
         shop.model("daily", DAILY)
         shop.put("first.csv", "a,2024-03-01 10:00:00,1", "b,2024-03-02 10:00:00,2")
         shop.run()
-        assert isinstance(shop, Shop)
         return shop
 
     return make

@@ -282,7 +282,7 @@ def modules() -> Iterator[str]:
     yield from ("rich.progress", "sqlalchemy.dialects.sqlite")
     for path in sorted(PACKAGE.rglob("*.py")):
         words = path.relative_to(PACKAGE.parent).with_suffix("").parts
-        if words[1] in ("starter", "demo") or words[-1] in ("__main__", "keeper"):
+        if words[1] in ("starter", "demo") or words[-1] == "__main__":
             continue
         yield ".".join(words[:-1] if words[-1] == "__init__" else words)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -54,14 +54,14 @@ def known_history(
 
 
 def kept_with_rows_of(
-    snapshot: int, metadata: Mapping[str, Any], read: Callable[[str], Mapping[str, Any]]
+    snapshot: int, metadata: Mapping[str, Any], known: Sequence[Mapping[str, Any]]
 ) -> int | None:
     """
     The oldest kept snapshot, if it has the rows of one that is expired; else None.
 
-    Others put its rows into other files, and had it expire. ``read``: see :func:`known_history`.
+    Others put its rows into other files, and had it expire. ``known``: see :func:`known_history`.
     """
-    kept, known = len([*main_branch(metadata)]), known_history(metadata, read)
+    kept = len([*main_branch(metadata)])
     newest = sum(1 for _ in takewhile(lambda entry: operation(entry) == REWRITE, known))
     if not 0 < kept <= newest < len(known) or known[newest]["snapshot-id"] != snapshot:
         return None

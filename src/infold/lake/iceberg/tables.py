@@ -265,7 +265,7 @@ class IcebergLake(NamedByCatalog):
             if (step := entry.get("summary", {}).get(STEP)) is not None:
                 steps[step] = entry["snapshot-id"]
         for step, last in [*steps.items()][-1:]:
-            steps[step] = kept_with_rows_of(last, metadata, read_metadata) or last
+            steps[step] = kept_with_rows_of(last, metadata, main) or last
         return TableMetadata(
             table=table,
             location=location,

@@ -17,7 +17,7 @@ from operator import attrgetter
 
 from infold.core.dated_path import WILD, DatedPath, Listed, glob_of
 from infold.core.files import IngestedFile, ListedFile, listed_fingerprint
-from infold.core.formats import FORMATS, OTHERWISE_IN_SPARK
+from infold.core.formats import FORMATS, ending_for_spark
 from infold.core.interval import SECOND
 from infold.core.model import Source
 from infold.core.object_store import split
@@ -180,8 +180,6 @@ def _fingerprint(source: Source, one: Object) -> str:
 def refuse_name(source: Source, path: str) -> None:
     """Raise for an object that Spark would pass over silently, or look for under another name."""
     name = path.rpartition("/")[2]
-    traits = FORMATS[source.format]
-    is_text = bool(traits.suffixes) and not traits.has_types
     why = ""
     if name[0] in HIDDEN or name.endswith("._COPYING_"):
         why = f"Spark passes over names that begin with {name[0]}"
@@ -189,10 +187,15 @@ def refuse_name(source: Source, path: str) -> None:
         why = "Hadoop takes a colon for the end of a URL's scheme"
     elif not path.isprintable():
         why = "there are characters in it that cannot be printed"
-    elif is_text and f".{name.rpartition('.')[2].lower()}" in OTHERWISE_IN_SPARK:
+    elif ending_for_spark(name) is not None and _is_text(source):
         why = "infold reads packed objects whose names end in .gz, .bz2 or .zst"
     if why:
         raise store_errors.bad_name(source=source.name, path=ascii(path).strip("'"), why=why)
+
+
+def _is_text(source: Source) -> bool:
+    traits = FORMATS[source.format]
+    return bool(traits.suffixes) and not traits.has_types
 
 
 def changed_objects(

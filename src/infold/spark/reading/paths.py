@@ -6,9 +6,9 @@ import os
 import unicodedata
 from contextlib import suppress
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from infold.core.formats import OTHERWISE_IN_SPARK, packing_of
+from infold.core.formats import ending_for_spark, packing_of
 from infold.core.object_store import is_url
 from infold.lake.reading.source_file import location
 
@@ -39,15 +39,14 @@ def takeable(root: Path, path: str) -> str:
     name = at.rpartition("/")[2]
     passed_over = name[0] in "_." or name.endswith("._COPYING_")
     escaped = not _GLOB.isdisjoint(at)
-    ending = f".{name.rpartition('.')[2]}"
-    otherwise = OTHERWISE_IN_SPARK.get(ending.lower())
-    if not passed_over and otherwise is None and ":" not in (at if escaped else name):
+    ending = ending_for_spark(name)
+    if not passed_over and ending is None and ":" not in (at if escaped else name):
         return at
     folder = (root / LINKS).absolute()
     file = Path(at).absolute()
-    if otherwise is None:
-        otherwise = ending if packing_of(name) else ""
-    link = folder / f"{sha256(str(file).encode()).hexdigest()[:24]}{otherwise}"
+    if ending is None:
+        ending = PurePosixPath(name).suffix if packing_of(name) else ""
+    link = folder / f"{sha256(str(file).encode()).hexdigest()[:24]}{ending}"
     if not link.is_symlink():
         _sweep(folder)
         with suppress(FileExistsError):  # another step made it

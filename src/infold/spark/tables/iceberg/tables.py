@@ -23,7 +23,7 @@ from infold.core.interval import HOUR, MAX, MIN, Granularity, Ranges, parse_inst
 from infold.core.model import table_name
 from infold.core.ports import Lake
 from infold.core.quoting import quoted
-from infold.lake.iceberg.commits import kept_with_rows_of
+from infold.lake.iceberg.commits import kept_with_rows_of, known_history
 from infold.lake.iceberg.metadata_file import read_metadata
 from infold.messages import run_errors
 from infold.spark.content import range_predicate
@@ -98,7 +98,8 @@ class IcebergTables:
         location = self.lake.location(table_name(table))
         if location is None:
             return None
-        return kept_with_rows_of(snapshot, read_metadata(location), read_metadata)
+        metadata = read_metadata(location)
+        return kept_with_rows_of(snapshot, metadata, known_history(metadata, read_metadata))
 
     def values(self, table: str, column: str, snapshot: int, limit: int) -> pa.Array | None:
         """See ``ports.Lake.string_values``."""
