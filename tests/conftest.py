@@ -62,6 +62,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if slow and f"not {slow[1]}" in config.option.markexpr.split(" and ") else None
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Seconds of set-up, call and tear-down are properties of a test in JUnit's XML (``times``)."""
+    item.user_properties.append((call.when, f"{call.duration:.3f}"))
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With ``--turns`` leave out the tests whose turn it is not."""
     if config.option.turns and (left := not_their_turn(items)):
