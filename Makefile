@@ -13,8 +13,6 @@ STEPS ?= 2000
 # take little more than half the time of one. Files are not split and run in order: the long ones,
 # which come first, run at the same time and not last.
 JVMS ?= 2
-# Of long tests that are alike one in five is tried, others with other code. TURNS= tries all.
-TURNS ?= --turns
 
 # Compile once: tests start the command many times, and each start would compile all of it.
 export PYTHONDONTWRITEBYTECODE :=
@@ -58,13 +56,13 @@ test-deep: $(TOOLS) ## random programs and processes that die, without Java
 
 .PHONY: test-spark
 test-spark: warm-up ## the tests that start Spark
-	@$(BIN)/python -m pytest -m "spark and not servers" $(TURNS) --numprocesses $(JVMS) --dist loadfile \
+	@$(BIN)/python -m pytest -m "spark and not servers" --numprocesses $(JVMS) --dist loadfile \
 	  --no-loadscope-reorder
 
 # With servers of their own, as somebody else than root where that is needed.
 .PHONY: test-servers
 test-servers: need-postgresql need-chromium warm-up ## the tests that start servers: PostgreSQL, a Spark cluster, catalogs, the page in a browser
-	@$(BIN)/python -m pytest -m servers tests/ledger tests/servers $(TURNS) --numprocesses $(JVMS) \
+	@$(BIN)/python -m pytest -m servers tests/ledger tests/servers --numprocesses $(JVMS) \
 	  --dist loadfile --no-loadscope-reorder
 
 # The classes that Spark loads, in infold's cache: made once, in one process.

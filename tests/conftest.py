@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.turns import not_their_turn
 
 if TYPE_CHECKING:
     from tests.servers.azure_store import AzureStore
@@ -45,13 +44,8 @@ settings.load_profile(os.environ.get("INFOLD_HYPOTHESIS", "quick"))
 
 
 def pytest_addoption(parser: Any) -> None:
-    """
-    ``--rewrite``: write the expected screens again; a person then reads the diff.
-
-    ``--turns``: see ``turns``.
-    """
+    """``--rewrite``: write the expected screens again; a person then reads the diff."""
     parser.addoption("--rewrite", action="store_true", help="write the expected screens again")
-    parser.addoption("--turns", action="store_true", help="of long tests that are alike some only")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -66,14 +60,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
     """Seconds of set-up, call and tear-down are properties of a test in JUnit's XML (``times``)."""
     item.user_properties.append((call.when, f"{call.duration:.3f}"))
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With ``--turns`` leave out the tests whose turn it is not."""
-    if config.option.turns and (left := not_their_turn(items)):
-        config.hook.pytest_deselected(items=left)
-        out = {*left}
-        items[:] = [item for item in items if item not in out]
 
 
 def pytest_collection_finish() -> None:

@@ -1,9 +1,9 @@
 """
 What tests cost: ``make test-times``, or ``python -m tests.times [FILE.xml …]``.
 
-Each run of pytest that the Makefile starts leaves its times in ``build/times``, in JUnit's XML, with
-set-up, call and tear-down of each test as its properties. This prints the most expensive tests of
-the last runs, and the seconds of each folder.
+Each run of pytest that the Makefile starts leaves its times in ``build/times``, in JUnit's XML,
+with set-up, call and tear-down of each test as its properties. This prints the most expensive tests
+of the last runs, and the seconds of each folder.
 """
 
 from __future__ import annotations

@@ -47,7 +47,6 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("arrivals")
 
 
-@pytest.mark.turns(8)
 @pytest.mark.parametrize("shape", SHAPES)
 @few
 @given(data=st.data())
@@ -69,7 +68,6 @@ def test_tables_equal_the_reference_after_every_run(
     play.play(program)
 
 
-@pytest.mark.turns(3)
 @pytest.mark.parametrize(("kind", "shape"), [(ForwardPlay, FORWARD), (EventsPlay, FORWARD_EVENTS)])
 @few
 @given(data=st.data())

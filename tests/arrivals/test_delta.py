@@ -52,7 +52,6 @@ def scenario(folder: Path) -> Scenario:
     return found
 
 
-@pytest.mark.turns(3)
 @pytest.mark.parametrize("shape", ["fold"])
 @few
 @given(data=st.data())
@@ -96,7 +95,6 @@ def test_a_run_that_dies_at_each_commit(scenario: Scenario) -> None:
     assert {name for name in COMMITS if "clicks" in name or "sessions" in name} <= died
 
 
-@pytest.mark.turns(3)
 def test_sigkill_leaves_whole_steps(scenario: Scenario, tmp_path: Path) -> None:
     """After SIGKILL right after a commit readers saw whole steps, and the next run is right."""
     name, log = "table sessions: after commit", tmp_path / "points"

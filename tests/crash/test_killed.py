@@ -35,7 +35,6 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
     return found
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("name", SAMPLE)
 def test_sigkill_leaves_whole_steps(scenario: Scenario, name: str, tmp_path: Path) -> None:
     """After SIGKILL at a table's commit readers see whole steps, and the next run equals a

@@ -61,7 +61,6 @@ def die_and_converge(
     return seen
 
 
-@pytest.mark.turns
 def test_sigkill_between_batches_leaves_whole_batches(scenario: Batched, tmp_path: Path) -> None:
     """After SIGKILL between batches, of a first load or of an
     arrival that changes every cell, a rerun equals a rebuild.

@@ -48,7 +48,6 @@ def die_until_met(
     scenario.settle()
 
 
-@pytest.mark.turns
 def test_a_first_load_that_dies_anywhere(folder: Path) -> None:
     """A first load that dies at each write point in turn shows no partial table and ends correct.
 
@@ -80,7 +79,6 @@ class Share(list[tuple[str, str]]):
         return other or super().__contains__(point)
 
 
-@pytest.mark.turns
 def test_an_arrival_that_dies_anywhere(folder: Path) -> None:
     """An arrival whose runs die at each write point in turn
     changes every table at once and only once.
@@ -110,7 +108,6 @@ def test_an_arrival_that_dies_anywhere(folder: Path) -> None:
             assert (name, f"ledger {write}: after commit") in met
 
 
-@pytest.mark.turns(3)
 def test_models_side_by_side_die_together(folder: Path) -> None:
     """When a run dies in one of two models that are built at once, both are whole steps or none."""
     scenario = new_scenario(folder, "beside", shape=EVERYWHERE)

@@ -67,7 +67,6 @@ def find_in(catalog: dict[str, str], folder: Path) -> None:
     retarget(folder, {"catalog": catalog})
 
 
-@pytest.mark.turns(3)
 @pytest.mark.parametrize("kind", ["jdbc", "rest", "hive"])
 def test_tables_equal_the_reference(shelves: dict[str, Shelf], tmp_path: Path, kind: str) -> None:
     """Events, sessions, cells, rows by key: late, twice, replaced, deleted."""
@@ -77,7 +76,6 @@ def test_tables_equal_the_reference(shelves: dict[str, Shelf], tmp_path: Path, k
     play.play_all("arrive", "burst", "again", "replace", "delete")
 
 
-@pytest.mark.turns(3)
 def test_a_run_that_dies_at_a_write_point(shelves: dict[str, Shelf], tmp_path: Path) -> None:
     """By exception at some points, and once by SIGKILL: the next run makes all tables right."""
     declared = shelves["jdbc"].declared | {"namespace": f"killed_{os.getpid()}"}

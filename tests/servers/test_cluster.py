@@ -47,7 +47,6 @@ def on(cluster: Cluster, folder: Path, **more: Any) -> None:
     retarget(folder, {**given, **more, "spark": given["spark"] | more.get("spark", {})})
 
 
-@pytest.mark.turns(3)
 def test_tables_of_delta_equal_the_reference(cluster: Cluster, tmp_path: Path) -> None:
     """Executors have Delta's jars as they have Iceberg's, and the folders of its tables."""
     shape = replace(SHAPES["fold"], storage=Storage.DELTA)
@@ -58,7 +57,6 @@ def test_tables_of_delta_equal_the_reference(cluster: Cluster, tmp_path: Path) -
     api.close()  # a JVM with Delta's extension is not that of the next test
 
 
-@pytest.mark.turns(3)
 @pytest.mark.parametrize("shape", ["fold", "rows"])
 def test_tables_equal_the_reference(cluster: Cluster, tmp_path: Path, shape: str) -> None:
     """Events, sessions, cells, rows by key, functions in Python: late, twice, replaced, deleted."""
@@ -104,7 +102,6 @@ def test_executors_and_workers_are_lost_in_the_middle(
     cluster.add_worker("another")
 
 
-@pytest.mark.turns(3)
 def test_a_driver_dies_while_its_executors_go_on(cluster: Cluster, scenario: MovedScenario) -> None:
     """The next run, of another driver, finds out what was committed."""
     scenario.deliver(5)

@@ -25,7 +25,6 @@ from tests.docs.pages import DOCS
 from tests.docs.test_how_to import code
 from tests.servers.connect_server import ConnectServer, as_it_should_be, running
 from tests.servers.moved import Moved, MovedScenario, retarget
-from tests.turns import turn
 
 from infold import api
 from infold.api.spark_sessions import session
@@ -63,7 +62,6 @@ def on(server: ConnectServer, folder: Path, **more: Any) -> None:
     retarget(folder, {**server.target(), **more})
 
 
-@pytest.mark.turns(3)
 @pytest.mark.parametrize("shape", ["fold", "rows"])
 def test_tables_equal_the_reference(server: ConnectServer, tmp_path: Path, shape: str) -> None:
     """Events, sessions, cells, rows by key, functions in Python: late, twice, replaced, deleted."""
@@ -135,7 +133,6 @@ def test_what_a_dead_client_left_is_interrupted_and_waited_for(
     assert not session(scenario.project).catalog.tableExists("infold.`lost`.late")
 
 
-@pytest.mark.turns(3)
 def test_a_server_dies_in_the_middle_and_is_started_again(
     server: ConnectServer, scenario: MovedScenario
 ) -> None:
@@ -163,7 +160,6 @@ class Restarting(Life):
             self.server = None
 
 
-@pytest.mark.turns(3)
 def test_a_server_is_started_again_between_two_steps(
     server: ConnectServer, scenario: MovedScenario
 ) -> None:
@@ -173,14 +169,13 @@ def test_a_server_is_started_again_between_two_steps(
     scenario.settle()
 
 
-@pytest.mark.turns(3)
 def test_clients_die_at_write_points(server: ConnectServer, tmp_path: Path) -> None:
-    """By exception at some points of a run, others for each state of the code."""
+    """By exception at some points of a run."""
     where = tmp_path / "dies", "dies", tmp_path / "warehouse"
     scenario = MovedScenario(SHAPE, *where, 6, move=partial(on, server))
     points = len(scenario.first_points())
     for seed in range(DEATHS):
-        scenario.die(3 + seed, 1 + (turn("points") + seed * points // DEATHS) % points)
+        scenario.die(3 + seed, 1 + seed * points // DEATHS)
 
 
 def test_a_server_that_is_gone_is_not_waited_for_at_the_end() -> None:

@@ -66,7 +66,6 @@ def elsewhere(
 REDACTED = {"spark.redaction.regex": "(?i)secret|password|token|access[.]?key|credential"}
 
 
-@pytest.mark.turns(4)
 @pytest.mark.parametrize("kind", ["jdbc", "rest"])
 def test_tables_equal_the_reference(elsewhere: Elsewhere, tmp_path: Path, kind: str) -> None:
     """Events, sessions, cells, rows by key: late, twice, replaced, deleted."""
@@ -76,7 +75,6 @@ def test_tables_equal_the_reference(elsewhere: Elsewhere, tmp_path: Path, kind: 
     assert len(elsewhere.cluster.executors()) == 2
 
 
-@pytest.mark.turns(2)
 @pytest.mark.parametrize("kind", ["rest", "jdbc"])
 def test_a_promote_and_back(elsewhere: Elsewhere, tmp_path: Path, kind: str) -> None:
     """A changed table is built in an environment, takes the name of production's, and goes back."""

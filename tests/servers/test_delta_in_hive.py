@@ -316,7 +316,6 @@ def test_names_of_somebody_else(shop: Shop, reader: Reader) -> None:
     assert not ware.exists()
 
 
-@pytest.mark.turns(3)
 def test_a_death_between_commit_and_name(
     hive_metastore: HiveMetastore, reader: Reader, tmp_path: Path
 ) -> None:

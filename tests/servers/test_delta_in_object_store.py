@@ -41,7 +41,6 @@ def shop(store: ObjectStore, tmp_path: Path) -> Shop:
     return shop_in(store, tmp_path / "shop", storage="delta")
 
 
-@pytest.mark.turns(3)
 def test_tables_equal_the_reference(store: ObjectStore, tmp_path: Path) -> None:
     """Events, sessions, cells, rows by key: late, replaced, deleted; the store is busy."""
     shape = replace(SHAPES["fold"], storage=Storage.DELTA)
@@ -54,7 +53,6 @@ def test_tables_equal_the_reference(store: ObjectStore, tmp_path: Path) -> None:
     assert cut.met > 30
 
 
-@pytest.mark.turns(3)
 def test_a_run_that_dies_at_a_write_point(store: ObjectStore, tmp_path: Path) -> None:
     """By exception at two points, and once by SIGKILL: the next run makes all tables right."""
     shape = replace(SHAPE, storage=Storage.DELTA)

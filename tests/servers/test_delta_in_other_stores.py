@@ -134,7 +134,6 @@ def test_who_guards_a_commit(shop: Shop) -> None:
     assert shop.run_fails().slug == "foreign-write"
 
 
-@pytest.mark.turns(3)
 def test_tables_in_googles_store_equal_the_reference(
     google_store: GoogleStore, tmp_path: Path
 ) -> None:
@@ -146,7 +145,6 @@ def test_tables_in_googles_store_equal_the_reference(
     assert busy.met > 50
 
 
-@pytest.mark.turns(3)
 def test_a_run_that_dies_at_a_write_point(azure_store: AzureStore, tmp_path: Path) -> None:
     """By exception, and by SIGKILL, of a busy store: the next run makes all tables right."""
     shape = replace(SHAPE, storage=Storage.DELTA)

@@ -40,7 +40,6 @@ def store(
     api.close()
 
 
-@pytest.mark.turns(3)
 def test_tables_equal_the_reference(store: ObjectStore, tmp_path: Path) -> None:
     """Events, sessions, cells, rows by key: late, replaced, deleted; the store is busy."""
     play = InStore(SHAPES["fold"], tmp_path / "play", "play", Path("warehouse"), USERS, store=store)
@@ -52,7 +51,6 @@ def test_tables_equal_the_reference(store: ObjectStore, tmp_path: Path) -> None:
     assert cut.met > 30
 
 
-@pytest.mark.turns(3)
 def test_a_run_that_dies_at_a_write_point(store: ObjectStore, tmp_path: Path) -> None:
     """By exception at two points, and once by SIGKILL: the next run makes all tables right."""
     scenario = KilledInStore(

@@ -92,7 +92,6 @@ def test_a_day_of_the_starter(store: Store, tmp_path: Path) -> None:
     assert store.below(warehouse) == [other]
 
 
-@pytest.mark.turns(3)
 def test_tables_in_googles_store_equal_the_reference(
     google_store: GoogleStore, tmp_path: Path
 ) -> None:
@@ -105,7 +104,6 @@ def test_tables_in_googles_store_equal_the_reference(
     assert busy.met > 50
 
 
-@pytest.mark.turns(3)
 def test_a_run_in_hdfs_that_dies_at_a_write_point(hdfs: Hdfs, tmp_path: Path) -> None:
     """By exception, and by SIGKILL: files arrive late, are replaced and go, and all is right."""
     scenario = KilledInStore(SHAPE, tmp_path / "killed", "killed", Path("warehouse"), 8, store=hdfs)
@@ -125,7 +123,6 @@ def test_spark_is_one_user_of_hdfs(hdfs: Hdfs, tmp_path: Path) -> None:
     assert not hdfs.below(hdfs.url_of(shop.bucket, "warehouse"))
 
 
-@pytest.mark.turns(3)
 def test_a_run_that_dies_at_a_write_point(azure_store: AzureStore, tmp_path: Path) -> None:
     """By exception, and by SIGKILL, of a busy store: the next run makes all tables right."""
     scenario = KilledInStore(

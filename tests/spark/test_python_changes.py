@@ -57,7 +57,6 @@ expect people:
 """
 
 
-@pytest.mark.turns
 def test_changes(tmp_path: Path) -> None:
     """Forward-only code leaves earlier cells as they are; an environment has its own code, and a
     promote and a rollback change the code with the tables; an audit keeps bad rows out.

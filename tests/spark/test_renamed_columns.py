@@ -88,7 +88,6 @@ def actions(result: RunResult) -> dict[str, set[Action]]:
     return found
 
 
-@pytest.mark.turns
 def test_drawn_names_of_every_kind(tmp_path: Path) -> None:
     """Columns of all kinds of tables are renamed at once: no file of theirs changes and no reader
     is built, not even one that names such a column. With late and removed files before, between
@@ -128,7 +127,6 @@ def test_drawn_names_of_every_kind(tmp_path: Path) -> None:
     assert actions(done)["daily"] == {Action.EVOLVE, Action.RECOMPUTE}
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("at", ["before", "after"])
 def test_a_run_that_dies_over_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
     """Before the commit nothing has happened, after it the step is finished: by the next run."""

@@ -43,7 +43,6 @@ SETTINGS = {
 """The same limits of Spark's."""
 
 
-@pytest.mark.turns(3)
 def test_no_single_task_has_all_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     A first build, a day, an old event, a restatement and `verify`, with all limits a hundredth:

@@ -132,7 +132,6 @@ def shop(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.turns
 @pytest.mark.spark
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="processes are seen in /proc")
 @pytest.mark.parametrize(

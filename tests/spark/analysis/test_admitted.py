@@ -52,7 +52,6 @@ def tables(spark: SparkSession) -> SparkSession:
     return session
 
 
-@pytest.mark.turns
 def test_batches_give_the_rows_of_the_whole(tables: SparkSession) -> None:
     """
     Built in any batches, an admitted query keeps the same rows as the query over all data.

@@ -82,7 +82,6 @@ class Parser:
             return None
 
 
-@pytest.mark.turns
 def test_brackets_that_are_left_out_change_nothing(spark: SparkSession) -> None:
     """Spark reads an expression without the brackets that are left out as it reads it with them."""
     parser, checked = Parser(spark), 0
@@ -179,7 +178,6 @@ def seen(session: SparkSession, sql: str, columns: frozenset[str]) -> Counter[st
 SAME = [pair for pair in pairs() if pair.category in (Category.NONE, Category.ADDITIVE)]
 
 
-@pytest.mark.turns
 def test_pairs_that_are_said_to_have_the_same_rows(spark: SparkSession) -> None:
     """Spark yields the same rows for both queries of a pair, and takes nearly all of them."""
     prepare(spark)
@@ -207,7 +205,6 @@ def drawn_change(seed: int) -> tuple[str, str]:
     return before, otherwise(after, rng, rng.randint(0, 2))
 
 
-@pytest.mark.turns(3)
 def test_changed_words_that_are_said_to_change_nothing(spark: SparkSession) -> None:
     """Spark yields the same rows in the columns that are claimed to be kept."""
     prepare(spark)

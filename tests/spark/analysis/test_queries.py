@@ -29,7 +29,6 @@ PROJECTS = {
 }
 
 
-@pytest.mark.turns(8)
 @pytest.mark.parametrize("name", PROJECTS)
 def test_tables_equal_plain_spark(name: str, tmp_path: Path, spark: SparkSession) -> None:
     """Tables equal plain Spark after a first load, and after every kind of change to rows."""

@@ -56,7 +56,6 @@ def top(shop: ClicksProject) -> tuple[object, ...]:
     return next((row for row in shop.rows("tops") if row[0] == "ann"), ())
 
 
-@pytest.mark.turns
 def test_runs(shop: ClicksProject, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each run reads what changed, and the rows of keys that lost their greatest value alone."""
     put(shop, "more.csv", "3,ann,2024-03-03 09:00:00,/c,4")

@@ -174,7 +174,6 @@ def run(shop: ClicksProject, life: Life | None = None) -> dict[str, tuple[Action
     return {step.model: (step.action, receipt) for step, receipt in found.steps}
 
 
-@pytest.mark.turns
 def test_random_changes(
     tmp_path: Path, warehouse: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

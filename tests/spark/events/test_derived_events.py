@@ -167,7 +167,6 @@ def same_as_afresh(
         assert mine[name] == other[name], name
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("copies", [False, True], ids=["clean", "copies"])
 def test_derived_events_are_those_ingested_afresh(
     tmp_path: Path, warehouse: Path, copies: bool

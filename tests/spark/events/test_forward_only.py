@@ -169,7 +169,6 @@ def click(id_: str, day: int, url: str, amount: object, **more: object) -> dict[
     } | more
 
 
-@pytest.mark.turns
 def test_each_row_follows_the_definition_in_force_at_its_time(tmp_path: Path) -> None:
     """Definitions change twice, with a lookup and a column of files that are new, while rows come
     late, are corrected and go, and runs die at every write point of the second change.

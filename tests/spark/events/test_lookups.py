@@ -261,7 +261,6 @@ def world(tmp_path: Path, warehouse: Path, spark: SparkSession) -> World:
     return World(tmp_path, warehouse)
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("seed", [1])
 def test_random_arrivals(world: World, seed: int) -> None:
     """Every table equals the reference after each run of
@@ -279,7 +278,6 @@ def test_random_arrivals(world: World, seed: int) -> None:
     world.check(now)
 
 
-@pytest.mark.turns
 def test_a_lookup_key_is_removed_and_added(world: World) -> None:
     """Without its lookup row an event has NULL or is left
     out; a file is read again for its own keys only.
@@ -347,7 +345,6 @@ class Others(list[tuple[str, str]]):
         )
 
 
-@pytest.mark.turns
 def test_a_run_that_dies_anywhere(world: World) -> None:
     """A run that dies at any point while rates and events change is followed by a correct one."""
     world.made(["priced"], 1000)

@@ -142,7 +142,6 @@ def die(monkeypatch: pytest.MonkeyPatch, root: Path, where: str) -> None:
             api.run(api.open_project(root), jobs=1)
 
 
-@pytest.mark.turns
 def test_widened_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables get the wider types without a row written or a file read, copies that the hash chose
     and contents included; where rows may differ, or a set-aside value may fit now, they are built.

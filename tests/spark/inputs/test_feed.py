@@ -124,7 +124,6 @@ _FOLDS = ("sessions", "pages")
 TAP = "tap,who,tapped,cur,cents"
 
 
-@pytest.mark.turns
 def test_rates_that_change_and_events_of_two_tables(shop: ClicksProject) -> None:
     """A changed rate makes the sessions of its currency
     read again; rows are ordered by time, then id.

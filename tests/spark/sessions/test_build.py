@@ -351,7 +351,6 @@ QUICK = {name: call for name, call in MERGING.items() if name != "least_url"}
 """Those for which a large build knows words: their buffers have a fixed width, but for picks."""
 
 
-@pytest.mark.turns
 @settings(max_examples=1, phases=UNSHRUNK)
 @given(seed=SEEDS)
 @pytest.mark.parametrize("calls", [QUICK, MERGING], ids=["words", "no words"])

@@ -371,7 +371,6 @@ def speak(made: FoldedSessions, random: Random) -> None:
 
 @settings(max_examples=1, phases=UNSHRUNK)
 @given(seed=SEEDS)
-@pytest.mark.turns
 @pytest.mark.parametrize("name", WAYS)
 def test_folds_equal_the_reference(spark: SparkSession, name: str, seed: int) -> None:
     """Folds equal a rebuild for every kind of session and cut.
@@ -385,7 +384,6 @@ def test_folds_equal_the_reference(spark: SparkSession, name: str, seed: int) ->
     check_rebuild(made)
 
 
-@pytest.mark.turns
 @settings(max_examples=1, phases=UNSHRUNK)
 @given(seed=SEEDS)
 @pytest.mark.parametrize(

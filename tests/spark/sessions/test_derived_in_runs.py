@@ -41,7 +41,6 @@ def shop(tmp_path: Path) -> DailyProject:
     return made
 
 
-@pytest.mark.turns
 def test_runs_and_deaths(shop: DailyProject) -> None:
     """
     No event is read, and late ones are folded in then; whole owners leave table and quarantine.

@@ -278,7 +278,6 @@ def action_of(done: RunResult) -> list[Action]:
     return [step.action for step, _ in done.steps if step.model == "sessions"]
 
 
-@pytest.mark.turns
 def test_each_side_of_a_border_has_its_definition(tmp_path: Path) -> None:
     """Definitions change twice, from the first day that is not built and from a built one. Late,
     replaced and removed events on all sides are in the sessions of the definition in force there,

@@ -273,7 +273,6 @@ def known(row: Row) -> bool:
 
 @settings(max_examples=1, phases=UNSHRUNK)
 @given(seed=SEEDS)
-@pytest.mark.turns
 @pytest.mark.parametrize("name", CASES)
 def test_each_stretch_equals_its_definition(spark: SparkSession, name: str, seed: int) -> None:
     """Definitions change three times, the last time from a border before the one before. Whatever

@@ -136,7 +136,6 @@ CASES = {
 
 @settings(max_examples=1, phases=UNSHRUNK)
 @given(seed=SEEDS)
-@pytest.mark.turns
 @pytest.mark.parametrize("name", CASES)
 def test_changed_definitions_equal_the_reference(spark: SparkSession, name: str, seed: int) -> None:
     """After each change the sessions are those of the new definition; so they are after late

@@ -237,7 +237,6 @@ def content(shop: DailyProject) -> Mapping[str, list[tuple[Any, ...]]]:
     return {"visits": shop.rows("visits"), "reader": shop.rows("reader")}
 
 
-@pytest.mark.turns
 def test_a_run_that_dies_anywhere(shop: DailyProject) -> None:
     """Wherever a run dies, the table is as before or as after, and it is derived only once."""
     shop.models(reader=model("SELECT day, count(*) AS n FROM visits GROUP BY day"))

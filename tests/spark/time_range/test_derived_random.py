@@ -177,7 +177,6 @@ def table(shop: DailyProject, name: str) -> tuple[list[tuple[str, str]], list[st
     return columns, sorted(repr(tuple(row.values())) for row in found.to_pylist())
 
 
-@pytest.mark.turns
 @pytest.mark.parametrize("seed", range(2))
 def test_derived_tables_are_those_built_afresh(tmp_path: Path, seed: int) -> None:
     """Whatever is derived is what a first build gives, late rows included."""

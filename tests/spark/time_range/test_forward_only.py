@@ -87,7 +87,6 @@ def summary(result: Any) -> list[tuple[str, str]]:
     return [(step.model, step.action.value) for step, _ in result.steps]
 
 
-@pytest.mark.turns
 def test_each_cell_is_computed_by_the_definition_in_force(tmp_path: Path) -> None:
     """Definitions change twice, from the first cell that is not built and from a given one. Late
     rows on all sides are computed by the definition in force there, readers over the borders see
@@ -199,7 +198,6 @@ class Production(Shop):
         return api.run(declared, asked=asked, command="apply", **options)
 
 
-@pytest.mark.turns
 def test_an_apply_that_dies_is_carried_on_as_forward_only(tmp_path: Path) -> None:
     """An apply that dies at any write point leaves the old table or the new one; the next run goes
     on with it, forward-only and from where it was asked for, and needs no permission.

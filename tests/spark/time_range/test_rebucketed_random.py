@@ -97,7 +97,6 @@ def states(shop: DailyProject) -> dict[str, list[tuple[object, ...]]]:
     return found | {"files": sorted(rows)}
 
 
-@pytest.mark.turns
 def test_tables_in_other_cells_are_those_built_afresh(tmp_path: Path) -> None:
     """Whatever their cells were before; and a change of cells alone builds no reader."""
     rng = Random(1)

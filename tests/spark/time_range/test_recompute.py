@@ -374,7 +374,6 @@ def test_rows_beyond_the_cells_are_counted(shop: DailyProject) -> None:
     assert result.receipt.clamped == 6
 
 
-@pytest.mark.turns
 def test_declared_bounds_hold_in_every_build(shop: DailyProject) -> None:
     """A cell reads its declared bounds in a first build and after a late row of another cell.
 
