@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.times import read_longest
 
 if TYPE_CHECKING:
     from tests.servers.azure_store import AzureStore
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from infold.spark.tables.catalog import SparkCatalog
 
+TESTS = Path(__file__).parent
 SLOW = re.compile(r"^pytestmark = pytest\.mark\.(spark|deep|servers)$", re.MULTILINE)
 
 gc.disable()  # until all tests are collected: nothing of their modules is garbage
@@ -60,6 +62,20 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
     """Seconds of set-up, call and tear-down are properties of a test in JUnit's XML (``times``)."""
     item.user_properties.append((call.when, f"{call.duration:.3f}"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with servers come last, as a few end the JVM of those before them; else the longest."""
+    if any(
+        item.get_closest_marker("spark") or item.get_closest_marker("servers") for item in items
+    ):
+        seconds = read_longest()
+
+        def order(item: pytest.Item) -> tuple[bool, float, str]:
+            file = item.path.relative_to(TESTS).as_posix()
+            return "servers" in item.path.parts, -seconds.get(file, 0.0), file
+
+        items.sort(key=order)
 
 
 def pytest_collection_finish() -> None:
