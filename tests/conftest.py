@@ -7,6 +7,7 @@ import os
 import re
 import sqlite3
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -211,6 +212,29 @@ def _both_compilers(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+JVMS = Counter[str]()
+"""How many JVMs were started in the processes of this run, not by commands that they started."""
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _jvms_are_counted(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Each start takes seconds: a process shares one JVM."""
+    if not any(item.get_closest_marker("spark") for item in request.session.items):
+        yield
+        return
+    from infold.spark.jvm import spark_session
+
+    real = spark_session.launch
+
+    def launch(*words: Any, **options: Any) -> Any:
+        JVMS["started"] += 1
+        return real(*words, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spark_session, "launch", launch)
+        yield
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _every_jar(request: pytest.FixtureRequest) -> Iterator[None]:
     """Spark of this process has what every storage and format needs: the JVM is one for all."""
@@ -247,6 +271,8 @@ def _every_jar(request: pytest.FixtureRequest) -> Iterator[None]:
 def pytest_sessionfinish(session: Any) -> None:
     """One of several processes hands over its counts."""
     output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["jvms"] = JVMS["started"]
     play = sys.modules.get("tests.arrivals.play")
     if output is not None and play is not None:
         output["tallies"] = [asdict(play.TALLY), asdict(play.DRY)]
@@ -257,13 +283,17 @@ def pytest_testnodedown(node: Any) -> None:
     """Add up the counts of several processes."""
     from tests.arrivals import play
 
+    JVMS["started"] += getattr(node, "workeroutput", {}).get("jvms", 0)
+
     found = getattr(node, "workeroutput", {}).get("tallies", ())
     for tally, counts in zip((play.TALLY, play.DRY), found, strict=False):
         tally.add(counts)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say how many random steps were made and hostile inputs tried, when any were."""
+    """Say how many JVMs were started, random steps made and hostile inputs tried, if any were."""
+    if JVMS:
+        terminalreporter.write_line(f"JVMs started: {JVMS['started']}")
     play = sys.modules.get("tests.arrivals.play")
     if play is not None and play.TALLY.runs:
         terminalreporter.write_line(f"arrivals: {play.TALLY}")

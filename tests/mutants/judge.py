@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -44,12 +43,14 @@ class Judge:
         self.unswappable: list[Mutant] = []
         self.failing: list[str] = []
         """Tests that fail without any mutant."""
+        self.capture: Any = None
         self.verdicts: dict[str, Verdict] = {}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Takes the place of the plain run of all tests."""
-        changes = {mutant.name: swaps(mutant) for mutant in self.mutants}
+        self.capture = session.config.pluginmanager.getplugin("capturemanager")
+        changes = swaps(self.mutants)
         self.unswappable = [one for one in self.mutants if not changes[one.name]]
         meant = [one for one in self.mutants if changes[one.name]]
         tests = {item.nodeid: item for item in session.items}
@@ -91,7 +92,8 @@ class Judge:
 
     def _note(self, mutant: Mutant, verdict: Verdict) -> None:
         self.verdicts[mutant.name] = verdict
-        print(f"{mutant.name:20} {verdict or 'LIVES: ' + mutant.why}", file=sys.__stderr__)
+        with self.capture.global_and_fixture_disabled():
+            print(f"{mutant.name:20} {verdict or 'LIVES'}", flush=True)
 
     def _with_each(
         self,
@@ -192,8 +194,14 @@ def _fork(job: Callable[[], Any], answer: Path, seconds: int) -> int:
     os._exit(0)
 
 
-def run(mutants: Iterable[Mutant], first: Mapping[str, str], words: Sequence[str]) -> Judge:
-    """The verdicts on some mutants by the tests that some words of pytest's select."""
+def judge_mutants(
+    mutants: Iterable[Mutant], first: Mapping[str, str], words: Sequence[str]
+) -> Judge:
+    """
+    The verdicts on some mutants by the tests that some words of pytest's select.
+
+    ``first``: by the name of a mutant the test to try before others.
+    """
     os.environ["INFOLD_HYPOTHESIS"] = "thorough"
     judge = Judge([*mutants], first)
     quietly = ("-q", "-p", "no:cacheprovider", "-o", "faulthandler_timeout=0")

@@ -11,7 +11,7 @@ import ast
 import functools
 import gc
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -35,27 +35,34 @@ class Swap:
     mutated: CodeType
 
 
-def swaps(mutant: Mutant) -> tuple[Swap, ...]:
-    """The functions that a mutant changes; none where it changes something else too."""
-    path = PACKAGE / mutant.file
-    source, mutated = path.read_text(encoding="utf-8"), mutant.mutated
-    before, after = ast.parse(source), ast.parse(mutated)
-    names = _changed_functions(before, after)
+def swaps(mutants: Iterable[Mutant]) -> dict[str, tuple[Swap, ...]]:
+    """The functions that each mutant changes, by its name; none if it changes something else."""
+    listed = [*mutants]
+    for file in {mutant.file for mutant in listed}:
+        import_module(".".join(("infold", *Path(file).with_suffix("").parts)))
+    gc.unfreeze()  # what is frozen is not listed
+    functions: dict[str, list[FunctionType]] = defaultdict(list)
+    for each in gc.get_objects():
+        if isinstance(each, FunctionType):
+            functions[each.__code__.co_filename].append(each)
+    return {mutant.name: _swaps(mutant, functions[_path(mutant)]) for mutant in listed}
+
+
+def _swaps(mutant: Mutant, functions: Iterable[FunctionType]) -> tuple[Swap, ...]:
+    path, mutated = _path(mutant), mutant.mutated
+    before = ast.parse(Path(path).read_text(encoding="utf-8"))
+    names = _changed_functions(before, ast.parse(mutated))
     if names is None:
         return ()
-    import_module(".".join(("infold", *path.relative_to(PACKAGE).with_suffix("").parts)))
-    codes = _codes(compile(mutated, str(path), "exec"))
-    functions = {
-        each: codes[name]
-        for each in gc.get_objects()
-        if isinstance(each, FunctionType)
-        and each.__code__.co_filename == str(path)
-        and (name := each.__code__.co_qualname) in names
-    }
-    fits = all(one.__code__.co_freevars == code.co_freevars for one, code in functions.items())
-    if not fits or {one.__code__.co_qualname for one in functions} != names:
-        return ()
-    return tuple(Swap(function, code) for function, code in functions.items())
+    codes = _codes(compile(mutated, path, "exec"))
+    found = [one for one in functions if one.__code__.co_qualname in names]
+    changes = tuple(Swap(one, codes[one.__code__.co_qualname]) for one in found)
+    fit = all(one.function.__code__.co_freevars == one.mutated.co_freevars for one in changes)
+    return changes if fit and {one.__code__.co_qualname for one in found} == names else ()
+
+
+def _path(mutant: Mutant) -> str:
+    return str(PACKAGE / mutant.file)
 
 
 def watched(mutants: Mapping[str, tuple[Swap, ...]]) -> tuple[Swap, ...]:
@@ -107,6 +114,7 @@ def swapped(changes: tuple[Swap, ...]) -> Iterator[None]:
 
 
 def _forget_kept() -> None:
+    gc.unfreeze()
     for each in gc.get_objects():
         if isinstance(each, functools._lru_cache_wrapper) and each.__module__.startswith("infold"):
             each.cache_clear()
