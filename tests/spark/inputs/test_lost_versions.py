@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,22 +64,6 @@ LEFT JOIN pages p ON p.user_id = c.user_id
 }
 
 
-@pytest.fixture
-def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[ClicksProject]:
-    """A project with every kind of reader, built once; in the end all tables are right."""
-    made = shop_with(tmp_path, warehouse, CLICKS, WITH_RATES)
-    (tmp_path / "rates").mkdir()
-    rates(made, "/0,10", "/1,11", "/2,12")
-    crowd = (f"c{n},u{n % 9:02},2024-02-{n + 1:02} 10:00:00,/{n % 4},1" for n in range(20))
-    put(made, "crowd.csv", *crowd)
-    for name, text in MODELS.items():
-        made.model(name, text)
-    run(made)
-    yield made
-    assert made.proven()
-    assert not run(made)
-
-
 def rates(shop: ClicksProject, *rows: str) -> None:
     """Replace the file of rates."""
     (shop.root / "rates" / "rates.csv").write_text("\n".join(["url,rate", *rows]) + "\n")
@@ -104,19 +87,31 @@ def run(shop: ClicksProject, *select: str) -> dict[str, Step]:
     return {step.model: step for step, _ in result.steps}
 
 
-def test_lookups_that_were_dropped(shop: ClicksProject) -> None:
+def test_inputs_that_were_dropped_or_lost_versions(
+    tmp_path: Path, warehouse: Path, spark: SparkSession
+) -> None:
     """
     Whoever reads a lookup that was dropped by hand is built, as what it was cannot be compared;
-    one that is made again before its readers run is no other case.
+    one that is made again before its readers run is no other case. Readers of tables whose earlier
+    snapshots somebody expired are built, too.
     """
+    shop = shop_with(tmp_path, warehouse, CLICKS, WITH_RATES)
+    (tmp_path / "rates").mkdir()
+    rates(shop, "/0,10", "/1,11", "/2,12")
+    crowd = (f"c{n},u{n % 9:02},2024-02-{n + 1:02} 10:00:00,/{n % 4},1" for n in range(20))
+    put(shop, "crowd.csv", *crowd)
+    for name, text in MODELS.items():
+        shop.model(name, text)
+    run(shop)
+
     project = api.open_project(shop.root)
     drop(project, "best")
     run(shop, "best")
     drop(project, "pages")
     drop(project, "raw__rates")
-    other_rows(shop)
+    rates(shop, "/0,10", "/1,21", "/3,9")
+    put(shop, "late.csv", "l1,u03,2024-02-05 10:10:00,/1,2", "l2,u04,2024-02-07 10:10:00,/3,2")
     done = run(shop)
-
     assert {name: str(step.action) for name, step in done.items()} == {
         "raw.rates": "build",
         "best": "build",
@@ -130,17 +125,14 @@ def test_lookups_that_were_dropped(shop: ClicksProject) -> None:
     why = "of best, dropped since it was read"
     assert any(reason.detail.endswith(why) for reason in done["visits"].reasons)
 
-
-def test_versions_that_somebody_expired(shop: ClicksProject, spark: SparkSession) -> None:
-    """Readers of tables whose earlier snapshots somebody expired are built."""
-    other_rows(shop)
+    rates(shop, "/0,10", "/1,11", "/3,9")
+    put(shop, "later.csv", "l3,u05,2024-02-05 10:10:00,/1,2")
     run(shop, "clicks", "best")
-    project = api.open_project(shop.root)
     for name in ("raw__rates", "best", "clicks"):
         spark.sql(
             f"CALL infold.system.expire_snapshots(table => '{project.name}.{name}', "
             "older_than => TIMESTAMP '2100-01-01', retain_last => 1)"
         )
-    done = run(shop)
-
-    assert set(done) == {"visits", "totals", "pages", "known", "rated"}
+    assert set(run(shop)) == {"visits", "totals", "pages", "known", "rated"}
+    assert shop.proven()
+    assert not run(shop)
