@@ -9,7 +9,6 @@ from tests.crash.scenario import living
 from tests.spark.audits.audited_project import MODELS, PROJECT, AuditedProject
 from tests.spark.promoted_shop import MODELS as SHOP_MODELS
 from tests.spark.promoted_shop import Shop
-from tests.spark.test_built_apart import LIMITED
 from tests.spark.time_range.daily_project import AllBut
 
 from infold import api
@@ -138,37 +137,3 @@ def test_an_environment(tmp_path: Path) -> None:
         api.run(shop.project())
     assert "daily" in {one.model for one in caught.value.result.failures}
     assert [row[-1] for row in shop.rows("daily")] == [2]
-
-
-def test_a_table_built_apart(tmp_path: Path) -> None:
-    """A batch of the new table that fails leaves the old one to readers until it passes."""
-    shop = Shop(tmp_path / "shop")
-    shop.write({"daily": (LIMITED, SHOP_MODELS["daily"][1])})
-    for name in ("rolling", "visits", "people", "spenders"):
-        (shop.root / "models" / f"{name}.sql").unlink()
-    shop.land(*(("ann", f"2024-03-0{day}T10:00:00", day) for day in (1, 2, 3)))
-    apply_until_built(shop)
-    before = shop.rows("daily")
-    changed = SHOP_MODELS["daily"][1].replace("\nFROM", ", 2 * sum(amount) AS twice\nFROM")
-    judged = f"audits:\n  - accepted_range: {{column: twice, max: 5}}\n{LIMITED}"
-    shop.write({"daily": (judged, changed)})
-    with pytest.raises(RunFailed) as caught:
-        apply_until_built(shop)
-    [failure] = caught.value.result.failures
-    assert failure.error.slug == "audit-failed", failure.error
-    assert shop.rows("daily") == before
-    assert api.verify(shop.project(), select=["daily"]).equal
-
-    shop.write({"daily": (judged.replace("max: 5", "max: 10"), changed)})
-    apply_until_built(shop)
-    assert [row[1:] for row in shop.rows("daily")] == [(1, n, 2 * n) for n in (1, 2, 3)]
-
-
-def apply_until_built(shop: Shop) -> None:
-    """Apply, and run until nothing is left to build, a few times at most."""
-    shop.apply()
-    for _ in range(4):
-        if not any(one.stale for one in api.status(shop.project())):
-            return
-        shop.run()
-    raise AssertionError("it is not built")

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.running.standing_tables import drop
 from tests.spark.cumulative.clicks_by_user import CLICKS, WITH_RATES, put
 from tests.spark.events.clicks_project import NOW, ClicksProject, shop_with
 
 from infold import api
 from infold.core.interval import Interval, parse_instant_text, show_instant
-from infold.core.plan import Step
+from infold.core.plan import Action, Step
 from infold.core.record import Receipt
 
 if TYPE_CHECKING:
@@ -44,9 +45,10 @@ def rates(shop: ClicksProject, *rows: str) -> None:
     (shop.root / "rates" / "rates.csv").write_text("\n".join(["url,rate", *rows]) + "\n")
 
 
-def steps(shop: ClicksProject) -> dict[str, tuple[Step, Receipt]]:
+def steps(shop: ClicksProject, *select: str) -> dict[str, tuple[Step, Receipt]]:
     """What a run did, by model."""
-    result = api.run(api.open_project(shop.root), as_of=parse_instant_text(NOW))
+    project, as_of = api.open_project(shop.root), parse_instant_text(NOW)
+    result = api.run(project, select=select, as_of=as_of, allow_removals=True)
     return {step.model: (step, receipt) for step, receipt in result.steps}
 
 
@@ -128,4 +130,31 @@ def test_cells_with_changed_keys(tmp_path: Path, warehouse: Path, spark: SparkSe
     assert (days_of(step), receipt.read, receipt.commits) == ([], 0, 0)
     assert len(days_of(done["best_price"][0])) == 29
     assert (shop.version("priced"), steps(shop)) == (at, {})
+
+    # Readers of tables whose earlier snapshots somebody expired are built.
+    put(shop, "later.csv", "l1,u03,2024-02-05 10:10:00,/1,2")
+    rates(shop, "/0,10", "/1,11", "/a,7")
+    steps(shop, "clicks", "best")
+    project = api.open_project(shop.root)
+    for name in ("raw__rates", "best", "clicks"):
+        spark.sql(
+            f"CALL infold.system.expire_snapshots(table => '{project.name}.{name}', "
+            "older_than => TIMESTAMP '2100-01-01', retain_last => 1)"
+        )
+    readers = dict.fromkeys(("users", "known", "priced", "listed", "best_price"), Action.BUILD)
+    assert {name: step.action for name, (step, _) in steps(shop).items()} == readers
+
+    # So is whoever reads a lookup that was dropped by hand, as what it was cannot be compared; one
+    # that is made again before its readers run is no other case.
+    drop(project, "best")
+    steps(shop, "best")
+    drop(project, "raw__rates")
+    rates(shop, "/0,10", "/1,21", "/a,7")
+    done = steps(shop)
+    built = ("raw.rates", "best", "priced", "listed", "best_price")
+    assert {name: step.action for name, (step, _) in done.items()} == dict.fromkeys(
+        built, Action.BUILD
+    )
+    why = [reason.detail for reason in done["best_price"][0].reasons]
+    assert any(detail.endswith("of best, dropped since it was read") for detail in why)
     assert shop.proven()
