@@ -104,7 +104,7 @@ def test_cells_with_changed_keys(tmp_path: Path, warehouse: Path, spark: SparkSe
     for name in ("priced", "listed", "best_price"):
         assert days_of(done[name][0]) == sorted([*twos, "12"])
     assert done["priced"][1].read == 5 + 2 + 3
-    assert done["listed"][1].cells_cut_off == 5 + 1
+    assert done["listed"][1].cells_cut_off == 5
 
     put(shop, "ann.csv")
     rates(shop, "/0,10", "/2,13", "/b,7")

@@ -103,7 +103,7 @@ def test_no_table_ever_has_two_definitions(tmp_path: Path, monkeypatch: pytest.M
 
     done = shop.run()
     pieces = {step.model: len(step.pieces) for step, _ in done.steps if step.pieces}
-    assert pieces == {"limited": 5, "by_cell": 3}
+    assert pieces == {"limited": 4, "by_cell": 3}
     assert {step.action for step, _ in done.steps if step.pieces} == {Action.BUILD}
     assert [row[1:] for row in shop.rows("limited")] == [(n, 2, "b") for n in range(1, 6)]
     assert [row[1:] for row in shop.rows("by_cell")] == [(n, 2) for n in range(1, 6)]
