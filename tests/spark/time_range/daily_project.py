@@ -77,7 +77,13 @@ class DailyProject:
         """The project, read again as each command does."""
         return api.open_project(self.root, downgrade=downgrade)
 
-    def run(
+    def run(self) -> RunResult:
+        """One run, after which all tables equal their definitions."""
+        result = self.go()
+        self.verify()
+        return result
+
+    def go(
         self, asked: PlanOptions | None = None, *, downgrade: bool = False, **options: Any
     ) -> RunResult:
         """One run; ``options`` are those of ``PlanOptions``."""

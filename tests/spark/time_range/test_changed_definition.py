@@ -69,10 +69,10 @@ def test_no_table_ever_has_two_definitions(tmp_path: Path, monkeypatch: pytest.M
         by_cell=model(QUERY.format("1 AS x", " ORDER BY id LIMIT 1"), BY_CELL),
         reader=model("SELECT day, id FROM limited"),
     )
-    shop.run()
+    shop.go()
     assert [row[1] for row in shop.rows("limited")] == [1, 2]
     shop.models(reader=model("SELECT l.day, l.id FROM limited AS l WHERE TRUE"))
-    assert "reader" in {step.model for step, _ in shop.run().steps}  # by the same words as before
+    assert "reader" in {step.model for step, _ in shop.go().steps}  # by the same words as before
     trace = api.ledger(shop.project()).traces()["reader"]
     assert trace.fingerprint == shop.project()["reader"].fingerprint
 
@@ -84,7 +84,7 @@ def test_no_table_ever_has_two_definitions(tmp_path: Path, monkeypatch: pytest.M
     with monkeypatch.context() as patch:
         failing(patch, 3)  # the third piece of the first table
         with pytest.raises(Death):
-            shop.run()
+            shop.go()
 
     old = [(n, 1) for n in (1, 2, 3, 4)]
     assert [row[1:] for row in shop.rows("limited")] == old
@@ -101,7 +101,7 @@ def test_no_table_ever_has_two_definitions(tmp_path: Path, monkeypatch: pytest.M
     assert not verdict.equal
     assert verdict.note == "its rows are of an earlier definition: `infold run` rebuilds it"
 
-    done = shop.run()
+    done = shop.go()
     pieces = {step.model: len(step.pieces) for step, _ in done.steps if step.pieces}
     assert pieces == {"limited": 4, "by_cell": 3}
     assert {step.action for step, _ in done.steps if step.pieces} == {Action.BUILD}
@@ -117,11 +117,11 @@ def test_each_run_adds_cells_of_the_new_definition(tmp_path: Path) -> None:
     shop = DailyProject(tmp_path / "shop")
     shop.land(*days("2024-03-01", 5))
     shop.models(daily=model(QUERY.format("1 AS x", "")), reader=model("SELECT day, id FROM daily"))
-    shop.run()
+    shop.go()
     keys = "{on_definition_change: rebuilt_cells, backfill_limit: 2 days}"
     shop.models(daily=model(QUERY.format("month(ts) - 1 AS x, 'b' AS y", ""), keys))
 
-    assert shop.run().receipt.commits
+    assert shop.go().receipt.commits
     assert [row[1:] for row in shop.rows("daily")] == [(1, 2, "b"), (2, 2, "b")]
     assert [row[1] for row in shop.rows("reader")] == [1, 2]
     which = "2 of 5 cells under the new definition; not built yet: [2024-03-03, 2024-03-06)"
@@ -130,9 +130,9 @@ def test_each_run_adds_cells_of_the_new_definition(tmp_path: Path) -> None:
     assert (verdict.equal, verdict.cells, verdict.note) == (True, 2, which)
 
     shop.land("2024-03-05T13:00:00Z")  # what arrives waits for no limit
-    shop.run()
+    shop.go()
     assert [row[1:] for row in shop.rows("daily")] == [(n, 2, "b") for n in range(1, 7)]
     assert [row[1] for row in shop.rows("reader")] == [1, 2, 3, 4, 5, 6]
-    assert not shop.run().steps
+    assert not shop.go().steps
     project = shop.project()
     assert "under the new definition" not in status_screen(project, api.status(project), {})

@@ -125,11 +125,11 @@ def test_rows_that_follow_from_stored_ones(tmp_path: Path, monkeypatch: pytest.M
     shop.models(**{name: before for name, (before, _, _) in CHANGES.items()})
     with monkeypatch.context() as patch:
         patch.setattr(recompute, "_ROWS_FOR_PARTITIONS", 1)
-        shop.run()
+        shop.go()
     shop.models(**{name: after for name, (_, after, _) in CHANGES.items() if after})
 
     shop.die_at("columns", "table columns: after commit")
-    result = shop.run()
+    result = shop.go()
 
     assert all(r.read == 0 for step, r in result.steps if str(step.action) == "derive")
     expected = [(name, action) for name, (_, _, action) in CHANGES.items() if action]
@@ -150,7 +150,7 @@ def test_rows_that_follow_from_stored_ones(tmp_path: Path, monkeypatch: pytest.M
     ):
         shop.models(started=model(ROWS, f"{{start: '{start}'}}"))
         versions = len(api.ledger(shop.project()).versions("started", 0))
-        moved = shop.run()
+        moved = shop.go()
         assert [(step.model, str(step.action)) for step, _ in moved.steps] == [
             ("started", action) for action in done
         ]

@@ -271,12 +271,12 @@ def test_derived_tables_are_those_built_afresh(tmp_path: Path) -> None:
     (shop.root / "infold.yml").write_text(PROJECT, encoding="utf-8")
     land(shop, rng, 40)
     shop.models(**{name: model(old) for name, (old, _) in changes.items()})
-    shop.run()
+    shop.go()
     land(shop, rng, 5)
     shop.models(**{name: model(new) for name, (_, new) in changes.items()})
     shop.models(**{f"fresh_{name}": model(new) for name, (_, new) in changes.items()})
 
-    result = shop.run()
+    result = shop.go()
 
     done = {step.model for step, _ in result.steps if step.action is Action.DERIVE}
     assert done & (DERIVED | BUILT).keys() == DERIVED.keys()
@@ -289,4 +289,4 @@ def test_derived_tables_are_those_built_afresh(tmp_path: Path) -> None:
     refusing = passed.replace("incremental:", "on_destructive_change: error\nincremental:")
     shop.models(passed=refusing)
     with pytest.raises(InfoldError, match=r"field at\.w is dropped"):
-        shop.run()
+        shop.go()

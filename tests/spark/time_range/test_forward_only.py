@@ -91,7 +91,7 @@ def test_each_cell_is_computed_by_the_definition_in_force(tmp_path: Path) -> Non
         reach=model(REACH.format(1), "{forward_only: true, batch_size: 2}"),
         rolling=model(ROLLING),
     )
-    shop.run()
+    shop.go()
 
     # The second definition, with another reach of its reader, and rows on both sides.
     shop.models(
@@ -99,7 +99,7 @@ def test_each_cell_is_computed_by_the_definition_in_force(tmp_path: Path) -> Non
         reach=model(REACH.format(3), "{forward_only: true, batch_size: 2}"),
     )
     shop.on(2, 5, 6)
-    done = shop.run()
+    done = shop.go()
     counted = shop.counted((1, 0), (5, 100))
     assert shop.numbers("daily") == counted
     assert shop.numbers("daily", "users") == {1: None, 2: None, 4: None, 5: 1, 6: 1}
@@ -116,7 +116,7 @@ def test_each_cell_is_computed_by_the_definition_in_force(tmp_path: Path) -> Non
     asked = PlanOptions(forward_only={"daily": parse_instant_text(str(day(6)))})
     found = api.plan(shop.project(), asked=asked)
     assert [str(one.category) for one in found.redefinitions] == ["forward-only"] * 2
-    shop.run(asked)
+    shop.go(asked)
     counted = shop.counted((1, 0), (5, 100), (6, 1000))
     assert shop.numbers("daily") == counted
     assert shop.numbers("daily", "users") == {1: None, 2: None, 4: None, 5: 1, 6: 51, 7: 51}
@@ -137,6 +137,6 @@ def test_each_cell_is_computed_by_the_definition_in_force(tmp_path: Path) -> Non
     # What would change the earlier cells is refused, and the table stays as it is.
     shop.models(daily=model(query(THIRD.replace("count(*) + 1000", "'x'")), KEYS))
     with pytest.raises(RunFailed) as caught:
-        shop.run()
+        shop.go()
     assert [one.error.slug for one in caught.value.result.failures] == ["not-forward-only"]
     assert shop.numbers("daily") == counted

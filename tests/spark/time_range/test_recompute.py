@@ -45,11 +45,11 @@ def test_a_late_day_shows_in_the_six_days_after_it(
     """
     shop.models(daily=model(DAILY), rolling=model(ROLLING))
     shop.land(*days("2024-03-01", 30))
-    shop.run()
+    shop.go()
 
     for late in (1, 2):
         shop.land(f"2024-03-10T0{late}:00:00Z")
-        result = shop.run()
+        result = shop.go()
 
         assert (cells(result, "daily"), cells(result, "rolling")) == (1, 7)
         read = sum(receipt.read for step, receipt in result.steps if step.model == "rolling")
@@ -70,7 +70,7 @@ def test_batches_side_by_side(shop: DailyProject, monkeypatch: pytest.MonkeyPatc
     together = "{batch_size: 1, batch_concurrency: 3}"
     shop.models(daily=model(DAILY, together), rolling=model(ROLLING, together))
     shop.land(*days("2024-03-01", 4))
-    first = shop.run()
+    first = shop.go()
     assert [row[2] for row in shop.rows("rolling")] == [1, 2, 3, 4]
     assert commits(first, "daily") == commits(first, "rolling") == 4
     # The first batch makes the table; then the other three, after one look.
@@ -81,9 +81,9 @@ def test_batches_side_by_side(shop: DailyProject, monkeypatch: pytest.MonkeyPatc
     with monkeypatch.context() as patch:
         _fail_at(patch, 2)  # of three
         with pytest.raises((InfoldError, ArithmeticError)):
-            shop.run()
+            shop.go()
     assert sorted(row[1] for row in shop.rows("daily")) == [1, 1, 2, 2]
-    again = shop.run()
+    again = shop.go()
 
     assert cells(again, "daily") == 2
     assert [row[2] for row in shop.rows("rolling")] == [2, 4, 6, 8]
@@ -112,9 +112,9 @@ def test_new_cells_are_counted_and_hashed_once(shop: DailyProject) -> None:
     zoes = DAILY.replace("GROUP BY", "WHERE who = 'zoe' GROUP BY")
     shop.models(daily=model(DAILY), rolling=model(ROLLING), never=model(never), zoes=model(zoes))
     shop.land(*days("2024-03-01", 3))
-    shop.run()
+    shop.go()
     name = shop.land(*days("2024-03-04", 2))
-    new = shop.run()
+    new = shop.go()
     assert (cells(new, "daily"), new.receipt.cells_cut_off) == (2, 0)
     assert (new.receipt.written, new.receipt.clamped, new.receipt.removed) == (6, 3, 0)
     heads = api.ledger(shop.project()).newest_versions()
@@ -122,7 +122,7 @@ def test_new_cells_are_counted_and_hashed_once(shop: DailyProject) -> None:
     shop.land(*days("2024-03-04", 1), who="bob")
     (shop.root / "landing" / name).unlink()
     shop.land(*days("2024-03-05", 1))
-    again = shop.run()
+    again = shop.go()
     assert again.receipt.cells_cut_off == 2  # the same sums of other rows
     assert (commits(again, "daily"), commits(again, "rolling")) == (0, 0)
     assert api.ledger(shop.project()).newest_versions()["daily"] == heads["daily"]
@@ -131,12 +131,12 @@ def test_new_cells_are_counted_and_hashed_once(shop: DailyProject) -> None:
     shop.die_at("daily", "table daily: after commit")
     others = PlanOptions(selected=frozenset({"raw.clicks"}))
     book = api.ledger(shop.project())
-    [note] = shop.run(asked=others).notes
+    [note] = shop.go(asked=others).notes
     assert note == "daily: a step that a dead run had committed was finished"
     assert [state.rows for state in book.cells("daily")] == [1] * 7
     pending = Ranges((window("2024-03-06", "2024-03-08"),))
     assert book.traces()["daily"].pending_ranges == pending
-    last = shop.run()
+    last = shop.go()
     assert (cells(last, "daily"), cells(last, "rolling")) == (2, 2)
     assert [row[2] for row in shop.rows("rolling")] == [1, 2, 3, 4, 5, 6, 7]
     assert shop.rows("never") == []
@@ -155,16 +155,16 @@ def test_steps_that_are_refused(shop: DailyProject) -> None:
     shop.land(*days("2024-03-01", 2))
     second = PlanOptions(window=window("2024-03-02", "2024-03-03"))
     shop.die_at("daily", "table daily: after commit", second)
-    shop.run(window=window("2024-03-01", "2024-03-02"))
+    shop.go(window=window("2024-03-01", "2024-03-02"))
     assert [(row[0].day, row[1]) for row in shop.rows("daily")] == [(1, 1)]
-    shop.run()
+    shop.go()
     shop.land("2024-03-03T10:00:00Z")
-    shop.run()
+    shop.go()
     assert [(row[0].day, row[1]) for row in shop.rows("daily")] == [(1, 1), (2, 1), (3, 1)]
 
     shop.land("2024-03-01T11:00:00Z", "2024-03-01T12:00:00Z", who="bob")
     with pytest.raises(RunFailed) as caught:
-        shop.run()
+        shop.go()
     found = {one.model: one.error for one in caught.value.result.failures}
     assert found["picked"].slug == "null-cell"
     assert "day IS NOT NULL" in str(found["picked"])
@@ -173,7 +173,7 @@ def test_steps_that_are_refused(shop: DailyProject) -> None:
 
     proven = f"SELECT * FROM ({picked}) WHERE day IS NOT NULL"
     shop.models(picked=model(proven, bounds), daily=model(DAILY))
-    shop.run()
+    shop.go()
     assert [row[1] for row in shop.rows("picked")] == [1, 2, 3]
     assert [row[1] for row in shop.rows("daily")] == [3, 1, 1]
 
@@ -183,12 +183,12 @@ def test_a_refused_model_can_be_rebuilt_completely_once(shop: DailyProject) -> N
     numbered = "SELECT cast(ts AS date) AS day, row_number() OVER (ORDER BY ts, id) AS n FROM {}"
     shop.models(numbered=model(numbered.format("raw.clicks")))
     shop.land(*days("2024-03-01", 3))
-    result = shop.run(downgrade=True)
+    result = shop.go(downgrade=True)
     assert "built whole" in " ".join(result.plans[0].notes)
     shop.land("2024-02-01T00:00:00Z")
     with pytest.raises(InfoldError, match="window-over-cells"):
-        shop.run()
-    shop.run(downgrade=True)
+        shop.go()
+    shop.go(downgrade=True)
 
     assert [row[1] for row in shop.rows("numbered")] == [1, 2, 3, 4]
 
@@ -203,13 +203,13 @@ def test_declared_bounds_hold_in_every_build(shop: DailyProject) -> None:
       lag(id) OVER (PARTITION BY who ORDER BY ts, id) AS before FROM raw.clicks"""
     shop.models(last=model(last, "{bounds: {RAW.clicks: {before: 1 day}}}"))
     shop.land("2024-03-01T12:00:00Z", "2024-03-02T12:00:00Z", "2024-03-05T12:00:00Z")
-    result = shop.run()
+    result = shop.go()
     assert "declared" in " ".join(result.plans[0].notes)
     first = shop.rows("last")
     assert [row[2] for row in first] == [None, 1, None]
 
     shop.land("2024-03-05T01:00:00Z", who="bob")
-    result = shop.run()
+    result = shop.go()
     assert [row for row in shop.rows("last") if row[1] != 4] == first
     assert cells(result, "last") == 1, "the day after it has no rows"
     [verdict] = api.verify(shop.project(), select=["last"]).models
@@ -217,7 +217,7 @@ def test_declared_bounds_hold_in_every_build(shop: DailyProject) -> None:
     assert "1 cells would differ without its declared bounds" in verdict.note
 
     shop.models(last=model(last, "{bounds: {raw.clicks: {before: 30 days}}}"))
-    shop.run()
+    shop.go()
     assert [row[2] for row in shop.rows("last") if row[1] != 4] == [None, 1, 2]
 
 
@@ -313,15 +313,15 @@ def test_cases_that_other_tools_get_wrong(
     sell(shop, "2025-01-15T10:00:00Z,1,2.00", "2025-01-16T10:00:00Z,1,3.00")
     shop.land("2024-03-01T23:50:00Z", "2024-03-02T00:10:00Z", "2024-03-05T12:00:00Z")
     shop.land("2024-03-02T00:05:00Z", "2024-03-09T00:00:00Z", who="bob")
-    shop.run()
+    shop.go()
 
     gone = shop.land("2024-03-04T23:59:59.999999Z", "2024-03-10T00:00:00Z")  # a hole is filled
-    shop.run(window=window("2024-03-04", "2024-03-06"))
+    shop.go(window=window("2024-03-04", "2024-03-06"))
 
     (shop.root / "landing" / gone).unlink()
     shop.land("2024-02-28T12:00:00Z", "2024-03-01T11:00:00Z", who="bob", day="2024-06-01")
     sell(shop, "2025-01-15T09:00:00Z,1,4.00")
-    result = shop.run(batch_size=3)
+    result = shop.go(batch_size=3)
 
     assert cells(result, "daily_revenue") == 1
     assert [str(row[4]) for row in shop.rows("daily_revenue")] == ["3.000000", "3.000000"]

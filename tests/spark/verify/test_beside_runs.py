@@ -58,7 +58,7 @@ def test_a_run_in_a_comparison_changes_no_verdict(
 
     def run() -> None:
         shop.land("2024-03-02T11:00:00Z")
-        assert len(shop.run().steps) == len(MODELS)
+        assert len(shop.go().steps) == len(MODELS)
 
     made = comparisons(run, at=0)
     shop.verify()
@@ -69,7 +69,7 @@ def test_a_run_in_a_comparison_changes_no_verdict(
     assert sampled.equal, sampled
 
     late = shop.land("2024-03-03T10:00:00Z")
-    shop.run()
+    shop.go()
 
     def take_out() -> None:
         (shop.root / "landing" / late).unlink()
