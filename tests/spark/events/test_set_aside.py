@@ -49,8 +49,8 @@ def test_after_failures(tmp_path: Path, warehouse: Path, spark: SparkSession) ->
     files = ["a.csv"]
     for place, names in ((COMMIT, "bcd"), (TIDY, "efg")):
         stays, corrected, new = (f"{name}.csv" for name in names)
-        shop.put(stays, GOOD, BAD)
-        shop.put(corrected, GOOD, BAD)
+        for name in (stays, corrected):
+            shop.put(name, f"{name},2024-03-01,7", BAD)
         run_failing(shop, place)
         shop.put(corrected, GOOD, "3,2024-03-02,777")
         shop.put(new, BAD)

@@ -273,7 +273,7 @@ def test_columns_are_declared_later(tmp_path: Path, warehouse: Path, spark: Spar
     land.model(MODEL.replace("id, at", "id, at, n"))
     land.model(total.format("sum(n)"), "t")
     done = land.receipts()
-    assert done.keys() == {"c", "t"}
+    assert done.keys() == {"c", "t", "raw.t"}
     assert land.rows("c", "id", "n") == [("a", 7), ("b", 1), ("d", 7)]
     assert land.rows("t", "total", "id") == [(7, "a")]
     assert land.aside() == [("landing/c/c.json", "unparsable: n is not int")]
