@@ -45,8 +45,10 @@ def test_after_failures(tmp_path: Path, warehouse: Path, spark: SparkSession) ->
     """
     shop = shop_with(tmp_path, warehouse)
     shop.put("a.csv", GOOD, BAD)
-    run_failing(shop, TIDY)  # a first load
+    run_failing(shop, TIDY)
+    shop.run()  # repeats a first load
     files = ["a.csv"]
+    assert [file for file, _ in shop.aside()] == files
     for place, names in ((COMMIT, "bcd"), (TIDY, "efg")):
         stays, corrected, new = (f"{name}.csv" for name in names)
         for name in (stays, corrected):

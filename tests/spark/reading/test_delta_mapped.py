@@ -38,7 +38,7 @@ SOURCE = """sources:
       v: bigint
       kind: string
       note: string
-      deep: struct<a:int,b:struct<c:string>>
+      deep: struct<a:int,b:struct<e:int,c:string>>
       parts: array<struct<x:int,y:string>>
       named: map<string,struct<z:int>>
 """
@@ -78,13 +78,13 @@ def test_events_are_the_rows_whatever_columns_are_called(
 
     other(
         f"CREATE TABLE {HERE} (id STRING, at TIMESTAMP, w INT, sort STRING, note STRING, old INT,"
-        " deep STRUCT<w: INT, b: STRUCT<c: STRING, e: INT>>,"
+        " deep STRUCT<w: INT, b: STRUCT<e: INT, c: STRING>>,"
         " parts ARRAY<STRUCT<y: INT, x: STRING>>, named MAP<STRING, STRUCT<zz: INT>>)"
         " USING delta PARTITIONED BY (sort) TBLPROPERTIES"
         f" ('delta.columnMapping.mode' = '{mode}', 'delta.enableDeletionVectors' = 'true')"
     )
     insert(
-        "('a', timestamp'2024-03-01 10:00:00', 1, 'é %', 'x', 7, struct(1, struct('k', 1)),"
+        "('a', timestamp'2024-03-01 10:00:00', 1, 'é %', 'x', 7, struct(1, struct(1, 'k')),"
         " array(struct(1, 'p'), NULL), map('m', struct(1), 'n', NULL))",
         "('b', timestamp'2024-03-02 10:00:00', 2, NULL, 'y', 8, struct(NULL, NULL), array(),"
         " map())",
@@ -95,7 +95,7 @@ def test_events_are_the_rows_whatever_columns_are_called(
     alter("RENAME COLUMN parts.element.s TO y", "RENAME COLUMN named.value.zz TO z")
     check()
     insert(
-        "('d', timestamp'2024-03-03 10:00:00', 4, 'k', 'w', 9, struct(4, struct('d', 2)),"
+        "('d', timestamp'2024-03-03 10:00:00', 4, 'k', 'w', 9, struct(4, struct(2, 'd')),"
         " array(struct(4, 'q')), map('o', struct(4)))"
     )
     other(f"DELETE FROM {HERE} WHERE id = 'b'")

@@ -145,7 +145,7 @@ def in_all_ways(contents: Mapping[str, str]) -> dict[str, str]:
         f"{name} + {how}{packed}": with_more(text, more)
         for name, text in contents.items()
         for how, more in MORE.items()
-        for packed in ("", " gz")
+        for packed in ([""] if '"' in more else ["", " gz"])
     }
 
 
