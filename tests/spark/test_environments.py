@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import shutil
-import signal
 import sqlite3
-import subprocess
-import sys
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -30,7 +25,6 @@ from infold.api.environments import (
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
 from infold.core.project import Project
-from infold.core.report import RunResult
 
 pytestmark = pytest.mark.spark
 
@@ -46,6 +40,7 @@ sources:
     path: kinds.csv
     columns: {kind: string, name: string}
 """
+KINDS = "columns: {kind: string, name: string}"
 SERIES = "timeseries: {{event_time_column: {0}, partition_column: {1}, granularity: day}}\n"
 CELLS = "---\nmaterialization: table\n" + SERIES + "incremental: {{}}\n---\n"
 MODELS = {
@@ -109,18 +104,7 @@ class Shop:
         """The project of the files."""
         return api.open_project(self.root)
 
-    def run(self, name: str = "dev") -> RunResult:
-        """Run the environment; production has not changed by that, and all is verified."""
-        before = self.production()
-        result = run_environment(self.project(), name)
-        assert self.production() == before
-        report = verify_environment(self.project(), name)
-        assert [v.model for v in report.models if not v.equal] == []
-        assert {v.model for v in report.models} == self.own(name)
-        assert not plan_environment(self.project(), name).plan
-        return result
-
-    def own(self, name: str = "dev") -> set[str]:
+    def own(self, name: str) -> set[str]:
         """The models with tables of the environment's own."""
         return set(api.ledger(self.project()).environments()[name].own)
 
@@ -150,30 +134,6 @@ class Shop:
         }
         return tables, files, names, known, traces, book.applied(), where
 
-    def rows(self, name: str | None = None) -> dict[str, list[str]]:
-        """The rows of every stored model, of production or of an environment."""
-        project, found = self.project(), {}
-        for node in project:
-            if node.model.kind.value == "view":
-                continue
-            table = (
-                api.show(project, node.name)
-                if name is None
-                else show_environment(project, name, node.name)
-            )
-            found[node.name] = sorted(map(str, table.to_pylist()))
-        return found
-
-    def rebuilt(self) -> dict[str, list[str]]:
-        """The rows of every stored model in another target, built from nothing by these files."""
-        copy = Shop.__new__(Shop)
-        copy.root = self.root.parent / f"copy{len(list(self.root.parent.iterdir()))}"
-        shutil.copytree(
-            self.root, copy.root, ignore=shutil.ignore_patterns("warehouse", ".infold", "*.db")
-        )
-        api.run(copy.project())
-        return copy.rows()
-
 
 def with_text(name: str, old: str, new: str, models: dict[str, str] = MODELS) -> dict[str, str]:
     """The models, with another text in one of them."""
@@ -181,28 +141,20 @@ def with_text(name: str, old: str, new: str, models: dict[str, str] = MODELS) ->
     return {**models, name: models[name].replace(old, new)}
 
 
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
-    """Production, built."""
-    made = Shop(tmp_path_factory.mktemp("environments") / "shop")
-    made.arrive(20)
-    api.run(made.project())
-    return made
-
-
-def test_an_environment_through_changes_and_arrivals(shop: Shop) -> None:
-    """Changes of every kind, with arrivals in production in between: the environment has tables of
+def test_an_environment_through_changes_and_arrivals(tmp_path: Path) -> None:
+    """Changes of every kind, with arrivals in production in between: each environment has tables of
     its own where rows differ and nowhere else; each equals a rebuild, and production is untouched.
     """
-    assert [step.model for step, _ in shop.run().steps] == []
-    assert shop.own() == set()
+    shop = Shop(tmp_path / "shop")
+    shop.arrive(20)
+    api.run(shop.project())
+    before = shop.production()
 
-    other = with_text("daily", "count(*) AS sessions", "count(*) + 1 AS sessions")
-    shop.write(other)
-    assert shop.own() == set()
-    assert [step.model for step, _ in shop.run().steps] == ["daily", "weekly"]
-    assert shop.own() == {"daily", "weekly"}
-
+    models = with_text("daily", "count(*) AS sessions", "count(*) + 1 AS sessions")
+    shop.write(with_text("sessions", "sum(amount)", "max(amount) AS top, sum(amount)", models))
+    done = run_environment(shop.project(), "dev")
+    assert [step.model for step, _ in done.steps] == ["sessions", "daily", "weekly"]
+    assert shop.own("dev") == {"sessions", "daily", "weekly"}
     found = {table.model: table for table in diff_environment(shop.project(), "dev").tables}
     assert (found["daily"].added, found["daily"].removed) == (0, 0)
     assert found["daily"].changed == found["daily"].rows[0] == found["daily"].rows[1] > 1
@@ -211,121 +163,53 @@ def test_an_environment_through_changes_and_arrivals(shop: Shop) -> None:
         for one in found["daily"].sample
     )
     assert found["weekly"].added == found["weekly"].removed > 0  # nothing tells its rows apart
+    assert [name for name, old, new in found["sessions"].columns if not old] == ["top"]
+    sessions = found["sessions"]
+    assert (sessions.added, sessions.removed, sessions.changed) == (0, 0, 0)
+
+    shop.write(with_text("daily", "FROM sessions", "FROM sessions WHERE events > 0"))
+    done = run_environment(shop.project(), "same")
+    assert shop.own("same") == {"daily"}
+    code, printed = infold(shop.project(), "diff", "same", "--json")
+    assert (code, json.loads(printed)["tables"][0]["equal"]) == (5, True)
+    assert any("production's has the same rows" in note for note in done.notes)
+    assert shop.production() == before
 
     shop.arrive()
     shop.write(MODELS)
     api.run(shop.project())
-    shop.write(other)
-    done = shop.run()
-    assert {step.model for step, _ in done.steps} == {"daily", "weekly"}
-
-    shop.write(with_text("daily", "FROM sessions", "FROM sessions WHERE events > 0"))
-    done = shop.run()  # the same rows
-    assert shop.own() == {"daily"}
-    same = diff_environment(shop.project(), "dev")
-    assert ([table.equal for table in same.tables], same.equal) == ([True], False)
-    code, printed = infold(shop.project(), "diff", "dev", "--json")
-    assert (code, json.loads(printed)["tables"][0]["equal"]) == (5, True)
-    assert any("production's has the same rows" in note for note in done.notes)
-    assert shop.rows("dev") == shop.rows()
-
-    shop.write(with_text("sessions", "sum(amount)", "max(amount) AS top, sum(amount)"))
-    shop.run()
-    assert shop.own() == {"sessions"}
-    [table] = diff_environment(shop.project(), "dev", ["sessions"]).tables
-    assert [name for name, old, new in table.columns if not old] == ["top"]
-    assert (table.added, table.removed, table.changed) == (0, 0, 0)
-
+    before = shop.production()
+    entry = ManualEntry(0, "a", in_quarantine=True)
+    api.ledger(shop.project()).add_entries("sessions", [entry])
     models = with_text("taken", ">= 0", ">= 2")
     models = with_text("raw_days", "count(*) AS n", "count(*) AS n, max(ts) AS last", models)
+    models = with_text("kinds", "kinds.name", "kinds.kind AS name", models)
     models["best"] = "---\nmaterialization: table\n---\nSELECT max(clicks) AS n FROM users\n"
     shop.write(models)
-    shop.arrive()
-    shop.run()
-    assert shop.own() == {
-        *("clicks", "sessions", "daily", "weekly", "users", "kinds", "raw_days", "best")
+    text = PROJECT.replace(KINDS, "columns: {kind: string}\n    on_new_columns: ignore")
+    (shop.root / "infold.yml").write_text(text, encoding="utf-8")
+    run_environment(shop.project(), "dev")
+
+    assert shop.own("dev") == {
+        *("clicks", "sessions", "daily", "weekly", "users", "kinds", "raw_days", "best"),
+        "raw.kinds",
     }
-    api.run(by_production(shop, models))
-    shop.run()
-    assert shop.rows("dev") == shop.rebuilt()
+    assert not plan_environment(shop.project(), "dev").plan
+    report = verify_environment(shop.project(), "dev")
+    assert [v.model for v in report.models if not v.equal] == []
+    assert {v.model for v in report.models} == shop.own("dev")
+    theirs = show_environment(shop.project(), "dev", "raw.kinds").to_pylist()
+    assert sorted(row["kind"] for row in theirs) == ["a", "b"]
+    people = show_environment(shop.project(), "dev", "sessions").column("user_identifier")
+    assert {*people.to_pylist()} == {"b", "c"}
     _, states = environment_status(shop.project(), "dev")
-    assert {state.model for state in states} >= shop.own()
-    [size] = list_environments(shop.project())
+    assert {state.model for state in states} >= shop.own("dev")
+    size = next(one for one in list_environments(shop.project()) if one.environment.name == "dev")
     assert size.bytes > 0 < size.rows["clicks"]
 
-    drop_environment(shop.project(), "dev")
+    for name in ("dev", "same"):
+        drop_environment(shop.project(), name)
     assert api.ledger(shop.project()).environments() == {}
     left = {place.name for place in (shop.project().warehouse / "shop").iterdir()}
     assert left == {*MODELS, "raw__clicks", "raw__kinds", "infold__set_aside"} - {"taken", "good"}
-    shop.write(MODELS)
-    assert [v.model for v in api.verify(shop.project()).models if not v.equal] == []
-
-
-def by_production(shop: Shop, after: dict[str, str]) -> Project:
-    """The project with production's models; its files are as they were afterwards."""
-    shop.write(MODELS)
-    project = shop.project()
-    shop.write(after)
-    return project
-
-
-def test_other_sources_and_entries_made_by_hand(shop: Shop) -> None:
-    """A source that is read in another way, a lookup too, lands in the environment alone; entries
-    that were made by hand hold there as well. Two environments do not touch each other.
-    """
-    shop.write(with_text("sessions", "30 minutes", "20 minutes"))
-    text = PROJECT.replace(
-        "columns: {kind: string, name: string}",
-        "columns: {kind: string}\n    on_new_columns: ignore",
-    )
-    api.ledger(shop.project()).add_entries("sessions", [ManualEntry(0, "a", in_quarantine=True)])
-    shop.run("gap")
-    assert shop.own("gap") >= {"sessions", "daily"}
-    assert not any("'a'" in row for row in shop.rows("gap")["sessions"])
-
-    (shop.root / "infold.yml").write_text(text, encoding="utf-8")
-    shop.write(with_text("kinds", "kinds.name", "kinds.kind AS name"))
-    shop.run("other")
-    assert shop.own("other") == {"raw.kinds", "kinds"}
-    theirs = shop.rows("other")
-    assert theirs["raw.kinds"] == ["{'kind': 'a'}", "{'kind': 'b'}"]
-    assert all(rows == theirs[name] for name, rows in shop.rows().items() if "kinds" not in name)
-    (shop.root / "infold.yml").write_text(PROJECT, encoding="utf-8")
-    shop.write(MODELS)
-    api.run(shop.project())
-    assert sorted(api.ledger(shop.project()).environments()) == ["gap", "other"]
-
-
-def test_killed(shop: Shop) -> None:
-    """A run that is killed before it builds, after a commit, or when it drops what it no longer
-    needs, is carried on by the next. Production goes on as it was in between, and takes the
-    environment's tables neither for its own nor for those of removed models.
-    """
-    shop.write(with_text("daily", "count(*) AS sessions", "count(*) + 1 AS sessions"))
-    run_environment(shop.project(), "dev")
-    other = with_text("daily", "count(*) AS sessions", "count(*) + 2 AS sessions")
-    shop.write(other)
-    before = shop.production()
-
-    for at in (
-        "put_environment: after commit",
-        "finish_step: before commit",
-        "forget: after commit",
-    ):
-        done = subprocess.run(
-            [sys.executable, "-m", "infold", "-C", str(shop.root), "run", "--env", "dev"],
-            env={**os.environ, "INFOLD_CRASH_AT": f"ledger {at}"},
-            capture_output=True,
-            check=False,
-        )
-        assert done.returncode == -signal.SIGKILL, done.stderr.decode()
-        assert shop.production() == before
-
-    notes = api.run(by_production(shop, other)).notes
-    assert not [note for note in notes if "no longer in" in note]
-    shop.run()
-    assert shop.own() == {"daily", "weekly"}
-    left = {place.name for place in (shop.project().warehouse / "shop").iterdir()}
-    known = api.ledger(shop.project()).environments().values()
-    own = {one.key for each in known for one in each.tables if one.model == "daily"}
-    assert {name for name in left if name.startswith("daily__")} == own
+    assert shop.production() == before
