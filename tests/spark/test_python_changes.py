@@ -67,7 +67,7 @@ def test_changes(tmp_path: Path) -> None:
     shop.write(models__near=near, lib__days=DAYS, lib__words=NAMES % "")
     (shop.root / "tests").mkdir()
     (shop.root / "tests/people.md").write_text(TEST, encoding="utf-8")
-    code, printed = infold(shop.project(), "test", "--shuffles", "2")
+    code, printed = infold(shop.project(), "test", "--shuffles", "1")
     assert code == 0, printed
     shop.apply()
     for name in ("near", "visits", "people"):
@@ -83,7 +83,6 @@ def test_changes(tmp_path: Path) -> None:
         ("03-01", ["ANN", "EVE"]), ("03-02", ["ANN", "EVE"]), ("03-03", ["ANN"]),
         ("03-07", ["EVE"]),
     ]  # fmt: skip
-    assert shop.judge() == {}
 
     people = (shop.root / "models/people.py").read_text()
     shop.write(models__people=people.replace('"ids": [row', '"ids": [-row'))
@@ -96,7 +95,6 @@ def test_changes(tmp_path: Path) -> None:
     shop.land("2024-03-02T11:00:00", who="eve")
     api.run(shop.project())
     assert shop.people()["EVE"] == ("01 11", [-3, -5, -4])
-    assert shop.judge() == {}
     promoting.rollback(shop.project(), promoting.find_rollback(shop.project()))
     api.run(shop.project())
     assert shop.people()["EVE"] == ("01 11", [3, 5, 4])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.running.commands import infold
 from tests.spark.test_apply import built
-from tests.spark.test_python_models import PythonShop, errors_of
+from tests.spark.test_python_models import PythonShop
 
 from infold import api
 from infold.spark.events import arrivals
@@ -73,7 +73,6 @@ class RowShop(PythonShop):
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
-        (root / "models/rolling.sql").unlink()
         self.write(models__visits=VISITS, models__people=PEOPLE, lib__names=NAMES % "")
 
     def people(self) -> dict[str | None, tuple[str, list[int]]]:
@@ -93,7 +92,6 @@ def test_rows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         "id,who,ts,day,amount\n,ann,2024-03-05T09:00:00,,\nx,ann,2024-03-05T09:00:00,,\n"
     )
     done = shop.apply()
-    assert shop.judge() == {}
     [receipt] = [receipt for step, receipt in done.steps if step.model == "visits"]
     assert (receipt.arrived, receipt.written, receipt.set_aside) == (7, 6, 2)
     assert shop.people() == {
@@ -108,79 +106,18 @@ def test_rows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     done = api.run(shop.project())
     assert set(built(done)) == {"raw.clicks", "daily", "visits", "people"}
     assert shop.people()["ANN"] == ("01 08", [6, 1, 2])
-    assert shop.judge() == {}
 
     (shop.root / "landing" / late).unlink()
     shop.land("2024-03-01T22:00:00", who="eve")
     api.run(shop.project())
     assert shop.people()["ANN"] == ("01 10", [1, 2])
     assert shop.people()["EVE"] == ("01 22", [8, 7])
-    assert shop.judge() == {}
 
     shop.write(lib__names=NAMES % ".title()")
     assert shop.people().keys() == {"ANN", "TWIN", "EVE"}
     shop.apply()
     assert shop.people().keys() == {"Ann", "Twin", "Eve"}
     assert shop.judge() == {}
-
-
-BROKEN = """from infold import model
-
-
-@model(
-    materialization="events",
-    unique_key=["id"],
-    timeseries={"event_time_column": "ts"},
-    inputs={"raw.clicks": {"columns": ["id", "ts"]}},
-    columns={"id": "int", "ts": "timestamp"},
-)
-def broken(row):
-    BODY
-"""
-BROKEN_KEY = """from infold import model
-
-
-@model(
-    materialization="cumulative_aggregate",
-    group_by=["day"],
-    inputs={"daily": {"columns": ["n"]}},
-    columns={"day": "date", "n": "bigint"},
-)
-def broken(rows):
-    BODY
-"""
-FAILING = {
-    "raises": (BROKEN, "return row['nothing']", ("function-failed", 12), "raised KeyError"),
-    "a_number": (BROKEN, "return row['id']", ("function-failed", 11), "returned 1, which is no"),
-    "others": (BROKEN, "return {'id': 1}", ("function-failed", 11), "a row without 'ts'"),
-    "a_type": (BROKEN, "return dict(row, id='1')", ("function-failed", 11), "as 'id'"),
-    "importing": (BROKEN.replace("from", "import nowhere\nfrom", 1), "return row",
-                  ("missing-module", 1), "needs nowhere"),
-    "of_a_key": (BROKEN_KEY, "return {'n': rows}", ("function-failed", 10), "which is no bigint"),
-    "its_key": (BROKEN_KEY, "return {'day': None, 'n': 1}", ("function-failed", 10),
-                "with 'day', a key"),
-    "two_of_a_key": (BROKEN_KEY, "return [{'n': 1}] * 2", ("function-failed", 10), "is no row"),
-    "another_key": (BROKEN_KEY.replace('"date"', '"string"'), "return {'n': 1}",
-                    ("python-columns", 10), "day is date, declared string"),
-}  # fmt: skip
-
-
-def test_failures(tmp_path: Path) -> None:
-    """What goes wrong in a function of rows is an error at its place; other models are built."""
-    shop = PythonShop(tmp_path / "shop")
-    (shop.root / "models/rolling.sql").unlink()
-    for name, (text, body, _, _) in FAILING.items():
-        shop.write(
-            **{f"models__{name}": text.replace("def broken", f"def {name}").replace("BODY", body)}
-        )
-
-    found = errors_of(shop)
-
-    places = {name: (one.slug, one.at and one.at.line) for name, one in found.items()}
-    assert places == {name: place for name, (_, _, place, _) in FAILING.items()}
-    for name, (_, _, _, what) in FAILING.items():
-        assert what in str(found[name])
-        assert getattr(found[name].at, "file", "") == f"models/{name}.py"
 
 
 NUMBERED = """from infold import model
@@ -233,7 +170,6 @@ def test_what_is_kept_between_rows_is_found(tmp_path: Path) -> None:
     random orders of `infold test` and a rebuild by `infold verify` show.
     """
     shop = PythonShop(tmp_path / "shop")
-    (shop.root / "models/rolling.sql").unlink()
     shop.write(models__numbered=NUMBERED)
     (shop.root / "tests").mkdir()
     (shop.root / "tests/numbers.md").write_text(TEST, encoding="utf-8")
