@@ -92,9 +92,10 @@ def test_failures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert built(caught.value.result) == ["raw.clicks", "daily"]
     found = {one.model: one.error for one in caught.value.result.failures}
-    assert {
+    places = {
         name: (one.slug, one.at and (one.at.file, one.at.line)) for name, one in found.items()
-    } == {
+    }
+    assert places == {
         name: (slug, (f"models/{name}.py", line)) for name, (_, _, slug, line, _) in FAILING.items()
     }
     for name, (*_, said) in FAILING.items():

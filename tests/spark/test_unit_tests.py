@@ -224,15 +224,17 @@ def test_the_starters_tests_pass(folder: Path) -> None:
     assert not (folder / ".infold" / "ledger.db").exists()
 
 
-def test_the_starters_tests_pass_in_delta_lake(tmp_path: Path) -> None:
+def test_tables_of_delta_lake_go_back(tmp_path: Path) -> None:
     """Tables of Delta Lake go back to what a case begins with, as those of Iceberg do."""
     write_project(tmp_path / "shop")
     project = tmp_path / "shop" / "infold.yml"
     project.write_text(project.read_text().replace("storage: iceberg", "storage: delta"))
 
-    done = infold(tmp_path / "shop", "test", "--no-shuffle")
+    done = infold(tmp_path / "shop", *("test", "A click *", "--no-shuffle", "--json"))
 
+    found = json.loads(done.stdout)
     assert done.exit_code == 0, done.output
+    assert len(found["tests"]) == 3
 
 
 def test_all_that_can_be_given_is_compared(folder: Path) -> None:
