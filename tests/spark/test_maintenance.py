@@ -13,7 +13,7 @@ from infold.core.project import Project
 from infold.core.record import Outcome
 from infold.core.storages import DEFAULT_STORAGE, Storage
 from infold.core.target import Target
-from infold.core.trace import CellChange, Trace
+from infold.core.trace import Trace
 from infold.spark import maintenance
 from infold.spark.maintenance import Maintenance
 from infold.spark.storages import storage_of
@@ -131,29 +131,6 @@ def test_files_are_counted_when_they_may_be_more_and_compacted(
     shop.append()
     shop.care.maintain(["t", "no_such_table"])
     assert shop.files() == files + 1
-
-
-def test_a_snapshot_that_a_reader_compares_with_stays(
-    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """While a model has yet to fold the changes since a version, its snapshot is not expired."""
-    monkeypatch.setattr(maintenance, "MOST_SNAPSHOTS", 4)
-    shop = GrowingTable(spark, warehouse, "lag", Layout())
-    ledger, cell = shop.ledger, Interval(JANUARY, JANUARY + DAY)
-    ledger.acquire("run")
-    ledger.begin_run("run", "run", 0, {})
-    for number in (1, 2):
-        ledger.begin_step("run", f"t-{number}", number, "t", "ingest", {})
-        change = CellChange(cell, 1, 0, number - 1, number, number - 1, number)
-        ledger.finish_step(f"t-{number}", Outcome("t", number, Trace("t", "f"), (change,)))
-    ledger.begin_step("run", "reader-1", 3, "reader", "fold", {})
-    ledger.finish_step("reader-1", Outcome("reader", 1, Trace("reader", "f", {"t": 1})))
-    for _ in range(5):
-        shop.append()
-
-    shop.care.maintain(["t"])
-
-    assert shop.lake.history("t").snapshots == 6
 
 
 @EVERY_STORAGE

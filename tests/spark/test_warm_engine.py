@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +12,6 @@ from typing import Any
 import pytest
 from tests.cli.warm_engine.engines import Engine, await_that, runs
 
-from infold import api
 from infold.cli.init import write_project
 
 pytestmark = pytest.mark.spark
@@ -173,27 +170,3 @@ def test_a_command_that_dies_takes_the_jvm_along(shop: Engine) -> None:
 
     assert code == -signal.SIGKILL
     assert "equal a full rebuild" in done(shop, "verify")
-
-
-def test_a_client_or_a_keeper_that_dies(shop: Engine) -> None:
-    """A client's death ends its run; a keeper's does not."""
-    engine = ready(shop)
-    click(shop, "client-dies")
-    with shop.start("run") as client:
-        shop.command_process()
-        time.sleep(0.5)
-        client.kill()
-    await_that(lambda: shop.status() is None or not ready(shop)["busy"])
-    done(shop, "run")
-    engine = ready(shop)
-    click(shop, "keeper-dies")
-    with shop.start("run") as client:
-        shop.command_process()
-        os.kill(engine["process"], signal.SIGKILL)
-        out, err = client.communicate(timeout=120)
-
-    assert (client.returncode, err) == (0, "")
-    assert "rows arrived         1" in out
-    await_that(lambda: not runs(engine["jvm"]))
-    events = api.lake(api.open_project(shop.root)).rows("clicks")["event_id"].to_pylist()
-    assert {"client-dies", "keeper-dies"} <= {*events}
