@@ -10,7 +10,6 @@ from tests.spark.time_range.daily_project import DAILY, ROLLING, DailyProject, m
 from infold import api
 from infold.core.project import Project
 from infold.core.report import RunResult
-from infold.core.saved_plan import plan_of_text, text_of
 from infold.messages.errors import InfoldError
 
 pytestmark = pytest.mark.spark
@@ -21,7 +20,6 @@ targets:
   dev: {}
   prod: {warehouse: tables, ledger: "sqlite:///prod.db"}
 """
-LARGE = DAILY.replace("count(*) AS n", "count(*) + 100 AS n")
 
 
 class Shop(DailyProject):
@@ -76,31 +74,4 @@ def test_what_spark_refuses_is_not_applied(tmp_path: Path) -> None:
         ("daily", "rolling"),
     )
     assert shop.numbers() == [1, 2]
-    shop.verify()
-
-
-def test_a_saved_plan(tmp_path: Path) -> None:
-    """A plan is saved, and a file arrives: what was saved is carried out, without that file, which
-    the next run takes in; a definition that was not chosen stays as it was.
-    """
-    shop = Shop(tmp_path / "shop")
-    shop.apply()
-    shop.models(daily=model(LARGE), rolling=model(ROLLING.replace("6 DAYS", "2 DAYS")))
-    shop.land("2024-03-01T11:00:00")
-    declared = api.to_apply(api.open_project(shop.root, "prod", declared=True), ["daily"])
-    observed = api.observe_all(declared)
-    plan = api.make_plan(declared, observed)
-    saved = plan_of_text(text_of(api.plan_to_save(declared, observed, plan)))
-    shop.land("2024-03-02T11:00:00", "2024-03-02T12:00:00")
-
-    again = api.project_of_saved(api.open_project(shop.root, "prod", declared=True), saved)
-    done = api.run(again, asked=saved.asked, as_of=saved.as_of, saved=saved, command="apply")
-
-    assert built(done) == ["daily", "raw.clicks", "daily", "rolling"]
-    assert shop.numbers() == [101, 102]
-    with pytest.raises(InfoldError, match="plan-outdated"):
-        api.run(again, asked=saved.asked, as_of=saved.as_of, saved=saved, command="apply")
-    later = api.run(shop.project())
-    assert (built(later), later.unapplied) == (["raw.clicks", "daily", "rolling"], ("rolling",))
-    assert shop.numbers() == [102, 103]
     shop.verify()

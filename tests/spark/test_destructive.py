@@ -121,22 +121,3 @@ def test_a_destructive_change_is_refused_before_anything_is_written_and_producti
     shop.land("2024-03-01T11:00:00")
     api.run(shop.project())
     shop.verify()
-
-
-def test_a_free_target_warns(tmp_path: Path) -> None:
-    """Where nothing is protected a loss is a note of the run; a model's own key refuses it."""
-    shop = Shop(tmp_path / "shop")
-    shop.models(rolling=WHOLE.replace("visits", "daily"))
-    declared = api.open_project(shop.root, "dev")
-    assert not api.run(declared).failures
-    shop.models(daily=model(NO_AMOUNT, "{on_destructive_change: error}"))
-    with pytest.raises(InfoldError, match="destructive-change"):
-        api.run(api.open_project(shop.root, "dev"))
-    assert "amount" in api.lake(declared).columns("daily")
-    narrower = WHOLE.replace("max(n)", "cast(max(n) AS int)").replace("visits", "daily")
-    shop.models(daily=model(NO_AMOUNT), rolling=narrower)
-
-    done = api.run(api.open_project(shop.root, "dev"))
-
-    assert "daily: column amount is dropped (models/daily.sql:6)" in done.notes
-    assert "rolling: type of most: bigint → int (models/rolling.sql:4)" in done.notes

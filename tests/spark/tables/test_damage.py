@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.running.standing_tables import drop
 from tests.spark.time_range.daily_project import DAILY, DailyProject, model
 
 from infold import api
@@ -30,7 +31,8 @@ def test_damage_is_named_and_repaired(tmp_path: Path) -> None:
     Verify, a run that reads the damage and one with nothing to do name it; a rebuild repairs it.
 
     Sessions that would follow from stored ones are built where these cannot be read, whether that
-    is known before the run or found by it.
+    is known before the run or found by it, and where their table was dropped. After a teardown
+    there is nothing.
     """
     shop = DailyProject(tmp_path / "shop")
     columns = "count(*) AS clicks, sum(amount) AS amount, max(amount) AS m"
@@ -50,8 +52,14 @@ def test_damage_is_named_and_repaired(tmp_path: Path) -> None:
         assert [str(step.action) for step, _ in done.steps] == ["build"]
         note = "sessions: its table is damaged; as its definition changed, all of it is rebuilt"
         assert note in done.notes
-    [sessions] = api.verify(shop.project(), select=["sessions"]).models
-    assert sessions.equal
+    rows = shop.rows("sessions")
+    drop(shop.project(), "sessions")
+    [verdict] = api.verify(shop.project(), select=["sessions"]).models
+    assert verdict.note == "its table was dropped: `infold run` rebuilds it"
+    api.run(shop.project())
+    assert shop.rows("sessions") == rows
+    [verdict] = api.verify(shop.project(), select=["sessions"]).models
+    assert verdict.equal
     (shop.root / "models" / "sessions.sql").unlink()
 
     rows, whole = shop.rows("daily"), data(shop, "raw__clicks").read_bytes()
@@ -70,6 +78,8 @@ def test_damage_is_named_and_repaired(tmp_path: Path) -> None:
     assert {error.error.slug for error in failed.value.result.failures} == {"damaged-table"}
 
     api.forget(shop.project(), ["raw.clicks"])
+    [verdict] = api.verify(shop.project(), select=["daily"]).models
+    assert "raw.clicks was dropped since it was read" in verdict.note
     api.run(shop.project())
     assert [row[1] for row in shop.rows("daily")] == [2, 1]
     assert [row[:1] for row in shop.rows("daily")] == [row[:1] for row in rows]
@@ -82,3 +92,8 @@ def test_damage_is_named_and_repaired(tmp_path: Path) -> None:
     found = api.verify(shop.project())
     assert {one.model: one.equal for one in found.models} == {"raw.clicks": False, "daily": False}
     assert all(cure in one.note for one in found.models)
+
+    api.teardown(shop.project())
+    assert not list((shop.root / "warehouse" / "shop" / "daily").rglob("*.parquet"))
+    assert {str(one.state) for one in api.run(shop.project()).model_states} == {"first run"}
+    assert [row[1] for row in shop.rows("daily")] == [2, 1]
