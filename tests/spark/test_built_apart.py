@@ -31,11 +31,6 @@ CHANGED = {
 }
 
 
-def rows(shop: Shop, name: str) -> list[tuple[object, ...]]:
-    """What readers see of a table, in order."""
-    return sorted(tuple(row.values()) for row in api.show(shop.project(), name).to_pylist())
-
-
 def test_readers_have_the_old_table_until_the_new_one_is_complete(tmp_path: Path) -> None:
     """
     `infold apply` begins it, and later runs go on.
@@ -50,7 +45,7 @@ def test_readers_have_the_old_table_until_the_new_one_is_complete(tmp_path: Path
     days = [f"2024-03-0{day}T10:00:00" for day in range(1, 6)]
     shop.land(*(("ann", at, 1) for at in days), ("bob", days[0], 9))
     shop.apply()
-    before = rows(shop, "daily")
+    before = shop.rows("daily")
     assert [n for _, n, _ in before] == [2, 1, 1, 1, 1]
 
     shop.write(CHANGED)
@@ -65,14 +60,14 @@ def test_readers_have_the_old_table_until_the_new_one_is_complete(tmp_path: Path
     assert APART not in api.ledger(declared).environments()
     code, done = infold(declared, "apply", plan, "--allow-destructive", "daily")
     assert code == 0, done
-    assert rows(shop, "daily") == before
+    assert shop.rows("daily") == before
     said = infold(shop.project(), "status")[1]
     assert "being built apart: 2 of 5 days" in said
     assert "no environment" in infold(shop.project(), "env", "list")[1]
     shop.land(("ann", "2024-03-01T12:00:00", 5))
     shop.run()
-    assert [n for _, n, _ in rows(shop, "daily")] == [3, 1, 1, 1, 1]
-    assert [n for _, n in rows(shop, "copied")] == [3, 1, 1, 1, 1]
+    assert [n for _, n, _ in shop.rows("daily")] == [3, 1, 1, 1, 1]
+    assert [n for _, n in shop.rows("copied")] == [3, 1, 1, 1, 1]
     verdicts = api.verify(shop.project())
     assert verdicts.equal, verdicts
     [own] = api.ledger(shop.project()).environments()[APART].tables
@@ -80,8 +75,8 @@ def test_readers_have_the_old_table_until_the_new_one_is_complete(tmp_path: Path
 
     shop.run()
 
-    assert [row[1:] for row in rows(shop, "daily")] == [(2, 5), (1, 1), (1, 1), (1, 1), (1, 1)]
-    assert [n for _, n in rows(shop, "copied")] == [2, 1, 1, 1, 1]
+    assert [row[1:] for row in shop.rows("daily")] == [(2, 5), (1, 1), (1, 1), (1, 1), (1, 1)]
+    assert [n for _, n in shop.rows("copied")] == [2, 1, 1, 1, 1]
     book = api.ledger(shop.project())
     assert not book.environments()[APART].tables
     assert api.lake(shop.project()).location(table_name(own.key)) is None

@@ -99,10 +99,10 @@ def test_files_are_counted_when_they_may_be_more_and_compacted(
     Files are counted after commits that may have added some, not after replacements alone. Many
     small ones become few, and every row is still there; after few commits there is nothing to do.
     """
-    monkeypatch.setattr(maintenance, "LOOK_EVERY", 3)
-    monkeypatch.setattr(maintenance, "FILES_PER_PARTITION", 4)
+    monkeypatch.setattr(maintenance, "LOOK_EVERY", 2)
+    monkeypatch.setattr(maintenance, "FILES_PER_PARTITION", 3)
     shop = GrowingTable(spark, warehouse, "steady", Layout("ts", Granularity.MONTH), storage)
-    for _ in range(3):
+    for _ in range(2):
         shop.replace(5)
     looks: list[str] = []
     with monkeypatch.context() as patch:
@@ -118,8 +118,7 @@ def test_files_are_counted_when_they_may_be_more_and_compacted(
         shop.care.maintain(["t", "t"])
         assert looks == ["t", "t"], "the append was this run's too"
 
-    for _ in range(3):
-        shop.append()
+    shop.append()
     before = shop.content()
     shop.care.maintain(["t"])
     assert shop.content() == before

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from infold.core.interval import Granularity, Interval, Ranges, parse_instant_text
+from infold.core.model import table_name
 from infold.core.ports import Lake
 from infold.core.project import Project
 from infold.core.storages import Storage
@@ -73,6 +74,7 @@ def test_each_write_is_one_commit_with_its_step(
     Files of a partition are put into one by a commit without a step; the oldest snapshots expire.
     """
     table = f"a.b_{bool(layout.column)}"
+    stored = table_name(table)
     tables.create(table, spark.sql("SELECT 1 AS x"), Layout(), Stamp("r", "r-1", 1))
     first = rows(spark, "2024-01-05", "2024-01-06", "2024-03-05")
     made = [tables.create(table, first, layout, Stamp("r", "s-1", 1))]
@@ -89,7 +91,7 @@ def test_each_write_is_one_commit_with_its_step(
         )
     )
     merged = ["2024-01-05", "2024-01-06", "2024-03-05", "2024-04-01"]
-    alone = [at.date().isoformat() for at in lake.rows(table)["t.s"].to_pylist()]
+    alone = [at.date().isoformat() for at in lake.rows(stored)["t.s"].to_pylist()]
     assert sorted(alone) == days(tables, table) == merged
 
     cells = Interval(parse_instant_text("2024-01-05"), parse_instant_text("2024-01-06"))
@@ -106,7 +108,7 @@ def test_each_write_is_one_commit_with_its_step(
     now = ["2024-01-05", *merged, "2024-01-30"]
     assert days(tables, table) == sorted(now)
     assert days(tables, table, made[1]) == merged
-    head = lake.metadata(table)
+    head = lake.metadata(stored)
     assert head is not None
     assert dict(head.steps) == dict(zip(["s-1", "s-2", "s-3", "s-4"], made, strict=True))
     assert head.foreign is None
@@ -117,13 +119,13 @@ def test_each_write_is_one_commit_with_its_step(
     [after] = [one for one in tables.partition_files(table) if one.partition == before.partition]
     assert (after.data, after.deletes) == (1, 0)
     assert days(tables, table) == sorted(now)
-    head = lake.metadata(table)
+    head = lake.metadata(stored)
     assert head is not None
     assert head.foreign is None
 
-    newest = lake.history(table).main[0]
+    newest = lake.history(stored).main[0]
     tables.expire(table, before=time.time() + 1, keep=2)
-    assert lake.history(table).main == (newest, made[3])
+    assert lake.history(stored).main == (newest, made[3])
     assert days(tables, table) == sorted(now)
 
 
