@@ -81,13 +81,6 @@ class Shop(ClicksProject):
         return raised.value
 
 
-@pytest.fixture(params=list(Storage), ids=str)
-def storage(request: pytest.FixtureRequest) -> Storage:
-    """Each storage."""
-    found: Storage = request.param
-    return found
-
-
 @pytest.fixture
 def make(tmp_path: Path, warehouse: Path) -> Callable[[Storage], Shop]:
     """A project that was built once."""
@@ -104,6 +97,7 @@ def make(tmp_path: Path, warehouse: Path) -> Callable[[Storage], Shop]:
     return make
 
 
+@pytest.mark.parametrize("storage", list(Storage), ids=str)
 def test_a_commit_while_a_step_is_at_work(
     make: Callable[[Storage], Shop],
     storage: Storage,
