@@ -11,6 +11,7 @@ from tests.spark.test_python_models import BUSIEST, PythonShop
 
 from infold import api
 from infold.core.report import RunFailed
+from infold.messages.errors import InfoldError
 
 pytestmark = pytest.mark.spark
 
@@ -53,7 +54,7 @@ SOME = "days.mapInArrow(lambda some: [1 / 0], 'day date, n bigint')"
 FRAME = "getattr(days, 'spark' + 'Session').createDataFrame([], 'day date, n bigint')"
 TODAY = "days.where('day <= (SELECT max(current_date()) FROM VALUES (1))')"
 FAILING = {
-    "raises": (TABLE, "return days.limit(1 // 0)", "python-failed", 9, "ZeroDivisionError"),
+    "raises": (TABLE, "return days.limit(1 // 0)", "python-failed", 9, "ivision"),
     "nothing": (TABLE, "days.count()", "python-result", 7, ""),
     "others": (TABLE, "return days.withColumn('n', F.lit('1')).drop('day')", "python-columns", 7,
                "n is string, declared bigint"),
@@ -64,14 +65,13 @@ FAILING = {
               "not-deterministic", 7, ""),
     "today": (TABLE, f"return {TODAY}", "not-deterministic", 7, ""),
     "outside": (TABLE, f"return {FRAME}", "reads-unseen", 7, ""),
-    "worker": (TABLE, f"return {SOME}", "python-failed", 9, "ZeroDivisionError"),
+    "worker": (TABLE, f"return {SOME}", "python-failed", 9, "ivision"),
     "of_an_event": (EVENT, "return row['nothing']", "function-failed", 12, "raised KeyError"),
     "importing": (EVENT.replace("from", "import nowhere\nfrom", 1), "return row",
                   "missing-module", 1, "needs nowhere"),
     "of_a_key": (KEY, "return {'n': rows}", "function-failed", 10, "which is no bigint"),
     "another_key": (KEY.replace('"date"', '"string"'), "return {'n': 1}",
                     "python-columns", 10, "day is date, declared string"),
-    "busiest": (BUSIEST, "", "missing-module", 14, "needs pandas"),
 }  # fmt: skip
 """By its name a model's text and body, and the error: its name, its line, and what it says."""
 
@@ -85,13 +85,10 @@ def test_failures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shop = PythonShop(tmp_path / "shop")
     for name, (text, body, *_) in FAILING.items():
         shop.write(**{f"models__{name}": text.replace("failing", name).replace("BODY", body)})
-    monkeypatch.setitem(sys.modules, "pandas", None)
 
-    with pytest.raises(RunFailed) as caught:
-        api.run(api.open_project(shop.root, "dev"))
+    built_models, found = failed(shop)
 
-    assert built(caught.value.result) == ["raw.clicks", "daily"]
-    found = {one.model: one.error for one in caught.value.result.failures}
+    assert built_models == ["raw.clicks", "daily"]
     places = {
         name: (one.slug, one.at and (one.at.file, one.at.line)) for name, one in found.items()
     }
@@ -100,3 +97,19 @@ def test_failures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     }
     for name, (*_, said) in FAILING.items():
         assert said in str(found[name])
+        (shop.root / "models" / f"{name}.py").unlink()
+
+    shop.write(models__busiest=BUSIEST)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    _, found = failed(shop)
+    error = found["busiest"]
+    assert (error.slug, error.at and error.at.line) == ("missing-module", 14)
+    assert "needs pandas" in str(error).lower()
+
+
+def failed(shop: PythonShop) -> tuple[list[str], dict[str, InfoldError]]:
+    """What a run on the target for development builds, and what its failures are."""
+    with pytest.raises(RunFailed) as caught:
+        api.run(api.open_project(shop.root, "dev"))
+    result = caught.value.result
+    return built(result), {one.model: one.error for one in result.failures}
