@@ -54,7 +54,7 @@ SOME = "days.mapInArrow(lambda some: [1 / 0], 'day date, n bigint')"
 FRAME = "getattr(days, 'spark' + 'Session').createDataFrame([], 'day date, n bigint')"
 TODAY = "days.where('day <= (SELECT max(current_date()) FROM VALUES (1))')"
 FAILING = {
-    "raises": (TABLE, "return days.limit(1 // 0)", "python-failed", 9, "ivision"),
+    "raises": (TABLE, "return days.limit(1 // 0)", "python-failed", 9, ""),
     "nothing": (TABLE, "days.count()", "python-result", 7, ""),
     "others": (TABLE, "return days.withColumn('n', F.lit('1')).drop('day')", "python-columns", 7,
                "n is string, declared bigint"),
@@ -65,7 +65,7 @@ FAILING = {
               "not-deterministic", 7, ""),
     "today": (TABLE, f"return {TODAY}", "not-deterministic", 7, ""),
     "outside": (TABLE, f"return {FRAME}", "reads-unseen", 7, ""),
-    "worker": (TABLE, f"return {SOME}", "python-failed", 9, "ivision"),
+    "worker": (TABLE, f"return {SOME}", "python-failed", 9, "ZeroDivisionError"),
     "of_an_event": (EVENT, "return row['nothing']", "function-failed", 12, "raised KeyError"),
     "importing": (EVENT.replace("from", "import nowhere\nfrom", 1), "return row",
                   "missing-module", 1, "needs nowhere"),
