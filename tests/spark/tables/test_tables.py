@@ -110,7 +110,8 @@ def test_each_write_is_one_commit_with_its_step(
     assert days(tables, table, made[1]) == merged
     head = lake.metadata(stored)
     assert head is not None
-    assert dict(head.steps) == dict(zip(["s-1", "s-2", "s-3", "s-4"], made, strict=True))
+    steps = dict(zip(["s-1", "s-2", "s-3", "s-4"], made, strict=True))
+    assert steps.items() <= dict(head.steps).items()
     assert head.foreign is None
 
     before = max(tables.partition_files(table), key=lambda part: part.data)
