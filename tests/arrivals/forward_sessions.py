@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tests.arrivals.dry import DryPlay
-from tests.arrivals.forward import ForwardPlay
+from tests.arrivals.forward import DryForward
 from tests.arrivals.shape import (
     Rows,
     Shape,
@@ -30,7 +29,6 @@ from tests.reference.tables import Ends, sessions
 from tests.reference.world import Row
 
 from infold.core.interval import HOUR, MINUTE, Granularity
-from infold.ledger.store import SqlLedger
 
 
 def _campaign(row: Row) -> Any:
@@ -138,7 +136,7 @@ FORWARD_SESSIONS = Shape(
 
 
 @dataclass
-class ForwardSessionsPlay(ForwardPlay):
+class DryForwardSessions(DryForward):
     """A play in which a border ends sessions."""
 
     def _by_parts(self, spec: TableSpec) -> Rows:
@@ -163,26 +161,3 @@ class ForwardSessionsPlay(ForwardPlay):
         fixed = {"session_id", "user_id", "session_start", "session_end"}
         newest = self.held["sessions"][-1][1]
         return [name for name in COLUMNS[newest.text] if name not in fixed]
-
-    def _check_left_out(self, spec: TableSpec) -> None:
-        """The events that name nobody are counted by the definition in force at their time."""
-        expected = sum(
-            by.keeps(row) and row["user_id"] is None
-            for by, part in self._parts(spec.name)
-            for row in self.state["clicks"]
-            if row["event_ts"] in part
-        )
-        actual, _ = self._counts(spec.name)
-        if actual != expected:
-            self._fail(f"{spec.name}: {actual} rows are left out, expected {expected}")
-
-
-@dataclass
-class DryForwardSessions(ForwardSessionsPlay, DryPlay):
-    """The same without Spark."""
-
-    def _book(self) -> SqlLedger:
-        return self.ledger
-
-    def _check_left_out(self, spec: TableSpec) -> None:
-        """The engine here counts none."""

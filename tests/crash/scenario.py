@@ -143,9 +143,18 @@ class Scenario(Play):
         assert not again.steps, f"still stale after {result.run}: {again.steps}"
 
 
-def new_scenario(folder: Path, name: str, users: int = 12, shape: Shape = SHAPE) -> Scenario:
+Kind = TypeVar("Kind", bound="Scenario")
+
+
+def new_scenario(
+    folder: Path,
+    name: str,
+    users: int = 12,
+    shape: Shape = SHAPE,
+    kind: type[Kind] = Scenario,  # type: ignore[assignment]
+) -> Kind:
     """A project with its first files delivered and nothing run."""
-    found = Scenario(shape, folder / name, name, folder / "warehouse", users)
+    found = kind(shape, folder / name, name, folder / "warehouse", users)
     found.deliver(1)
     found.deliver(2)
     return found

@@ -8,27 +8,21 @@ of one model may be computed at the same time as well, and end in any order.
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from random import Random
 
 import pytest
 from tests.arrivals.shape import Rows
 from tests.crash.batched import BATCHES, DAYS, Batched, Look, new_batched, progress
 from tests.crash.scenario import Reader, kill, kill_after
 
-from infold import api
-
 pytestmark = pytest.mark.spark
 
-Points = tuple[int, int]
-"""A run is killed at a random moment when it has passed so many points, from and to."""
+Ended = subprocess.CompletedProcess[str]
 
-FIRST: Points = (20, 42)
-"""Of a first load: after its events, before its last batch."""
-
-AGAIN: Points = (9, 20)
-"""Of a run that has two batches left to build, or more."""
+FIRST = 31
+"""A first load is killed when it has passed so many points: after its events, amid its batches."""
 
 
 @pytest.fixture(scope="module")
@@ -37,21 +31,15 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Batched:
     return new_batched(tmp_path_factory.mktemp("batches"), "batches")
 
 
-def die_and_converge(
-    scenario: Batched, points: int, log: Path, *, at: str | None = None
-) -> dict[str, list[set[int]]]:
-    """Die at a point's name if one is given, then at a random moment, then live: what was seen."""
+def die_and_converge(scenario: Batched, die: Callable[[], Ended]) -> dict[str, list[set[int]]]:
+    """Die, then live: what was seen."""
     nothing: Mapping[str, Rows] = {name: [] for name in scenario.shape.tables}
     before, after = dict(scenario.state) or nothing, scenario.foreseen()
     with Reader(scenario.look) as own, Reader(scenario.look_elsewhere) as foreign:
-        if at is not None:
-            ended = kill(scenario, at)
-            assert ended.returncode == -signal.SIGKILL, ended.stderr
-        ended = kill_after(scenario, points, log)
+        ended = die()
         assert ended.returncode == -signal.SIGKILL, ended.stderr
-        left = progress([scenario.look(), scenario.look_elsewhere()], before, after)
+        seen = progress([scenario.look(), scenario.look_elsewhere()], before, after)
         scenario.settle()
-    seen = left
     readers: tuple[Reader[Look], ...] = (own, foreign)
     for reader in readers:
         looks = reader.end()
@@ -62,15 +50,16 @@ def die_and_converge(
 
 
 def test_sigkill_between_batches_leaves_whole_batches(scenario: Batched, tmp_path: Path) -> None:
-    """After SIGKILL between batches, of a first load or of an
+    """After SIGKILL between batches, of a first load at any moment and of an
     arrival that changes every cell, a rerun equals a rebuild.
     """
-    random = Random(11)
     last = {name: -(-DAYS // size) for name, size in BATCHES.items()}
-    for delivery, at, points in ((1, None, FIRST), (2, "table hours: after commit", AGAIN)):
+    deaths: tuple[Callable[[], Ended], ...] = (
+        lambda: kill_after(scenario, FIRST, tmp_path / "points"),
+        lambda: kill(scenario, "table hours: after commit"),
+    )
+    for delivery, die in enumerate(deaths, 1):
         scenario.deliver(delivery)
-        log = tmp_path / f"points{delivery}"
-        seen = die_and_converge(scenario, random.randint(*points), log, at=at)
+        seen = die_and_converge(scenario, die)
         for name, batches in last.items():
             assert any(0 < len(built) < batches for built in seen[name]), f"never amid {name}"
-    assert api.verify(scenario.project).equal
