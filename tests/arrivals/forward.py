@@ -18,7 +18,7 @@ from typing import Any
 from tests.arrivals.dry import DryEngine, DryPlay, chosen_rows
 from tests.arrivals.play import usable_rows
 from tests.arrivals.programs import START, Round
-from tests.arrivals.shape import Rows, Shape, TableSpec, cell_start, day_of, model_file
+from tests.arrivals.shape import Rows, Shape, TableSpec, by_cells, cell_start, day_of, model_file
 from tests.arrivals.shapes import CLICK, FOLD
 from tests.reference.tables import Deduplicated, events
 from tests.reference.world import Broken, Record, Row, Usable
@@ -36,19 +36,7 @@ from infold.ledger.store import SqlLedger
 
 def _table(name: str, keys: str, sql: str, reads: tuple[str, ...], rows: Any) -> TableSpec:
     time = "event_ts" if reads[0] == "clicks" else "day"
-    return TableSpec(
-        name,
-        model_file(
-            "materialization: table\n"
-            f"timeseries: {{event_time_column: {time}, partition_column: day, granularity: day}}\n"
-            f"incremental: {{{keys}}}",
-            sql,
-        ),
-        reads=reads,
-        rows=rows,
-        cell="day",
-        granularity=Granularity.DAY,
-    )
+    return by_cells(name, sql, reads, rows, time=time, keys=keys)
 
 
 def _by_day(rows: Rows) -> dict[Any, Rows]:

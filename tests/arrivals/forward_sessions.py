@@ -17,6 +17,7 @@ from tests.arrivals.shape import (
     Rows,
     Shape,
     TableSpec,
+    by_cells,
     day_of,
     during,
     model_file,
@@ -28,7 +29,7 @@ from tests.reference.aggregates import Aggregate
 from tests.reference.tables import Ends, sessions
 from tests.reference.world import Row
 
-from infold.core.interval import HOUR, MINUTE, Granularity
+from infold.core.interval import HOUR, MINUTE
 
 
 def _campaign(row: Row) -> Any:
@@ -116,18 +117,12 @@ FORWARD_SESSIONS = Shape(
         "clicks": FOLD.tables["clicks"][:1],
         "sessions": _VERSIONS,
         "by_day": (
-            TableSpec(
+            by_cells(
                 "by_day",
-                model_file(
-                    "materialization: table\ntimeseries: {event_time_column: session_start, "
-                    "partition_column: day, granularity: day}\nincremental: {}",
-                    "SELECT cast(session_start AS date) AS day, count(*) AS n FROM sessions "
-                    "GROUP BY 1",
-                ),
-                reads=("sessions",),
-                rows=_by_day,
-                cell="day",
-                granularity=Granularity.DAY,
+                "SELECT cast(session_start AS date) AS day, count(*) AS n FROM sessions GROUP BY 1",
+                ("sessions",),
+                _by_day,
+                time="session_start",
             ),
         ),
     },

@@ -9,27 +9,19 @@ in ``test_killed``, two of them by SIGKILL; a soak does that at all points.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from zlib import crc32
 
 import pytest
-from tests.arrivals.dry import DryPlay
-from tests.arrivals.play import DRY, Tally
 from tests.arrivals.shape import Rows
 from tests.crash.scenario import (
     EVERYWHERE,
     TABLES,
-    Life,
-    Scenario,
+    DryScenario,
     living,
     new_scenario,
     whole_steps,
 )
-from tests.reference.compare import stored
-
-from infold.core.model import table_name
-from infold.core.report import RunResult
 
 pytestmark = pytest.mark.deep
 
@@ -38,26 +30,6 @@ MOST = 120
 
 SHARES = 4
 """Deliveries that share the points among them."""
-
-
-@dataclass
-class DryScenario(Scenario, DryPlay):
-    """A scenario over tables in memory."""
-
-    tally: Tally = field(default_factory=lambda: DRY)
-
-    def read(self) -> dict[str, Rows]:
-        """What each table holds now; a table that is not there yet holds nothing."""
-        there = self.memory.tables
-        return {
-            name: stored(self._read(name)) if table_name(name) in there else []
-            for name in self.shape.tables
-        }
-
-    def go(self, life: Life | None = None) -> RunResult:
-        """One run of everything, reported to ``life``."""
-        self.progress = life
-        return self._run(None, ())
 
 
 def die_until_met(
