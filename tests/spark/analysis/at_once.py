@@ -39,24 +39,39 @@ def rows_of(session: SparkSession, queries: Sequence[str]) -> list[Counter[str] 
 
 
 def _together(session: SparkSession, queries: Sequence[str]) -> list[Counter[str] | None]:
-    """In one action; where it fails, each half by itself."""
+    """In one action. Where it fails, without those that cannot be analysed; else by halves."""
     from pyspark.errors import PySparkException
 
+    try:
+        return list(_read(session, queries))
+    except PySparkException:
+        right = [query for query in queries if _analysed(session, query)]
+    if len(right) < len(queries):
+        found = iter(_together(session, right) if right else ())
+        return [next(found) if query in right else None for query in queries]
+    if len(queries) == 1:
+        return [None]
+    half = len(queries) // 2
+    return [*_together(session, queries[:half]), *_together(session, queries[half:])]
+
+
+def _read(session: SparkSession, queries: Sequence[str]) -> list[Counter[str]]:
     parts = [
         f"SELECT {at} AS at, to_json(struct(*), map('ignoreNullFields', 'false')) AS row "
         f"FROM ({query})"
         for at, query in enumerate(queries)
     ]
-    try:
-        read = session.sql(" UNION ALL ".join(parts)).toArrow().to_pylist()
-    except PySparkException:
-        if len(queries) == 1:
-            return [None]
-        half = len(queries) // 2
-        return [*_together(session, queries[:half]), *_together(session, queries[half:])]
-    found: list[Counter[str] | None] = [Counter() for _ in queries]
-    for row in read:
-        rows = found[row["at"]]
-        assert rows is not None
-        rows[row["row"]] += 1
+    found: list[Counter[str]] = [Counter() for _ in queries]
+    for row in session.sql(" UNION ALL ".join(parts)).toArrow().to_pylist():
+        found[row["at"]][row["row"]] += 1
     return found
+
+
+def _analysed(session: SparkSession, query: str) -> bool:
+    from pyspark.errors import PySparkException
+
+    try:
+        session.sql(f"SELECT to_json(struct(*)) FROM ({query})")
+    except PySparkException:
+        return False
+    return True
