@@ -108,9 +108,9 @@ def test_a_command_is_as_it_is_by_itself(warm: Engine, shop: Path) -> None:
     assert (served, warm.served()) == (3, 3)
 
 
-def test_input_and_output_are_those_of_the_command(warm: Engine, shop: Path) -> None:
+def test_input_and_output_are_those_of_the_command(warm: Engine, tmp_path: Path) -> None:
     """Files and pipes are the command's own; so are a full disk, and a reader that goes away."""
-    file = shop / "out.txt"
+    file = tmp_path / "out.txt"  # a folder in which Python looks has to stay as it is
     with file.open("w") as opened:
         code, _, _ = warm.run("check", stdout=opened)
     with Path("/dev/full").open("w") as full:
@@ -227,17 +227,17 @@ def test_a_killed_command_looks_like_one(warm: Engine) -> None:
     assert client.returncode == -signal.SIGKILL
 
 
-def test_a_killed_command_lets_go_of_the_target(warm: Engine, shop: Path) -> None:
+def test_a_killed_command_lets_go_of_the_target(own: Engine) -> None:
     """The lock that it shares with the keeper and a JVM, which go on."""
     point = "ledger begin_run: before commit"
 
-    code, _, err = warm.run("run", environment={"INFOLD_CRASH_AT": point})
-    with (shop / ".infold" / "dev.lock").open("r+") as lock:
+    code, _, err = own.run("run", environment={"INFOLD_CRASH_AT": point})
+    with (own.root / ".infold" / "dev.lock").open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     assert (code, err) == (-signal.SIGKILL, "")
-    assert runs(warm.jvm)
-    assert warm.served() == 1
+    assert runs(own.jvm)
+    assert own.served() == 1
 
 
 def test_a_killed_keeper_costs_nothing(own: Engine) -> None:
