@@ -50,7 +50,8 @@ KILLED = {
 def scenario(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Scenario:
     """A project that was run once and is right."""
     shape = replace(SHAPE, storage=request.param)
-    found = new_scenario(tmp_path_factory.mktemp("killed"), str(request.param), shape=shape)
+    folder = tmp_path_factory.mktemp("killed")
+    found = new_scenario(folder, f"killed_{request.param}", shape=shape)
     found.settle()
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,6 +27,12 @@ def interpreted(spark: SparkSession) -> SparkSession:
     for key, value in INTERPRETED.items():
         session.conf.set(key, value)
     return session
+
+
+def view(session: SparkSession, name: str, rows: Sequence[tuple[Any, ...]], schema: str) -> None:
+    """Rows as a view; they come from Python once, and not for each query."""
+    frame = session.createDataFrame(rows, schema).coalesce(1)
+    frame.localCheckpoint().createOrReplaceTempView(name)
 
 
 def rows_of(session: SparkSession, queries: Sequence[str]) -> list[Counter[str] | None]:

@@ -37,7 +37,7 @@ from tests.queries.arrivals import TIME, Arrivals
 from tests.queries.beside import SEED, plain, views
 from tests.queries.catalog import Query, admitted, project_of_admitted
 from tests.reference.compare import difference
-from tests.spark.analysis.at_once import interpreted, rows_of
+from tests.spark.analysis.at_once import interpreted, rows_of, view
 
 from infold.core.interval import MAX, MIN, Granularity, Interval, Ranges, parse_instant_text
 from infold.core.project import Node, Reference
@@ -174,7 +174,7 @@ def test_drawn_queries(spark: SparkSession) -> None:
         ("orders", rows[1::2], columns),
         ("places", places, "code string, place string, since timestamp"),
     ):
-        session.createDataFrame(few, schema).coalesce(1).createOrReplaceTempView(name)
+        view(session, name, few, schema)
     cuts: list[Cut | None] = []
     draw(cuts)
     taken = [one for one in cuts if one is not None]

@@ -18,7 +18,7 @@ import pytest
 from tests.analysis.definitions.drawn import drawn, written
 from tests.analysis.definitions.pairs import COLUMNS, VIEW, change, meaning, pairs
 from tests.analysis.definitions.test_soundness import change_of, otherwise
-from tests.spark.analysis.at_once import interpreted, rows_of
+from tests.spark.analysis.at_once import interpreted, rows_of, view
 
 from infold.analysis.definitions.brackets import redundant
 from infold.analysis.definitions.canonical import Canon
@@ -162,7 +162,7 @@ def prepared(spark: SparkSession) -> SparkSession:
     u = [(few(), few(), at, "x") for at in range(6)]
     for name, rows in (("t", t), ("u", u)):
         assert len(rows[0]) == len(COLUMNS[name])
-        session.createDataFrame(rows, ROWS[name]).coalesce(1).createOrReplaceTempView(name)
+        view(session, name, rows, ROWS[name])
     session.sql(VIEW).createOrReplaceTempView("v")
     return session
 

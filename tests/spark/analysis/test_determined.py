@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.analysis.rules.cases import Case, cases
-from tests.spark.analysis.at_once import interpreted, rows_of
+from tests.spark.analysis.at_once import interpreted, rows_of, view
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,8 +76,7 @@ def both(spark: SparkSession) -> list[dict[str, Counter[str] | None]]:
 
 def _evaluated(session: SparkSession, step: int) -> dict[str, Counter[str] | None]:
     for name, (columns, rows) in TABLES.items():
-        frame = session.createDataFrame(rows[::step], columns).coalesce(1)
-        frame.createOrReplaceTempView(name)
+        view(session, name, rows[::step], columns)
     found = rows_of(session, [_plain(case.sql) for case in CASES])
     return dict(zip(map(str, CASES), found, strict=True))
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from sqlglot import exp
-from tests.spark.analysis.at_once import interpreted
+from tests.spark.analysis.at_once import interpreted, view
 
 from infold.analysis.bounds import scope, transitive
 from infold.analysis.bounds.entries import Entries
@@ -397,8 +397,8 @@ AROUND = {
 
 def _times(session: SparkSession, name: str) -> None:
     rows = [(datetime.fromisoformat(text).replace(tzinfo=UTC),) for text in TIMES]
-    frame = session.createDataFrame([*rows, (None,)], "ts timestamp")
-    frame.selectExpr("ts", "CAST(ts AS date) AS day").createOrReplaceTempView(name)
+    view(session, "instants", [*rows, (None,)], "ts timestamp")
+    session.sql("SELECT ts, CAST(ts AS date) AS day FROM instants").createOrReplaceTempView(name)
 
 
 def _accepts(session: SparkSession, sql: str) -> bool:
