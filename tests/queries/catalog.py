@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import yaml
-from tests.declare.shop import read
+from tests.declare.shop import project, read
 from tests.queries.world import MODELS, PROJECT
+
+from infold.core.project import Project
 
 HERE = Path(__file__).parent
 NOT_YET = HERE / "not_yet.txt"
@@ -66,12 +69,16 @@ def _query(theme: str, front: dict[str, object], lines: list[str]) -> Query:
     return Query(theme, head[2], head[1] or "", json.dumps(keys) + "\n", "\n".join(lines))
 
 
+def _files(chosen: Iterable[Query]) -> dict[str, str]:
+    """A project of some queries."""
+    files = {"infold.yml": PROJECT} | {f"models/{name}.sql": sql for name, sql in MODELS.items()}
+    return files | {f"models/{query.name}.sql": query.model for query in chosen}
+
+
 @cache
 def verdicts() -> dict[str, str]:
     """What becomes of each: admitted, or the slugs of its errors. One project holds them all."""
-    files = {"infold.yml": PROJECT} | {f"models/{name}.sql": sql for name, sql in MODELS.items()}
-    files |= {f"models/{query.name}.sql": query.model for query in queries()}
-    _, found = read(files)
+    _, found = read(_files(queries()))
     slugs: dict[str, set[str]] = {f"models/{query.name}.sql": set() for query in queries()}
     for error in found:
         assert error.at is not None, error
@@ -82,6 +89,18 @@ def verdicts() -> dict[str, str]:
 def as_expected(query: Query) -> bool:
     """Whether it is admitted, or the expected error is among those found."""
     return query.expected in verdicts()[query.name].split()
+
+
+@cache
+def admitted() -> tuple[Query, ...]:
+    """Those that are admitted, and should be."""
+    return tuple(query for query in queries() if not query.refused and as_expected(query))
+
+
+@cache
+def project_of_admitted() -> Project:
+    """One project of all of them."""
+    return project(_files(admitted()))
 
 
 def not_yet() -> list[str]:
