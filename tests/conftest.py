@@ -237,8 +237,12 @@ def _jvms_are_counted(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _every_jar(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Spark of this process has what every storage and format needs: the JVM is one for all."""
-    if not any(item.get_closest_marker("spark") for item in request.session.items):
+    """
+    Spark of this process has what every storage and format needs: the JVM is one for all. With
+    servers that is also every connector and driver, and a user of HDFS.
+    """
+    items = [item for item in request.session.items if item.get_closest_marker("spark")]
+    if not items:
         yield
         return
     from infold.core.storages import Storage, extensions
@@ -247,7 +251,16 @@ def _every_jar(request: pytest.FixtureRequest) -> Iterator[None]:
     from infold.spark.tables.delta.adapters import JARS
     from infold.spark.tables.delta.session_settings import DELTA_CATALOG
 
-    first = spark_session._first_session
+    first, more, jars = spark_session._first_session, dict(DELTA_CATALOG), [*JARS, AVRO]
+    if any(item.get_closest_marker("servers") for item in items):
+        from tests.servers.hdfs import USER
+
+        from infold.lake.stores.hdfs import USER_SETTING
+        from infold.spark.tables.iceberg.catalogs import POSTGRESQL
+        from infold.spark.tables.store_access import JARS as CONNECTORS
+
+        more[USER_SETTING] = USER
+        jars += [POSTGRESQL, *(jar for each in CONNECTORS.values() for jar in each)]
 
     def first_session(
         settings: dict[str, str],
@@ -259,9 +272,9 @@ def _every_jar(request: pytest.FixtureRequest) -> Iterator[None]:
         *words: Any,
         **options: Any,
     ) -> Any:
-        both = {**settings, **DELTA_CATALOG, "spark.sql.extensions": extensions(*Storage)}
-        with_all = replace(catalog, jars=tuple(dict.fromkeys((*catalog.jars, *JARS, AVRO))))
-        return first(both, size, log, inherit, parents, with_all, *words, **options)
+        every = {**settings, **more, "spark.sql.extensions": extensions(*Storage)}
+        with_all = replace(catalog, jars=tuple(dict.fromkeys((*catalog.jars, *jars))))
+        return first(every, size, log, inherit, parents, with_all, *words, **options)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spark_session, "_first_session", first_session)
