@@ -202,12 +202,14 @@ class TestSecretsInParts:
     def test_what_a_statement_was_refused(
         self, postgresql: Postgresql, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Also once there is a connection."""
+        """Also once there is a connection: it may not make a schema, and nothing was made."""
         monkeypatch.setenv("DB", "postgres")
         url = role(postgresql, "guest").replace("/postgres", "/${env:DB}")
 
         error = refusal(lambda: opened(url, "guests").acquire("r1"))
-        assert "denied for database ${env:DB}" in dict(error.facts)["server"]
+        assert error.slug == "ledger-not-permitted"
+        assert "permission denied for database ${env:DB}" in dict(error.facts)["server"]
+        assert not opened(postgresql.url(), "guests").exists()
 
     def test_user_and_password_in_one(
         self, postgresql: Postgresql, monkeypatch: pytest.MonkeyPatch
@@ -224,15 +226,6 @@ class TestRights:
     """A role needs no more than what the page on deploying says."""
 
     ENTRY = ManualEntry(0, "ann", True, 1, 2, "")
-
-    def test_no_right_to_make_a_schema(self, postgresql: Postgresql) -> None:
-        """The server's refusal is shown, and nothing was made."""
-        url = role(postgresql, "guest")
-        error = refusal(lambda: opened(url, "guests").acquire("r1"))
-
-        assert error.slug == "ledger-not-permitted"
-        assert "permission denied for database" in dict(error.facts)["server"]
-        assert not opened(postgresql.url(), "guests").exists()
 
     def test_a_schema_that_somebody_made_is_enough(self, postgresql: Postgresql) -> None:
         """With its tables dropped the schema stays, as it is somebody else's."""

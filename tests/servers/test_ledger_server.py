@@ -63,20 +63,14 @@ class TestMaking:
         assert (ledger.runs(), ledger.traces(), ledger.owner()) == ((), {}, None)
         assert not has_schema(postgresql, place)
 
+        begun(place)  # the connection that found no ledger finds it once there is one
+        assert [run.id for run in ledger.runs()] == ["r1"]
+
     def test_trying_leaves_nothing(self, place: Place, postgresql: Postgresql) -> None:
         """What `infold doctor` tries is undone."""
         place.open().try_create()
 
         assert not has_schema(postgresql, place)
-
-    def test_a_reader_sees_a_ledger_that_came_later(self, place: Place) -> None:
-        """A connection that found no ledger finds it once there is one."""
-        reader = place.open()
-        assert not reader.exists()
-
-        begun(place)
-
-        assert [run.id for run in reader.runs()] == ["r1"]
 
     def test_two_schemas_are_two_ledgers(self, postgresql: Postgresql) -> None:
         """Projects in one database know nothing of each other, nor wait for each other."""
