@@ -237,7 +237,7 @@ def test_as_the_page_says_and_killed_in_the_middle(
 
 def test_what_a_submit_lacks_is_said(shop: Path) -> None:
     """No jar of Iceberg: refused by name, with infold's exit code; no submit at all likewise."""
-    words = (str(APPLICATION), "-C", str(shop), "--target", "submitted", "run")
+    words = (str(APPLICATION), "-C", str(shop), "--target", "submitted", "verify")
     bare = submit("--master", "local[1]", *words)
     assert bare.returncode == 2, bare.stdout + bare.stderr[-3000:]
     assert "no-iceberg: " in bare.stdout
