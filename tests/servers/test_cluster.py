@@ -16,12 +16,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.arrivals.shapes import SHAPES
 from tests.crash.scenario import Life, Scenario
 from tests.docs.pages import DOCS
 from tests.docs.test_how_to import code
 from tests.servers.moved import MovedScenario, retarget
-from tests.servers.standalone import Cluster, running
+from tests.servers.standalone import SHAPE, Cluster, running
 
 from infold import api
 from infold.cli import cli
@@ -149,7 +148,7 @@ def test_executors_and_workers_are_lost_in_the_middle(cluster: Cluster, tmp_path
     Python; tables equal the reference before and after.
     """
     api.close()  # executors of this project have other jars
-    shape = replace(SHAPES["rows"], storage=Storage.DELTA)
+    shape = replace(SHAPE, storage=Storage.DELTA)
     where = tmp_path / "lost", "lost", tmp_path / "warehouse"
     scenario = MovedScenario(shape, *where, USERS, move=partial(on, cluster))
     scenario.deliver(1)

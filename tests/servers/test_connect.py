@@ -24,7 +24,6 @@ import pytest
 from click.testing import CliRunner, Result
 from pyspark.sql import DataFrame
 from pyspark.sql.types import LongType
-from tests.arrivals.shapes import SHAPES
 from tests.crash.scenario import Life, kill
 from tests.docs.pages import DOCS
 from tests.docs.test_how_to import code
@@ -83,9 +82,8 @@ def scenario(
     where = folder / "lost", "lost", folder / "warehouse"
     with opened("jdbc", request, tmp_path_factory.mktemp("jdbc")) as shelf:
         catalog = {**shelf.declared, "namespace": "lost"}
-        found = MovedScenario(
-            SHAPES["rows"], *where, USERS, move=partial(on, server, catalog=catalog)
-        )
+        move = partial(on, server, catalog=catalog)
+        found = MovedScenario(standalone.SHAPE, *where, USERS, move=move)
         found.deliver(1)
         found.deliver(2)
         yield found
