@@ -160,6 +160,7 @@ def test_a_model_says_what_changed_its_rows(opened: Opened) -> None:
     assert rows.count() == 6
 
 
+@pytest.mark.parametrize("address", ADDRESSES, indirect=True)
 def test_search_goes_to_what_is_found(opened: Opened) -> None:
     """Ctrl-K, a part of a name and Enter open its page; HTML in a hit is text."""
     page = opened.open("project")
@@ -210,6 +211,7 @@ def test_a_session_is_drawn(browser: Browser, documents: Documents) -> None:
     assert opened.wrong == []
 
 
+@pytest.mark.parametrize("address", ADDRESSES, indirect=True)
 def test_a_page_that_is_none_says_so(opened: Opened) -> None:
     """An address of nothing has a message, whatever is in it."""
     page = opened.open("model/nothing")
