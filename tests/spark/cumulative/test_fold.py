@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.spark.cumulative.clicks_by_user import CLICKS, CROWD, SESSIONS, SOURCE, USERS, put
+from tests.spark.cumulative.clicks_by_user import CLICKS, SESSIONS, SOURCE, USERS, put
 from tests.spark.events.clicks_project import NOW, ClicksProject, shop_with
 
 from infold import api
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
+CROWD = 80
 AT_FIRST = (2, 3, 6, "2024-03-02 09:00", "2024-03-05 12:00", "/a", "/c")
 """What the row of a user shows who did what ``first_of`` says."""
 BEGAN, ENDED = AT_FIRST[3:5]

@@ -36,12 +36,13 @@ def forward(text: str) -> str:
 
 
 def visits(shop: DailyProject) -> list[str]:
-    """The sessions: whose, from when to when, events, number and greatest id, in order."""
+    """The sessions: whose, from when to when, events, number and greatest id; but for the crowd."""
     rows = api.lake(shop.project()).rows("visits").to_pylist()
     return sorted(
         f"{row['who']} {row['session_start']:%d %H:%M}-{row['session_end']:%H:%M}"
         f" {row['n']} #{row['session_number']} {row.get('top')}"
         for row in rows
+        if row["who"] != "crowd"
     )
 
 
@@ -61,6 +62,9 @@ def test_each_side_of_a_border_has_its_definition(tmp_path: Path) -> None:
     shop.land("2024-03-01T10:00:00Z", "2024-03-01T10:20:00Z", "2024-03-05T23:50:00Z")
     gone = shop.land("2024-03-01T10:00:00Z", "2024-03-01T11:00:00Z", who="bob")
     shop.land("2024-03-01T12:00:00Z", "2024-03-05T12:00:00Z", who="")
+    shop.ids = 100
+    shop.land(*(f"2024-03-01T{hour:02}:30:00Z" for hour in range(24)), who="crowd")
+    shop.ids = 7
     run(shop)
 
     # Late and new, together with the change.

@@ -90,7 +90,7 @@ def test_sessions_that_end_elsewhere(tmp_path: Path) -> None:
         ("daily", "recompute"),
     }
     [(step, receipt)] = [one for one in result.steps[:3] if one[0].model == "visits"]
-    assert (step.reasons[0].detail, receipt.read, receipt.sessions_split) == (REFOLDS, 13, 4)
+    assert (step.reasons[0].detail, receipt.read, receipt.sessions_split) == (REFOLDS, 13, 7)
     assert not api.run(shop.project()).steps
 
     config = shop.root / "infold.yml"

@@ -271,7 +271,10 @@ def test_events_through_views(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """
     monkeypatch.setattr("infold.spark.session_events.AT_ONCE", 2)
     shop = HistoryProject(tmp_path / "shop", OF_VIEWS)
-    shop.run(a="ann 10:00 e, ann 10:10 e, ann 10:12 x, bob 10:05 e, ANN 10:20 e", t="ann 10:15")
+    shop.run(
+        a="ann 10:00 e, ann 10:10 e, ann 10:12 x, bob 10:05 e, ANN 10:20 e",
+        t="ann 10:15, bob 10:15",
+    )
     shop.run(b="ann 10:05 e", c="ann 10:07 e, eve 10:07 e", t2="ann 10:30")
 
     id_ = shop.id("by_both", "10:00")
