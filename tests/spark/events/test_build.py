@@ -307,7 +307,8 @@ class TestQuery:
         shop = shop_with(tmp_path, warehouse, few)
         queries = (
             "SELECT `id`, at, v, `a.b``c`, `order` FROM raw.clicks -- all",
-            "SELECT c.* /* from */ FROM raw.clicks AS c;\n-- the end",
+            "SELECT clicks.* FROM raw.clicks;",
+            "SELECT c.* /* from */ FROM raw.clicks AS c\n-- the end",
         )
         for number, query in enumerate(queries):
             shop.model(f"all{number}", MODEL.rpartition("---\n")[0] + "---\n" + query)

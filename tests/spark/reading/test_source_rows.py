@@ -161,7 +161,8 @@ class TestCsv:
 
     def test_a_decimal_is_never_rounded(self, folder: Folder) -> None:
         """A decimal with digits beyond its scale is unparsable; trailing zeros are not."""
-        lines, expected = [], []
+        lines: list[str] = []
+        expected: list[tuple[Any, ...]] = []
         for at, (type_, texts) in enumerate(DECIMALS.items()):
             for text, fits in ((text, one is texts[0]) for one in texts for text in one):
                 values: list[Any] = [f"{len(lines):02}", *[None] * len(DECIMALS)]

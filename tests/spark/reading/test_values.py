@@ -229,7 +229,8 @@ NUMBERS: dict[str, tuple[dict[str, Any], list[str]]] = {
 def test_values_fit_exactly_or_not_at_all(folder: Folder) -> None:
     """Values in CSV and JSON, nested ones too, fit exactly or make their row unparsable."""
     columns = {"id": "string"} | {f"c{at}": type_ for at, type_ in enumerate(NUMBERS)}
-    rows, wanted = [], []
+    rows: list[dict[str, str]] = []
+    wanted: list[Any] = []
     for at, (type_, (good, bad)) in enumerate(NUMBERS.items()):
         for text in [*good, *bad]:
             rows.append({"id": f"{len(rows):02}", f"c{at}": text})
