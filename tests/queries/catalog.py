@@ -14,8 +14,10 @@ from functools import cache
 from pathlib import Path
 
 import yaml
-from tests.declare.shop import read
+from tests.declare.shop import project, read
 from tests.queries.world import MODELS, PROJECT
+
+from infold.core.project import Project
 
 HERE = Path(__file__).parent
 NOT_YET = HERE / "not_yet.txt"
@@ -69,14 +71,28 @@ def _query(theme: str, front: dict[str, object], lines: list[str]) -> Query:
 @cache
 def verdicts() -> dict[str, str]:
     """What becomes of each: admitted, or the slugs of its errors. One project holds them all."""
-    files = {"infold.yml": PROJECT} | {f"models/{name}.sql": sql for name, sql in MODELS.items()}
-    files |= {f"models/{query.name}.sql": query.model for query in queries()}
-    _, found = read(files)
+    _, found = read(_files(queries()))
     slugs: dict[str, set[str]] = {f"models/{query.name}.sql": set() for query in queries()}
     for error in found:
         assert error.at is not None, error
         slugs[error.at.file].add(error.slug)
     return {Path(file).stem: " ".join(sorted(of)) or "admitted" for file, of in slugs.items()}
+
+
+def admitted() -> tuple[Query, ...]:
+    """Those that are admitted, by the files."""
+    return tuple(one for one in queries() if not one.refused and one.name not in not_yet())
+
+
+@cache
+def admitted_project() -> Project:
+    """One project with all admitted queries."""
+    return project(_files(admitted()))
+
+
+def _files(some: tuple[Query, ...]) -> dict[str, str]:
+    models = MODELS | {query.name: query.model for query in some}
+    return {"infold.yml": PROJECT} | {f"models/{name}.sql": sql for name, sql in models.items()}
 
 
 def as_expected(query: Query) -> bool:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import click
 import pytest
 from tests.declare.shop import INFOLD, SHOP, write
-from tests.running.commands import infold
+from tests.running.commands import die, infold
 from tests.running.production import TARGET, applied, as_json, change, production
 
 from infold import api
@@ -353,40 +349,22 @@ def test_an_automatic_target_takes_the_files(shop: Project) -> None:
     assert applied(shop) != before
 
 
-def die(shop: Project, at: str, log: Path) -> int:
-    """`infold apply` in a process that kills itself at a write point; how it ended."""
-    words = ["-C", str(shop.root), "--target", "prod", "apply", "--yes"]
-    environment = {**os.environ, "INFOLD_CRASH_AT": at, "INFOLD_CRASH_LOG": str(log)}
-    done = subprocess.run(
-        [sys.executable, "-m", "infold", *words],
-        env=environment,
-        capture_output=True,
-        check=False,
-        text=True,
-    )
-    return done.returncode
-
-
-def test_killed_at_each_write_point(shop: Project, tmp_path: Path) -> None:
+def test_killed_at_each_write_point(shop: Project) -> None:
     """Before the transaction that applies, nothing was applied; after it everything was, and the
     next run goes on by it.
     """
     before = applied(shop)
-    log = tmp_path / "points"
     number = 0
     while True:
         number += 1
-        log.unlink(missing_ok=True)
         change(shop, COMMENT, ("models/daily.sql", "GROUP BY 1", f"GROUP BY 1 -- {number}"))
-        ended = die(shop, str(number), log)
-        if ended == 0:
+        life = die(shop, "apply", "--yes", at=number)
+        if not life.dead:
             break
-        assert ended == -signal.SIGKILL
-        kept = (
-            "ledger keep_definitions: after commit" in log.read_text(encoding="utf-8").splitlines()
-        )
+        points = [name for _, name in life.passed]
+        kept = "ledger keep_definitions: after commit" in points
         now = applied(shop)
-        assert (now != before) == kept, log.read_text(encoding="utf-8")
+        assert (now != before) == kept, points
         done = as_json(shop, "run")
         assert done["unapplied"] == ([] if kept else ["daily"])
         before = applied(shop)
