@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from tests.declare.shop import CLICKS, DAILY, INFOLD, SESSIONS, SHOP, project, spoilt
-from tests.queries.catalog import admitted_project
+from tests.queries.catalog import project_of_admitted
 
 from infold.core.definition_text import definition_of_text, definition_text, digest_of
 from infold.core.project import Node, Project
@@ -171,7 +171,7 @@ def test_all_definitions_give_the_project_again(files: Mapping[str, str]) -> Non
 
 def test_the_definitions_of_all_queries_give_their_project_again() -> None:
     """The same for the catalog of queries that are admitted."""
-    declared = admitted_project()
+    declared = project_of_admitted()
 
     assert definitions_of(again_of(declared)) == definitions_of(declared)
 

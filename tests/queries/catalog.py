@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -68,6 +69,12 @@ def _query(theme: str, front: dict[str, object], lines: list[str]) -> Query:
     return Query(theme, head[2], head[1] or "", json.dumps(keys) + "\n", "\n".join(lines))
 
 
+def _files(chosen: Iterable[Query]) -> dict[str, str]:
+    """A project of some queries."""
+    files = {"infold.yml": PROJECT} | {f"models/{name}.sql": sql for name, sql in MODELS.items()}
+    return files | {f"models/{query.name}.sql": query.model for query in chosen}
+
+
 @cache
 def verdicts() -> dict[str, str]:
     """What becomes of each: admitted, or the slugs of its errors. One project holds them all."""
@@ -79,25 +86,20 @@ def verdicts() -> dict[str, str]:
     return {Path(file).stem: " ".join(sorted(of)) or "admitted" for file, of in slugs.items()}
 
 
+def as_expected(query: Query) -> bool:
+    """Whether it is admitted, or the expected error is among those found."""
+    return query.expected in verdicts()[query.name].split()
+
+
 def admitted() -> tuple[Query, ...]:
-    """Those that are admitted, by the files."""
+    """Those that should be admitted, and are: ``test_verdicts`` compares."""
     return tuple(one for one in queries() if not one.refused and one.name not in not_yet())
 
 
 @cache
-def admitted_project() -> Project:
-    """One project with all admitted queries."""
+def project_of_admitted() -> Project:
+    """One project of all of them."""
     return project(_files(admitted()))
-
-
-def _files(some: tuple[Query, ...]) -> dict[str, str]:
-    models = MODELS | {query.name: query.model for query in some}
-    return {"infold.yml": PROJECT} | {f"models/{name}.sql": sql for name, sql in models.items()}
-
-
-def as_expected(query: Query) -> bool:
-    """Whether it is admitted, or the expected error is among those found."""
-    return query.expected in verdicts()[query.name].split()
 
 
 def not_yet() -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.ledger.memory import MemoryLedger
+from tests.ledger.fresh import FreshLedger
 from tests.planning.strips import EVENTS
 
 from infold.core.dated_path import FullListing, Listed
@@ -46,7 +46,7 @@ class Landing:
 
     root: Path
     source: Source = DAILY
-    ledger: MemoryLedger = field(default_factory=MemoryLedger)
+    ledger: FreshLedger = field(default_factory=FreshLedger)
     steps: int = 0
     written: int = 0
 

@@ -11,6 +11,7 @@ import contextlib
 import io
 import os
 import pickle
+from functools import cache as once
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -85,10 +86,12 @@ def program_version() -> str:
     return f"infold {__version__} {_code_version()}"
 
 
+@once
 def _code_version() -> int:
     """
     When a file of the package last changed: a checkout changes without a new version.
 
-    Any file counts. A list of the modules that decide would go stale with the next import.
+    Any file counts. A list of the modules that decide would go stale with the next import. Asked
+    once: a process goes on by the code that it began with, whatever the files are by then.
     """
     return max(file.stat().st_mtime_ns for file in _PACKAGE.rglob("*.py"))

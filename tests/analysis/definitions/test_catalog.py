@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 from sqlglot.tokenizer_core import Token, TokenType
-from tests.queries.catalog import admitted, admitted_project
+from tests.queries.catalog import admitted, project_of_admitted
 
 from infold.analysis.definitions.canonical import Canon
 from infold.analysis.definitions.clauses import Doubt
@@ -22,7 +22,7 @@ from infold.messages.errors import InfoldError
 @cache
 def meanings() -> Meanings:
     """All admitted queries, in one project."""
-    found = admitted_project()
+    found = project_of_admitted()
     return Meanings.of(found.nodes, found.sources)
 
 
