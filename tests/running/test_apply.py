@@ -266,9 +266,12 @@ def test_definitions_that_are_not_understood(
     assert "daily" in printed
 
 
-def test_what_was_applied_meanwhile_is_not_taken_back(shop: Project) -> None:
+def test_what_was_applied_meanwhile_is_not_taken_back(
+    shop: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A run that read its project before an `apply` does not go on after it."""
-    change(shop, QUERY)
+    monkeypatch.setattr("infold.api.building.engine", lambda *_: pytest.fail("a step begins"))
+    change(shop, OTHER_COMMENT)
     waiting = api.open_project(shop.root, "prod")
     late = api.to_apply(api.open_project(shop.root, "prod", declared=True))
     change(shop, COMMENT)
@@ -349,6 +352,7 @@ def test_an_automatic_target_takes_the_files(shop: Project) -> None:
     assert applied(shop) != before
 
 
+@pytest.mark.deep
 def test_killed_at_each_write_point(shop: Project) -> None:
     """Before the transaction that applies, nothing was applied; after it everything was, and the
     next run goes on by it.

@@ -214,6 +214,7 @@ def test_a_saved_plan_is_not_outdated_by_it(tmp_path: Path) -> None:
     assert before.keys() == after.keys()
 
 
+@pytest.mark.deep
 def test_killed_at_each_write_point_of_a_drop(tmp_path: Path) -> None:
     """Wherever a drop is killed, production stays, and a second drop finds all of the rest."""
     count = 0

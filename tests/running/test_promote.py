@@ -509,6 +509,7 @@ POINTS = [
 ]
 
 
+@pytest.mark.deep
 class TestKilled:
     """A death at any write point leaves all of the old tables, or all of the new ones."""
 
