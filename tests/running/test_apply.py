@@ -10,7 +10,14 @@ import click
 import pytest
 from tests.declare.shop import INFOLD, SHOP, write
 from tests.running.commands import die, infold
-from tests.running.production import TARGET, applied, as_json, change, production
+from tests.running.production import (
+    TARGET,
+    applied,
+    as_json,
+    change,
+    production,
+    shop_in_production,
+)
 
 from infold import api
 from infold.cli import output
@@ -28,10 +35,7 @@ BROKEN = ("models/daily.sql", "GROUP BY 1", "GROUP BY")
 @pytest.fixture
 def shop(tmp_path: Path) -> Project:
     """The shop in production; the first run has recorded what is applied."""
-    found = production(tmp_path / "shop")
-    code, printed = infold(found, "run")
-    assert (code, "Nothing to do" in printed) == (0, True), printed
-    return found
+    return shop_in_production(tmp_path / "shop")
 
 
 def test_tables_of_an_earlier_infold_count_as_applied(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from tests.running.commands import die, infold
-from tests.running.production import applied, as_json, change
-from tests.running.promoted import MORE, OWN, QUERY, at, shop_in_production, with_environment
+from tests.running.production import applied, as_json, change, shop_in_production
+from tests.running.promoted import MORE, OWN, QUERY, at, with_environment
 from tests.running.standing_tables import day, drop, put
 
 from infold import api
