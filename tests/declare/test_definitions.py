@@ -169,6 +169,7 @@ def test_all_definitions_give_the_project_again(files: Mapping[str, str]) -> Non
     assert definitions_of(again) == definitions_of(declared)
 
 
+@pytest.mark.deep
 def test_the_definitions_of_all_queries_give_their_project_again() -> None:
     """The same for the catalog of queries that are admitted."""
     declared = project_of_admitted()

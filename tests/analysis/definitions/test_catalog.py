@@ -18,6 +18,8 @@ from infold.analysis.sql.parse import parse
 from infold.core.model import Model
 from infold.messages.errors import InfoldError
 
+pytestmark = pytest.mark.deep
+
 
 @cache
 def meanings() -> Meanings:
@@ -76,7 +78,6 @@ def test_nearly_all_queries_have_a_form() -> None:
     assert len(doubtful) <= 6, doubtful
 
 
-@pytest.mark.deep
 def test_every_word_counts() -> None:
     """A query with another literal or operator, or without a word, has another form."""
     every = meanings()
