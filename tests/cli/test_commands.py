@@ -331,8 +331,9 @@ class TestReports:
     def test_screens_and_shapes(
         self, fake: FakeApi, infold: Infold, screen: Screen, command: str
     ) -> None:
-        """Each reporting command prints a screen for people
-        and, with `--json`, an object for programs.
+        """Each reporting command prints a screen for people and, with `--json`, an object for
+        programs: every state of a model, runs newest first with their errors, a line for each
+        model that is equal to its rebuild.
         """
         text, shape = infold(command), infold(command, "--json")
 
