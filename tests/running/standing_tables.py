@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import sqlite3
@@ -98,11 +99,12 @@ def _made(targets: str, target: str | None) -> Project:
 
 
 _FOLDER = TemporaryDirectory(prefix="infold-standing-")
+_NUMBERS = itertools.count()
 
 
 def new_folder() -> Path:
     """Where a project may be for as long as this process is."""
-    return Path(_FOLDER.name) / str(len(list(Path(_FOLDER.name).iterdir())))
+    return Path(_FOLDER.name) / str(next(_NUMBERS))
 
 
 def _build(
