@@ -10,9 +10,11 @@ BIN := $(VENV)/bin
 SEED ?= 1
 STEPS ?= 2000
 # Processes that test on Spark, each with a JVM of up to 2 GB. A process keeps one core busy, so two
-# take little more than half the time of one. Files are not split and run in order: the long ones,
-# which come first, run at the same time and not last.
+# take little more than half the time of one. A file is not split, as its tests share what they build;
+# the longest come first (tests/times.py), so that both processes end at the same time.
 JVMS ?= 2
+# make test SERVERS=1 has the tests that start servers too, in the same processes.
+SERVERS ?=
 
 # Compile once: tests start the command many times, and each start would compile all of it.
 export PYTHONDONTWRITEBYTECODE :=
@@ -24,6 +26,8 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	if $$p -c '$(NEW_ENOUGH)' 2>/dev/null; then echo $$p; break; fi; done)
 
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# For those whose environment forbids Python to keep what it compiles, as containers often do.
+COMPILE := $(BIN)/python -m compileall -q src
 INSTALLED := $(VENV)/.installed
 TOOLS := $(VENV)/.installed-dev
 
@@ -41,29 +45,38 @@ demo: need-java $(INSTALLED) ## a first load, late arrivals and a proof, on real
 	@$(BIN)/infold demo
 
 .PHONY: test
-test: need-java test-fast test-deep test-spark ## everything but test-servers
+test: need-java test-fast test-deep test-spark ## everything but what needs servers: some ten minutes
+
+TIMES := build/times
+PYTEST := $(BIN)/python -m pytest
 
 # Without a limit of time for each, which is a thread for each of thousands of tests; the files of
 # those that pass are removed at once, not one after the other at the end.
 .PHONY: test-fast
 test-fast: $(TOOLS) ## the fast tests: no Java, no other processes
-	@$(BIN)/python -m pytest -m "not spark and not deep and not servers" --numprocesses auto --dist worksteal \
-	  -o faulthandler_timeout=0 -o tmp_path_retention_policy=failed
+	@$(PYTEST) -m "not spark and not deep and not servers" --numprocesses auto --dist worksteal \
+	  --junitxml=$(TIMES)/fast.xml -o faulthandler_timeout=0 -o tmp_path_retention_policy=failed
 
 .PHONY: test-deep
 test-deep: $(TOOLS) ## random programs and processes that die, without Java
-	@$(BIN)/python -m pytest -m "deep and not spark and not servers" --numprocesses auto --dist worksteal
+	@$(PYTEST) -m "deep and not spark and not servers" --numprocesses auto --dist worksteal \
+	  --junitxml=$(TIMES)/deep.xml
+
+ON_SPARK := --numprocesses $(JVMS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: test-spark
-test-spark: warm-up ## the tests that start Spark
-	@$(BIN)/python -m pytest -m "spark and not servers" --numprocesses $(JVMS) --dist loadfile \
-	  --no-loadscope-reorder
+test-spark: warm-up $(if $(SERVERS),need-postgresql need-chromium) ## the tests that start Spark
+	@$(PYTEST) -m "$(if $(SERVERS),spark or servers,spark and not servers)" $(ON_SPARK) \
+	  --junitxml=$(TIMES)/spark.xml
 
 # With servers of their own, as somebody else than root where that is needed.
 .PHONY: test-servers
 test-servers: need-postgresql need-chromium warm-up ## the tests that start servers: PostgreSQL, a Spark cluster, catalogs, the page in a browser
-	@$(BIN)/python -m pytest -m servers tests/ledger tests/servers --numprocesses $(JVMS) \
-	  --dist loadfile --no-loadscope-reorder
+	@$(PYTEST) -m servers tests/ledger tests/servers $(ON_SPARK) --junitxml=$(TIMES)/servers.xml
+
+.PHONY: test-times
+test-times: $(TOOLS) ## what the last tests cost: the most expensive ones, and the seconds of each folder
+	@$(BIN)/python -m tests.times
 
 # The classes that Spark loads, in infold's cache: made once, in one process.
 .PHONY: warm-up
@@ -180,6 +193,7 @@ $(INSTALLED): requirements.lock pyproject.toml | need-java $(BIN)/python
 	@echo "Installing into $(VENV). Spark is large; the first time takes a minute or more."
 	@$(PIP) --require-hashes -r requirements.lock
 	@$(PIP) --no-deps -e .
+	@$(COMPILE)
 	@touch $@
 
 # The tools of check need no Java, so only the parts that start Spark ask for it.
@@ -187,4 +201,5 @@ $(TOOLS): requirements-dev.lock pyproject.toml | need-python $(BIN)/python
 	@echo "Installing the tools into $(VENV). Spark is large; the first time takes a minute or more."
 	@$(PIP) --require-hashes -r requirements-dev.lock
 	@$(PIP) --no-deps -e .
+	@$(COMPILE)
 	@touch $(INSTALLED) $@

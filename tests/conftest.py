@@ -7,6 +7,7 @@ import os
 import re
 import sqlite3
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.times import read_longest
 
 if TYPE_CHECKING:
     from tests.servers.azure_store import AzureStore
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from infold.spark.tables.catalog import SparkCatalog
 
+TESTS = Path(__file__).parent
 SLOW = re.compile(r"^pytestmark = pytest\.mark\.(spark|deep|servers)$", re.MULTILINE)
 
 gc.disable()  # until all tests are collected: nothing of their modules is garbage
@@ -60,6 +63,20 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
     """Seconds of set-up, call and tear-down are properties of a test in JUnit's XML (``times``)."""
     item.user_properties.append((call.when, f"{call.duration:.3f}"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with servers come last, as a few end the JVM of those before them; else the longest."""
+    if any(
+        item.get_closest_marker("spark") or item.get_closest_marker("servers") for item in items
+    ):
+        seconds = read_longest()
+
+        def order(item: pytest.Item) -> tuple[bool, float, str]:
+            file = item.path.relative_to(TESTS).as_posix()
+            return "servers" in item.path.parts, -seconds.get(file, 0.0), file
+
+        items.sort(key=order)
 
 
 def pytest_collection_finish() -> None:
@@ -195,10 +212,37 @@ def _both_compilers(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+JVMS = Counter[str]()
+"""How many JVMs were started in the processes of this run, not by commands that they started."""
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _jvms_are_counted(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Each start takes seconds: a process shares one JVM."""
+    if not any(item.get_closest_marker("spark") for item in request.session.items):
+        yield
+        return
+    from infold.spark.jvm import spark_session
+
+    real = spark_session.launch
+
+    def launch(*words: Any, **options: Any) -> Any:
+        JVMS["started"] += 1
+        return real(*words, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spark_session, "launch", launch)
+        yield
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _every_jar(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Spark of this process has what every storage and format needs: the JVM is one for all."""
-    if not any(item.get_closest_marker("spark") for item in request.session.items):
+    """
+    Spark of this process has what every storage and format needs: the JVM is one for all. With
+    servers that is also every connector and driver, and a user of HDFS.
+    """
+    items = [item for item in request.session.items if item.get_closest_marker("spark")]
+    if not items:
         yield
         return
     from infold.core.storages import Storage, extensions
@@ -207,7 +251,16 @@ def _every_jar(request: pytest.FixtureRequest) -> Iterator[None]:
     from infold.spark.tables.delta.adapters import JARS
     from infold.spark.tables.delta.session_settings import DELTA_CATALOG
 
-    first = spark_session._first_session
+    first, more, jars = spark_session._first_session, dict(DELTA_CATALOG), [*JARS, AVRO]
+    if any(item.get_closest_marker("servers") for item in items):
+        from tests.servers.hdfs import USER
+
+        from infold.lake.stores.hdfs import USER_SETTING
+        from infold.spark.tables.iceberg.catalogs import POSTGRESQL
+        from infold.spark.tables.store_access import JARS as CONNECTORS
+
+        more[USER_SETTING] = USER
+        jars += [POSTGRESQL, *(jar for each in CONNECTORS.values() for jar in each)]
 
     def first_session(
         settings: dict[str, str],
@@ -219,9 +272,9 @@ def _every_jar(request: pytest.FixtureRequest) -> Iterator[None]:
         *words: Any,
         **options: Any,
     ) -> Any:
-        both = {**settings, **DELTA_CATALOG, "spark.sql.extensions": extensions(*Storage)}
-        with_all = replace(catalog, jars=tuple(dict.fromkeys((*catalog.jars, *JARS, AVRO))))
-        return first(both, size, log, inherit, parents, with_all, *words, **options)
+        every = {**settings, **more, "spark.sql.extensions": extensions(*Storage)}
+        with_all = replace(catalog, jars=tuple(dict.fromkeys((*catalog.jars, *jars))))
+        return first(every, size, log, inherit, parents, with_all, *words, **options)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spark_session, "_first_session", first_session)
@@ -231,6 +284,8 @@ def _every_jar(request: pytest.FixtureRequest) -> Iterator[None]:
 def pytest_sessionfinish(session: Any) -> None:
     """One of several processes hands over its counts."""
     output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["jvms"] = JVMS["started"]
     play = sys.modules.get("tests.arrivals.play")
     if output is not None and play is not None:
         output["tallies"] = [asdict(play.TALLY), asdict(play.DRY)]
@@ -241,13 +296,17 @@ def pytest_testnodedown(node: Any) -> None:
     """Add up the counts of several processes."""
     from tests.arrivals import play
 
+    JVMS["started"] += getattr(node, "workeroutput", {}).get("jvms", 0)
+
     found = getattr(node, "workeroutput", {}).get("tallies", ())
     for tally, counts in zip((play.TALLY, play.DRY), found, strict=False):
         tally.add(counts)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say how many random steps were made and hostile inputs tried, when any were."""
+    """Say how many JVMs were started, random steps made and hostile inputs tried, if any were."""
+    if JVMS:
+        terminalreporter.write_line(f"JVMs started: {JVMS['started']}")
     play = sys.modules.get("tests.arrivals.play")
     if play is not None and play.TALLY.runs:
         terminalreporter.write_line(f"arrivals: {play.TALLY}")

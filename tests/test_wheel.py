@@ -96,3 +96,12 @@ def test_a_new_user_s_first_commands(installed: Path, tmp_path: Path) -> None:
     assert "no findings" in call(installed, "check", cwd=shop)
     assert "new file" in call(installed, "--no-engine", "plan", cwd=shop)
     assert '"$schema"' in call(installed, "schema", cwd=shop)
+
+
+@pytest.mark.parametrize("target", ["install", "test-fast"])
+def test_what_make_installs_is_compiled(target: str, tmp_path: Path) -> None:
+    """Commands start as fast where the environment forbids Python to keep what it compiles."""
+    words = ["make", "--dry-run", "--always-make", target, f"VENV={tmp_path}"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert f"{tmp_path}/bin/python -m compileall -q src" in done.stdout

@@ -1,9 +1,10 @@
 """
-What tests cost: ``make test-times``, or ``python -m tests.times [FILE.xml …]``.
+What tests cost: ``make test-times``, or ``python -m tests.times [--record] [FILE.xml …]``.
 
 Each run of pytest that the Makefile starts leaves its times in ``build/times``, in JUnit's XML,
 with set-up, call and tear-down of each test as its properties. This prints the most expensive tests
-of the last runs, and the seconds of each folder.
+of the last runs, and the seconds of each folder. ``--record`` also writes down the longest files,
+which are tried first.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from xml.etree import ElementTree as ET
 
 RECORDED = Path(__file__).parents[1] / "build" / "times"
 MOST_EXPENSIVE = 60
+LONGEST = Path(__file__).parent / "longest.txt"
+LONG = 3.0
+"""Seconds of a file that is written down."""
 PHASES = ("setup", "call", "teardown")
 
 
@@ -68,13 +72,32 @@ def report_times(timed: Iterable[Timed]) -> Iterator[str]:
         yield f"{total:8.1f}{counts[folder]:8}  tests/{folder}"
 
 
+def read_longest() -> dict[str, float]:
+    """The seconds of the longest files, by their path below ``tests``."""
+    lines = LONGEST.read_text(encoding="utf-8").splitlines()
+    return {file: float(seconds) for seconds, file in (line.split() for line in lines)}
+
+
+def record_longest(timed: Iterable[Timed]) -> None:
+    """Write down the longest files, the longest first."""
+    seconds: Counter[str] = Counter()
+    for one in timed:
+        seconds[f"{one.file}.py"] += one.total
+    longest = [(file, total) for file, total in seconds.most_common() if total >= LONG]
+    LONGEST.write_text("".join(f"{total:.0f} {file}\n" for file, total in longest))
+
+
 def main() -> int:
     """Print the times of the files that are named, or of the last runs; 2 where there are none."""
-    files = [Path(word) for word in sys.argv[1:]] or sorted(RECORDED.glob("*.xml"))
+    words = [word for word in sys.argv[1:] if word != "--record"]
+    files = [Path(word) for word in words] or sorted(RECORDED.glob("*.xml"))
     if not files:
         print("No times are recorded: run make test first", file=sys.stderr)
         return 2
-    print("\n".join(report_times(read_times(files))))
+    timed = [*read_times(files)]
+    print("\n".join(report_times(timed)))
+    if "--record" in sys.argv:
+        record_longest(timed)
     return 0
 
 

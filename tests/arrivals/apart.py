@@ -14,14 +14,14 @@ from typing import Any, cast
 
 from tests.arrivals.dry import DryEngine, DryPlay, Memory
 from tests.arrivals.programs import Op
-from tests.arrivals.shape import Rows, Shape, TableSpec, cell_start, day_of, model_file
+from tests.arrivals.shape import Rows, Shape, TableSpec, by_cells, cell_start, day_of
 from tests.arrivals.shapes import FOLD
 
 from infold import api
 from infold.api.building import Building
 from infold.core import write_points
 from infold.core.environment import APART
-from infold.core.interval import Granularity, Interval
+from infold.core.interval import Interval
 from infold.core.plan import PlanOptions, Step
 from infold.core.ports import Lake
 from infold.core.project import Project
@@ -38,13 +38,7 @@ from infold.running.request import Request
 
 def _table(name: str, keys: str, sql: str, reads: tuple[str, ...], rows: Any) -> TableSpec:
     time = "event_ts" if reads[0] == "clicks" else "day"
-    front = (
-        "materialization: table\n"
-        f"timeseries: {{event_time_column: {time}, partition_column: day, granularity: day}}\n"
-        f"incremental: {{{keys}}}"
-    )
-    spec = TableSpec(name, model_file(front, sql), reads=reads, rows=rows)
-    return replace(spec, cell="day", granularity=Granularity.DAY)
+    return by_cells(name, sql, reads, rows, time=time, keys=keys)
 
 
 def _daily(times: int, *, more: bool = False, named: bool = False) -> TableSpec:

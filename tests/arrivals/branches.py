@@ -12,7 +12,16 @@ from datetime import timedelta
 from typing import Any
 
 from tests.arrivals.forward import LISTED, PAGE, STARRED, forward_clicks, page_of
-from tests.arrivals.shape import Rows, Shape, TableSpec, day_of, model_file, only, with_entries
+from tests.arrivals.shape import (
+    Rows,
+    Shape,
+    TableSpec,
+    by_cells,
+    day_of,
+    model_file,
+    only,
+    with_entries,
+)
 from tests.arrivals.shapes import FOLD
 from tests.reference import aggregates as agg
 from tests.reference.aggregates import Aggregate
@@ -27,34 +36,6 @@ ABSENT = -1
 
 def _calls(aggregates: Mapping[str, Aggregate]) -> str:
     return ", ".join(f"{each.sql} AS {name}" for name, each in aggregates.items())
-
-
-def _by_cells(
-    name: str,
-    sql: str,
-    reads: tuple[str, ...],
-    rows: Callable[[Mapping[str, Rows]], Rows],
-    *,
-    time: str = "day",
-    granularity: Granularity = Granularity.DAY,
-    keys: str = "",
-    renamed: str = "",
-) -> TableSpec:
-    """A table of days; its cells may be longer."""
-    return TableSpec(
-        name,
-        model_file(
-            "materialization: table\n"
-            f"timeseries: {{event_time_column: {time}, partition_column: day, "
-            f"granularity: {granularity.value}}}\n"
-            f"incremental: {{{keys}}}" + (f"\nrenamed_from: {{{renamed}}}" if renamed else ""),
-            sql,
-        ),
-        reads=reads,
-        rows=rows,
-        cell="day",
-        granularity=granularity,
-    )
 
 
 # -- sessions ----------------------------------------------------------------------------------
@@ -145,8 +126,8 @@ def _daily(
         f"SELECT {comment}cast(event_ts AS date) AS day, {listed}\nFROM {source}{tail}\nGROUP BY 1"
     )
     reads = ("clicks", "raw.pages") if joined else ("clicks",)
-    texts = {"time": "event_ts", "keys": keys, "renamed": renamed}
-    return _by_cells("daily", sql, reads, rows, granularity=granularity, **texts)
+    more = f"\nrenamed_from: {{{renamed}}}" if renamed else ""
+    return by_cells("daily", sql, reads, rows, granularity=granularity, keys=keys, more=more)
 
 
 _DAILY = (
@@ -182,24 +163,26 @@ def _rolling(before: int, after: int, keys: str = "") -> TableSpec:
         f"INTERVAL {before} DAYS PRECEDING AND INTERVAL {after} DAYS FOLLOWING) AS around\n"
         "FROM daily"
     )
-    return _by_cells("rolling", sql, ("daily",), rows, keys=keys)
+    return by_cells("rolling", sql, ("daily",), rows, time="day", keys=keys)
 
 
 def _tops(column: str) -> TableSpec:
     """A model that is not in every branch."""
-    return _by_cells(
+    return by_cells(
         "tops",
         f"SELECT day, {column} AS top FROM daily",
         ("daily",),
         lambda given: [{"day": row["day"], "top": row[column]} for row in given["daily"]],
+        time="day",
     )
 
 
-_LATER = _by_cells(
+_LATER = by_cells(
     "later",
     "SELECT day, around FROM rolling WHERE around > 1",
     ("rolling",),
     lambda given: [row for row in given["rolling"] if row["around"] > 1],
+    time="day",
 )
 
 # -- events ------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 
-from tests.arrivals.shape import Rows, Shape, TableSpec, day_of, model_file
+from tests.arrivals.shape import Rows, Shape, TableSpec, by_cells, day_of
 from tests.arrivals.shapes import FOLD
 from tests.reference.aggregates import count, total
 from tests.reference.tables import grouped
@@ -28,36 +28,24 @@ def _cells(granularity: Granularity, start: date, batch: int, *, odd: bool) -> T
         return [row for row in found if row["day"] >= start]
 
     name = f"{granularity.value}ly_{batch}"
-    return TableSpec(
+    return by_cells(
         name,
-        model_file(
-            "materialization: table\n"
-            "timeseries: {event_time_column: event_ts, partition_column: day, "
-            f"granularity: {granularity.value}}}\n"
-            f"incremental: {{start: {start}, batch_size: {batch}}}",
-            "SELECT cast(event_ts AS date) AS day, count(*) AS clicks, sum(weight) AS weight\n"
-            f"FROM clicks{where} GROUP BY 1",
-        ),
-        reads=("clicks",),
-        rows=rows,
-        cell="day",
+        "SELECT cast(event_ts AS date) AS day, count(*) AS clicks, sum(weight) AS weight\n"
+        f"FROM clicks{where} GROUP BY 1",
+        ("clicks",),
+        rows,
         granularity=granularity,
+        keys=f"start: {start}, batch_size: {batch}",
     )
 
 
 def _reader(read: str) -> TableSpec:
-    return TableSpec(
+    return by_cells(
         f"daily_{read}",
-        model_file(
-            "materialization: table\n"
-            "timeseries: {event_time_column: day, partition_column: day, granularity: day}\n"
-            "incremental: {}",
-            f"SELECT day, clicks, weight FROM {read}",
-        ),
-        reads=(read,),
-        rows=lambda given: list(given[read]),
-        cell="day",
-        granularity=Granularity.DAY,
+        f"SELECT day, clicks, weight FROM {read}",
+        (read,),
+        lambda given: list(given[read]),
+        time="day",
     )
 
 

@@ -16,14 +16,13 @@ from random import Random
 from typing import Any
 
 from tests.arrivals.dry import DryEngine, DryPlay, chosen_rows
-from tests.arrivals.play import DRY, Play, Tally, usable_rows
+from tests.arrivals.play import usable_rows
 from tests.arrivals.programs import START, Round
-from tests.arrivals.shape import Rows, Shape, TableSpec, cell_start, day_of, model_file
+from tests.arrivals.shape import Rows, Shape, TableSpec, by_cells, cell_start, day_of, model_file
 from tests.arrivals.shapes import CLICK, FOLD
 from tests.reference.tables import Deduplicated, events
 from tests.reference.world import Broken, Record, Row, Usable
 
-from infold import api
 from infold.core.definition import Definition
 from infold.core.definition_text import digest_of
 from infold.core.files import FileCell, FilesOutcome, IngestedFile
@@ -37,19 +36,7 @@ from infold.ledger.store import SqlLedger
 
 def _table(name: str, keys: str, sql: str, reads: tuple[str, ...], rows: Any) -> TableSpec:
     time = "event_ts" if reads[0] == "clicks" else "day"
-    return TableSpec(
-        name,
-        model_file(
-            "materialization: table\n"
-            f"timeseries: {{event_time_column: {time}, partition_column: day, granularity: day}}\n"
-            f"incremental: {{{keys}}}",
-            sql,
-        ),
-        reads=reads,
-        rows=rows,
-        cell="day",
-        granularity=Granularity.DAY,
-    )
+    return by_cells(name, sql, reads, rows, time=time, keys=keys)
 
 
 def _by_day(rows: Rows) -> dict[Any, Rows]:
@@ -289,7 +276,7 @@ def _first(best: Deduplicated) -> list[Row]:
 
 
 @dataclass
-class ForwardPlay(Play):
+class DryForward(DryPlay):
     """A play in which changed queries hold from some cell on."""
 
     held: dict[str, list[tuple[int, TableSpec]]] = field(default_factory=dict)
@@ -341,7 +328,7 @@ class ForwardPlay(Play):
         return Granularity.DAY.floor(START) + version * 2 * DAY if version % 2 else None
 
     def _book(self) -> SqlLedger:
-        return api.ledger(self.project)
+        return self.ledger
 
     def _ingested(self, spec: TableSpec, actual: Rows) -> Rows:
         if spec.name not in self.shape.changeable():
@@ -415,24 +402,6 @@ Parts = Sequence[tuple[TableSpec, Ranges]]
 
 Given = dict[tuple[str, str], Rows]
 """The rows that each version of a file gave when it was read last, by path and fingerprint."""
-
-
-@dataclass
-class EventsPlay(ForwardPlay):
-    """The same of events."""
-
-    asked: str = "clicks"
-
-    def _check_aside(self, spec: TableSpec) -> None:
-        """Each is listed by the definition in force when its file was read."""
-
-
-@dataclass
-class DryForward(ForwardPlay, DryPlay):
-    """The same without Spark."""
-
-    def _book(self) -> SqlLedger:
-        return self.ledger
 
 
 class EventsEngine(DryEngine):
@@ -525,7 +494,7 @@ class EventsEngine(DryEngine):
         return found
 
 
-def in_force(play: Play, parts: Parts, records: Sequence[Record], as_of: int) -> Usable:
+def in_force(play: DryPlay, parts: Parts, records: Sequence[Record], as_of: int) -> Usable:
     """What the definitions in force make of some records."""
     every = Usable()
     for by, part in parts:
@@ -539,11 +508,14 @@ def in_force(play: Play, parts: Parts, records: Sequence[Record], as_of: int) ->
 
 
 @dataclass
-class DryEvents(EventsPlay, DryForward):
-    """Events whose definitions change forward-only, without Spark."""
+class DryEvents(DryForward):
+    """Events whose definitions change forward-only."""
 
-    tally: Tally = field(default_factory=lambda: DRY)
+    asked: str = "clicks"
     given: Given = field(default_factory=dict)
+
+    def _check_aside(self, spec: TableSpec) -> None:
+        """Each is listed by the definition in force when its file was read."""
 
     def _engine(self, project: Project, ledger: SqlLedger) -> DryEngine:
         return EventsEngine(self, project, ledger)

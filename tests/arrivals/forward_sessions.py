@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tests.arrivals.dry import DryPlay
-from tests.arrivals.forward import ForwardPlay
+from tests.arrivals.forward import DryForward
 from tests.arrivals.shape import (
     Rows,
     Shape,
     TableSpec,
+    by_cells,
     day_of,
     during,
     model_file,
@@ -29,8 +29,7 @@ from tests.reference.aggregates import Aggregate
 from tests.reference.tables import Ends, sessions
 from tests.reference.world import Row
 
-from infold.core.interval import HOUR, MINUTE, Granularity
-from infold.ledger.store import SqlLedger
+from infold.core.interval import HOUR, MINUTE
 
 
 def _campaign(row: Row) -> Any:
@@ -118,18 +117,12 @@ FORWARD_SESSIONS = Shape(
         "clicks": FOLD.tables["clicks"][:1],
         "sessions": _VERSIONS,
         "by_day": (
-            TableSpec(
+            by_cells(
                 "by_day",
-                model_file(
-                    "materialization: table\ntimeseries: {event_time_column: session_start, "
-                    "partition_column: day, granularity: day}\nincremental: {}",
-                    "SELECT cast(session_start AS date) AS day, count(*) AS n FROM sessions "
-                    "GROUP BY 1",
-                ),
-                reads=("sessions",),
-                rows=_by_day,
-                cell="day",
-                granularity=Granularity.DAY,
+                "SELECT cast(session_start AS date) AS day, count(*) AS n FROM sessions GROUP BY 1",
+                ("sessions",),
+                _by_day,
+                time="session_start",
             ),
         ),
     },
@@ -138,7 +131,7 @@ FORWARD_SESSIONS = Shape(
 
 
 @dataclass
-class ForwardSessionsPlay(ForwardPlay):
+class DryForwardSessions(DryForward):
     """A play in which a border ends sessions."""
 
     def _by_parts(self, spec: TableSpec) -> Rows:
@@ -163,26 +156,3 @@ class ForwardSessionsPlay(ForwardPlay):
         fixed = {"session_id", "user_id", "session_start", "session_end"}
         newest = self.held["sessions"][-1][1]
         return [name for name in COLUMNS[newest.text] if name not in fixed]
-
-    def _check_left_out(self, spec: TableSpec) -> None:
-        """The events that name nobody are counted by the definition in force at their time."""
-        expected = sum(
-            by.keeps(row) and row["user_id"] is None
-            for by, part in self._parts(spec.name)
-            for row in self.state["clicks"]
-            if row["event_ts"] in part
-        )
-        actual, _ = self._counts(spec.name)
-        if actual != expected:
-            self._fail(f"{spec.name}: {actual} rows are left out, expected {expected}")
-
-
-@dataclass
-class DryForwardSessions(ForwardSessionsPlay, DryPlay):
-    """The same without Spark."""
-
-    def _book(self) -> SqlLedger:
-        return self.ledger
-
-    def _check_left_out(self, spec: TableSpec) -> None:
-        """The engine here counts none."""

@@ -168,6 +168,26 @@ def model_file(front: str, sql: str) -> str:
     return f"---\n{front.strip()}\n---\n{sql.strip()}\n"
 
 
+def by_cells(
+    name: str,
+    sql: str,
+    reads: tuple[str, ...],
+    rows: Callable[[Mapping[str, Rows]], Rows],
+    *,
+    time: str = "event_ts",
+    cell: str = "day",
+    granularity: Granularity = Granularity.DAY,
+    keys: str = "",
+    more: str = "",
+) -> TableSpec:
+    """A table that is built by cells; ``keys`` are those of ``incremental``."""
+    series = f"event_time_column: {time}, partition_column: {cell}, granularity: {granularity}"
+    front = f"materialization: table\ntimeseries: {{{series}}}\nincremental: {{{keys}}}{more}"
+    return TableSpec(
+        name, model_file(front, sql), reads=reads, rows=rows, cell=cell, granularity=granularity
+    )
+
+
 def project_file(name: str, warehouse: str, shape: Shape) -> str:
     """The project's ``infold.yml``."""
     lines = [f"name: {name}", "sources:"]

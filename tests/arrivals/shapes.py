@@ -21,6 +21,7 @@ from tests.arrivals.shape import (
     Shape,
     SourceSpec,
     TableSpec,
+    by_cells,
     date_of_cell,
     day_of,
     model_file,
@@ -245,41 +246,29 @@ _DAILY_OTHER: Mapping[str, Aggregate] = dict(_DAILY) | {"longest": agg.least("ev
 
 
 def _daily(aggregates: Mapping[str, Aggregate]) -> TableSpec:
-    return TableSpec(
+    return by_cells(
         "daily",
-        model_file(
-            "materialization: table\n"
-            "timeseries: {event_time_column: session_start, partition_column: day, "
-            "granularity: day}\n"
-            "incremental: {}",
-            f"SELECT cast(session_start AS date) AS day, {_calls(aggregates)}\n"
-            "FROM sessions GROUP BY 1",
-        ),
-        reads=("sessions",),
-        rows=lambda given: grouped(
+        f"SELECT cast(session_start AS date) AS day, {_calls(aggregates)}\n"
+        "FROM sessions GROUP BY 1",
+        ("sessions",),
+        lambda given: grouped(
             given["sessions"],
             {"day": lambda row: day_of(row["session_start"])},
             aggregates,
             cell="day",
         ),
-        cell="day",
-        granularity=Granularity.DAY,
+        time="session_start",
     )
 
 
 _HOURLY: Mapping[str, Aggregate] = {"clicks": agg.count(), "weight": agg.total("weight")}
 
-_HOURLY_TABLE = TableSpec(
+_HOURLY_TABLE = by_cells(
     "hourly",
-    model_file(
-        "materialization: table\n"
-        "timeseries: {event_time_column: event_ts, partition_column: hour, granularity: hour}\n"
-        "incremental: {}",
-        f"SELECT date_trunc('HOUR', event_ts) AS hour, ok, {_calls(_HOURLY)}\n"
-        "FROM clicks GROUP BY 1, 2",
-    ),
-    reads=("clicks",),
-    rows=lambda given: grouped(
+    f"SELECT date_trunc('HOUR', event_ts) AS hour, ok, {_calls(_HOURLY)}\n"
+    "FROM clicks GROUP BY 1, 2",
+    ("clicks",),
+    lambda given: grouped(
         given["clicks"],
         {
             "hour": lambda row: truncated(Granularity.HOUR, row["event_ts"]),
@@ -339,21 +328,14 @@ def _sections(given: Mapping[str, Rows]) -> Rows:
     )
 
 
-_SECTIONS_TABLE = TableSpec(
+_SECTIONS_TABLE = by_cells(
     "sections",
-    model_file(
-        "materialization: table\n"
-        "timeseries: {event_time_column: event_ts, partition_column: day, granularity: day}\n"
-        "incremental: {}",
-        "SELECT cast(p.event_ts AS date) AS day, s.section,\n"
-        "  count(*) AS payments, sum(p.amount) AS paid\n"
-        "FROM paying p LEFT JOIN raw.pages s ON p.url = s.url\n"
-        "GROUP BY 1, 2",
-    ),
-    reads=("paying", "raw.pages"),
-    rows=_sections,
-    cell="day",
-    granularity=Granularity.DAY,
+    "SELECT cast(p.event_ts AS date) AS day, s.section,\n"
+    "  count(*) AS payments, sum(p.amount) AS paid\n"
+    "FROM paying p LEFT JOIN raw.pages s ON p.url = s.url\n"
+    "GROUP BY 1, 2",
+    ("paying", "raw.pages"),
+    _sections,
 )
 
 _PAGES_LANDED = TableSpec(
@@ -708,23 +690,18 @@ def _over(
 ) -> TableSpec:
     """A table of sums over one input, by cells of a granularity."""
     word = granularity.value
-    return TableSpec(
+    return by_cells(
         name,
-        model_file(
-            "materialization: table\n"
-            f"timeseries: {{event_time_column: {time}, partition_column: {word}, "
-            f"granularity: {word}}}\n"
-            "incremental: {}",
-            f"SELECT cast(date_trunc('{word.upper()}', {time}) AS date) AS {word}, "
-            f"{_calls(aggregates)}\nFROM {read} GROUP BY 1",
-        ),
-        reads=(read,),
-        rows=lambda given: grouped(
+        f"SELECT cast(date_trunc('{word.upper()}', {time}) AS date) AS {word}, "
+        f"{_calls(aggregates)}\nFROM {read} GROUP BY 1",
+        (read,),
+        lambda given: grouped(
             given[read],
             {word: lambda row: date_of_cell(granularity, row[time])},
             aggregates,
             cell=word,
         ),
+        time=time,
         cell=word,
         granularity=granularity,
     )
@@ -882,20 +859,13 @@ _PEOPLE_TABLE = TableSpec(
 
 _RAW: Mapping[str, Aggregate] = {"records": agg.count(), "amount": agg.total("amount")}
 
-_RECORDS = TableSpec(
+_RECORDS = by_cells(
     "records",
-    model_file(
-        "materialization: table\n"
-        "timeseries: {event_time_column: event_ts, partition_column: day, granularity: day}\n"
-        "incremental: {}",
-        f"SELECT cast(event_ts AS date) AS day, {_calls(_RAW)}\nFROM raw.clicks GROUP BY 1",
-    ),
-    reads=("raw.clicks",),
-    rows=lambda given: grouped(
+    f"SELECT cast(event_ts AS date) AS day, {_calls(_RAW)}\nFROM raw.clicks GROUP BY 1",
+    ("raw.clicks",),
+    lambda given: grouped(
         given["raw.clicks"], {"day": lambda row: day_of(row["event_ts"])}, _RAW, cell="day"
     ),
-    cell="day",
-    granularity=Granularity.DAY,
 )
 
 
@@ -912,20 +882,15 @@ def _recent(given: Mapping[str, Rows]) -> Rows:
     ]
 
 
-_RECENT = TableSpec(
+_RECENT = by_cells(
     "recent",
-    model_file(
-        "materialization: table\n"
-        "timeseries: {event_time_column: day, partition_column: day, granularity: day}\n"
-        "incremental: {batch_size: 2}",
-        "SELECT day, records, sum(records) OVER (\n"
-        "  ORDER BY day RANGE BETWEEN INTERVAL 2 DAYS PRECEDING AND CURRENT ROW) AS recent\n"
-        "FROM records",
-    ),
-    reads=("records",),
-    rows=_recent,
-    cell="day",
-    granularity=Granularity.DAY,
+    "SELECT day, records, sum(records) OVER (\n"
+    "  ORDER BY day RANGE BETWEEN INTERVAL 2 DAYS PRECEDING AND CURRENT ROW) AS recent\n"
+    "FROM records",
+    ("records",),
+    _recent,
+    time="day",
+    keys="batch_size: 2",
 )
 
 _RECENT_IN_PYTHON = replace(
@@ -993,20 +958,14 @@ def _then(given: Mapping[str, Rows]) -> Rows:
     return found
 
 
-_THEN = TableSpec(
+_THEN = by_cells(
     "then",
-    model_file(
-        "materialization: table\n"
-        "timeseries: {event_time_column: at, partition_column: day, granularity: day}\n"
-        "incremental: {}",
-        "SELECT cast(o.at AS date) AS day, o.event_id, s.url\n"
-        "FROM orders o LEFT JOIN stages s ON s.user_id = o.user_id\n"
-        "  AND o.at >= s.valid_from AND (o.at < s.valid_to OR s.valid_to IS NULL)",
-    ),
-    reads=("orders", "stages"),
-    rows=_then,
-    cell="day",
-    granularity=Granularity.DAY,
+    "SELECT cast(o.at AS date) AS day, o.event_id, s.url\n"
+    "FROM orders o LEFT JOIN stages s ON s.user_id = o.user_id\n"
+    "  AND o.at >= s.valid_from AND (o.at < s.valid_to OR s.valid_to IS NULL)",
+    ("orders", "stages"),
+    _then,
+    time="at",
 )
 
 LANDED = Shape(

@@ -160,9 +160,8 @@ def test_programs_of_those_who_live(program: list[Act], manual: bool) -> None:
     complete(program, manual=manual)
 
 
-@pytest.mark.parametrize("manual", [True, False])
 @settings(max_examples=EXAMPLES)
-@given(program=acts(6, deaths=True))
+@given(program=acts(6, deaths=True), manual=st.booleans())
 def test_columns_get_other_names_at_any_time(program: list[Act], manual: bool) -> None:
     """Columns are renamed in production and environments between all else, whoever dies."""
     often = [

@@ -16,7 +16,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -25,7 +24,8 @@ from random import Random
 from typing import Generic, Self, TypeVar
 
 import pytest
-from tests.arrivals.play import Play
+from tests.arrivals.dry import DryPlay
+from tests.arrivals.play import DRY, Play, Tally
 from tests.arrivals.programs import Drawer, Person
 from tests.arrivals.shape import Rows, Shape
 from tests.arrivals.shapes import FOLD
@@ -143,9 +143,38 @@ class Scenario(Play):
         assert not again.steps, f"still stale after {result.run}: {again.steps}"
 
 
-def new_scenario(folder: Path, name: str, users: int = 12, shape: Shape = SHAPE) -> Scenario:
+@dataclass
+class DryScenario(Scenario, DryPlay):
+    """A scenario over tables in memory."""
+
+    tally: Tally = field(default_factory=lambda: DRY)
+
+    def read(self) -> dict[str, Rows]:
+        """What each table holds now; a table that is not there yet holds nothing."""
+        there = self.memory.tables
+        return {
+            name: stored(self._read(name)) if table_name(name) in there else []
+            for name in self.shape.tables
+        }
+
+    def go(self, life: Life | None = None) -> RunResult:
+        """One run of everything, reported to ``life``."""
+        self.progress = life
+        return self._run(None, ())
+
+
+Kind = TypeVar("Kind", bound=Scenario)
+
+
+def new_scenario(
+    folder: Path,
+    name: str,
+    users: int = 12,
+    shape: Shape = SHAPE,
+    kind: type[Kind] = Scenario,  # type: ignore[assignment]
+) -> Kind:
     """A project with its first files delivered and nothing run."""
-    found = Scenario(shape, folder / name, name, folder / "warehouse", users)
+    found = kind(shape, folder / name, name, folder / "warehouse", users)
     found.deliver(1)
     found.deliver(2)
     return found
@@ -251,17 +280,6 @@ def kill(
         except subprocess.TimeoutExpired:
             process.kill()
             out, err = process.communicate()
-    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
-
-
-def kill_after(scenario: Scenario, points: int, log: Path) -> subprocess.CompletedProcess[str]:
-    """The same, killed from outside wherever it is once it has passed so many points."""
-    log.write_text("")
-    with _started(scenario, 0, log) as process:
-        while process.poll() is None and log.read_bytes().count(b"\n") < points:
-            time.sleep(0.005)
-        process.kill()
-        out, err = process.communicate()
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 

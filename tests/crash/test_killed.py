@@ -1,49 +1,92 @@
-"""SIGKILL of processes at write points, while a reader polls.
+"""
+Deaths at commits of tables, on each storage: in the test's own process, and by SIGKILL.
 
-A sample of the points, because each death costs the start of a JVM; a soak kills at all of them
-and at random moments between them. Also two runs at once, with dead and living lease owners.
+A sample of the points, because each real death costs the start of a JVM; a soak kills at all of
+them and at random moments between them. Also two runs at once, and commits of other programs.
 """
 
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
-import time
+import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.crash.scenario import TABLES, Reader, Scenario, kill, new_scenario, whole_steps
+from click.testing import CliRunner
+from tests.crash.scenario import (
+    SHAPE,
+    TABLES,
+    Reader,
+    Scenario,
+    kill,
+    living,
+    new_scenario,
+    whole_steps,
+)
 
 from infold import api
+from infold.cli.main import cli
+from infold.core.storages import Storage
 from infold.messages.errors import InfoldError
 
 pytestmark = pytest.mark.spark
 
-SAMPLE = (
+COMMITS = (
     "table clicks: after commit",
     "table sessions: before commit",
+    "table sessions: after commit",
+    "table users: after commit",
 )
 """Where the danger is: a commit that its own ledger has not recorded yet."""
 
+KILLED = {
+    Storage.ICEBERG: "table clicks: after commit",
+    Storage.DELTA: "table sessions: after commit",
+}
 
-@pytest.fixture(scope="module")
-def scenario(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
+
+@pytest.fixture(scope="module", params=Storage, ids=str)
+def scenario(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Scenario:
     """A project that was run once and is right."""
-    found = new_scenario(tmp_path_factory.mktemp("killed"), "killed")
+    shape = replace(SHAPE, storage=request.param)
+    folder = tmp_path_factory.mktemp("killed")
+    found = new_scenario(folder, f"killed_{request.param}", shape=shape)
     found.settle()
     return found
 
 
-@pytest.mark.parametrize("name", SAMPLE)
-def test_sigkill_leaves_whole_steps(scenario: Scenario, name: str, tmp_path: Path) -> None:
-    """After SIGKILL at a table's commit readers see whole steps, and the next run equals a
-    rebuild.
-    """
+class AllBut(list[tuple[str, str]]):
+    """The write points that no run dies at: all but one of a name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def __contains__(self, point: object) -> bool:
+        return isinstance(point, tuple) and point[1] != self.name
+
+
+def test_a_run_that_dies_at_each_commit(scenario: Scenario) -> None:
+    """A death before or after a table's commit leaves whole steps, and the next run is right."""
     before = dict(scenario.state)
-    scenario.deliver(200 + SAMPLE.index(name))
+    scenario.deliver(100)
     after = scenario.foreseen()
-    log = tmp_path / "points"
+    for name in COMMITS:
+        with living(met=AllBut(name)) as life:
+            scenario.go(life)
+        assert life.dead, name
+        found = whole_steps(scenario.read(), before, after)
+        assert not found, f"after a death at {name}: {found}"
+    scenario.settle()
+
+
+def test_sigkill_leaves_whole_steps(scenario: Scenario, tmp_path: Path) -> None:
+    """After SIGKILL right after a commit readers saw whole steps, and the next run is right."""
+    name, log = KILLED[scenario.shape.storage], tmp_path / "points"
+    before = dict(scenario.state)
+    scenario.deliver(200)
+    after = scenario.foreseen()
     with Reader(scenario.read) as reader:
         ended = kill(scenario, name, log)
         assert ended.returncode == -signal.SIGKILL, ended.stderr
@@ -56,77 +99,48 @@ def test_sigkill_leaves_whole_steps(scenario: Scenario, name: str, tmp_path: Pat
     scenario.check(set(TABLES), None)
 
 
-_HOLD = """
-import sys, time
-from pathlib import Path
-from infold import api
-book = api.ledger(api.open_project(Path(sys.argv[1])))
-book.acquire("the-other-run")
-print("held", flush=True)
-time.sleep(float(sys.argv[2]))
-book.release()
-"""
-
-
-def holder(scenario: Scenario, seconds: float) -> subprocess.Popen[str]:
-    """A process that holds the project's lease for so long."""
-    found = subprocess.Popen(
-        [sys.executable, "-c", _HOLD, str(scenario.folder), str(seconds)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert found.stdout is not None
-    assert found.stdout.readline() == "held\n"
-    return found
-
-
-class TestTwoRunsAtOnce:
-    """With two runs of one project, the second is refused by name or waits; dead runs block
-    nobody.
+def test_of_two_runs_the_second_is_refused_or_waits(scenario: Scenario) -> None:
+    """A run while another has the lease ends with exit code 3 and names the owner, at once or when
+    it has waited in vain; else it starts when the other has ended.
     """
+    scenario.deliver(300)
+    other = api.ledger(scenario.project)
+    other.acquire("the-other-run")
+    ended = CliRunner().invoke(cli, ["-C", str(scenario.folder), "run"])
+    assert ended.exit_code == 3, ended.output
+    assert "locked: run the-other-run is working on this target" in ended.stderr
+    with pytest.raises(InfoldError) as refused:
+        api.run(scenario.project, as_of=scenario.world.as_of, wait=0.2)
+    assert (refused.value.slug, refused.value.exit_code) == ("locked", 3)
 
-    def test_the_second_is_refused_by_name(self, scenario: Scenario) -> None:
-        """A run while another has the lease ends with exit code 3 and names the owner."""
-        other = holder(scenario, 60)
-        try:
-            command = [sys.executable, "-m", "infold", "-C", str(scenario.folder), "run"]
-            ended = subprocess.run(command, capture_output=True, text=True, check=False)
-        finally:
-            other.kill()
-            other.wait()
-        assert ended.returncode == 3, ended.stderr
-        assert "locked: run the-other-run is working on this target" in ended.stderr
-        assert str(other.pid) in ended.stderr
+    ends = threading.Timer(1, other.release)
+    ends.start()
+    result = api.run(scenario.project, as_of=scenario.world.as_of, wait=60, allow_removals=True)
 
-    def test_the_second_may_wait(self, scenario: Scenario) -> None:
-        """With `--wait` a run starts when the other has ended."""
-        scenario.deliver(301)
-        other = holder(scenario, 1.5)
-        started = time.monotonic()
-        result = api.run(scenario.project, as_of=scenario.world.as_of, wait=60, allow_removals=True)
-        assert time.monotonic() - started > 0.5
-        assert result.steps
-        assert other.wait() == 0
-        scenario.check(set(TABLES), None)
+    assert ends.finished.is_set()
+    assert result.steps
+    scenario.check(set(TABLES), None)
 
-    def test_waiting_has_an_end(self, scenario: Scenario) -> None:
-        """A run that waited in vain is refused as well."""
-        other = holder(scenario, 60)
-        try:
-            with pytest.raises(InfoldError) as refused:
-                api.run(scenario.project, as_of=scenario.world.as_of, wait=0.5)
-        finally:
-            other.kill()
-            other.wait()
-        assert (refused.value.slug, refused.value.exit_code) == ("locked", 3)
 
-    def test_a_dead_holder_is_taken_over(self, scenario: Scenario) -> None:
-        """The lease of a killed process is taken over at once."""
-        scenario.deliver(302)
-        other = holder(scenario, 600)
-        other.kill()
-        other.wait()
-        started = time.monotonic()
+def test_others_may_rewrite_and_not_write(scenario: Scenario) -> None:
+    """Other files for the same rows change nothing; rows that others add are refused by name."""
+    project = scenario.project
+    spark, jvm = api.session(project), api.session(project)._jvm
+    if scenario.shape.storage is Storage.DELTA:
+        folder = str(api.lake(project).folder("daily"))  # type: ignore[attr-defined]
+        table = jvm.io.delta.tables.DeltaTable.forPath(spark._jsparkSession, folder)
+        table.optimize().executeCompaction()
+        assert not scenario.go().steps
+        rows = spark.read.format("delta").load(folder)
+        rows.limit(1).write.format("delta").mode("append").save(folder)
+    else:
+        name = f"infold.{project.name}.daily"
+        more = "options => map('rewrite-all', 'true')"
+        spark.sql(f"CALL infold.system.rewrite_data_files(table => '{name}', {more})").collect()
+        assert not scenario.go().steps
+        spark.sql(f"INSERT INTO {name} SELECT * FROM {name} LIMIT 1")
+
+    with pytest.raises(InfoldError) as raised:
         scenario.go()
-        assert time.monotonic() - started < 60
-        scenario.check(set(TABLES), None)
+
+    assert raised.value.slug == "foreign-write"

@@ -1,8 +1,9 @@
 """
 Oracle 3: a run that dies at any of its write points leaves whole steps, and the next one converges.
 
-Every numbered point of a run is tried, in the test's own process (see ``scenario`` for what that
-shows and what not). A few of them are tried by SIGKILL in ``test_killed``, all of them in a soak.
+Every numbered point of a run is tried, over tables in memory (see ``arrivals.dry``), in the test's
+own process (see ``scenario`` for what that shows and what not). Those of Spark's commits are tried
+in ``test_killed``, two of them by SIGKILL; a soak does that at all points.
 """
 
 from __future__ import annotations
@@ -13,9 +14,16 @@ from zlib import crc32
 
 import pytest
 from tests.arrivals.shape import Rows
-from tests.crash.scenario import EVERYWHERE, TABLES, Scenario, living, new_scenario, whole_steps
+from tests.crash.scenario import (
+    EVERYWHERE,
+    TABLES,
+    DryScenario,
+    living,
+    new_scenario,
+    whole_steps,
+)
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.deep
 
 MOST = 120
 """More write points than a run of three models may need; a run that never ends is a mistake."""
@@ -24,14 +32,8 @@ SHARES = 4
 """Deliveries that share the points among them."""
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One folder for the projects of this module; they share a warehouse and a Spark session."""
-    return tmp_path_factory.mktemp("crash")
-
-
 def die_until_met(
-    scenario: Scenario,
+    scenario: DryScenario,
     met: list[tuple[str, str]],
     before: Mapping[str, Rows],
     after: Mapping[str, Rows],
@@ -48,13 +50,13 @@ def die_until_met(
     scenario.settle()
 
 
-def test_a_first_load_that_dies_anywhere(folder: Path) -> None:
+def test_a_first_load_that_dies_anywhere(tmp_path: Path) -> None:
     """A first load that dies at each write point in turn shows no partial table and ends correct.
 
     Each run dies at the first point that is new, so that every run meets
     what deaths at one point, and at all earlier points, have left.
     """
-    scenario = new_scenario(folder, "first")
+    scenario = new_scenario(tmp_path, "first", kind=DryScenario)
     scenario.jobs = 1  # a point is known by the one model that is being built
     nothing: Mapping[str, Rows] = {name: [] for name in TABLES}
     after = scenario.foreseen()
@@ -79,7 +81,7 @@ class Share(list[tuple[str, str]]):
         return other or super().__contains__(point)
 
 
-def test_an_arrival_that_dies_anywhere(folder: Path) -> None:
+def test_an_arrival_that_dies_anywhere(tmp_path: Path) -> None:
     """An arrival whose runs die at each write point in turn
     changes every table at once and only once.
 
@@ -87,13 +89,13 @@ def test_an_arrival_that_dies_anywhere(folder: Path) -> None:
     between deaths. After each death every table is as before or as after.
     Copies are looked for everywhere, so events move between cells as well.
     """
-    scenario = new_scenario(folder, "arrival", shape=EVERYWHERE)
+    scenario = new_scenario(tmp_path, "arrival", shape=EVERYWHERE, kind=DryScenario)
     scenario.jobs = 1  # a point is known by the one model that is being built
     scenario.settle()
     met: set[tuple[str, str]] = set()
     for number in range(SHARES):
         before = dict(scenario.state)
-        scenario.deliver(100 + number)
+        scenario.deliver(400 + number)
         after = scenario.foreseen()
         mine = Share(number)
         die_until_met(scenario, mine, before, after)
@@ -108,9 +110,9 @@ def test_an_arrival_that_dies_anywhere(folder: Path) -> None:
             assert (name, f"ledger {write}: after commit") in met
 
 
-def test_models_side_by_side_die_together(folder: Path) -> None:
+def test_models_side_by_side_die_together(tmp_path: Path) -> None:
     """When a run dies in one of two models that are built at once, both are whole steps or none."""
-    scenario = new_scenario(folder, "beside", shape=EVERYWHERE)
+    scenario = new_scenario(tmp_path, "beside", shape=EVERYWHERE, kind=DryScenario)
     scenario.settle()
     for number, at in enumerate((9, 18, 24)):
         before = dict(scenario.state)

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import re
+import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from infold.cli import cli
 
 DOCS = Path(__file__).parents[2] / "docs"
 README = DOCS.parent / "README.md"
 STEP = re.compile(
     r"^```sh\n(.*?)^```$(?:\n\n(?:\S[^\n]*\n\n)?```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL
 )
-END = "@ end of a block"
-
-
-def blocks(page: str, language: str) -> str:
-    """All code of a page in one language, as one text."""
-    fenced = rf"^```{language}\n(.*?)^```$"
-    text = (DOCS / page).read_text(encoding="utf-8")
-    return "\n".join(re.findall(fenced, text, re.MULTILINE | re.DOTALL))
+COMMAND = re.compile(r"^(infold .*)$", re.MULTILINE)
 
 
 def lines_of(screen: str) -> list[str]:
@@ -39,42 +34,35 @@ def lines_of(screen: str) -> list[str]:
     return [line.strip() for line in screen.splitlines() if line.strip()]
 
 
+def printed(script: str) -> str:
+    """What a block prints; infold runs in this process, so that Java starts once for all lines."""
+    found = ""
+    for part in COMMAND.split(script):
+        if COMMAND.match(part):
+            words = shlex.split(part, comments=True)[1:]
+            done = CliRunner().invoke(cli, words, catch_exceptions=False)
+            assert done.exit_code == 0, f"{part}\n{done.output}"
+            found += done.output
+        else:
+            subprocess.run(["bash", "-eu", "-o", "pipefail", "-c", part], check=True)
+    return found
+
+
 @pytest.mark.spark
-def test_the_tutorial_runs_as_it_is(tmp_path: Path) -> None:
-    """The tutorial's commands succeed and print what it shows, with an engine as at a terminal."""
-    bin_folder = Path(sys.executable).parent
-    path = f"{bin_folder}{os.pathsep}{os.environ['PATH']}"
-    steps = STEP.findall((DOCS / "tutorial.md").read_text(encoding="utf-8"))
+def test_the_tutorial_runs_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tutorial's commands succeed and print what it shows; so does what the README shows."""
+    monkeypatch.chdir(tmp_path)
+    everything, wrong = "", []
+    for script, screen in STEP.findall((DOCS / "tutorial.md").read_text(encoding="utf-8")):
+        text = printed(script)
+        if Path("shop").exists():
+            monkeypatch.chdir("shop")  # as the first block does
+        everything += text
+        wrong += [(line, text) for line in lines_of(screen) if line not in lines_of(text)]
 
-    done = subprocess.run(
-        ["bash", "-eu", "-o", "pipefail", "-c", f"\necho '{END}'\n".join(sh for sh, _ in steps)],
-        cwd=tmp_path,
-        env=os.environ | {"PATH": path, "INFOLD_ENGINE": "on"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    ended = subprocess.run(
-        [str(bin_folder / "infold"), "-C", str(tmp_path / "shop"), "engine", "stop"],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-
-    assert done.returncode == 0, done.stdout
-    # It ends by itself where memory is short.
-    assert ended.stdout in ("The engine has ended.\n", "No engine was running.\n")
-    assert (tmp_path / "shop" / "daily.csv").exists()
-    printed = done.stdout.split(END)
-    wrong = [
-        (line, text)
-        for (_, screen), text in zip(steps, printed, strict=True)
-        for line in lines_of(screen)
-        if line not in lines_of(text)
-    ]
     assert wrong == []
+    assert Path("daily.csv").exists()
     readme = README.read_text(encoding="utf-8")
     shown = "".join(re.findall(r"^```text\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL))
     expected = [line for line in lines_of(shown) if not line.startswith("$ ")]
-    assert [line for line in expected if line not in lines_of(done.stdout)] == []
+    assert [line for line in expected if line not in lines_of(everything)] == []

@@ -1,9 +1,9 @@
 """
 Which mutants live: `make mutants`, or `python -m tests.mutants [AREA | NAME …]`.
 
-Each mutant is applied to a copy of the checkout, and the tests run there until one fails: the
-quick ones, then the deep ones; for those that only Spark can tell, the tests they name. Before
-that the same tests have to pass in a copy without any mutant, else a death would say nothing.
+``killed_by.txt`` says of each which test noticed it last time: that one is tried first, so all of
+them take minutes. ``--record`` writes it again. A mutant that changes something else than functions
+is tried in a copy of the checkout.
 """
 
 from __future__ import annotations
@@ -15,35 +15,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.mutants.judge import Verdict, judge_mutants
 from tests.mutants.listed import HERE, PACKAGE, Mutant, mutants
 
 ROOT = HERE.parents[1]
+KILLED_BY = HERE / "killed_by.txt"
 GENERATED = frozenset({"build", "dist", "demo", "spark-warehouse"})
-SEVERAL = ("--numprocesses", "auto", "--dist", "worksteal")
-FAST = ("-m", "not spark and not deep and not servers", *SEVERAL)
-DEEP = ("-m", "deep and not spark and not servers", *SEVERAL)
-
-Tests = tuple[str, ...]
-"""What pytest is given to select tests."""
-
-
-def stages(mutant: Mutant) -> tuple[tuple[str, Tests], ...]:
-    """The tests to try, quickest first."""
-    if mutant.spark:
-        return (("spark", ("-m", "spark", *mutant.spark)),)
-    return (("fast", FAST), ("deep", DEEP))
-
-
-def unchanged(meant: Sequence[Mutant]) -> tuple[Tests, ...]:
-    """The tests that have to pass without any mutant; those that need Spark share one start."""
-    named = dict.fromkeys(test for mutant in meant for test in mutant.spark)
-    quick = (FAST, DEEP) if any(not mutant.spark for mutant in meant) else ()
-    return (*quick, ("-m", "spark", *named)) if named else quick
+WITHOUT_SPARK = ("-m", "not spark and not servers")
+ON_SPARK = ("-m", "spark and not servers")
 
 
 class Copy:
@@ -72,7 +55,7 @@ class Copy:
         finally:
             path.write_text(before, encoding="utf-8")
 
-    def fails(self, tests: Tests) -> str | None:
+    def first_failing(self, words: Iterable[str]) -> Verdict:
         """The test that fails here, if one does. Raises RuntimeError where pytest cannot tell."""
         env = {
             **os.environ,
@@ -82,22 +65,44 @@ class Copy:
         }
         # A dump of all threads, as a slow test has it, may end the process by a signal.
         quietly = ("-x", "-q", "-p", "no:cacheprovider", "-o", "faulthandler_timeout=0")
-        command = [sys.executable, "-m", "pytest", *quietly, *tests]
+        command = [sys.executable, "-m", "pytest", *quietly, *words]
         done = subprocess.run(
             command, cwd=self.folder, env=env, capture_output=True, text=True, check=False
         )
         if done.returncode == 0:
             return None
-        found = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+        found = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
         if found is None:
             raise RuntimeError(f"pytest ended with {done.returncode}\n{done.stdout}{done.stderr}")
         return found[1]
 
 
-def killed_by(copy: Copy, mutant: Mutant) -> str | None:
-    """The stage whose tests notice the mutant; None when it lives."""
-    with copy.changed(mutant):
-        return next((stage for stage, tests in stages(mutant) if copy.fails(tests)), None)
+def judge_copies(meant: Iterable[Mutant], known: Mapping[str, str]) -> dict[str, Verdict]:
+    """The verdicts on mutants that a running program cannot have."""
+    verdicts: dict[str, Verdict] = {}
+    for mutant in meant:
+        with tempfile.TemporaryDirectory(prefix="infold-mutants-") as name:
+            copy = Copy(Path(name))
+            first = known.get(mutant.name)
+            with copy.changed(mutant):
+                verdict = copy.first_failing([first]) if first else None
+                tests = (*ON_SPARK, *mutant.spark) if mutant.spark else WITHOUT_SPARK
+                verdicts[mutant.name] = verdict or copy.first_failing(tests)
+    return verdicts
+
+
+def read_killers() -> dict[str, str]:
+    """The test that noticed each mutant last time, by the mutant's name."""
+    lines = KILLED_BY.read_text(encoding="utf-8").splitlines()
+    return dict(line.split(maxsplit=1) for line in lines)
+
+
+def record_killers(verdicts: Mapping[str, Verdict]) -> None:
+    """Write down which test noticed which mutant; of those not tried what is known stays."""
+    listed = [mutant.name for mutant in mutants()]
+    killers = {**read_killers(), **{name: test for name, test in verdicts.items() if test}}
+    lines = [f"{name:20} {killers[name]}\n" for name in listed if name in killers]
+    KILLED_BY.write_text("".join(lines), encoding="utf-8")
 
 
 def chosen(terms: list[str], *, spark: bool) -> list[Mutant]:
@@ -114,23 +119,30 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("terms", nargs="*", metavar="AREA|NAME", help="all without any")
     parser.add_argument("--no-spark", action="store_true", help="leave out those that need Spark")
+    parser.add_argument("--record", action="store_true", help="write killed_by.txt again")
     asked = parser.parse_args()
-    meant = chosen(asked.terms, spark=not asked.no_spark)
-    living = 0
-    with tempfile.TemporaryDirectory(prefix="infold-mutants-") as name:
-        copy = Copy(Path(name))
-        for tests in unchanged(meant):
-            if failing := copy.fails(tests):
-                print(f"the tests fail without any mutant: {failing}")
-                return 2
-        for mutant in meant:
-            began = time.monotonic()
-            stage = killed_by(copy, mutant)
-            living += stage is None
-            end = f"killed by {stage} tests" if stage else "LIVES"
-            seconds = time.monotonic() - began
-            print(f"{mutant.name:14} {end:22} {seconds:5.0f} s  {mutant.why}", flush=True)
-    print(f"\n{len(meant) - living} killed, {living} alive")
+    meant, known = chosen(asked.terms, spark=not asked.no_spark), read_killers()
+    quick = [mutant for mutant in meant if not mutant.spark]
+    slow = [mutant for mutant in meant if mutant.spark]
+    named = dict.fromkeys(test for mutant in slow for test in mutant.spark)
+    verdicts: dict[str, Verdict] = {}
+    unswappable: list[Mutant] = []
+    for part, words in ((quick, WITHOUT_SPARK), (slow, (*ON_SPARK, *named))):
+        if not part:
+            continue
+        judge = judge_mutants(part, known, words)
+        if judge.failing:
+            print(f"the tests fail without any mutant: {', '.join(judge.failing)}")
+            return 2
+        verdicts |= judge.verdicts
+        unswappable += judge.unswappable
+    verdicts |= judge_copies(unswappable, known)
+    if asked.record:
+        record_killers(verdicts)
+    living = [mutant for mutant in meant if not verdicts[mutant.name]]
+    for mutant in living:
+        print(f"{mutant.name} LIVES: {mutant.why}")
+    print(f"\n{len(meant) - len(living)} killed, {len(living)} alive")
     return 1 if living else 0
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 from tests.queries.arrivals import EVENTS, Arrivals, Row
-from tests.queries.catalog import Query, as_expected, queries
+from tests.queries.catalog import Query
 from tests.queries.world import MODELS, PROJECT, SCHEMAS
 from tests.reference.compare import difference, stored
 
@@ -53,15 +53,6 @@ PLAIN = {
 """Of the tables between the rows and the queries."""
 
 
-def runnable(themes: Sequence[str]) -> list[Query]:
-    """Queries that are admitted, and should be."""
-    return [
-        query
-        for query in queries()
-        if query.theme in themes and not query.refused and as_expected(query)
-    ]
-
-
 class Beside:
     """A folder with a project of some queries, and what arrives."""
 
@@ -85,7 +76,7 @@ class Beside:
 
     def wrong(self, session: SparkSession) -> list[str]:
         """What differs from plain Spark, query by query."""
-        self._views(session)
+        views(session, self.arrivals)
         lake, found = api.lake(api.open_project(self.root)), []
         for name in (*EVENTS, "sessions"):
             differing = difference(_rows(session.table(name).toArrow()), _rows(lake.rows(name)))
@@ -99,16 +90,17 @@ class Beside:
             found += [f"{query}: {differing}"] if differing else []
         return found
 
-    def _views(self, session: SparkSession) -> None:
-        """The tables, each computed once: all queries read the same rows of them."""
-        for name in EVENTS:
-            _view(session, name, _frame(session, name, self.arrivals.events(name)))
-            _view(session, f"raw__{name}", _frame(session, name, self.arrivals.landed(name)))
-        for name, lookup in self.arrivals.lookups.items():
-            for view in (name, f"raw__{name}"):
-                _view(session, view, _frame(session, name, lookup))
-        for name, sql in PLAIN.items():
-            _view(session, name, session.sql(sql))
+
+def views(session: SparkSession, arrivals: Arrivals) -> None:
+    """The tables, each computed once: all queries read the same rows of them."""
+    for name in EVENTS:
+        _view(session, name, _frame(session, name, arrivals.events(name)))
+        _view(session, f"raw__{name}", _frame(session, name, arrivals.landed(name)))
+    for name, lookup in arrivals.lookups.items():
+        for view in (name, f"raw__{name}"):
+            _view(session, view, _frame(session, name, lookup))
+    for name, sql in PLAIN.items():
+        _view(session, name, session.sql(sql))
 
 
 def _frame(session: SparkSession, name: str, rows: Sequence[Row]) -> DataFrame:

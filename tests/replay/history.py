@@ -134,9 +134,9 @@ def received_days() -> list[list[Row]]:
     return [list(group) for _, group in groupby(rows, lambda row: row["received_ts"] // DAY)]
 
 
-def deliveries(runs: int) -> Iterator[list[Row]]:
-    """The received days in order, consecutive ones together, in so many deliveries."""
-    days = received_days()
+def deliveries(runs: int, last: int | None = None) -> Iterator[list[Row]]:
+    """The received days in order, or so many last ones, in so many deliveries."""
+    days = received_days()[-last if last else None :]
     for number in range(runs):
         part = days[number * len(days) // runs : (number + 1) * len(days) // runs]
         yield [row for day in part for row in day]
@@ -172,13 +172,15 @@ class Cost:
         )
 
 
-def replay(folder: Path, name: str, runs: int, checks: Sequence[int]) -> Cost:
+def replay(
+    folder: Path, name: str, runs: int, checks: Sequence[int], last: int | None = None
+) -> Cost:
     """Deliver and run so many times; tables are compared after the runs in ``checks``, and last."""
     play = Play(HISTORY, folder / name, name, folder / "warehouse", users=0)
     cost = Cost()
     play.after_run = cost.add
     source = HISTORY.sources[0]
-    for number, rows in enumerate(deliveries(runs), start=1):
+    for number, rows in enumerate(deliveries(runs, last), start=1):
         path = f"{source.folder}/{number:04}{source.suffix}"
         play.changed()
         play.world.files[path] = tuple(rows)

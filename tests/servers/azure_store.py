@@ -30,7 +30,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from xml.sax.saxutils import escape
 
 from tests.servers.gated import opened
-from tests.servers.store_gate import Gate, Passing, Rule, handler
+from tests.servers.store_gate import Answer, Gate, Passing, Rule, handler
 from tests.servers.store_server import StoreServer
 
 ACCOUNT = "tests"
@@ -42,8 +42,6 @@ _SIGNED = (
 )
 
 _RENAMED = "x-ms-rename-source"
-
-Answer = tuple[int, dict[str, str], bytes]
 
 
 @dataclass
@@ -83,6 +81,14 @@ class AzureStore(StoreServer):
         name = f"container-{len(self.containers)}"
         self.containers[name] = {}
         return f"{name}@{HOST}"
+
+    def objects(self, bucket: str) -> dict[str, Blob]:
+        """What a container has, by key."""
+        return self.containers[bucket.partition("@")[0]]
+
+    def make_folder(self, bucket: str, key: str) -> None:
+        """As the protocol of the data lake makes it."""
+        self.objects(bucket)[key] = self.new(folder=True)
 
     @property
     def options(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Catalogs that several files of tests look into."""
+"""Catalogs and stores that several files of tests look into."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.servers.catalogs import Shelf, opened
+from tests.servers.store_server import StoreServer
 
 
 @pytest.fixture(params=["sqlite", "jdbc", "rest", "hive"])
@@ -21,3 +22,10 @@ def rest(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelf]:
     """A catalog by REST."""
     with opened("rest", request, tmp_path) as found:
         yield found
+
+
+@pytest.fixture(params=["object_store", "google_store", "azure_store", "hdfs"])
+def store(request: pytest.FixtureRequest) -> StoreServer:
+    """A store of each kind; a test of some of them names those."""
+    found: StoreServer = request.getfixturevalue(request.param)
+    return found

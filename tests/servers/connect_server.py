@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -19,36 +20,50 @@ from tests.servers.standalone import STARTS_WITHIN, UNTIL_THE_END
 
 from infold.spark.jvm.jars import jar_paths, spark_home
 from infold.spark.jvm.java import find_java
-from infold.spark.tables.jar import Jar
+from infold.spark.tables.iceberg.catalogs import POSTGRESQL
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 STARTED = "Spark Connect server started at"
 
 
-def as_it_should_be(*jars: Jar) -> Mapping[str, str]:
-    """The settings that infold needs; ``jars`` besides those of every target."""
-    return {
-        "spark.jars": ",".join(map(str, jar_paths(jars))),
-        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-        "spark.sql.catalogImplementation": "in-memory",
-    }
+TOKEN = "SPARK_TOKEN"
+"""The variable with the token of clients."""
+
+SETTINGS = {
+    "spark.jars": ",".join(map(str, jar_paths((POSTGRESQL,)))),
+    "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.executor.extraJavaOptions": "-Xss8m -Duser.timezone=UTC",
+    "spark.executor.memory": "450m",
+    "spark.executor.cores": "1",
+}
+"""What infold needs, a driver for a catalog in PostgreSQL, and what fits into small workers."""
 
 
 @dataclass
 class ConnectServer:
-    """A server, which may be killed and started again at the same address."""
+    """A server for a cluster, which may be killed and started again at the same address."""
 
     folder: Path
-    settings: Mapping[str, str] = field(default_factory=as_it_should_be)
-    token: str = ""
-    master: str = "local[2]"
+    master: str
+    token: str = field(default_factory=lambda: f"s3cret-{secrets.token_hex(8)}")
     port: int = field(default_factory=free_port)
     _process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
-        """Where it is."""
-        return f"sc://127.0.0.1:{self.port}"
+        """Where it is, as errors name it."""
+        return f"sc://localhost:{self.port}"
+
+    @property
+    def secret_url(self) -> str:
+        """Where it is, with its token."""
+        return f"{self.url}/;token={self.token}"
+
+    @property
+    def remote(self) -> str:
+        """Where it is, as infold.yml has it."""
+        return f"{self.url}/;token=${{env:{TOKEN}}}"
 
     @property
     def log(self) -> Path:
@@ -61,7 +76,7 @@ class ConnectServer:
             "spark.ui.enabled": "false",
             "spark.connect.grpc.binding.address": "127.0.0.1",
             "spark.connect.grpc.binding.port": str(self.port),
-            **self.settings,
+            **SETTINGS,
         }
         confs = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
         environment = os.environ | {
@@ -69,9 +84,8 @@ class ConnectServer:
             "SPARK_HOME": str(spark_home()),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "PYSPARK_PYTHON": sys.executable,
+            "SPARK_CONNECT_AUTHENTICATE_TOKEN": self.token,
         }
-        if self.token:
-            environment["SPARK_CONNECT_AUTHENTICATE_TOKEN"] = self.token
         command = [
             str(spark_home() / "bin" / "spark-submit"),
             *("--class", SERVER, "--master", self.master, "--driver-memory", "1g"),
@@ -113,13 +127,13 @@ class ConnectServer:
 
     def target(self) -> Mapping[str, Any]:
         """What a target says to compute here."""
-        return {"engine": {"remote": self.url, "shared_disk": True}}
+        return {"engine": {"remote": self.remote, "shared_disk": True}}
 
 
 @contextmanager
-def running(folder: Path, **given: Any) -> Iterator[ConnectServer]:
+def running(folder: Path, master: str) -> Iterator[ConnectServer]:
     """A server for the block."""
-    server = ConnectServer(folder, **given)
+    server = ConnectServer(folder, master)
     try:
         server.start()
         yield server

@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -31,26 +31,15 @@ def opened(gate: ThreadingHTTPServer) -> Iterator[str]:
 
 
 @contextmanager
-def behind(
-    gate: ThreadingHTTPServer,
-    words: Sequence[str],
-    port: int,
+def program(
+    command: Sequence[str],
     log: Path,
+    answers: Callable[[], bool],
     *,
-    path: str = "/",
-    statuses: Sequence[int] = (),
     environment: Mapping[str, str] | None = None,
-    program: Sequence[str] = (),
-) -> Iterator[str]:
-    """
-    The URL of a gate, for the block, before a server that Java, or ``program``, runs with these
-    words.
-
-    The server is there once it answers at ``path``, with one of ``statuses`` if any are given. It
-    ends with the block, and with this process.
-    """
-    java = (str(find_java().home / "bin" / "java"), *_SMALL)
-    command = [*(program or java), *words]
+    folder: Path | None = None,
+) -> Iterator[None]:
+    """A program in the block, which begins once it answers; it ends with this process, too."""
     with log.open("wb") as output:
         process = subprocess.Popen(
             ["sh", "-c", UNTIL_THE_END, "sh", *command],
@@ -58,11 +47,11 @@ def behind(
             stdout=output,
             stderr=output,
             env=environment,
+            cwd=folder,
         )
     try:
-        with opened(gate) as url:
-            _await(port, path, statuses, log)
-            yield url
+        _await(answers, log)
+        yield
     finally:
         assert process.stdin is not None
         process.stdin.close()
@@ -72,15 +61,43 @@ def behind(
         process.wait()
 
 
-def _await(port: int, path: str, statuses: Sequence[int], log: Path) -> None:
+def _await(answers: Callable[[], bool], log: Path) -> None:
     until = time.monotonic() + STARTS_WITHIN
     while True:
         with suppress(OSError, http.client.HTTPException):
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-            connection.request("GET", path)
-            status = connection.getresponse().status
-            if not statuses or status in statuses:
+            if answers():
                 return
         if time.monotonic() > until:
             raise RuntimeError(log.read_text(encoding="utf-8", errors="replace"))
         time.sleep(0.2)
+
+
+@contextmanager
+def behind(
+    gate: ThreadingHTTPServer,
+    words: Sequence[str],
+    port: int,
+    log: Path,
+    *,
+    path: str = "/",
+    statuses: Sequence[int] = (),
+    environment: Mapping[str, str] | None = None,
+    command: Sequence[str] = (),
+) -> Iterator[str]:
+    """
+    The URL of a gate, for the block, before a server that Java, or ``command``, runs with these
+    words.
+
+    The server is there once it answers at ``path``, with one of ``statuses`` if any are given.
+    """
+    java = (str(find_java().home / "bin" / "java"), *_SMALL)
+
+    def answers() -> bool:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        connection.request("GET", path)
+        status = connection.getresponse().status
+        return not statuses or status in statuses
+
+    all_words = [*(command or java), *words]
+    with program(all_words, log, answers, environment=environment), opened(gate) as url:
+        yield url

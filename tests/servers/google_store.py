@@ -27,7 +27,7 @@ from urllib.request import Request, urlopen
 
 from tests.servers.gated import behind
 from tests.servers.ports import free_port
-from tests.servers.store_gate import Gate, Passing, Rule, handler
+from tests.servers.store_gate import Answer, Gate, Passing, Rule, handler
 from tests.servers.store_server import StoreServer
 
 TOKEN = "token-of-tests"
@@ -36,8 +36,6 @@ _KEY = (Path(__file__).parent / "key_of_tests.pem").read_text(encoding="utf-8")
 _JSON = re.compile(r"/(storage/v1|upload|download|batch|resumable|token)\b")
 
 _numbers = count()
-
-Answer = tuple[int, dict[str, str], bytes]
 
 
 def key_of(url: str, key_id: str = KEY_ID) -> str:
@@ -81,7 +79,7 @@ class GoogleStore(StoreServer):
 
     def make_folder(self, bucket: str, key: str) -> None:
         """An empty object for the name of a folder, as Spark's connector makes it."""
-        name = quote(key, safe="")
+        name = quote(f"{key}/", safe="")
         url = f"{self.direct}/upload/storage/v1/b/{bucket}/o?uploadType=media&name={name}"
         urlopen(Request(url, b"", {"Content-Type": "text/plain"})).close()
 
@@ -284,5 +282,5 @@ def running(folder: Path) -> Iterator[GoogleStore]:
         *("-backend", "memory", "-public-host", url.removeprefix("http://")),
     )
     log = folder / "server.log"
-    with behind(gate, words, port, log, path="/storage/v1/b", program=(_program(),)) as store.url:
+    with behind(gate, words, port, log, path="/storage/v1/b", command=(_program(),)) as store.url:
         yield store

@@ -18,7 +18,7 @@ from typing import Any
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from tests.servers.gated import opened
 from tests.servers.jars import fetched_jars
-from tests.servers.store_gate import Gate, Passing, Rule, handler
+from tests.servers.store_gate import Answer, Gate, Passing, Rule, handler
 from tests.servers.store_server import StoreServer
 
 from infold.spark.jvm.jars import spark_home
@@ -75,6 +75,10 @@ class Hdfs(StoreServer):
         self.files.mkdirs(self.path(f"/{name}"))
         self.files.setOwner(self.path(f"/{name}"), USER, USER)
         return f"{self.authority}/{name}"
+
+    def make_folder(self, bucket: str, key: str) -> None:
+        """A folder."""
+        self.files.mkdirs(self.path_of(self.url_of(bucket, key)))
 
     def path(self, name: str) -> Any:
         """A path as Hadoop's client takes it."""
@@ -136,7 +140,7 @@ class HdfsPassing(Passing):
         body = json.dumps({"RemoteException": said}).encode()
         self._answer(rule.status, body, {"Content-Type": "application/json"})
 
-    def _forward(self, content: bytes) -> tuple[int, dict[str, str], bytes]:
+    def _forward(self, content: bytes) -> Answer:
         self.headers.replace_header("Host", f"127.0.0.1:{self.port}")
         return super()._forward(content)
 

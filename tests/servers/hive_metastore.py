@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
 
-from tests.servers.gated import STARTS_WITHIN
+from tests.servers.gated import program
 from tests.servers.ports import free_port
-from tests.servers.standalone import UNTIL_THE_END
 
 from infold.spark.jvm.jars import spark_home
 from infold.spark.jvm.java import find_java
@@ -59,6 +57,8 @@ class HiveMetastore:
     port: int
     url: str = ""
     lost: dict[str, int] = field(default_factory=dict)
+    seen: bytearray = field(default_factory=bytearray)
+    """All that was asked."""
     namespaces: int = 0
 
     def next_namespace(self) -> str:
@@ -99,7 +99,6 @@ def running(folder: Path) -> Iterator[HiveMetastore]:
         for name, value in settings.items()
     )
     (folder / "hive-site.xml").write_text(f"<configuration>{rows}</configuration>")
-    log = folder / "metastore.log"
     java, jars = str(find_java().home / "bin" / "java"), f"{spark_home() / 'jars'}/*"
     made = subprocess.run(
         [java, *_SMALL, "-cp", jars, "org.apache.derby.tools.ij"],
@@ -109,40 +108,20 @@ def running(folder: Path) -> Iterator[HiveMetastore]:
         check=True,
     )
     assert b"ERROR" not in made.stdout, made.stdout
+
+    def answers() -> bool:
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        return True
+
     words = (f"-Dhive.log.dir={folder}", "-cp", f"{folder}:{jars}", _MAIN, "-p", str(port))
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            ["sh", "-c", UNTIL_THE_END, "sh", java, *_SMALL, *words],
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=output,
-            cwd=folder,
-        )
     server = HiveMetastore(port)
-    gate = socket.create_server(("127.0.0.1", 0))
-    server.url = f"thrift://127.0.0.1:{gate.getsockname()[1]}"
-    try:
-        _await(port, log)
+    with (
+        program([java, *_SMALL, *words], folder / "metastore.log", answers, folder=folder),
+        socket.create_server(("127.0.0.1", 0)) as gate,
+    ):
+        server.url = f"thrift://127.0.0.1:{gate.getsockname()[1]}"
         Thread(target=_serve, args=(gate, server), daemon=True).start()
         yield server
-    finally:
-        gate.close()
-        assert process.stdin is not None
-        process.stdin.close()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=10)
-        process.kill()
-        process.wait()
-
-
-def _await(port: int, log: Path) -> None:
-    until = time.monotonic() + STARTS_WITHIN
-    while time.monotonic() < until:
-        with suppress(OSError):
-            socket.create_connection(("127.0.0.1", port), timeout=5).close()
-            return
-        time.sleep(0.2)
-    raise RuntimeError(log.read_text(encoding="utf-8", errors="replace"))
 
 
 def _serve(gate: socket.socket, server: HiveMetastore) -> None:
@@ -167,6 +146,7 @@ def _pass_on(near: socket.socket, server: HiveMetastore) -> None:
     Thread(target=answers, daemon=True).start()
     with suppress(OSError):
         while piece := near.recv(1 << 16):
+            server.seen += piece
             losing[0] = losing[0] or server.loses(piece)
             far.sendall(piece)
     with suppress(OSError):

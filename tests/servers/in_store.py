@@ -1,29 +1,37 @@
-"""Plays, scenarios and the starter's project with tables and files in an object store."""
+"""Scenarios and the starter's project with tables and files in a store."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from tests.arrivals.shape import SourceSpec
 from tests.reference.world import Record
-from tests.servers.moved import Moved, MovedScenario, retarget
+from tests.servers.moved import MovedScenario, retarget
 from tests.servers.store_server import StoreServer, move_to_store
 
 from infold import api
 from infold.cli import cli
+from infold.core.files import ListedFile
+from infold.core.project import Project
+from infold.lake.reading.dated_folders import list_without
+from infold.lake.reading.listing import list_files
+from infold.lake.reading.object_listing import changed_objects
+from infold.lake.reading.source_file import SourceFile, source_file
+from infold.lake.stores import places
 from infold.messages.errors import InfoldError, InfoldErrors
 
 NO_STORE = StoreServer()
 
 
 @dataclass
-class InStore(Moved):
-    """A play whose tables and files are in a bucket."""
+class InStore(MovedScenario):
+    """A scenario whose tables and files are in a bucket."""
 
     store: StoreServer = field(default_factory=lambda: NO_STORE)
     bucket: str = ""
@@ -45,11 +53,6 @@ class InStore(Moved):
 
     def _at(self, path: str) -> str:
         return self.store.url_of(self.bucket, "landing", path)
-
-
-@dataclass
-class KilledInStore(InStore, MovedScenario):
-    """A scenario whose tables and files are in a bucket."""
 
 
 EVENT = {"user_id": "ann", "event_ts": "2024-03-08T09:00:00", "url": "/", "amount": None}
@@ -103,3 +106,50 @@ def shop_in(store: StoreServer, root: Path, **target: object) -> Shop:
     for file in sorted((root / "landing" / "clicks").iterdir()):
         shop.put_bytes(file.name, file.read_bytes())
     return shop
+
+
+class Landing:
+    """The starter's project in a bucket of its own, and what else lies in that."""
+
+    def __init__(self, store: StoreServer, root: Path, **options: object) -> None:
+        self.store, self.shop = store, shop_in(store, root)
+        self.base = store.url_of(self.shop.bucket)
+        given = {key: text for key, text in (store.options | options).items() if text}
+        retarget(root, {"storage_options": given})
+        self.project: Project = api.open_project(root)
+        places.use(self.project)
+
+    def put(self, name: str, content: bytes = b"x") -> str:
+        """Have an object; its URL."""
+        self.store.put(url := f"{self.base}/{name}", content)
+        return url
+
+    def files(self, path: str = "in/*.json", **how: Any) -> list[ListedFile]:
+        """What a source with a path has."""
+        source = replace(self.project.sources["raw.clicks"], path=f"{self.base}/{path}", **how)
+        return list(list_files(self.project, source, 0)[0])
+
+    def names(self, path: str = "in/*.json") -> list[str]:
+        """The same, by names in the bucket."""
+        return [file.path.removeprefix(f"{self.base}/") for file in self.files(path)]
+
+    def without(self, path: str, *folders: str) -> Any:
+        """What a source with a path has outside of some folders."""
+        source = self.project.sources["raw.clicks"]
+        source = replace(source, path=f"{self.base}/{path}", full_listing="daily")
+        out = {f"{self.base}/{folder}" for folder in folders}
+        return list_without(self.project, source, 0, out)
+
+    def changed(self, *files: ListedFile) -> list[str]:
+        """Those that are no longer what they were, or where."""
+        return changed_objects(self.project, self.project.sources["raw.clicks"], files)
+
+    def opened(self, file: ListedFile) -> SourceFile:
+        """A file, to be read."""
+        return source_file(self.project.root, file, self.project.target.stores)
+
+    def refused(self, path: str = "in/*.json") -> InfoldError:
+        """Why a source with a path cannot be listed."""
+        with pytest.raises(InfoldError) as failed:
+            self.files(path)
+        return failed.value

@@ -16,6 +16,16 @@ Jar = tuple[str, str, str, str]
 """Folder in Maven Central, version, classifier and SHA-256."""
 
 
+def listed_jars(file: Path) -> list[Jar]:
+    """The jars of a file, with one a line; ``-`` is no classifier."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    found = [line.split() for line in lines]
+    return [
+        (where, version, classifier.strip("-"), digest)
+        for where, version, classifier, digest in found
+    ]
+
+
 def fetched_jars(jars: Sequence[Jar]) -> list[Path]:
     """The jars as files; they are fetched the first time on a machine."""
     folder = cache_dir() / "servers"

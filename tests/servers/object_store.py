@@ -64,14 +64,14 @@ class ObjectStore(StoreServer):
             "secret_access_key": "${env:STORE_SECRET}",
         }
 
-    def put_marker(self, bucket: str, folder: str) -> None:
-        """Have an empty object with a slash at the end of its name, as tools make them."""
+    def make_folder(self, bucket: str, key: str) -> None:
+        """An empty object with a slash at the end of its name, as tools make them."""
         from pyarrow.fs import S3FileSystem
 
         made = S3FileSystem(
             endpoint_override=self.url, access_key=USER, secret_key=SECRET, region="us-east-1"
         )
-        made.create_dir(f"{bucket}/{folder}")
+        made.create_dir(f"{bucket}/{key}")
 
 
 @contextmanager

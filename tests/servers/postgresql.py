@@ -23,6 +23,9 @@ SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "fsync": "off",
     "full_page_writes": "off",
+    "autovacuum": "off",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
     "max_connections": "60",
     "lc_messages": "C",
 }

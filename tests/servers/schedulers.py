@@ -33,9 +33,11 @@ def python_with(scheduler: str) -> Path:
     python, whole = folder / "bin/python", folder / "installed"
     if not whole.exists():
         shutil.rmtree(folder, ignore_errors=True)
-        venv.create(folder, with_pip=True, symlinks=True)
-        words = ["-m", "pip", "install", "--quiet", "--no-compile", "--require-hashes"]
-        subprocess.run([python, *words, "-r", str(lock)], check=True)
+        venv.create(folder, with_pip=False, symlinks=True)
+        # The lock has all of it, so nothing has to be resolved; what is used is compiled then.
+        words = ["--quiet", "--no-compile", "--no-deps", "--require-hashes", "-r", str(lock)]
+        pip = [sys.executable, "-m", "pip", "--python", str(python), "install"]
+        subprocess.run([*pip, *words], check=True)
         (site,) = folder.glob("lib/python*/site-packages")
         (site / "infold.pth").write_text(f"{ROOT / 'src'}\n")
         whole.touch()

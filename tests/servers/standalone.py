@@ -9,9 +9,11 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from tests.arrivals.shapes import SHAPES
 
 from infold.spark.jvm.jars import spark_home
 from infold.spark.jvm.java import find_java
@@ -19,6 +21,11 @@ from infold.spark.jvm.java import find_java
 STARTS_WITHIN = 60
 WORKERS = 2
 EXECUTOR = "CoarseGrainedExecutorBackend"
+SHAPE = replace(
+    SHAPES["rows"],
+    tables={name: SHAPES["rows"].tables[name] for name in ("clicks", "sessions", "users")},
+)
+"""A project for executors: events and rows by key that functions in Python make, and sessions."""
 
 UNTIL_THE_END = '"$@" & cat; kill -KILL $!; wait'
 """A shell that has a server run as long as whoever started it: until its own input ends."""

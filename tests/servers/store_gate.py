@@ -1,8 +1,8 @@
 """
-A gate before the server of an object store.
+A gate before a server that speaks HTTP: of a store, or of a catalog.
 
 It counts requests, and can do what stores and networks do: refuse, be busy, be slow, cut a
-connection, lose an answer, and leave an object out of a listing.
+connection, and lose an answer.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+Answer = tuple[int, dict[str, str], bytes]
+"""Status, headers and content."""
 
 
 @dataclass
@@ -37,8 +40,6 @@ class Rule:
     """Send half of the answer, and close the connection."""
     every: int = 1
     """Only every so many-th request."""
-    hide: str = ""
-    """Leave out of a listing the objects that have this in their names."""
     first: Callable[[], None] | None = None
     """What happens before the request is done, once."""
     times: int = 1_000_000
@@ -111,9 +112,6 @@ class Passing(BaseHTTPRequestHandler):
             self.close_connection = True
             self.connection.shutdown(socket.SHUT_RDWR)
             return None
-        if rule is not None and rule.hide:
-            pattern = rf"<Contents><Key>[^<]*{re.escape(rule.hide)}.*?</Contents>"
-            answer = re.sub(pattern.encode(), b"", answer)
         return self._answer(status, answer, headers, cut=rule is not None and rule.cut)
 
     def _content(self) -> bytes:
@@ -142,7 +140,7 @@ class Passing(BaseHTTPRequestHandler):
         body = f"<Error><Code>{rule.code}</Code><Message>a rule says so</Message></Error>"
         self._answer(rule.status, body.encode(), {"Content-Type": "application/xml"})
 
-    def _forward(self, content: bytes) -> tuple[int, dict[str, str], bytes]:
+    def _forward(self, content: bytes) -> Answer:
         used, self._behind = self._behind, None
         if used is not None:
             try:
@@ -152,9 +150,7 @@ class Passing(BaseHTTPRequestHandler):
         new = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         return self._asked(new, content)
 
-    def _asked(
-        self, behind: http.client.HTTPConnection, content: bytes
-    ) -> tuple[int, dict[str, str], bytes]:
+    def _asked(self, behind: http.client.HTTPConnection, content: bytes) -> Answer:
         behind.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
         for name, value in self.headers.items():
             if name.lower() not in ("connection", "expect"):

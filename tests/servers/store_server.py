@@ -24,6 +24,10 @@ class StoreServer(Gated):
         """A bucket that nobody used, as URLs name it."""
         raise NotImplementedError
 
+    def make_folder(self, bucket: str, key: str) -> None:
+        """What the store, or a connector or a tool in it, has for an empty folder."""
+        raise NotImplementedError
+
     @property
     def options(self) -> dict[str, Any]:
         """``storage_options`` of a target."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -23,20 +24,25 @@ from airflow.models.xcom import XComModel
 from airflow.utils.db import initdb
 from airflow.utils.session import create_session
 
-initdb()
-found = runpy.run_path(sys.argv[1])
-for name in sys.argv[2:]:
-    run = found[name].test(logical_date=datetime(2024, 3, 9, tzinfo=timezone.utc))
+def carry_out(dag):
+    run = dag.test(logical_date=datetime(2024, 3, 9, tzinfo=timezone.utc))
     states = {ti.task_id: str(ti.state) for ti in run.get_task_instances()}
     tries = {ti.task_id: ti.try_number for ti in run.get_task_instances()}
     with create_session() as session:
-        values = session.query(XComModel).filter(XComModel.run_id == run.run_id)
+        of_run = XComModel.dag_id == run.dag_id, XComModel.run_id == run.run_id
+        values = session.query(XComModel).filter(*of_run)
         results = {one.task_id: one.value for one in values}
         fields = session.query(RenderedTaskInstanceFields)
         rendered = json.dumps([one.rendered_fields for one in fields])
     print("FOUND", json.dumps([states, tries, results, rendered], default=str))
+
+initdb()
+for path, *names in map(str.split, sys.argv[1:]):
+    found = runpy.run_path(path)
+    for name in names:
+        carry_out(found[name])
 """
-"""Reads a file of DAGs, and carries out some of them, as `airflow dags test` does."""
+"""Reads files of DAGs, and carries out some of each, as `airflow dags test` does."""
 
 SEND_REPORT = """
 from airflow.sdk import BaseOperator
@@ -71,37 +77,53 @@ with DAG("all", schedule=None, start_date=datetime(2024, 1, 1)) as dag:
 """
 
 
-def carried_out(home: Path, dags: str, *names: str) -> list[tuple[Any, ...]]:
-    """States, tries, XComs and rendered fields of each DAG, in an Airflow of its own."""
-    (home / "dags").mkdir(parents=True)
-    file = home / "dags/shop.py"
-    file.write_text(dags)
+Ended = tuple[dict[str, str], dict[str, int], dict[str, Any], str]
+"""States, tries and XComs of a DAG's tasks, and rendered fields of all DAGs."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """How the docs' two DAGs and one of the stand-in ended, which wrote into ``folder``."""
+
+    run: Ended
+    models: Ended
+    ends: Ended
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    """All DAGs, in an Airflow of its own, which takes long to start."""
+    home = tmp_path_factory.mktemp("airflow")
+    example, *others = examples_for_starter("airflow.md", home)
+    others = [indent(text, "    ") for text in (SEND_REPORT, *others)]
+    (home / "dags").mkdir()
+    shop, ends = home / "dags/shop.py", home / "dags/ends.py"
+    shop.write_text("".join([example, 'with DAG("others", schedule=None):\n', *others]))
+    folder = lay_out_stand_in(home / "said")
+    ends.write_text(DAGS.format(command=[sys.executable, str(STAND_IN), str(folder)]))
     env = {
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW_CONN_SHOP_LEDGER": "postgresql://shop:pa%3Ass@host:5432/ledger?sslmode=require",
     }
-    printed = run_with(python_with("airflow"), "-c", PROGRAM, str(file), *names, env=env, cwd=home)
+    words = (f"{shop} shop shop_models", f"{ends} dag")
+    printed = run_with(python_with("airflow"), "-c", PROGRAM, *words, env=env, cwd=home)
     lines = [line for line in printed.splitlines() if line.startswith("FOUND ")]
-    return [tuple(json.loads(line.removeprefix("FOUND "))) for line in lines]
+    return Seen(*(json.loads(line.removeprefix("FOUND ")) for line in lines), folder)
 
 
-def test_the_example_of_the_docs(tmp_path: Path) -> None:
+def test_the_example_of_the_docs(seen: Seen) -> None:
     """
     One task builds all tables of the starter's project, on Spark.
 
     After it no model has work, so the tasks of the second DAG are skipped.
     """
-    example, *others = examples_for_starter("airflow.md", tmp_path)
-    others = [indent(text, "    ") for text in (SEND_REPORT, *others)]
-    dags = "".join([example, 'with DAG("others", schedule=None):\n', *others])
-
-    run, models = carried_out(tmp_path / "airflow", dags, "shop", "shop_models")
-
-    assert run[0] == {"run": "success"}
-    assert [step["model"] for step in run[2]["run"]["steps"]] == ["clicks", "sessions", "daily"]
-    assert run[2]["run"]["receipt"]["written"] == 16
-    assert models[0] == {
+    states, _, results, _ = seen.run
+    assert states == {"run": "success"}
+    assert [step["model"] for step in results["run"]["steps"]] == ["clicks", "sessions", "daily"]
+    assert results["run"]["receipt"]["written"] == 16
+    assert seen.models[0] == {
         "infold.plan": "success",
         "infold.clicks": "skipped",
         "infold.sessions": "skipped",
@@ -109,13 +131,9 @@ def test_the_example_of_the_docs(tmp_path: Path) -> None:
     }
 
 
-def test_how_tasks_end(tmp_path: Path) -> None:
+def test_how_tasks_end(seen: Seen) -> None:
     """What infold says decides whether a task succeeds, is skipped, tried again, or given up."""
-    folder = lay_out_stand_in(tmp_path / "said")
-    dags = DAGS.format(command=[sys.executable, str(STAND_IN), str(folder)])
-
-    ((states, tries, results, rendered),) = carried_out(tmp_path / "airflow", dags, "dag")
-
+    folder, (states, tries, results, rendered) = seen.folder, seen.ends
     assert {name: (state, tries[name]) for name, state in states.items()} == {
         "templates": ("success", 1),
         "locked": ("failed", 2),

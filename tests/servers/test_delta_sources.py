@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 from tests.lake.delta.orders import Orders
-from tests.servers.azure_store import AzureStore
-from tests.servers.google_store import GoogleStore
 from tests.servers.mirror import Mirror
 from tests.servers.object_store import ObjectStore
-from tests.servers.store_gate import Rule
+from tests.servers.store_server import StoreServer
 
 from infold.core.formats import Format
 from infold.core.model import Source
@@ -26,14 +24,18 @@ from infold.messages.errors import InfoldError
 
 pytestmark = pytest.mark.servers
 
-Store = ObjectStore | GoogleStore | AzureStore
+STORES = ["object_store", "google_store", "azure_store"]
+
+of_each = pytest.mark.parametrize("store", STORES, indirect=True)
+of_one = pytest.mark.parametrize("store", STORES[:1], indirect=True)
+"""Of those whose code is the same for all of them."""
 
 
 class Written:
     """A table as somebody else writes it into a bucket, and a project that reads it."""
 
     def __init__(
-        self, store: Store, root: Path, place: str, *, marks_in_files: bool = False
+        self, store: StoreServer, root: Path, place: str, *, marks_in_files: bool = False
     ) -> None:
         self.store = store
         self.orders = Orders(root / "written" / "orders", 1, marks_in_files=marks_in_files)
@@ -58,25 +60,19 @@ class Written:
         return raised.value
 
 
-@pytest.fixture(params=["object_store", "google_store", "azure_store"])
-def store(request: pytest.FixtureRequest) -> Store:
-    """Each of the servers."""
-    found: Store = request.getfixturevalue(request.param)
-    return found
-
-
 @pytest.fixture
-def written(store: Store, tmp_path: Path) -> Iterator[Written]:
+def written(store: StoreServer, tmp_path: Path) -> Iterator[Written]:
     """A table below a name that needs care in URLs."""
     yield Written(store, tmp_path, "lake/a b#é%/orders")
     places.forget_ways()
 
 
+@of_each
 @pytest.mark.parametrize(
     ("place", "marks_in_files"), [("lake/a b#é%/orders", False), ("lake/orders", True)]
 )
 def test_its_files_are_objects(
-    store: Store, tmp_path: Path, place: str, marks_in_files: bool
+    store: StoreServer, tmp_path: Path, place: str, marks_in_files: bool
 ) -> None:
     """Each is there by its URL; they differ exactly where rows may; what is deleted is known."""
     written = Written(store, tmp_path, place, marks_in_files=marks_in_files)
@@ -120,6 +116,7 @@ def test_files_of_deleted_rows_that_deltalake_does_not_find(
     places.forget_ways()
 
 
+@of_each
 def test_an_unchanged_table_costs_two_requests(written: Written) -> None:
     """Its log's end is asked for, and no other file is read; a table made anew is another."""
     written.orders.append()
@@ -136,6 +133,7 @@ def test_an_unchanged_table_costs_two_requests(written: Written) -> None:
     assert not before.keys() & written.files().keys()
 
 
+@of_one
 def test_of_a_long_log_the_end_is_listed(written: Written) -> None:
     """What comes after the last checkpoint; all of it where that is said wrongly, or not at all."""
     orders = written.orders
@@ -162,6 +160,7 @@ def test_of_a_long_log_the_end_is_listed(written: Written) -> None:
         after = found
 
 
+@of_each
 def test_there_is_no_table(written: Written) -> None:
     """Nothing below the place, files of nobody's, and no bucket: each is said."""
     assert dict(written.problem().facts)["why"] == "it does not exist"
@@ -174,28 +173,20 @@ def test_there_is_no_table(written: Written) -> None:
 _LIST, _COMMIT = "prefix=|comp=list", r"0(\.|%2E)json"
 
 
-@pytest.mark.parametrize(
-    ("path", "how", "slug"),
-    [
-        (_LIST, {"status": 403, "code": "AccessDenied"}, "store-access-denied"),
-        (_LIST, {"status": 404, "code": "NoSuchBucket"}, "store-bucket-missing"),
-        (_COMMIT, {"status": 403, "code": "AccessDenied"}, "store-access-denied"),
-        (_COMMIT, {"status": 503, "code": "SlowDown"}, "store-failed"),
-    ],
-)
-def test_what_the_store_refuses(
-    written: Written, path: str, how: dict[str, object], slug: str
-) -> None:
+@of_each
+def test_what_the_store_refuses(written: Written) -> None:
     """It is named, whichever library asked; the kept listing is as it was."""
     written.orders.append()
     written.mirror()
-    rule = Rule("GET", path, **how)  # type: ignore[arg-type]
-    written.store.rules.append(rule)
-    try:
-        assert written.problem().slug == slug
-    finally:
-        written.store.rules.remove(rule)
-    assert rule.met
+    for path, status, code, slug in (
+        (_LIST, 403, "AccessDenied", "store-access-denied"),
+        (_LIST, 404, "NoSuchBucket", "store-bucket-missing"),
+        (_COMMIT, 403, "AccessDenied", "store-access-denied"),
+        (_COMMIT, 503, "SlowDown", "store-failed"),
+    ):
+        with written.store.rule("GET", path, status=status, code=code) as rule:
+            assert written.problem().slug == slug
+        assert rule.met
     assert written.files()
 
 

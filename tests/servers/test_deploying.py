@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -52,18 +50,6 @@ class Shop:
         assert done.exit_code == code, done.output
         return done
 
-    def elsewhere(self, words: str, code: int = 0) -> str:
-        """A command in a process of its own; what it printed."""
-        done = subprocess.run(
-            [sys.executable, "-m", "infold", "-C", str(self.root), *words.split()],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        self.printed.append(done.stdout + done.stderr)
-        assert done.returncode == code, done.stdout + done.stderr
-        return done.stdout + done.stderr
-
     def place(self) -> Place:
         """Where the ledger is."""
         url = self.server.url("ledger_writer", SECRET, "ledgers")
@@ -97,21 +83,6 @@ def shop(postgresql: Postgresql, tmp_path_factory: pytest.TempPathFactory) -> It
         yield made
 
 
-def test_late_rows_and_a_proof(shop: Shop) -> None:
-    """A late file is folded in, every table equals a rebuild, and nothing is stale."""
-    shutil.copy(shop.root / "later" / "2024-03-10.json", shop.root / "landing" / "clicks")
-
-    shop.infold("--target prod run")
-    shop.infold("--target prod verify")
-
-    status = json.loads(shop.infold("--target prod status --json").stdout)
-    assert {model["model"]: model["stale"] for model in status["models"]} == {
-        "clicks": [],
-        "sessions": [],
-        "daily": [],
-    }
-
-
 def test_doctor_shows_where_the_ledger_is(shop: Shop) -> None:
     """Kind, version, URL without its secret, and schema, and that its lease was taken."""
     found = json.loads(shop.infold("--target prod doctor --json").stdout)
@@ -131,45 +102,50 @@ def test_others_read_while_a_run_goes_on(shop: Shop) -> None:
     far.acquire("theirs")
     far.begin_run("theirs", "run", 0, {})
     try:
-        history = shop.elsewhere("--target reading history --limit 1")
-        shop.elsewhere("--target reading status")
-        shop.elsewhere("--target reading plan")
-        refused = shop.elsewhere("--target prod run", code=3)
+        history = shop.infold("--target reading history --limit 1").output
+        shop.infold("--target reading status")
+        shop.infold("--target reading plan")
+        refused = shop.infold("--target prod run", code=3).output
     finally:
         place.close()
 
     assert "theirs" in history
     assert "locked: run theirs is working on this target" in refused
     assert "away" in refused
-    assert "ledger-not-permitted" in shop.elsewhere("--target reading run", code=1)
+    assert "ledger-not-permitted" in shop.infold("--target reading run", code=1).output
 
 
-@pytest.mark.parametrize("write", ["prepare_step", "finish_step"])
-def test_a_run_that_loses_its_connection(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch, write: str
-) -> None:
-    """It stops, just before a commit or just after it; the next one makes all tables right."""
-    day = f"2024-03-1{4 + len(write) % 2}"
-    event = {"event_id": write, "user_id": "u", "event_ts": f"{day}T10:00:00Z", "url": "/"}
-    text = json.dumps(event | {"amount": "1.50"})
-    (shop.root / "landing" / "clicks" / f"{write}.json").write_text(text, encoding="utf-8")
-    real = getattr(SqlLedger, write)
+def test_runs_that_lose_their_connection(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They stop, just before a commit or just after it; then every table equals a rebuild."""
+    event = {"event_id": "new", "user_id": "u", "event_ts": "2024-03-15T10:00:00Z", "url": "/"}
+    news = (shop.root / "later" / "2024-03-10.json").read_text(encoding="utf-8"), json.dumps(event)
+    for write, state, text in zip(
+        ("prepare_step", "finish_step"), ("failed", "prepared"), news, strict=True
+    ):
+        file = shop.root / "landing" / "clicks" / f"{write}.json"
+        file.write_text(text, encoding="utf-8")
+        real = getattr(SqlLedger, write)
 
-    def lose(self: SqlLedger, *words: object) -> None:
-        shop.server.disconnect_all()
-        real(self, *words)
+        def lose(self: SqlLedger, *words: object, real: Any = real) -> None:
+            shop.server.disconnect_all()
+            real(self, *words)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(SqlLedger, write, lose)
-        lost = shop.infold("--target prod run", code=1)
-    assert "ledger-connection-lost" in lost.output
-    first = api.ledger(api.open_project(shop.root, "prod")).runs(1)[0]
-    assert [step.state for step in first.steps] == [
-        "failed" if write == "prepare_step" else "prepared"
-    ]
+        with monkeypatch.context() as patch:
+            patch.setattr(SqlLedger, write, lose)
+            lost = shop.infold("--target prod run", code=1)
+        assert "ledger-connection-lost" in lost.output
+        first = api.ledger(api.open_project(shop.root, "prod")).runs(1)[0]
+        assert [step.state for step in first.steps] == [state]
 
-    shop.infold("--target prod run")
+        shop.infold("--target prod run")
+
     shop.infold("--target prod verify")
+    status = json.loads(shop.infold("--target prod status --json").stdout)
+    assert {model["model"]: model["stale"] for model in status["models"]} == {
+        "clicks": [],
+        "sessions": [],
+        "daily": [],
+    }
 
 
 def test_no_secret_is_written_anywhere(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
@@ -46,50 +46,41 @@ def role(server: Postgresql, name: str, *rights: str, with_: str = "") -> str:
     return server.url(name, password)
 
 
+WRONG = "password authentication"
+NO_CONNECTION: Mapping[str, tuple[Callable[[Postgresql], str], str, str]] = {
+    "wrong password": (lambda s: s.url(password="wro/ng@"), "login-refused", WRONG),
+    "no role": (lambda s: s.url("nobody", "pw"), "login-refused", WRONG),
+    "no password": (
+        lambda s: f"postgresql://infold@127.0.0.1:{s.port}/postgres",
+        *("login-refused", "no password supplied"),
+    ),
+    "no database": (
+        lambda s: s.url(rest="nowhere"),
+        *("database-missing", 'database "nowhere" does not exist'),
+    ),
+    "closed port": (
+        lambda s: s.url().replace(str(s.port), "1"),
+        *("unreachable", "Connection refused"),
+    ),
+    "no host": (
+        lambda s: s.url().replace("127.0.0.1", "no-such-host.invalid"),
+        *("unreachable", "no-such-host.invalid"),
+    ),
+}
+
+
 class TestNoConnection:
     """What is shown is where it was tried and what the server said, and never a password."""
 
-    @pytest.mark.parametrize(
-        ("change", "slug", "said"),
-        [
-            (
-                lambda s: s.url(password="wro/ng@"),
-                "ledger-login-refused",
-                "password authentication",
-            ),
-            (lambda s: s.url("nobody", "pw"), "ledger-login-refused", "password authentication"),
-            (
-                lambda s: f"postgresql://infold@127.0.0.1:{s.port}/postgres",
-                "ledger-login-refused",
-                "no password supplied",
-            ),
-            (
-                lambda s: s.url(rest="nowhere"),
-                "ledger-database-missing",
-                'database "nowhere" does not exist',
-            ),
-            (
-                lambda s: s.url().replace(str(s.port), "1"),
-                "ledger-unreachable",
-                "Connection refused",
-            ),
-            (
-                lambda s: s.url().replace("127.0.0.1", "no-such-host.invalid"),
-                "ledger-unreachable",
-                "no-such-host.invalid",
-            ),
-        ],
-        ids=["wrong password", "no role", "no password", "no database", "closed port", "no host"],
-    )
+    @pytest.mark.parametrize(("url", "slug", "said"), NO_CONNECTION.values(), ids=NO_CONNECTION)
     def test_it_is_named(
-        self, postgresql: Postgresql, change: Callable[[Postgresql], str], slug: str, said: str
+        self, postgresql: Postgresql, url: Callable[[Postgresql], str], slug: str, said: str
     ) -> None:
         """Unreachable, a wrong password and a database that is not there are three things."""
-        url = change(postgresql)
-        error = refusal(opened(url).runs)
+        error = refusal(opened(url(postgresql)).runs)
         facts = dict(error.facts)
 
-        assert error.slug == slug
+        assert error.slug == f"ledger-{slug}"
         assert facts["key"] == KEY
         assert said in (facts.get("server") or facts["why"])
         assert "infold@" in facts["ledger"] or "nobody@" in facts["ledger"]
@@ -202,12 +193,14 @@ class TestSecretsInParts:
     def test_what_a_statement_was_refused(
         self, postgresql: Postgresql, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Also once there is a connection."""
+        """Also once there is a connection: it may not make a schema, and nothing was made."""
         monkeypatch.setenv("DB", "postgres")
         url = role(postgresql, "guest").replace("/postgres", "/${env:DB}")
 
         error = refusal(lambda: opened(url, "guests").acquire("r1"))
-        assert "denied for database ${env:DB}" in dict(error.facts)["server"]
+        assert error.slug == "ledger-not-permitted"
+        assert "permission denied for database ${env:DB}" in dict(error.facts)["server"]
+        assert not opened(postgresql.url(), "guests").exists()
 
     def test_user_and_password_in_one(
         self, postgresql: Postgresql, monkeypatch: pytest.MonkeyPatch
@@ -224,15 +217,6 @@ class TestRights:
     """A role needs no more than what the page on deploying says."""
 
     ENTRY = ManualEntry(0, "ann", True, 1, 2, "")
-
-    def test_no_right_to_make_a_schema(self, postgresql: Postgresql) -> None:
-        """The server's refusal is shown, and nothing was made."""
-        url = role(postgresql, "guest")
-        error = refusal(lambda: opened(url, "guests").acquire("r1"))
-
-        assert error.slug == "ledger-not-permitted"
-        assert "permission denied for database" in dict(error.facts)["server"]
-        assert not opened(postgresql.url(), "guests").exists()
 
     def test_a_schema_that_somebody_made_is_enough(self, postgresql: Postgresql) -> None:
         """With its tables dropped the schema stays, as it is somebody else's."""

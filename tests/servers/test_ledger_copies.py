@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -41,7 +42,7 @@ def copied(original: SqlLedger, to: SqlLedger) -> None:
 
 
 def test_there_and_back(postgresql: Postgresql, tmp_path: Path) -> None:
-    """Every row comes back as it was; files of all three are the same."""
+    """By copies and by files, from either kind into the other, every row comes back as it was."""
     places = [
         Place(f"sqlite:///{tmp_path / 'one.db'}", ""),
         Place(postgresql.url(), postgresql.schema()),
@@ -50,32 +51,20 @@ def test_there_and_back(postgresql: Postgresql, tmp_path: Path) -> None:
     ]
     filled.fill(places[0].open())
     before = filled.rows_of(places[0].open())
-
-    for one, two in pairwise(places):
-        copied(one.open(), two.open())
-
     assert all(before.values())
-    for place in places:
-        assert filled.rows_of(place.open()) == before
-        place.close()
+    of: dict[str, Any] = {"project": "shop", "warehouse": "warehouse"}
 
-
-def test_a_file_from_one_into_the_other(postgresql: Postgresql, tmp_path: Path) -> None:
-    """A ledger in PostgreSQL from a file of SQLite's, and the other way round."""
-    here = Place(f"sqlite:///{tmp_path / 'one.db'}", "")
-    there = Place(postgresql.url(), postgresql.schema())
-    back = Place(f"sqlite:///{tmp_path / 'two.db'}", "")
-    filled.fill(here.open())
-
-    for one, two in ((here, there), (there, back)):
-        file = tmp_path / two.schema
-        file = file.with_suffix(".gz") if two is there else tmp_path / "last"
-        export_ledger(one.open(), file, at="here", project="shop", warehouse="warehouse")
-        import_ledger(
-            two.open(), file, place="there", project="shop", warehouse="warehouse", run="r"
-        )
-
-    assert filled.rows_of(back.open()) == filled.rows_of(here.open())
+    for number, (one, two) in enumerate(pairwise(places)):
+        file = tmp_path / f"{number}.gz"
+        export_ledger(one.open(), file, at="here", **of)
+        copied(one.open(), two.open())
+        imported = Place(f"sqlite:///{tmp_path / f'{number}.db'}", "")
+        if one is places[0]:
+            imported = Place(postgresql.url(), postgresql.schema())
+        import_ledger(imported.open(), file, place="there", run="r", **of)
+        for place in (two, imported):
+            assert filled.rows_of(place.open()) == before
+            place.close()
 
 
 def test_one_server_by_two_names(postgresql: Postgresql) -> None:

@@ -63,29 +63,14 @@ class TestMaking:
         assert (ledger.runs(), ledger.traces(), ledger.owner()) == ((), {}, None)
         assert not has_schema(postgresql, place)
 
+        begun(place)  # the connection that found no ledger finds it once there is one
+        assert [run.id for run in ledger.runs()] == ["r1"]
+
     def test_trying_leaves_nothing(self, place: Place, postgresql: Postgresql) -> None:
         """What `infold doctor` tries is undone."""
         place.open().try_create()
 
         assert not has_schema(postgresql, place)
-
-    def test_a_reader_sees_a_ledger_that_came_later(self, place: Place) -> None:
-        """A connection that found no ledger finds it once there is one."""
-        reader = place.open()
-        assert not reader.exists()
-
-        begun(place)
-
-        assert [run.id for run in reader.runs()] == ["r1"]
-
-    def test_two_schemas_are_two_ledgers(self, postgresql: Postgresql) -> None:
-        """Projects in one database know nothing of each other, nor wait for each other."""
-        places = [Place(postgresql.url(), postgresql.schema()) for _ in range(2)]
-        ledgers = [begun(place, f"run {place.schema}") for place in places]
-
-        for place, ledger in zip(places, ledgers, strict=True):
-            assert [run.id for run in ledger.runs()] == [f"run {place.schema}"]
-            ledger.close()
 
     def test_one_that_is_gone_before_it_is_written_is_named(
         self, place: Place, monkeypatch: pytest.MonkeyPatch
@@ -125,17 +110,7 @@ class TestMaking:
 
 
 class TestTexts:
-    """What a database stores of a text is the text, in the order of a file's ledger."""
-
-    def test_any_text_is_stored(self, place: Place) -> None:
-        """Also one with a character that PostgreSQL has no way to store."""
-        reasons = ["\0", "\ue000", "a\0\ue000b", "ä€😀", "'\"\\%s %(a)s :b"]
-        ledger = place.open()
-
-        ledger.add_entries("m", [ManualEntry(0, of, True, 1, 2, of) for of in reasons])
-
-        assert [entry.owner for entry in ledger.entries("m")] == reasons
-        assert [entry.reason for entry in ledger.entries("m")] == reasons
+    """What a database stores of a text comes in the order of a file's ledger."""
 
     def test_texts_are_in_the_order_of_their_bytes(
         self, postgresql: Postgresql, tmp_path: Path
@@ -426,33 +401,14 @@ class TestRemoving:
     """A ledger is removed by who has the lease, whole or not at all."""
 
     def test_the_schema_goes_too(self, place: Place, postgresql: Postgresql) -> None:
-        """Nothing is left of it, and the next run makes it anew."""
-        ledger = begun(place)
-        ledger.destroy()
-
+        """Nothing is left of it, and the next run makes it anew; what others put there stays."""
+        begun(place).destroy()
         assert not has_schema(postgresql, place)
-        begun(place).close()
 
-    def test_what_others_put_there_stays(self, place: Place, postgresql: Postgresql) -> None:
-        """No table is dropped that is not the ledger's."""
         ledger = begun(place)
         postgresql.run(f"CREATE TABLE {place.schema}.songs (x int)")
-
         ledger.destroy()
-
         assert tables(postgresql, place) == {"songs"}
-
-    def test_who_waits_for_the_lease_makes_another(self, place: Place) -> None:
-        """The next run in line begins with an empty ledger."""
-        ledger, waiting = begun(place), place.open()
-        with pytest.raises(InfoldError, match="locked"):
-            waiting.acquire("r2")
-
-        ledger.destroy()
-        waiting.acquire("r2")
-
-        assert waiting.runs() == ()
-        waiting.close()
 
 
 def tables(server: Postgresql, place: Place) -> set[str]:

@@ -272,7 +272,7 @@ class TestRest:
 
         assert "GET /v1/{prefix}/namespaces/{namespace}/views" in str(caught.value)
         assert lake.refresh_views([]) == []
-        assert rest_server.seen == []
+        assert not rest_server.seen
         rest.lake().check_views(["daily"])
 
     def test_one_who_may_not_look(self, rest: Shelf, rest_server: RestServer) -> None:
@@ -294,7 +294,7 @@ class TestRest:
         for name in ("daily", "weekly"):
             rest.make(name)
         with (
-            rest_server.rule("POST", "/views$", lose=True, times=1),
+            rest_server.rule("POST", "/views$", lost=True, times=1),
             pytest.raises(InfoldError, match="catalog-answer-lost"),
         ):
             rest.lake().refresh_views(["daily", "weekly"])

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +10,6 @@ from tests.spark.time_range.daily_project import DAILY, ROLLING, DailyProject, m
 from infold import api
 from infold.core.project import Project
 from infold.core.report import RunResult
-from infold.core.saved_plan import plan_of_text, text_of
 from infold.messages.errors import InfoldError
 
 pytestmark = pytest.mark.spark
@@ -25,7 +20,6 @@ targets:
   dev: {}
   prod: {warehouse: tables, ledger: "sqlite:///prod.db"}
 """
-LARGE = DAILY.replace("count(*) AS n", "count(*) + 100 AS n")
 
 
 class Shop(DailyProject):
@@ -47,28 +41,9 @@ class Shop(DailyProject):
         declared = api.open_project(self.root, "prod", declared=True)
         return api.run(api.to_apply(declared, terms), select=terms, command="apply")
 
-    def exact(self) -> None:
-        """Every table equals a rebuild by the applied definitions, none by an earlier one."""
-        report = api.verify(self.project())
-        assert [(verdict.model, verdict.equal) for verdict in report.models] == [
-            ("raw.clicks", True),
-            ("daily", True),
-            ("rolling", True),
-        ]
-
     def numbers(self) -> list[int]:
         """The counts of each day."""
         return sorted(api.show(self.project(), "daily").column("n").to_pylist())
-
-    def die(self, *words: str, at: str) -> int:
-        """A command in a process that kills itself at a write point; how it ended."""
-        done = subprocess.run(
-            [sys.executable, "-m", "infold", "-C", str(self.root), "--target", "prod", *words],
-            env={**os.environ, "INFOLD_CRASH_AT": at},
-            capture_output=True,
-            check=False,
-        )
-        return done.returncode
 
 
 def built(result: RunResult) -> list[str]:
@@ -76,36 +51,12 @@ def built(result: RunResult) -> list[str]:
     return [step.model for step, _ in result.steps]
 
 
-def test_production(tmp_path: Path) -> None:
-    """The first apply builds everything. A changed query leaves runs as they are, which take in
-    new files by the earlier one; an apply that is killed before its first commit is carried on
-    by the next run, without any permission; all is exact all the time.
-    """
-    shop = Shop(tmp_path / "shop")
-    assert built(shop.apply()) == ["raw.clicks", "daily", "rolling"]
-    shop.exact()
-
-    shop.models(daily=model(LARGE))
-    shop.land("2024-03-01T11:00:00")
-    done = api.run(shop.project())
-    assert (built(done), done.unapplied) == (["raw.clicks", "daily", "rolling"], ("daily",))
-    assert shop.numbers() == [1, 2]
-    shop.exact()
-
-    assert shop.die("apply", "--yes", at="table daily: before commit") == -signal.SIGKILL
-    assert shop.numbers() == [1, 2]
-    done = api.run(shop.project())
-    assert (built(done), done.unapplied) == (["daily", "rolling"], ())
-    assert shop.numbers() == [101, 102]
-    shop.exact()
-
-
 def test_what_spark_refuses_is_not_applied(tmp_path: Path) -> None:
     """A definition that Spark does not accept is refused before it is applied, and so is another
     one that was to be applied with it; runs go on as before.
     """
     shop = Shop(tmp_path / "shop")
-    shop.apply()
+    assert built(shop.apply()) == ["raw.clicks", "daily", "rolling"]
     before = api.ledger(shop.project()).applied()
     wrong = DAILY.replace("count(*) AS n", "length(ts, ts) AS n, count(*) AS m")
     shop.models(daily=model(wrong), rolling=model(ROLLING.replace("6 DAYS", "2 DAYS")))
@@ -117,50 +68,10 @@ def test_what_spark_refuses_is_not_applied(tmp_path: Path) -> None:
     assert "daily" in str(caught.value)
     assert api.ledger(shop.project()).applied() == before
     shop.land("2024-03-01T11:00:00")
-    assert built(api.run(shop.project())) == ["raw.clicks", "daily", "rolling"]
-    shop.exact()
-
-
-def test_a_saved_plan(tmp_path: Path) -> None:
-    """A plan is saved, and a file arrives: what was saved is carried out, without that file, which
-    the next run takes in; all is exact after both.
-    """
-    shop = Shop(tmp_path / "shop")
-    shop.apply()
-    shop.models(daily=model(LARGE))
-    shop.land("2024-03-01T11:00:00")
-    declared = api.to_apply(api.open_project(shop.root, "prod", declared=True))
-    observed = api.observe_all(declared)
-    plan = api.make_plan(declared, observed)
-    saved = plan_of_text(text_of(api.plan_to_save(declared, observed, plan)))
-    shop.land("2024-03-02T11:00:00", "2024-03-02T12:00:00")
-
-    again = api.project_of_saved(api.open_project(shop.root, "prod", declared=True), saved)
-    done = api.run(again, asked=saved.asked, as_of=saved.as_of, saved=saved, command="apply")
-
-    assert built(done) == ["daily", "raw.clicks", "daily", "rolling"]
-    assert shop.numbers() == [101, 102]
-    shop.exact()
-    with pytest.raises(InfoldError, match="plan-outdated"):
-        api.run(again, asked=saved.asked, as_of=saved.as_of, saved=saved, command="apply")
-    assert built(api.run(shop.project())) == ["raw.clicks", "daily", "rolling"]
-    assert shop.numbers() == [102, 103]
-    shop.exact()
-
-
-def test_one_model_of_two(tmp_path: Path) -> None:
-    """Of two changed models one is applied and built; the other table stays by its earlier query,
-    also where its input has other rows now.
-    """
-    shop = Shop(tmp_path / "shop")
-    shop.apply()
-    shop.models(daily=model(LARGE), rolling=model(ROLLING.replace("6 DAYS", "2 DAYS")))
-
-    done = shop.apply("daily")
-    assert (built(done), done.unapplied) == (["daily"], ("rolling",))
-    later = api.run(shop.project())
-    assert (built(later), later.unapplied) == (["rolling"], ("rolling",))
-    shop.exact()
-
-    assert built(shop.apply()) == ["rolling"]
-    shop.exact()
+    done = api.run(shop.project())
+    assert (built(done), done.unapplied) == (
+        ["raw.clicks", "daily", "rolling"],
+        ("daily", "rolling"),
+    )
+    assert shop.numbers() == [1, 2]
+    shop.verify()

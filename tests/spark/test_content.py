@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from infold.core.interval import DAY, Granularity, Interval, Ranges, parse_instant_text
@@ -28,59 +30,37 @@ pytestmark = pytest.mark.spark
 class TestRowHash:
     """Different rows have different hashes, and equal rows equal ones."""
 
-    @pytest.mark.parametrize(
-        ("one", "other"),
-        [
-            (
-                "named_struct('a', 'x', 'b', CAST(NULL AS STRING))",
-                "named_struct('a', CAST(NULL AS STRING), 'b', 'x')",
-            ),
-            ("named_struct('a', 'ab', 'b', 'c')", "named_struct('a', 'a', 'b', 'bc')"),
-            (
-                "named_struct('a', array(CAST(NULL AS INT), 1))",
-                "named_struct('a', array(1, CAST(NULL AS INT)))",
-            ),
-            ("named_struct('a', '')", "named_struct('a', CAST(NULL AS STRING))"),
-            ("named_struct('a', map('k', 1))", "named_struct('a', map('k', 2))"),
-            (
-                "named_struct('a', named_struct('x', 1, 'y', CAST(NULL AS INT)))",
-                "named_struct('a', named_struct('x', CAST(NULL AS INT), 'y', 1))",
-            ),
-            (
-                "named_struct('a', array(timestamp'2019-01-01 00:00:00.123456'))",
-                "named_struct('a', array(timestamp'2019-01-01 00:00:00.123457'))",
-            ),
-            (
-                "named_struct('a', map('k', timestamp_ntz'2019-01-01 00:00:00.123456'))",
-                "named_struct('a', map('k', timestamp_ntz'2019-01-01 00:00:00.123457'))",
-            ),
-        ],
+    NONE, TEXT = "CAST(NULL AS INT)", "CAST(NULL AS STRING)"
+    AT = "'2019-01-01 00:00:00.12345"
+    DIFFERENT = (
+        (f"'a', 'x', 'b', {TEXT}", f"'a', {TEXT}, 'b', 'x'"),
+        ("'a', 'ab', 'b', 'c'", "'a', 'a', 'b', 'bc'"),
+        (f"'a', array({NONE}, 1)", f"'a', array(1, {NONE})"),
+        ("'a', ''", f"'a', {TEXT}"),
+        ("'a', map('k', 1)", "'a', map('k', 2)"),
+        (f"'a', named_struct('x', 1, 'y', {NONE})", f"'a', named_struct('x', {NONE}, 'y', 1)"),
+        (f"'a', array(timestamp{AT}6')", f"'a', array(timestamp{AT}7')"),
+        (f"'a', map('k', timestamp_ntz{AT}6')", f"'a', map('k', timestamp_ntz{AT}7')"),
     )
-    def test_rows_that_differ_hash_differently(
-        self, spark: SparkSession, one: str, other: str
-    ) -> None:
-        """Rows hash by the position of NULLs, the borders
-        of strings, the entries of maps and microseconds.
+    """Columns with their values, of rows that differ."""
+
+    def test_rows_that_differ_hash_differently(self, spark: SparkSession) -> None:
         """
-        hashes = [
-            frame.select(row_hash(frame.schema)).collect()[0][0]
-            for frame in (
-                spark.sql(f"SELECT inline(array({one}))"),
-                spark.sql(f"SELECT inline(array({other}))"),
-            )
+        Rows hash by the position of NULLs, the borders of strings, the entries of maps and
+        microseconds; columns that name file and version do not count.
+        """
+        same = "'a', 1, '_source_file', 7L, '_version', 3L", "'a', 1"
+        frames = [
+            spark.sql(f"SELECT inline(array(named_struct({row})))")
+            for pair in (*self.DIFFERENT, same)
+            for row in pair
         ]
+        hashed = reduce(DataFrame.union, (frame.select(row_hash(frame.schema)) for frame in frames))
+        hashes = [row[0] for row in hashed.collect()]
+        *differ, equal = zip(hashes[::2], hashes[1::2], strict=True)
 
-        assert hashes[0] != hashes[1]
-
-    def test_technical_columns_do_not_count(self, spark: SparkSession) -> None:
-        """The technical columns that name file and version do not count as content."""
-        frame = spark.sql("SELECT 1 AS a, 7L AS _source_file, 3L AS _version")
-        bare = spark.sql("SELECT 1 AS a")
-
-        assert (
-            frame.select(row_hash(frame.schema)).collect()
-            == bare.select(row_hash(bare.schema)).collect()
-        )
+        assert [self.DIFFERENT[at] for at, (one, other) in enumerate(differ) if one == other] == []
+        assert equal[0] == equal[1]
 
     def test_content_adds_up(self, spark: SparkSession) -> None:
         """The content of all rows is the sum of the contents of any parts."""
@@ -97,10 +77,7 @@ class TestRowHash:
 class TestCells:
     """Spark and the plan agree on the cell of an instant."""
 
-    @pytest.mark.parametrize("granularity", list(Granularity))
-    def test_cell_start_is_the_granularitys_floor(
-        self, spark: SparkSession, granularity: Granularity
-    ) -> None:
+    def test_cell_start_is_the_granularitys_floor(self, spark: SparkSession) -> None:
         """The start of a cell is the granularity's floor
         for every granularity, before and after 1970.
         """
@@ -113,28 +90,28 @@ class TestCells:
             "2023-01-01",
             "1900-03-01 05:06:07.000008",
         ]
+        at = F.col("t").cast("timestamp")
         rows = spark.createDataFrame([(text,) for text in texts], "t string").select(
-            F.unix_micros(F.col("t").cast("timestamp")),
-            cell_start(F.col("t").cast("timestamp"), granularity),
+            F.unix_micros(at), *(cell_start(at, granularity) for granularity in Granularity)
         )
 
-        for at, start in rows.collect():
-            assert start == granularity.floor(at)
+        for micros, *starts in rows.collect():
+            assert starts == [granularity.floor(micros) for granularity in Granularity]
 
-    @pytest.mark.parametrize("type_", ["timestamp", "date"])
-    def test_within_selects_the_ranges(self, spark: SparkSession, type_: str) -> None:
+    def test_within_selects_the_ranges(self, spark: SparkSession) -> None:
         """A range of timestamps or dates includes its start and excludes its end."""
         first = parse_instant_text("2024-01-01")
         ranges = Ranges.of(
             [Interval(first, first + 2 * DAY), Interval(first + 5 * DAY, first + 6 * DAY)]
         )
-        days = spark.range(8).select(
-            F.timestamp_micros(F.lit(first) + F.col("id") * DAY).cast(type_).alias("a`b.c"), "id"
+        at = F.timestamp_micros(F.lit(first) + F.col("id") * DAY)
+        days = spark.range(8).select(at.alias("a`b.c"), at.cast("date").alias("d`e.f"), "id")
+
+        kept = days.where(range_predicate("a`b.c", "timestamp", ranges)).union(
+            days.where(range_predicate("d`e.f", "date", ranges))
         )
 
-        kept = days.where(range_predicate("a`b.c", type_, ranges)).collect()
-
-        assert [row["id"] for row in kept] == [0, 1, 5]
+        assert [row["id"] for row in kept.collect()] == [0, 1, 5, 0, 1, 5]
 
     def test_any_number_of_cells(self, spark: SparkSession) -> None:
         """Rows of thousands of cells are selected, and none between them."""

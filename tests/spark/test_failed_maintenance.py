@@ -1,4 +1,4 @@
-"""What becomes of a run whose tables cannot be compacted or expired; without Spark."""
+"""Tables that cannot be compacted, and snapshots that may not be expired; without Spark."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 from tests.ledger.fresh import FreshLedger
+from tests.running.test_observe import ledger_of
 
+from infold.core.interval import DAY, Interval
+from infold.core.record import Outcome
 from infold.core.stored_table import History
+from infold.core.trace import CellChange, Trace
 from infold.messages import faults, run_errors
 from infold.messages.errors import InfoldError
 from infold.spark.maintenance import LOOK_EVERY, MOST_SNAPSHOTS, Maintenance
@@ -75,3 +79,22 @@ def test_what_ends_a_run_ends_it_here_too(error: BaseException) -> None:
     """After these nothing more is done."""
     with pytest.raises((InfoldError, KeyboardInterrupt)):
         maintain(error, GATHERED)
+
+
+@pytest.mark.parametrize("compares", [True, False])
+def test_a_snapshot_that_a_reader_compares_with_stays(*, compares: bool) -> None:
+    """While a model has yet to fold the changes since a version, its snapshot is not expired."""
+    cell = Interval(0, DAY)
+    changes = (CellChange(cell, 1, 0, 1, 2, 1, 2),) if compares else ()
+    ledger = ledger_of(
+        Outcome("first", 1, Trace("first", "f")),
+        Outcome("first", 2, Trace("first", "f"), changes),
+        Outcome("reader", 1, Trace("reader", "f", {"first": 1})),
+    )
+    expired: list[str] = []
+    tables: Any = SimpleNamespace(expire=lambda table, **_: expired.append(table))
+    lake: Any = SimpleNamespace(history=lambda _: OLD)
+
+    Maintenance(tables, ledger, lake).maintain(["first"])
+
+    assert expired == ([] if compares else ["first"])

@@ -13,7 +13,7 @@ from infold.core.project import Project
 from infold.core.record import Outcome
 from infold.core.storages import DEFAULT_STORAGE, Storage
 from infold.core.target import Target
-from infold.core.trace import CellChange, Trace
+from infold.core.trace import Trace
 from infold.spark import maintenance
 from infold.spark.maintenance import Maintenance
 from infold.spark.storages import storage_of
@@ -91,134 +91,72 @@ class GrowingTable:
         return sum(part.data + part.deletes for part in self.tables.partition_files("t"))
 
 
-@pytest.mark.parametrize(
-    "layout", [Layout(), Layout("ts", Granularity.MONTH)], ids=["whole", "months"]
-)
 @EVERY_STORAGE
-def test_files_are_compacted_after_enough_commits(
-    spark: SparkSession, warehouse: Path, layout: Layout, storage: Storage
+def test_files_are_counted_when_they_may_be_more_and_compacted(
+    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, storage: Storage
 ) -> None:
-    """After enough commits the small files become one, and every row is still there."""
-    shop = GrowingTable(spark, warehouse, f"gather_{layout.column}", layout, storage)
-    for _ in range(maintenance.LOOK_EVERY):
+    """
+    Files are counted after commits that may have added some, not after replacements alone. Many
+    small ones become few, and every row is still there; after few commits there is nothing to do.
+    """
+    monkeypatch.setattr(maintenance, "LOOK_EVERY", 2)
+    monkeypatch.setattr(maintenance, "FILES_PER_PARTITION", 3)
+    shop = GrowingTable(spark, warehouse, "steady", Layout("ts", Granularity.MONTH), storage)
+    for _ in range(2):
+        shop.replace(5)
+    looks: list[str] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(Maintenance, "compact", lambda _, model: looks.append(model))
+        shop.care.maintain(["t"])
+        assert not looks
         shop.append()
+        shop.care.maintain(["t"])
+        assert looks == ["t"]
+        shop.replace(40)
+        shop.care.maintain(["t"])
+        assert looks == ["t"]
+        shop.care.maintain(["t", "t"])
+        assert looks == ["t", "t"], "the append was this run's too"
+
+    shop.append()
     before = shop.content()
-
     shop.care.maintain(["t"])
-
     assert shop.content() == before
-    assert shop.files() <= 3
+    assert (files := shop.files()) <= 3
     head = shop.lake.metadata("t")
     assert head is not None
     assert head.foreign is None
 
-
-def test_few_commits_are_not_compacted(spark: SparkSession, warehouse: Path) -> None:
-    """After few commits there is nothing to compact."""
-    shop = GrowingTable(spark, warehouse, "few", Layout())
     shop.append()
-    files = shop.files()
-
     shop.care.maintain(["t", "no_such_table"])
-
-    assert shop.files() == files
-
-
-@EVERY_STORAGE
-def test_files_are_counted_when_they_may_be_more(
-    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, storage: Storage
-) -> None:
-    """Files are counted after commits that may have added some, not after replacements alone."""
-    shop = GrowingTable(spark, warehouse, "steady", Layout("ts", Granularity.MONTH), storage)
-    for _ in range(maintenance.LOOK_EVERY):
-        shop.replace(5)
-    looks: list[str] = []
-    monkeypatch.setattr(Maintenance, "compact", lambda _, model: looks.append(model))
-    shop.care.maintain(["t"])
-    assert not looks
-    shop.append()
-    shop.care.maintain(["t"])
-    assert looks == ["t"]
-    shop.replace(40)
-    shop.care.maintain(["t"])
-    assert looks == ["t"]
-    shop.care.maintain(["t", "t"])
-    assert looks == ["t", "t"], "the append was this run's too"
+    assert shop.files() == files + 1
 
 
-@EVERY_STORAGE
-def test_expiry_keeps_content_and_the_newest_snapshots(
-    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, storage: Storage
-) -> None:
-    """Expiry removes old snapshots and keeps the current one and those before it."""
-    monkeypatch.setattr(maintenance, "MOST_SNAPSHOTS", 4)
-    shop = GrowingTable(spark, warehouse, "expire", Layout(), storage)
-    for _ in range(5):
-        shop.append()
-    before = shop.content()
-
-    shop.care.maintain(["t"])
-
-    assert shop.lake.history("t").snapshots == 2
-    assert shop.content() == before
-
-
-def test_a_snapshot_that_a_reader_compares_with_stays(
-    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """While a model has yet to fold the changes since a version, its snapshot is not expired."""
-    monkeypatch.setattr(maintenance, "MOST_SNAPSHOTS", 4)
-    shop = GrowingTable(spark, warehouse, "lag", Layout())
-    ledger, cell = shop.ledger, Interval(JANUARY, JANUARY + DAY)
-    ledger.acquire("run")
-    ledger.begin_run("run", "run", 0, {})
-    for number in (1, 2):
-        ledger.begin_step("run", f"t-{number}", number, "t", "ingest", {})
-        change = CellChange(cell, 1, 0, number - 1, number, number - 1, number)
-        ledger.finish_step(f"t-{number}", Outcome("t", number, Trace("t", "f"), (change,)))
-    ledger.begin_step("run", "reader-1", 3, "reader", "fold", {})
-    ledger.finish_step("reader-1", Outcome("reader", 1, Trace("reader", "f", {"t": 1})))
-    for _ in range(5):
-        shop.append()
-
-    shop.care.maintain(["t"])
-
-    assert shop.lake.history("t").snapshots == 6
-
-
-@pytest.mark.parametrize("traced", [False, True], ids=["the newest", "what a trace names"])
 @EVERY_STORAGE
 def test_a_version_before_many_rewrites_is_kept(
-    spark: SparkSession,
-    warehouse: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    storage: Storage,
-    *,
-    traced: bool,
+    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch, storage: Storage
 ) -> None:
-    """Many rewrites of partitions expire no version that a model reads."""
+    """Old snapshots expire; neither the newest version nor what a trace names does, however many
+    partitions are rewritten after it.
+    """
     monkeypatch.setattr(maintenance, "MOST_SNAPSHOTS", 3)
     monkeypatch.setattr(maintenance, "FILES_PER_PARTITION", 2)
     monkeypatch.setattr(maintenance, "LOOK_EVERY", 4)
-    shop = GrowingTable(
-        spark, warehouse, f"behind_{traced}", Layout("ts", Granularity.MONTH), storage
-    )
-    for number in range(8):
+    shop = GrowingTable(spark, warehouse, "behind", Layout("ts", Granularity.MONTH), storage)
+    for number in range(6):
         shop.append(5 if number % 2 else 40)
     read = shop.version(1)
-    if traced:
-        shop.ledger.begin_step("run", "reader-1", 2, "reader", "fold", {})
-        outcome = Outcome("reader", 1, Trace("reader", "f", {"t": 1}))
-        shop.ledger.finish_step("reader-1", outcome)
     shop.care.maintain(["t"])
     assert shop.lake.history("t").main.index(read) == 2, "two months were rewritten"
     assert len(shop.lake.history("t").main) == 3, "older ones went"
-    if traced:  # a version of the same content
-        shop.append(6)
-        shop.version(2)
     before = shop.tables.read("t", read).count()
+    shop.care.maintain(["t"])
+    assert shop.tables.read("t", read).count() == before
 
+    shop.ledger.begin_step("run", "reader-1", 2, "reader", "fold", {})
+    shop.ledger.finish_step("reader-1", Outcome("reader", 1, Trace("reader", "f", {"t": 1})))
+    shop.append(6)
+    shop.version(2)
     shop.care.maintain(["t"])
     shop.care.maintain(["t"])
-
     assert shop.tables.read("t", read).count() == before

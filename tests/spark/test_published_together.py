@@ -2,124 +2,72 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import threading
 from pathlib import Path
 
 import pytest
-from tests.spark.time_range.daily_project import DAILY, ROLLING, DailyProject, model
+from tests.spark.promoted_shop import CHANGED, MODELS, PROJECT, Shop
 
-from infold import api
-from infold.core.report import RunFailed, RunResult
-from infold.lake.iceberg.open_catalog import open_catalog
-from infold.lake.iceberg.static_table import open_table
+from infold.api.opening import published_lake
+from infold.core import write_points
 
 pytestmark = pytest.mark.spark
 
-TARGETS = "targets:\n  dev: {{publish: {0}}}\n"
-VIEW = "---\nmaterialization: view\n---\nSELECT n FROM daily"
-FAILS = ROLLING.replace("SELECT day,", "SELECT day, raise_error('no') AS e,")
+OTHER = {
+    "daily": CHANGED["daily"],
+    "rolling": (MODELS["rolling"][0], MODELS["rolling"][1].replace("2 DAYS", "1 DAYS")),
+}
 
 
-class Shop(DailyProject):
-    """Daily counts of clicks, and their sums over a week, published together."""
-
-    def __init__(self, root: Path) -> None:
-        super().__init__(root)
-        self.declared = (root / "infold.yml").read_text(encoding="utf-8")
-        self.publish("together")
-        self.models(daily=model(DAILY), rolling=model(ROLLING), counts=VIEW)
-
-    def publish(self, how: str) -> None:
-        """Declare when tables are published."""
-        text = self.declared + TARGETS.format(how)
-        (self.root / "infold.yml").write_text(text, encoding="utf-8")
-
-    def build(self) -> RunResult:
-        """A run."""
-        return api.run(self.project())
-
-    def die(self, at: str) -> None:
-        """A run in a process that kills itself at a write point."""
-        done = subprocess.run(
-            [sys.executable, "-m", "infold", "-C", str(self.root), "run"],
-            env={**os.environ, "INFOLD_CRASH_AT": at},
-            capture_output=True,
-            check=False,
-        )
-        assert done.returncode == -signal.SIGKILL
-
-    def shown(self) -> tuple[int, int, int]:
-        """How many clicks `infold show` shows in the daily table, the weekly sums and the view."""
-        daily, rolling, view = (
-            api.show(self.project(), name).to_pylist() for name in ("daily", "rolling", "counts")
-        )
-        last = max(rolling, key=lambda row: row["day"])["week"]
-        return sum(row["n"] for row in daily), last, sum(row["n"] for row in view)
-
-    def read_at_once(self) -> tuple[int, int]:
-        """How many clicks a reader finds in two tables that it looks up at one time."""
-        found = open_catalog(self.project()).locations("shop")
-        daily, rolling = (
-            open_table(found[name]).scan().to_arrow().to_pylist() for name in ("daily", "rolling")
-        )
-        return sum(row["n"] for row in daily), max(row["week"] for row in rolling)
+class Death(BaseException):
+    """The end of a run that nothing may catch."""
 
 
-def test_published_together(tmp_path: Path) -> None:
-    """A run that fails, or is killed before it publishes, shows readers nothing; the next complete
-    run shows everything, and a reader of two tables never sees one newer than the other. What
-    runs build is exact all the time, and stays so when tables are published one by one again.
+def seen(shop: Shop) -> tuple[list[int], list[int], bool]:
+    """What readers see: clicks of each day, sums over days, and whether the new column is there."""
+    tables = published_lake(shop.project())
+    daily, rolling = (
+        sorted(tables.rows(name).to_pylist(), key=lambda row: row["day"])
+        for name in ("daily", "rolling")
+    )
+    return [row["n"] for row in daily], [row["n"] for row in rolling], "top" in daily[0]
+
+
+def test_readers_see_promotes_and_runs_as_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Readers see all tables of a promote at once, then those of a run, and of the way back. A run
+    that dies before it publishes shows nothing, and the next one all of it.
     """
     shop = Shop(tmp_path / "shop")
-    shop.land("2024-03-01T10:00:00", "2024-03-02T10:00:00")
-    shop.build()
-    assert shop.shown() == (2, 2, 2)
+    (shop.root / "infold.yml").write_text(
+        PROJECT.replace("apply: manual", "apply: manual, publish: together"), encoding="utf-8"
+    )
+    for name in ("visits", "people", "spenders"):
+        (shop.root / "models" / f"{name}.sql").unlink()
+    shop.land(("ann", "2024-03-01T10:00:00", 1), ("ann", "2024-03-02T10:00:00", 2))
+    shop.land(("bob", "2024-03-03T10:00:00", 3))
+    shop.apply()
+    shop.write(OTHER)
+    shop.run_environment()
+    assert seen(shop) == ([1, 1, 1], [1, 2, 3], False)
 
-    shop.models(rolling=model(FAILS))
-    shop.land("2024-03-01T11:00:00")
-    with pytest.raises(RunFailed) as caught:
-        shop.build()
-    result = caught.value.result
-    assert [step.model for step, _ in result.steps] == ["raw.clicks", "daily"]
-    assert result.notes == ("Nothing was published: readers see all tables as they were before",)
-    assert shop.shown() == (2, 2, 2)
-    shop.models(rolling=model(ROLLING))
-    shop.die("publish: before")
-    assert shop.shown() == (2, 2, 2)
-    assert shop.build().steps == ()
-    assert shop.shown() == (3, 3, 3)
-    shop.verify()
+    shop.promote()
+    assert seen(shop) == ([1, 1, 1], [1, 2, 2], True)
+    shop.land(("bob", "2024-03-02T11:00:00", 4))
 
-    seen: set[tuple[int, int]] = set()
-    over = threading.Event()
+    def die(name: str) -> None:
+        if name == "publish: before":
+            raise Death
 
-    def poll() -> None:
-        while not over.is_set():
-            seen.add(shop.read_at_once())
+    with monkeypatch.context() as dying:
+        dying.setattr(write_points, "point", die)
+        with pytest.raises(Death):
+            shop.run()
+    assert seen(shop) == ([1, 1, 1], [1, 2, 2], True)
+    assert shop.run() == []
+    assert seen(shop) == ([1, 2, 1], [1, 3, 3], True)
 
-    reader = threading.Thread(target=poll)
-    reader.start()
-    try:
-        for hour in range(12, 15):
-            shop.land(f"2024-03-01T{hour}:00:00", f"2024-03-02T{hour}:00:00")
-            shop.build()
-    finally:
-        over.set()
-        reader.join()
-    assert (9, 9) in seen | {shop.read_at_once()}
-    assert all(daily == week for daily, week in seen), seen
-
-    shop.land("2024-03-02T20:00:00")
-    shop.die("publish: after")
-    assert shop.shown() == (10, 10, 10)
-    shop.publish("each")
-    shop.land("2024-03-02T21:00:00")
-    shop.build()
-    assert (shop.shown(), shop.read_at_once()) == ((11, 11, 11), (11, 11))
-    names = set(open_catalog(shop.project()).names("shop"))
-    assert names == {"raw__clicks", "daily", "rolling"}
-    shop.verify()
+    shop.rollback()
+    assert seen(shop) == ([1, 1, 1], [1, 2, 3], False)
+    shop.run()
+    assert seen(shop) == ([1, 2, 1], [1, 3, 4], False)

@@ -8,8 +8,7 @@ import pytest
 from tests.spark.test_apply import Shop, built
 
 from infold import api
-from infold.core.report import RunFailed, RunResult
-from infold.messages.errors import InfoldError
+from infold.core.report import RunResult
 
 pytestmark = pytest.mark.spark
 
@@ -86,51 +85,29 @@ def seen(loud):
 """
 TOP = "---\nmaterialization: table\n---\nSELECT count(*) AS n, max(who) AS who FROM seen\n"
 
-FAILING = {
-    "raises": ("return days.limit(1 // 0)", "python-failed", 9),
-    "nothing": ("days.count()", "python-result", 7),
-    "others": ("return days.withColumn('n', F.lit('1')).drop('day')", "python-columns", 7),
-    "unknown": ("return days.select('x')", "python-failed", 9),
-    "chance": (
-        "return days.withColumn('n', F.expr('rand()').cast('bigint'))",
-        "not-deterministic",
-        7,
-    ),
-    "clock": (
-        "return days.withColumn('n', F.expr('1 + unix_timestamp(now())'))",
-        "not-deterministic",
-        7,
-    ),
-    "today": (
-        "return days.where('day <= (SELECT max(current_date()) FROM VALUES (1))')",
-        "not-deterministic",
-        7,
-    ),
-    "outside": (
-        "return getattr(days, 'spark' + 'Session').createDataFrame([], 'day date, n bigint')",
-        "reads-unseen",
-        7,
-    ),
-    "worker": (
-        "return days.mapInArrow(lambda some: [1 / 0], 'day date, n bigint')",
-        "python-failed",
-        9,
-    ),
-}
-BODY = """from infold import model
-from pyspark.sql import functions as F
+BUSIEST = """from infold import model
 
 
-@model(materialization="table", columns={"day": "date", "n": "bigint"},
-       inputs={"daily": {"columns": ["day", "n"]}})
-def failing(daily):
-    days = daily
-    BODY
+@model(
+    materialization="table",
+    inputs={"raw.clicks": {"columns": ["who", "ts"]}},
+    columns={"who": "string", "most": "bigint"},
+)
+def busiest(clicks):
+    def most(rows):
+        days = rows.groupby([rows["who"], rows["ts"].dt.date]).size()
+        return days.groupby("who").max().rename("most").reset_index()
+
+    return clicks.groupBy("who").applyInPandas(most, "who string, most bigint")
 """
 
 
 class PythonShop(Shop):
-    """A shop with models in Python, one of them with a bound that is too small."""
+    """A shop with models in Python."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        (root / "models/rolling.sql").unlink()
 
     def write(self, **files: str) -> None:
         """Write Python files, by their paths with underscores twice for a folder."""
@@ -151,21 +128,18 @@ class PythonShop(Shop):
 
 
 def test_functions(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Functions make tables by cells, whole and by views; what is late makes the cells stale that
-    the declared bounds say; `verify` judges the bounds. Applied code goes on when its files change,
-    one of them to half a file. A table that is built whole may vouch that any result will do.
+    """Functions make tables by cells, whole, with pandas and by views; what is late makes the cells
+    stale that the declared bounds say; `verify` judges the bounds. Applied code goes on when its
+    files change, one of them to half a file. A table that is built whole may vouch that any result
+    will do.
     """
     shop = PythonShop(tmp_path / "shop")
-    (shop.root / "models/rolling.sql").unlink()
     shop.models(top=TOP)
     short = NEAR.replace("def near", "def short") % "0 seconds"
     shop.write(models__near=NEAR % "1 day", models__short=short, models__loud=LOUD)
-    shop.write(models__seen=SEEN, lib__days=DAYS, lib__names=NAMES % "")
-    shop.land("2024-03-05T09:00:00", who="bob")
+    shop.write(models__seen=SEEN, models__busiest=BUSIEST, lib__days=DAYS, lib__names=NAMES % "")
+    shop.land("2024-03-05T09:00:00", "2024-03-05T11:00:00", who="bob")
     shop.apply()
-    wrong = shop.judge()
-    assert list(wrong) == ["short"]
-    assert "would differ without its declared bounds" in wrong["short"]
     printed = capfd.readouterr()
     assert "in near" in printed.err
     assert "in near" not in printed.out
@@ -173,49 +147,29 @@ def test_functions(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         ("03-01", ["ANN"]), ("03-02", ["ANN"]), ("03-03", ["ANN"]),
         ("03-05", ["BOB"]), ("03-06", ["BOB"]),
     ]  # fmt: skip
+    busiest = api.show(shop.project(), "busiest").to_pylist()
+    assert sorted(tuple(row.values()) for row in busiest) == [("ann", 1), ("bob", 2)]
 
     shop.write(models__near="def half(", lib__names=NAMES % "!")
     shop.land("2024-03-02T11:00:00", who="eve")
     done = api.run(shop.project())
-    assert set(built(done)) == {"raw.clicks", "daily", "near", "short", "loud", "top"}
+    assert set(built(done)) == {
+        *("raw.clicks", "daily", "near", "short", "loud", "top", "busiest"),
+    }
     assert _cells(done, "near") == 2
     assert shop.near()[1:3] == [("03-02", ["ANN", "EVE"]), ("03-03", ["ANN", "EVE"])]
+    wrong = shop.judge()
+    assert list(wrong) == ["short"]
+    assert "would differ without its declared bounds" in wrong["short"]
 
     short = NEAR.replace("def near", "def short") % "1 day"
     shop.write(models__near=NEAR % "1 day", models__short=short)
     shop.apply()
-    assert shop.judge() == {}
     assert shop.near()[1] == ("03-02", ["ANN!", "EVE!"])
     [top] = api.show(shop.project(), "top").to_pylist()
     assert top == {"n": 1, "who": "DAY!"}
-
-
-def test_failures(tmp_path: Path) -> None:
-    """What goes wrong in a function is an error at its place; the other models are built."""
-    shop = PythonShop(tmp_path / "shop")
-    (shop.root / "models/rolling.sql").unlink()
-    for name, (body, _, _) in FAILING.items():
-        text = BODY.replace("failing", name).replace("BODY", body)
-        shop.write(**{f"models__{name}": text})
-    found = errors_of(shop)
-    places = {
-        name: (one.slug, one.at and (one.at.file, one.at.line)) for name, one in found.items()
-    }
-    assert places == {
-        name: (slug, (f"models/{name}.py", line)) for name, (_, slug, line) in FAILING.items()
-    }
-    assert "ZeroDivisionError" in str(found["worker"])
-    assert "n is string, declared bigint" in str(found["others"])
+    assert api.verify(shop.project(), select=["short"]).equal
 
 
 def _cells(result: RunResult, model: str) -> int:
     return sum(receipt.cells_built for step, receipt in result.steps if step.model == model)
-
-
-def errors_of(shop: PythonShop) -> dict[str, InfoldError]:
-    """What failing models end with in a run on the target for development."""
-    project = api.open_project(shop.root, "dev")
-    with pytest.raises(RunFailed) as caught:
-        api.run(project)
-    assert built(caught.value.result) == ["raw.clicks", "daily"]
-    return {one.model: one.error for one in caught.value.result.failures}

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.running.commands import infold
 from tests.spark.test_apply import built
-from tests.spark.test_python_models import PythonShop, errors_of
+from tests.spark.test_python_models import DAYS, NEAR, PythonShop
+from tests.spark.test_python_models import NAMES as FUNCTIONS
 
 from infold import api
+from infold.api import environment_runs, promoting
+from infold.core.report import RunFailed
 from infold.spark.events import arrivals
 
 if TYPE_CHECKING:
@@ -65,16 +68,52 @@ def people(rows):
     paid = sum(row["amount"] for row in rows if row["amount"] is not None)
     return {"first": rows[0]["at"], "ids": [row["id"] for row in rows], "paid": paid}
 """
+FORWARD = (
+    NEAR.replace("import names", "import words as names")
+    .replace("incremental={}", 'incremental={"forward_only": True}')
+    .replace("%s", "1 day")
+)
+TEST = """# A click of some days before
+
+## Arrival
+
+raw.clicks:
+
+| id | who | ts               | amount |
+|----|-----|------------------|--------|
+| 1  | ann | 2024-03-01 10:00 | 1      |
+
+## Arrival
+
+raw.clicks in late:
+
+| id | who | ts               | amount |
+|----|-----|------------------|--------|
+| 3  | ann | 2024-03-01 09:00 | NULL   |
+
+expect people:
+
+| who | first            | ids    | paid |
+|-----|------------------|--------|------|
+| ANN | 2024-03-01 09:00 | [3, 1] | 1.00 |
+
+expect near:
+
+| day        | names   | users |
+|------------|---------|-------|
+| 2024-03-01 | ["ANN"] | 1     |
+| 2024-03-02 | ["ANN"] | 1     |
+"""
 NAMES = "def shown(name):\n    return name and name.upper()%s\n"
 
 
 class RowShop(PythonShop):
-    """A shop with events in Python, rows by key in Python over them, and SQL over these."""
+    """A shop with events in Python, rows by key in Python over them, and a table of days."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
-        (root / "models/rolling.sql").unlink()
         self.write(models__visits=VISITS, models__people=PEOPLE, lib__names=NAMES % "")
+        self.write(models__near=FORWARD, lib__days=DAYS, lib__words=FUNCTIONS % "")
 
     def people(self) -> dict[str | None, tuple[str, list[int]]]:
         """The first time and the events of each person."""
@@ -83,8 +122,12 @@ class RowShop(PythonShop):
 
 
 def test_rows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Rows of a source become none, one or several events; what is late, gone or changed by other
-    code is followed through, and all equals a rebuild.
+    """
+    Rows of a source become none, one or several events; what is late, gone or changed by other
+    code is followed through, and all equals a rebuild. Forward-only code leaves earlier cells.
+
+    An environment has its own code, and a promote and a rollback change the code with the tables;
+    an audit keeps bad rows out.
     """
     shop = RowShop(tmp_path / "shop")
     shop.land("2024-03-05T09:00:00", "2024-03-05T07:00:00", who="twin")
@@ -92,8 +135,11 @@ def test_rows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (shop.root / "landing/none.csv").write_text(
         "id,who,ts,day,amount\n,ann,2024-03-05T09:00:00,,\nx,ann,2024-03-05T09:00:00,,\n"
     )
+    (shop.root / "tests").mkdir()
+    (shop.root / "tests/people.md").write_text(TEST, encoding="utf-8")
+    code, printed = infold(shop.project(), "test", "--no-shuffle")
+    assert code == 0, printed
     done = shop.apply()
-    assert shop.judge() == {}
     [receipt] = [receipt for step, receipt in done.steps if step.model == "visits"]
     assert (receipt.arrived, receipt.written, receipt.set_aside) == (7, 6, 2)
     assert shop.people() == {
@@ -106,143 +152,47 @@ def test_rows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     late = shop.land("2024-03-01T08:00:00", who="ann")
     shop.land("2024-03-01T23:00:00", who="eve")
     done = api.run(shop.project())
-    assert set(built(done)) == {"raw.clicks", "daily", "visits", "people"}
+    assert set(built(done)) == {"raw.clicks", "daily", "visits", "people", "near"}
     assert shop.people()["ANN"] == ("01 08", [6, 1, 2])
-    assert shop.judge() == {}
 
     (shop.root / "landing" / late).unlink()
     shop.land("2024-03-01T22:00:00", who="eve")
     api.run(shop.project())
     assert shop.people()["ANN"] == ("01 10", [1, 2])
     assert shop.people()["EVE"] == ("01 22", [8, 7])
-    assert shop.judge() == {}
 
-    shop.write(lib__names=NAMES % ".title()")
+    days = shop.near()
+    shop.write(
+        lib__names=NAMES % ".title()", models__near=FORWARD.replace("clicks, 2", "clicks, 1")
+    )
     assert shop.people().keys() == {"ANN", "TWIN", "EVE"}
     shop.apply()
     assert shop.people().keys() == {"Ann", "Twin", "Eve"}
+    shop.land("2024-03-01T11:00:00", "2024-03-09T11:00:00", who="eve")
+    api.run(shop.project())
+    assert shop.near() == [*days, ("03-09", ["EVE"])]
+
+    people = (shop.root / "models/people.py").read_text()
+    shop.write(models__people=people.replace('"ids": [row', '"ids": [-row'))
+    declared = api.open_project(shop.root, "prod", declared=True)
+    environment_runs.run_environment(declared, "dev")
+    code, printed = infold(shop.project(), "explain", "people", "--env", "dev")
+    assert (code, "[-row" in printed) == (0, True), printed
+    assert shop.people()["Eve"] == ("01 11", [9, 8, 7, 10])
+    promoting.promote(shop.project(), promoting.find_promotion(shop.project(), "dev"))
+    shop.land("2024-03-02T11:00:00", who="eve")
+    api.run(shop.project())
+    assert shop.people()["Eve"] == ("01 11", [-9, -8, -7, -11, -10])
+    promoting.rollback(shop.project(), promoting.find_rollback(shop.project()))
+    api.run(shop.project())
+    assert shop.people()["Eve"] == ("01 11", [9, 8, 7, 11, 10])
     assert shop.judge() == {}
 
-
-BROKEN = """from infold import model
-
-
-@model(
-    materialization="events",
-    unique_key=["id"],
-    timeseries={"event_time_column": "ts"},
-    inputs={"raw.clicks": {"columns": ["id", "ts"]}},
-    columns={"id": "int", "ts": "timestamp"},
-)
-def broken(row):
-    BODY
-"""
-BROKEN_KEY = """from infold import model
-
-
-@model(
-    materialization="cumulative_aggregate",
-    group_by=["day"],
-    inputs={"daily": {"columns": ["n"]}},
-    columns={"day": "date", "n": "bigint"},
-)
-def broken(rows):
-    BODY
-"""
-FAILING = {
-    "raises": (BROKEN, "return row['nothing']", ("function-failed", 12), "raised KeyError"),
-    "a_number": (BROKEN, "return row['id']", ("function-failed", 11), "returned 1, which is no"),
-    "others": (BROKEN, "return {'id': 1}", ("function-failed", 11), "a row without 'ts'"),
-    "a_type": (BROKEN, "return dict(row, id='1')", ("function-failed", 11), "as 'id'"),
-    "importing": (BROKEN.replace("from", "import nowhere\nfrom", 1), "return row",
-                  ("missing-module", 1), "needs nowhere"),
-    "of_a_key": (BROKEN_KEY, "return {'n': rows}", ("function-failed", 10), "which is no bigint"),
-    "its_key": (BROKEN_KEY, "return {'day': None, 'n': 1}", ("function-failed", 10),
-                "with 'day', a key"),
-    "two_of_a_key": (BROKEN_KEY, "return [{'n': 1}] * 2", ("function-failed", 10), "is no row"),
-    "another_key": (BROKEN_KEY.replace('"date"', '"string"'), "return {'n': 1}",
-                    ("python-columns", 10), "day is date, declared string"),
-}  # fmt: skip
-
-
-def test_failures(tmp_path: Path) -> None:
-    """What goes wrong in a function of rows is an error at its place; other models are built."""
-    shop = PythonShop(tmp_path / "shop")
-    (shop.root / "models/rolling.sql").unlink()
-    for name, (text, body, _, _) in FAILING.items():
-        shop.write(
-            **{f"models__{name}": text.replace("def broken", f"def {name}").replace("BODY", body)}
-        )
-
-    found = errors_of(shop)
-
-    places = {name: (one.slug, one.at and one.at.line) for name, one in found.items()}
-    assert places == {name: place for name, (_, _, place, _) in FAILING.items()}
-    for name, (_, _, _, what) in FAILING.items():
-        assert what in str(found[name])
-        assert getattr(found[name].at, "file", "") == f"models/{name}.py"
-
-
-NUMBERED = """from infold import model
-
-SEEN = []
-
-
-@model(
-    materialization="events",
-    unique_key=["id"],
-    timeseries={"event_time_column": "ts"},
-    inputs={"raw.clicks": {"columns": ["id", "ts"]}},
-    columns={"id": "int", "ts": "timestamp", "number": "int"},
-)
-def numbered(row):
-    SEEN.append(row["id"])
-    return dict(row, number=len(SEEN))
-"""
-TEST = """# Events are numbered
-
-## Arrival
-
-raw.clicks:
-
-| id | ts               |
-|----|------------------|
-| 1  | 2024-03-01 10:00 |
-
-## Arrival
-
-raw.clicks in second:
-
-| id | ts               |
-|----|------------------|
-| 2  | 2024-03-01 11:00 |
-| 3  | 2024-03-01 12:00 |
-
-expect numbered:
-
-| id |
-|----|
-| 1  |
-| 2  |
-| 3  |
-"""
-
-
-def test_what_is_kept_between_rows_is_found(tmp_path: Path) -> None:
-    """A function that remembers rows gives others when they come in another order, which the
-    random orders of `infold test` and a rebuild by `infold verify` show.
-    """
-    shop = PythonShop(tmp_path / "shop")
-    (shop.root / "models/rolling.sql").unlink()
-    shop.write(models__numbered=NUMBERED)
-    (shop.root / "tests").mkdir()
-    (shop.root / "tests/numbers.md").write_text(TEST, encoding="utf-8")
-
-    code, printed = infold(shop.project(), "test", "--seed", "1", "--shuffles", "3")
-    assert (code, "numbered" in printed) == (1, True), printed
-    shop.apply()
-    # Which worker is asked is chance, and one that has seen no row yet numbers them as before.
-    assert any(list(shop.judge()) == ["numbered"] for _ in range(8))
+    shop.write(models__people=people.replace("[row", "None and [row"))
+    with pytest.raises(RunFailed) as caught:
+        shop.apply("people")
+    assert [one.error.slug for one in caught.value.result.failures] == ["audit-failed"]
+    assert shop.people()["Eve"] == ("01 11", [9, 8, 7, 11, 10])
 
 
 def test_times_outside_the_calendar(spark: SparkSession) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from tests.spark.test_destructive import EVENTS, VISITS
-from tests.spark.test_renamed_columns import actions
 from tests.spark.time_range.daily_project import DailyProject, model
 
 from infold import api
@@ -34,20 +33,23 @@ def renamed(text: str, old: str, new: str) -> str:
     return named.replace("---\n", f"---\nrenamed_from: {{{new}: {old}}}\n", 1)
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> DailyProject:
-    """A project with some clicks."""
-    found = DailyProject(tmp_path / "shop")
-    found.land("2024-03-01T10:00:00", "2024-03-02T10:00:00", "2024-03-02T10:20:00")
-    return found
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_reader_follows_from_its_stored_rows(shop: DailyProject, jobs: int) -> None:
-    """Days with a new column that follows from another, over events with a renamed one: nothing is
-    read, whatever is built side by side.
+def test_readers_follow_from_their_stored_rows(tmp_path: Path) -> None:
     """
-    shop.models(events=EVENTS, daily=model(DAILY), rolling=model(ROLLING))
+    Days with a new column that follows from another, over events with a renamed one: nothing is
+    read. Events that join a lookup with a renamed column follow from their stored rows too.
+
+    Sessions cannot be folded again from events that had other names: they are built.
+    """
+    shop = DailyProject(tmp_path / "shop")
+    shop.land("2024-03-01T10:00:00", "2024-03-02T10:00:00", "2024-03-02T10:20:00")
+    shop.models(
+        events=EVENTS,
+        daily=model(DAILY),
+        rolling=model(ROLLING),
+        visits=VISITS,
+        codes=CODES,
+        joined=JOINED,
+    )
     api.run(shop.project())
 
     twice = DAILY.replace("AS total", "AS total, sum(amount) * 2 AS twice")
@@ -55,40 +57,32 @@ def test_a_reader_follows_from_its_stored_rows(shop: DailyProject, jobs: int) ->
         events=renamed(EVENTS, "amount", "paid"),
         daily=model(twice.replace("amount", "paid")),
         rolling=model(ROLLING.replace("total, max", "total, total * 2 AS twice, max")),
+        visits=VISITS.replace("max(amount)", "max(paid)").replace("30 minutes", "10 minutes"),
+        codes=renamed(CODES, "best", "top"),
+        joined=JOINED.replace("k.best", "k.top AS best, k.top * 2 AS twice"),
     )
-    done = api.run(shop.project(), jobs=jobs)
+    done = api.run(shop.project(), jobs=2)
 
-    assert [(step.model, step.action) for step, _ in done.steps] == [
-        ("rolling", Action.DERIVE),
-        ("daily", Action.DERIVE),
-        ("events", Action.EVOLVE),
-    ]
-    assert sum(receipt.read for _, receipt in done.steps) == 0
-    shop.verify()
+    order = [step.model for step, _ in done.steps]
+    assert {step.model: step.action for step, _ in done.steps} == {
+        **dict.fromkeys(("rolling", "daily", "joined"), Action.DERIVE),
+        **dict.fromkeys(("events", "codes"), Action.EVOLVE),
+        "visits": Action.BUILD,
+    }
+    assert len(order) == 6
+    for reader, read in (("rolling", "daily"), ("daily", "events"), ("joined", "codes")):
+        assert order.index(reader) < order.index(read)
+    assert {step.model for step, receipt in done.steps if receipt.read} == {"visits"}
     shop.land("2024-03-01T11:00:00")
     shop.run()
 
 
-def test_events_over_a_lookup(shop: DailyProject) -> None:
-    """Events that join a lookup with a renamed column follow from their stored rows too."""
-    shop.models(codes=CODES, events=JOINED)
-    api.run(shop.project())
-
-    shop.models(
-        codes=renamed(CODES, "best", "top"),
-        events=JOINED.replace("k.best", "k.top AS best, k.top * 2 AS twice"),
-    )
-    done = api.run(shop.project())
-
-    assert actions(done) == {"events": {Action.DERIVE}, "codes": {Action.EVOLVE}}
-    assert sum(receipt.read for _, receipt in done.steps) == 0
-    shop.verify()
-
-
-def test_a_type_that_becomes_wider_beside(shop: DailyProject) -> None:
+def test_a_type_that_becomes_wider_beside(tmp_path: Path) -> None:
     """Where the new type would be another one than that of the stored rows, they are built, once
     and after their input.
     """
+    shop = DailyProject(tmp_path / "shop")
+    shop.land("2024-03-01T10:00:00", "2024-03-02T10:00:00")
     daily = DAILY.replace("AS total", "AS total, max(id) AS last")
     shop.models(events=EVENTS, daily=model(daily))
     api.run(shop.project())
@@ -102,19 +96,4 @@ def test_a_type_that_becomes_wider_beside(shop: DailyProject) -> None:
         ("events", Action.EVOLVE),
         ("daily", Action.BUILD),
     ]
-    shop.verify()
-
-
-def test_sessions_that_end_elsewhere(shop: DailyProject) -> None:
-    """Sessions cannot be folded again from events that had other names: they are built."""
-    shop.models(events=EVENTS, visits=VISITS)
-    api.run(shop.project())
-
-    shop.models(
-        events=renamed(EVENTS, "amount", "paid"),
-        visits=VISITS.replace("max(amount)", "max(paid)").replace("30 minutes", "10 minutes"),
-    )
-    done = api.run(shop.project())
-
-    assert actions(done) == {"events": {Action.EVOLVE}, "visits": {Action.BUILD}}
     shop.verify()

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -88,7 +86,7 @@ def test_a_command_uses_what_an_earlier_one_left(shop: Engine) -> None:
     click(shop, "second")
     used = shop.run("run")
     verified = done(shop, "verify")
-    tested = done(shop, "test", "midnight", "--no-shuffle")
+    tested = done(shop, "test", "A click far from all sessions is one", "--no-shuffle")
     after = ready(shop)
 
     assert (left[0], used[0], used[2]) == (0, 0, "")
@@ -116,7 +114,7 @@ def test_no_code_of_an_author_stays(shop: Engine) -> None:
 
 def test_nothing_piles_up(shop: Engine) -> None:
     """
-    Twenty commands leave no open file, thread, process or memory in Java.
+    Ten commands leave no open file, thread, process or memory in Java.
 
     Commands that call functions in Python leave a socket each, which Spark does not close.
     """
@@ -131,53 +129,16 @@ def test_nothing_piles_up(shop: Engine) -> None:
             engine["memory_bytes"],
         )
 
-    for _ in range(3):
+    for _ in range(2):
         done(shop, "show", "plain", "--limit", "1")
     before = taken()
-    for _ in range(17):
+    for _ in range(8):
         done(shop, "show", "plain", "--limit", "1")
     after = taken()
 
     assert after[0] <= before[0] + 5
     assert after[1] <= before[1] + 10
     assert after[2] <= before[2] + 200_000_000
-
-
-@pytest.mark.parametrize("at", ["table sessions: before commit", "table sessions: after commit"])
-def test_a_command_that_dies_takes_the_jvm_along(shop: Engine, at: str) -> None:
-    """At a write: it looks like a killed command, and the next run recovers."""
-    engine = ready(shop)
-    click(shop, f"dies {at[16:22].strip()}".replace(" ", "-"))
-
-    code, _, _ = shop.run("run", environment={"INFOLD_CRASH_AT": at})
-    await_that(lambda: not runs(engine["jvm"]) and not runs(engine["process"]))
-    done(shop, "run")
-
-    assert code == -signal.SIGKILL
-    assert "equal a full rebuild" in done(shop, "verify")
-
-
-def test_a_client_or_a_keeper_that_dies(shop: Engine) -> None:
-    """A client's death ends its run; a keeper's does not."""
-    engine = ready(shop)
-    click(shop, "client-dies")
-    with shop.start("run") as client:
-        shop.command_process()
-        time.sleep(0.5)
-        client.kill()
-    await_that(lambda: shop.status() is None or not ready(shop)["busy"])
-    done(shop, "run")
-    engine = ready(shop)
-    click(shop, "keeper-dies")
-    with shop.start("run") as client:
-        shop.command_process()
-        os.kill(engine["process"], signal.SIGKILL)
-        out, err = client.communicate(timeout=120)
-
-    assert (client.returncode, err) == (0, "")
-    assert "rows arrived         1" in out
-    await_that(lambda: not runs(engine["jvm"]))
-    assert "equal a full rebuild" in done(shop, "verify")
 
 
 def test_other_settings_are_another_jvm(shop: Engine) -> None:
@@ -189,9 +150,23 @@ def test_other_settings_are_another_jvm(shop: Engine) -> None:
 
     verified = done(shop, "verify")
     other = ready(shop)
-    again = done(shop, "verify")
+    done(shop, "show", "plain", "--limit", "1")
 
-    assert all("equal a full rebuild" in out for out in (verified, again))
+    assert "equal a full rebuild" in verified
     assert other["jvm"] != engine["jvm"]
     assert ready(shop)["jvm"] == other["jvm"]
     await_that(lambda: not runs(engine["jvm"]) and not runs(engine["process"]))
+
+
+def test_a_command_that_dies_takes_the_jvm_along(shop: Engine) -> None:
+    """At a write: it looks like a killed command, and the next run recovers."""
+    engine = ready(shop)
+    click(shop, "dies")
+
+    at = {"INFOLD_CRASH_AT": "table sessions: after commit"}
+    code, _, _ = shop.run("run", environment=at)
+    await_that(lambda: not runs(engine["jvm"]) and not runs(engine["process"]))
+    done(shop, "run")
+
+    assert code == -signal.SIGKILL
+    assert "equal a full rebuild" in done(shop, "verify")

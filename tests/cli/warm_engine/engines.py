@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -10,10 +9,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+from infold.api.warm_engines import engine_of
 
 LEAVE = """
 import os, subprocess, sys
@@ -64,6 +65,8 @@ class Engine:
 
     root: Path
     jvm: int
+    before: int = 0
+    """Commands that do not count."""
 
     def environment(self, more: dict[str, str] | None = None) -> dict[str, str]:
         """That of all commands here."""
@@ -85,8 +88,8 @@ class Engine:
 
     def status(self) -> dict[str, Any] | None:
         """What the engine says of itself."""
-        found: dict[str, Any] = json.loads(self.run("engine", "status", "--json")[1])
-        return found["engine"]  # type: ignore[no-any-return]
+        found = engine_of(self.root, None)
+        return None if found is None else asdict(found)
 
     @property
     def keeper(self) -> int:
@@ -96,10 +99,10 @@ class Engine:
         return int(found["process"])
 
     def served(self) -> int:
-        """How many commands it carried out."""
+        """How many commands it carried out since."""
         found = self.status()
         assert found is not None
-        return int(found["commands"])
+        return int(found["commands"]) - self.before
 
     def command_process(self) -> int:
         """The process that the keeper has forked for a command; waits for it."""
@@ -123,6 +126,15 @@ def runs(pid: int) -> bool:
         stat = Path(f"/proc/{pid}/stat").read_text()
         return stat.rpartition(")")[2].split()[0] not in "ZX"
     return False
+
+
+def waits(pid: int) -> bool:
+    """Whether a process has come to where it waits: it does nothing, however often one looks."""
+    for _ in range(8):
+        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "S":
+            return False
+        time.sleep(0.03)
+    return True
 
 
 @contextmanager

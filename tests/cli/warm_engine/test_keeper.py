@@ -11,13 +11,12 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.cli.warm_engine.engines import Engine, await_that, engine, runs
+from tests.cli.warm_engine.engines import COMMAND, Engine, await_that, engine, runs, waits
 
 from infold.cli.init import write_project
 from infold.cli.warm_engine.keeper import Command, Keeper
@@ -30,18 +29,34 @@ GOOD = "3 models, 1 source, no findings in "
 STOPPED = "Stopped. What was finished is kept; the next run goes on from there.\n"
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The starter's project."""
-    folder = tmp_path / "shop"
+    folder = tmp_path_factory.mktemp("warm") / "shop"
     write_project(folder)
     return folder
 
 
-@pytest.fixture
-def warm(shop: Path) -> Iterator[Engine]:
-    """Its engine."""
+@pytest.fixture(scope="module")
+def lasting(shop: Path) -> Iterator[Engine]:
+    """Its engine, for all tests that leave it alive."""
     with engine(shop) as found:
+        yield found
+
+
+@pytest.fixture
+def warm(lasting: Engine) -> Engine:
+    """The same, and how many commands it has carried out so far."""
+    lasting.before = 0
+    lasting.before = lasting.served()
+    return lasting
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Engine]:
+    """An engine that a test may end, of another project."""
+    write_project(tmp_path / "shop")
+    with engine(tmp_path / "shop") as found:
         yield found
 
 
@@ -63,7 +78,7 @@ class Held:
         process = warm.command_process()
         output, held = Path(f"/proc/{process}/fd/1"), Path(f"/proc/self/fd/{self.writer}")
         await_that(lambda: output.readlink() == held.readlink())
-        time.sleep(1)  # it checks the project, and has printed what it can
+        await_that(lambda: waits(process))  # it has checked the project, and printed what it can
         self.process = process
         return found
 
@@ -81,20 +96,21 @@ def _hears_hangups() -> None:
 def test_a_command_is_as_it_is_by_itself(warm: Engine, shop: Path) -> None:
     """Output, errors and exit code are the same, also of a wrong project and of a wrong option."""
     (shop / "models" / "bad.sql").write_text("SELECT nothing FROM nowhere\n")
-    lines = (("check",), ("check", "--json"), ("check", "--no-such-option"), ("show", "daily"))
+    lines = (("check", "--json"), ("check", "--no-such-option"), ("show", "daily"))
 
     by_engine = [warm.run(*words) for words in lines]
     served = warm.served()
     alone = [warm.run("--no-engine", *words) for words in lines]
+    (shop / "models" / "bad.sql").unlink()
 
     assert by_engine == alone
     assert {code for code, _, _ in alone} == {2}
-    assert (served, warm.served()) == (4, 4)
+    assert (served, warm.served()) == (3, 3)
 
 
-def test_input_and_output_are_those_of_the_command(warm: Engine, shop: Path) -> None:
+def test_input_and_output_are_those_of_the_command(warm: Engine, tmp_path: Path) -> None:
     """Files and pipes are the command's own; so are a full disk, and a reader that goes away."""
-    file = shop / "out.txt"
+    file = tmp_path / "out.txt"  # a folder in which Python looks has to stay as it is
     with file.open("w") as opened:
         code, _, _ = warm.run("check", stdout=opened)
     with Path("/dev/full").open("w") as full:
@@ -114,7 +130,6 @@ def test_input_and_output_are_those_of_the_command(warm: Engine, shop: Path) -> 
 
 def test_nothing_stays_from_one_command_to_the_next(warm: Engine, shop: Path) -> None:
     """Changed files are read anew."""
-    assert warm.run("check")[0] == 0
     model = shop / "models" / "daily.sql"
     text = model.read_text()
 
@@ -122,7 +137,7 @@ def test_nothing_stays_from_one_command_to_the_next(warm: Engine, shop: Path) ->
     assert warm.run("check")[0] == 2
     model.write_text(text)
     assert warm.run("check")[0] == 0
-    assert warm.served() == 3
+    assert warm.served() == 2
 
 
 def test_other_circumstances_are_not_served(warm: Engine, shop: Path) -> None:
@@ -130,7 +145,7 @@ def test_other_circumstances_are_not_served(warm: Engine, shop: Path) -> None:
     other = warm.run("check", environment={"AWS_REGION": "mars"})
     terminal = warm.run("check", environment={"COLUMNS": "80", "TERM": "dumb"})
     elsewhere = subprocess.run(
-        [*("sh", "-c", f"umask 0777; cd / && exec {warm_command()} -C {shop} check")],
+        [*("sh", "-c", f"umask 0777; cd / && exec {' '.join(COMMAND)} -C {shop} check")],
         env=warm.environment(),
         capture_output=True,
         text=True,
@@ -142,25 +157,15 @@ def test_other_circumstances_are_not_served(warm: Engine, shop: Path) -> None:
     assert warm.served() == 1
 
 
-def warm_command() -> str:
-    """The command infold, in a shell."""
-    from tests.cli.warm_engine.engines import COMMAND
-
-    return " ".join(COMMAND)
-
-
-@pytest.mark.parametrize(
-    ("number", "code", "said"),
-    [(signal.SIGINT, 130, STOPPED), (signal.SIGTERM, 143, STOPPED), (signal.SIGHUP, 129, STOPPED)],
-)
-def test_signals_reach_the_command(warm: Engine, number: int, code: int, said: str) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGHUP, 129)])
+def test_signals_reach_the_command(warm: Engine, number: int, code: int) -> None:
     """Ctrl-C and the like end the command, with its own line and exit code; the engine stays."""
     held = Held()
     with held.start(warm) as client:
         client.send_signal(number)
         _, err = client.communicate(timeout=60)
 
-    assert (client.returncode, err) == (code, said)
+    assert (client.returncode, err) == (code, STOPPED)
     await_that(lambda: not runs(held.process))
     assert warm.run("check")[0] == 0
     assert warm.served() == 2
@@ -222,34 +227,34 @@ def test_a_killed_command_looks_like_one(warm: Engine) -> None:
     assert client.returncode == -signal.SIGKILL
 
 
-def test_a_killed_command_lets_go_of_the_target(warm: Engine, shop: Path) -> None:
+def test_a_killed_command_lets_go_of_the_target(own: Engine) -> None:
     """The lock that it shares with the keeper and a JVM, which go on."""
     point = "ledger begin_run: before commit"
 
-    code, _, err = warm.run("run", environment={"INFOLD_CRASH_AT": point})
-    with (shop / ".infold" / "dev.lock").open("r+") as lock:
+    code, _, err = own.run("run", environment={"INFOLD_CRASH_AT": point})
+    with (own.root / ".infold" / "dev.lock").open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     assert (code, err) == (-signal.SIGKILL, "")
-    assert runs(warm.jvm)
-    assert warm.served() == 1
+    assert runs(own.jvm)
+    assert own.served() == 1
 
 
-def test_a_killed_keeper_costs_nothing(warm: Engine) -> None:
+def test_a_killed_keeper_costs_nothing(own: Engine) -> None:
     """The command goes on and ends well; then the JVM ends too, and the next one is by itself."""
-    held, keeper = Held(), warm.keeper
-    with held.start(warm) as client:
+    held, keeper = Held(), own.keeper
+    with held.start(own) as client:
         os.kill(keeper, signal.SIGKILL)
         await_that(lambda: not runs(keeper))
         assert runs(held.process)
-        assert runs(warm.jvm)
+        assert runs(own.jvm)
         out = held.text()
         _, err = client.communicate(timeout=60)
 
     assert (client.returncode, err) == (0, "")
     assert out.startswith(GOOD)
-    await_that(lambda: not runs(warm.jvm))
-    assert warm.run("check")[0] == 0
+    await_that(lambda: not runs(own.jvm))
+    assert own.run("check")[0] == 0
 
 
 def test_a_second_command_does_not_wait(warm: Engine) -> None:
@@ -265,62 +270,59 @@ def test_a_second_command_does_not_wait(warm: Engine) -> None:
     assert (busy, served) == (True, 1)
 
 
-def test_a_hung_keeper_is_done_away_with(warm: Engine) -> None:
+def test_a_hung_keeper_is_done_away_with(own: Engine) -> None:
     """It costs some seconds, and no result."""
-    keeper = warm.keeper
+    keeper = own.keeper
     os.kill(keeper, signal.SIGSTOP)
 
-    code, _, err = warm.run("check")
+    code, _, err = own.run("check")
 
     assert (code, err) == (0, "")
-    await_that(lambda: not runs(keeper) and not runs(warm.jvm))
+    await_that(lambda: not runs(keeper) and not runs(own.jvm))
 
 
-def test_stop_ends_all_of_it(warm: Engine, shop: Path) -> None:
+def test_stop_ends_all_of_it(own: Engine) -> None:
     """Keeper, JVM and socket are gone; then there is nothing to stop."""
-    keeper = warm.keeper
+    keeper = own.keeper
 
-    assert warm.run("engine", "stop")[:2] == (0, "The engine has ended.\n")
-    await_that(lambda: not runs(keeper) and not runs(warm.jvm))
-    assert not (shop / ".infold" / "engine-dev.sock").exists()
-    assert warm.run("engine", "stop")[:2] == (0, "No engine was running.\n")
-    assert warm.run("check")[0] == 0
+    assert own.run("engine", "stop")[:2] == (0, "The engine has ended.\n")
+    await_that(lambda: not runs(keeper) and not runs(own.jvm))
+    assert not (own.root / ".infold" / "engine-dev.sock").exists()
+    assert own.run("engine", "stop")[:2] == (0, "No engine was running.\n")
+    assert own.run("check")[0] == 0
 
 
 @pytest.mark.parametrize("way", ["the JVM dies", "the project goes", "the socket goes"])
-def test_it_ends_by_itself(warm: Engine, shop: Path, way: str) -> None:
+def test_it_ends_by_itself(own: Engine, way: str) -> None:
     """Without a JVM, a project, or a socket there is no engine, and no process is left."""
-    keeper = warm.keeper
+    keeper = own.keeper
 
     if way == "the JVM dies":
-        os.kill(warm.jvm, signal.SIGKILL)
+        os.kill(own.jvm, signal.SIGKILL)
     elif way == "the project goes":
-        shutil.rmtree(shop)
+        shutil.rmtree(own.root)
     else:
-        (shop / ".infold" / "engine-dev.sock").unlink()
+        (own.root / ".infold" / "engine-dev.sock").unlink()
 
-    await_that(lambda: not runs(keeper) and not runs(warm.jvm))
+    await_that(lambda: not runs(keeper) and not runs(own.jvm))
 
 
-def test_it_ends_when_nobody_comes(shop: Path) -> None:
-    """After `engine.idle`."""
-    with engine(shop, idle=1) as found:
+def test_it_ends_when_nobody_comes(tmp_path: Path) -> None:
+    """After `engine.idle`; and its path may be longer than that of a socket may be."""
+    shop = tmp_path / ("a" * 100) / ("b" * 100)
+    write_project(shop)
+    with engine(shop, idle=3) as found:
+        assert found.run("check")[0] == 0
+        assert found.served() == 1
         keeper = found.keeper
         await_that(lambda: not runs(keeper) and not runs(found.jvm))
 
 
-def test_a_path_may_be_long(tmp_path: Path) -> None:
-    """Longer than the path of a socket may be."""
-    shop = tmp_path / ("a" * 100) / ("b" * 100)
-    write_project(shop)
-    with engine(shop) as found:
-        assert found.run("check")[0] == 0
-        assert found.served() == 1
-
-
 @pytest.mark.parametrize("way", ["nobody listens", "it says nothing", "it says nonsense"])
-def test_other_sockets_cost_nothing(shop: Path, way: str) -> None:
+def test_other_sockets_cost_nothing(tmp_path: Path, way: str) -> None:
     """What is no engine is left alone: the command is carried out by itself."""
+    shop = tmp_path / "shop"
+    write_project(shop)
     (shop / ".infold").mkdir(exist_ok=True)
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(shop / ".infold" / "engine.sock"))

@@ -1,110 +1,218 @@
 """Every query that the analysis admits gives the same rows
 in batches as in one piece, as Spark evaluates it.
 
-These are the queries of tests/analysis/rules/test_soundness.py, where
-another engine looks at each cell and at each row that is added or
-removed; here the cells are cut into random batches, and Spark evaluates.
+These are the queries of tests/queries, and drawn ones as in tests/analysis/rules/test_soundness.py,
+where another engine looks at each cell and at each row that is added or removed; here the cells are
+cut into batches, and Spark evaluates.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
+from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from tests.analysis.rules.drawn import FILES, GRANULARITIES, PLACES, ROWS, model, queries, replaced
-from tests.declare.shop import read
-
-from infold.core.interval import (
-    MAX,
-    MIN,
-    Granularity,
-    Interval,
-    Ranges,
-    micros_of,
-    parse_instant_text,
+from tests.analysis.rules.drawn import (
+    FILES,
+    GRANULARITIES,
+    PLACES,
+    ROWS,
+    literal,
+    model,
+    queries,
+    replaced,
 )
-from infold.core.project import Node
+from tests.declare.shop import read
+from tests.queries.arrivals import TIME, Arrivals
+from tests.queries.beside import SEED, plain, views
+from tests.queries.catalog import Query, admitted, project_of_admitted
+from tests.reference.compare import difference
+from tests.spark.analysis.at_once import interpreted, rows_of, view
+
+from infold.core.interval import MAX, MIN, Granularity, Interval, Ranges, parse_instant_text
+from infold.core.project import Node, Reference
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
-EXAMPLES = 25
+DRAWN = 30
+TIMES = TIME | {"sessions": "session_start", "daily": "day"}
+"""The columns by which the tables of the catalog are read."""
+CUTS = ("2024-03-01", "2024-03-10", "2024-03-31")
+NO_ALIAS = re.compile(
+    r"\s*($|[,)]|(ON|USING|WHERE|GROUP|ORDER|LIMIT|HAVING|WINDOW|QUALIFY|UNION|EXCEPT|MINUS|INTERSECT"
+    r"|JOIN|LEFT|RIGHT|FULL|INNER|CROSS|NATURAL|LATERAL|SEMI|ANTI|PIVOT|UNPIVOT)\b)",
+    re.IGNORECASE,
+)
+"""What follows a table that has no other name."""
 
 
-@pytest.fixture(scope="module")
-def tables(spark: SparkSession) -> SparkSession:
-    """The rows as views."""
-    session = spark.newSession()
-    columns = "id int, who string, ts timestamp, code string"
-    rows = [(id_, who, _time(ts), code) for id_, who, ts, code in ROWS]
-    session.createDataFrame(rows, columns).createOrReplaceTempView("clicks")
-    session.createDataFrame(rows[1::2], columns).createOrReplaceTempView("orders")
-    places = [(code, place, _time(since)) for code, place, since in PLACES]
-    found = session.createDataFrame(places, "code string, place string, since timestamp")
-    found.createOrReplaceTempView("places")
-    return session
+@dataclass(frozen=True)
+class Cut:
+    """A query as it is, and over what its references need for some cells, batch by batch."""
+
+    name: str
+    whole: str
+    batches: Sequence[str]
 
 
-def test_batches_give_the_rows_of_the_whole(tables: SparkSession) -> None:
+def cut(
+    name: str, node: Node, whole: str, ends: Sequence[int], over: Callable[[Interval], str]
+) -> Cut:
+    """The rows that have a cell: all at once, and those of each batch between two ends."""
+    series = node.model.timeseries
+    assert series is not None
+    part = f"cast(`{series.partition_column}` AS timestamp)"
+    return Cut(
+        name,
+        f"SELECT * FROM ({whole}) WHERE {part} IS NOT NULL",
+        [
+            f"SELECT * FROM ({over(batch)}) "
+            f"WHERE {part} >= {literal(batch.start)} AND {part} < {literal(batch.end)}"
+            for batch in (Interval(start, end) for start, end in pairwise(ends))
+        ],
+    )
+
+
+def wrong(session: SparkSession, cuts: Sequence[Cut]) -> list[str]:
+    """The queries that have other rows in batches than in one piece."""
+    found = iter(rows_of(session, [sql for one in cuts for sql in (one.whole, *one.batches)]))
+    differing = []
+    for one in cuts:
+        whole, *batches = (next(found) for _ in range(1 + len(one.batches)))
+        if whole is None or None in batches:
+            differing.append(f"{one.name}: Spark does not take it")
+            continue
+        built: Counter[str] = Counter()
+        for batch in batches:
+            built.update(batch or ())
+        if built != whole and (seen := difference(_values(whole), _values(built))):
+            differing.append(f"{one.name}: {seen}")
+    return differing
+
+
+def _values(rows: Counter[str]) -> list[dict[str, Any]]:
+    return [json.loads(row) for row in rows.elements()]
+
+
+def test_the_queries_of_the_catalog(spark: SparkSession, tmp_path: Path) -> None:
     """
-    Built in any batches, an admitted query keeps the same rows as the query over all data.
+    Built in two batches, an admitted query of a table by cells keeps the rows of one piece.
+
+    That is every second one of each theme; with another INFOLD_QUERY_SEED the others.
+    """
+    session, arrivals = interpreted(spark), Arrivals(Random(SEED))
+    arrivals.first()
+    arrivals.later()
+    views(session, arrivals)
+    project, cuts = project_of_admitted(), []
+    for at, query in enumerate(admitted()):
+        node = project[query.name]
+        if (at + SEED) % 2 or node.model.incremental is None or node.model.granularity is None:
+            continue
+        end = node.model.granularity.floor(parse_instant_text(CUTS[at // 2 % len(CUTS)]))
+        cuts.append(cut(str(query), node, plain(query), [MIN, end, MAX], _over(node, query)))
+
+    assert wrong(session, cuts) == []
+    assert len(cuts) > 150
+
+
+def _over(node: Node, query: Query) -> Callable[[Interval], str]:
+    def over(batch: Interval) -> str:
+        sql = query.sql
+        for one in sorted(node.references, key=lambda entry: -entry.start):
+            name, behind = one.name.replace("raw.", "raw__"), sql[one.end :]
+            rows = f"SELECT * FROM {name}{_where(one, batch)}"
+            alias = f" AS {name}" if NO_ALIAS.match(behind) else ""
+            sql = f"{sql[: one.start]}({rows}){alias}{behind}"
+        named = {"@start_ts": literal(batch.start), "@end_ts": literal(batch.end)}
+        for word, instant in named.items():
+            sql = sql.replace(word, instant)
+        return sql
+
+    return over
+
+
+def _where(reference: Reference, batch: Interval) -> str:
+    """Which rows a reference needs: all of a table without a time."""
+    column = TIMES.get(reference.name.removeprefix("raw."))
+    if column is None or reference.bound is None:
+        return ""
+    parts = reference.bound.times_read(Ranges((batch,)))
+    times = [
+        f"(cast({column} AS timestamp) >= {literal(part.start)} "
+        f"AND cast({column} AS timestamp) < {literal(part.end)})"
+        for part in parts
+    ]
+    return f" WHERE {' OR '.join(times) or 'false'}"
+
+
+def test_drawn_queries(spark: SparkSession) -> None:
+    """
+    Built in any batches, an admitted query that was drawn keeps the rows of one piece.
 
     Some queries are admitted and some refused; else this would prove little.
     """
-    drawn: Counter[str] = Counter()
-    batches_give_the_whole(tables, drawn)
-    print(f"analysis: {dict(drawn)}")
+    session = interpreted(spark)
+    columns = "id int, who string, ts timestamp, code string"
+    rows = [(id_, who, _time(ts), code) for id_, who, ts, code in ROWS]
+    places = [(code, place, _time(since)) for code, place, since in PLACES]
+    for name, few, schema in (
+        ("clicks", rows, columns),
+        ("orders", rows[1::2], columns),
+        ("places", places, "code string, place string, since timestamp"),
+    ):
+        view(session, name, few, schema)
+    cuts: list[Cut | None] = []
+    draw(cuts)
+    taken = [one for one in cuts if one is not None]
 
+    assert wrong(session, taken) == []
     # Some of each: what is drawn is at times much alike.
-    assert drawn["admitted"]
-    assert drawn["refused"]
+    assert 3 < len(taken) < len(cuts)
 
 
 @settings(
-    max_examples=EXAMPLES,
+    max_examples=DRAWN,
+    phases=[Phase.generate],
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
 @given(
     sql=queries(),
     granularity=GRANULARITIES,
-    cuts=st.lists(st.sampled_from([row[2] for row in ROWS]), max_size=2, unique=True),
+    ends=st.lists(st.sampled_from([row[2] for row in ROWS]), max_size=2, unique=True),
 )
-def batches_give_the_whole(
-    tables: SparkSession, drawn: Counter[str], sql: str, granularity: str, cuts: list[str]
-) -> None:
-    """One query in some batches."""
+def draw(cuts: list[Cut | None], sql: str, granularity: str, ends: list[str]) -> None:
+    """A query in some batches; None for one that is refused."""
     project, found = read({**FILES, "models/subject.sql": model(sql, granularity)})
-    drawn["refused" if found else "admitted"] += 1
     if project is None or found:
+        cuts.append(None)
         return
     node, unit = project["subject"], Granularity(granularity)
-    ends = [MIN, *sorted({unit.floor(parse_instant_text(cut)) for cut in cuts}), MAX]
-    built: Counter[tuple[Any, ...]] = Counter()
-    for start, end in pairwise(ends):
-        batch = Ranges((Interval(start, end),))
-        rows = _evaluated(tables, node, batch)
-        built.update({row: n for row, n in rows.items() if row[0] is not None and row[0] in batch})
-    whole = _evaluated(tables, node, Ranges.ever())
-
-    assert built == Counter({row: n for row, n in whole.items() if row[0] is not None}), sql
-
-
-def _evaluated(session: SparkSession, node: Node, cells: Ranges) -> Counter[tuple[Any, ...]]:
-    """A query's rows, from what its references need for some cells."""
-    sql = replaced(node, lambda one: None if one.bound is None else one.bound.times_read(cells))
-    found = session.sql(f"SELECT cast(part AS timestamp) AS part, n FROM ({sql})").toArrow()
-    return Counter(
-        (None if row["part"] is None else micros_of(row["part"]), row["n"])
-        for row in found.to_pylist()
+    instants = [MIN, *sorted({unit.floor(parse_instant_text(end)) for end in ends}), MAX]
+    cuts.append(
+        cut(
+            sql, node, _needed(node, Ranges.ever()), instants, lambda b: _needed(node, Ranges((b,)))
+        )
     )
+
+
+def _needed(node: Node, cells: Ranges) -> str:
+    """A query over what its references need for some cells."""
+    return replaced(node, lambda one: None if one.bound is None else one.bound.times_read(cells))
 
 
 def _time(text: str | None) -> datetime | None:

@@ -66,34 +66,28 @@ SELECT AT, struct(who AS userId) AS Person FROM Seen""",
 }
 
 
-def _run(root: Path) -> None:
-    project = api.open_project(root)
-    api.run(project)
-    found = api.verify(project)
-
-    assert [v.model for v in found.models if not v.equal] == []
-
-
 def test_names_are_found_however_they_are_written(tmp_path: Path) -> None:
-    """A first run, a late row, a removed row and a changed definition work with names in any
-    case.
+    """A first run works with names in any case, and one with a late row, a removed row and a
+    changed definition.
     """
     for folder in ("models", "landing"):
         (tmp_path / folder).mkdir()
     (tmp_path / "infold.yml").write_text(PROJECT)
     for name, text in MODELS.items():
         (tmp_path / "models" / f"{name}.sql").write_text(text)
-    first = tmp_path / "landing" / "1.csv"
-    first.write_text(
-        "Id,Who,Ts,Url\n1,ann,2024-03-01T10:00:00Z,/a\n2,bob,2024-03-09T10:00:00Z,/b\n"
-    )
-    _run(tmp_path)
+    landing, head = tmp_path / "landing", "Id,Who,Ts,Url\n"
+    (landing / "1.csv").write_text(f"{head}1,ann,2024-03-01T10:00:00Z,/a\n")
+    (landing / "2.csv").write_text(f"{head}2,bob,2024-03-09T10:00:00Z,/b\n")
+    api.run(api.open_project(tmp_path))
 
-    (tmp_path / "landing" / "2.csv").write_text("Id,Who,Ts,Url\n3,ann,2024-03-01T10:10:00Z,/a\n")
-    _run(tmp_path)
-
-    first.unlink()
+    (landing / "3.csv").write_text(f"{head}3,ann,2024-03-01T10:10:00Z,/a\n")
+    (landing / "2.csv").unlink()
     daily = MODELS["daily"].replace("sum(n) AS Total", "sum(N) + 0 AS Total")
     (tmp_path / "models" / "daily.sql").write_text(daily)
-    _run(tmp_path)
-    assert api.lake(api.open_project(tmp_path)).rows("daily").column_names == ["D", "Total"]
+    project = api.open_project(tmp_path)
+    api.run(project)
+
+    found = api.verify(project)
+    assert [v.model for v in found.models if not v.equal] == []
+    assert api.lake(project).rows("daily").column_names == ["D", "Total"]
+    assert api.lake(project).rows("daily")["Total"].to_pylist() == [2]

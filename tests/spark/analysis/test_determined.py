@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.analysis.rules.cases import Case, cases
+from tests.spark.analysis.at_once import interpreted, rows_of, view
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,23 +69,16 @@ TABLES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
 
 
 @pytest.fixture(scope="module")
-def both(spark: SparkSession) -> list[dict[str, Counter[str]]]:
+def both(spark: SparkSession) -> list[dict[str, Counter[str] | None]]:
     """What each query yields over the rows forwards, and over the rows backwards."""
-    return [_evaluated(spark.newSession(), step) for step in (1, -1)]
+    return [_evaluated(interpreted(spark), step) for step in (1, -1)]
 
 
-def _evaluated(session: SparkSession, step: int) -> dict[str, Counter[str]]:
+def _evaluated(session: SparkSession, step: int) -> dict[str, Counter[str] | None]:
     for name, (columns, rows) in TABLES.items():
-        frame = session.createDataFrame(rows[::step], columns).coalesce(1)
-        frame.createOrReplaceTempView(name)
-    found: dict[str, Counter[str]] = {str(case): Counter() for case in CASES}
-    parts = [
-        f"SELECT {i} AS at, to_json(struct(*)) AS row FROM ({_plain(case.sql)})"
-        for i, case in enumerate(CASES)
-    ]
-    for row in session.sql(" UNION ALL ".join(parts)).collect():
-        found[str(CASES[row["at"]])][row["row"]] += 1
-    return found
+        view(session, name, rows[::step], columns)
+    found = rows_of(session, [_plain(case.sql) for case in CASES])
+    return dict(zip(map(str, CASES), found, strict=True))
 
 
 def _plain(sql: str) -> str:
@@ -93,7 +87,7 @@ def _plain(sql: str) -> str:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_order_of_rows_shows_where_a_query_is_refused(
-    both: list[dict[str, Counter[str]]], case: Case
+    both: list[dict[str, Counter[str] | None]], case: Case
 ) -> None:
     """An accepted query gives the same rows for any order
     of its input; a refused one shows a difference.

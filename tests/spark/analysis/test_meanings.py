@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from sqlglot import exp
+from tests.spark.analysis.at_once import interpreted, view
 
 from infold.analysis.bounds import scope, transitive
 from infold.analysis.bounds.entries import Entries
@@ -273,7 +274,7 @@ def right(shape: Shape, t: int, v: int) -> bool:
 
 def test_every_call_is_as_the_analysis_bounds_it(spark: SparkSession) -> None:
     """Spark's value of every form, unit and time fits the bounds that the analysis gives for it."""
-    session = spark.newSession()
+    session = interpreted(spark)
     _times(session, "times")
     claims = {
         (sql, column): shape
@@ -305,7 +306,7 @@ def test_every_call_is_as_the_analysis_bounds_it(spark: SparkSession) -> None:
 
 def test_every_bucket_is_as_the_analysis_bounds_it(spark: SparkSession) -> None:
     """Every start and end of a time bucket fits the bounds that the analysis gives for it."""
-    session = spark.newSession()
+    session = interpreted(spark)
     _times(session, "times")
     found = [(one.format(t=column), column) for one, column in product(BUCKETS, COLUMNS)]
     parts = [
@@ -327,7 +328,7 @@ def test_every_bucket_is_as_the_analysis_bounds_it(spark: SparkSession) -> None:
 
 def test_every_predicate_bounds_its_columns_as_claimed(spark: SparkSession) -> None:
     """Where Spark finds a predicate true, its columns are as far apart as the analysis claims."""
-    session = spark.newSession()
+    session = interpreted(spark)
     _times(session, "times")
     session.sql("SELECT a.ts AS a, b.ts AS b FROM times a, times b").createOrReplaceTempView("two")
     found = [
@@ -396,8 +397,8 @@ AROUND = {
 
 def _times(session: SparkSession, name: str) -> None:
     rows = [(datetime.fromisoformat(text).replace(tzinfo=UTC),) for text in TIMES]
-    frame = session.createDataFrame([*rows, (None,)], "ts timestamp")
-    frame.selectExpr("ts", "CAST(ts AS date) AS day").createOrReplaceTempView(name)
+    view(session, "instants", [*rows, (None,)], "ts timestamp")
+    session.sql("SELECT ts, CAST(ts AS date) AS day FROM instants").createOrReplaceTempView(name)
 
 
 def _accepts(session: SparkSession, sql: str) -> bool:

@@ -57,7 +57,6 @@ def test_an_audit_of_each_kind_of_model(tmp_path: Path) -> None:
     failure = shop.fail()
     assert {one.model for one in failure.result.failures} == {"visits", "daily", "people", "totals"}
     assert (shop.rows("clicks"), shop.rows("visits"), shop.rows("daily")) == (4, 2, 1)
-    shop.verify()
     shop.land("2", LATE[1])
     result = shop.run()
     assert (shop.rows("clicks"), shop.rows("visits"), shop.rows("daily")) == (3, 3, 2)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.spark.audits.audited_project import AuditedProject
+from tests.spark.audits.audited_project import MODELS, AuditedProject
 
 from infold import api
 from infold.core.audits import AuditResult, AuditState
@@ -39,7 +39,9 @@ class Shop(AuditedProject):
         return found
 
 
-def test_rows_are_judged_with_those_that_stay(tmp_path: Path) -> None:
+def test_rows_are_judged_with_those_that_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """
     A key twice, a cell with too few rows, a day without any, an old table, a key that another table
     lacks, and queries: each is found by the step that brings it about, looking at stored rows; and
@@ -83,7 +85,6 @@ def test_rows_are_judged_with_those_that_stay(tmp_path: Path) -> None:
     shop.audit("daily", "row_count: {max: 4, within: table}", "unique: day")
     shop.land("1", "1,ann,2024-03-02T10:00:00,1.00", "2,bob,2024-03-02T11:00:00,1.50")
     shop.run()
-    shop.verify()
 
     # What is stored: a stricter audit fails it, and no run builds anything because of that.
     shop.audit("clicks", "freshness: {max_age: 1 day}", *of_clicks[:3])
@@ -98,8 +99,31 @@ def test_rows_are_judged_with_those_that_stay(tmp_path: Path) -> None:
     [status] = [one for one in api.status(shop.project()) if one.model == "clicks"]
     assert [one.result.audit for one in status.audits if one.result.fails] == ["freshness"]
 
+    # Tables are judged as they were at one moment: a run that takes somebody out of all of them
+    # meanwhile leaves nobody of whom only one table has rows.
+    shop.audit("clicks")
+    shop.audit("daily")
+    (shop.root / "audits" / "big.sql").unlink()
+    gone = shop.land("9", "90,zoe,2024-03-02T13:00:00,1.00")
+    shop.run()
+
+    def judge_beside_a_run(*judged: Any) -> AuditResult:
+        if gone.exists():
+            gone.unlink()
+            api.run(shop.project(), allow_removals=True)
+        return judge(*judged)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stored, "judge", judge_beside_a_run)
+        report = api.audit(shop.project(), select=["people"])
+    assert {one.state for one in report.results} == {AuditState.PASSED}
+    assert len(report.results) == 2
+    assert not gone.exists()
+    assert (shop.rows("clicks"), shop.rows("people")) == (6, 3)
+    shop.verify()
+
     # What is left after a file has gone is judged, too.
-    shop.audit("clicks", "row_count: {min: 3, within: table}")
+    shop.audit("clicks", "row_count: {min: 5, within: table}")
     (shop.root / "landing" / "2.csv").unlink()
     with pytest.raises(RunFailed) as caught:
         api.run(shop.project(), allow_removals=True)
@@ -107,43 +131,26 @@ def test_rows_are_judged_with_those_that_stay(tmp_path: Path) -> None:
     assert shop.rows("clicks") == 6
 
 
-def test_tables_are_judged_as_they_were_at_one_moment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A run that takes somebody out of all tables while they are judged leaves nobody of whom only
-    one table has rows.
-    """
-    shop = Shop(tmp_path / "shop")
-    shop.audit("people", "relationship: {column: who, to: clicks}")
-    shop.land("1", "1,ann,2024-03-02T10:00:00,1.00")
-    bobs = shop.land("2", "2,bob,2024-03-02T11:00:00,1.00")
-    shop.run()
-
-    def judge_beside_a_run(*judged: Any) -> AuditResult:
-        bobs.unlink()
-        api.run(shop.project(), allow_removals=True)
-        return judge(*judged)
-
-    monkeypatch.setattr(stored, "judge", judge_beside_a_run)
-    report = api.audit(shop.project())
-
-    assert [(one.model, one.state) for one in report.results] == [("people", AuditState.PASSED)]
-    assert (shop.rows("clicks"), shop.rows("people")) == (1, 1)
+WRONG = {
+    "accepted_values: {column: amount, values: [a]}": "cannot be cast",
+    "accepted_range: {column: who, min: 3}": "who is string",
+    "matches: {column: amount, pattern: a}": "amount is decimal(18,2)",
+    "matches: {column: who, pattern: '['}": "",
+    "expression: who + 1": "",
+    "expression: nosuch(amount)": "",
+}
 
 
 def test_what_spark_finds_wrong_with_an_audit(tmp_path: Path) -> None:
     """Types, patterns and literals are found before any step, with file and line."""
     shop = Shop(tmp_path / "shop")
-    for audit, why in {
-        "accepted_values: {column: amount, values: [a]}": "cannot be cast",
-        "accepted_range: {column: who, min: 3}": "who is string",
-        "matches: {column: amount, pattern: a}": "amount is decimal(18,2)",
-        "matches: {column: who, pattern: '['}": "",
-        "expression: who + 1": "",
-        "expression: nosuch(amount)": "",
-    }.items():
-        shop.audit("clicks", audit)
-        [error] = api.definition_errors(shop.project()).values()
+    for at, audit in enumerate(WRONG):
+        text = MODELS["clicks"].replace("---\n", f"---\naudits:\n  - {audit}\n", 1)
+        (shop.root / "models" / f"wrong{at}.sql").write_text(text)
+    found = api.definition_errors(shop.project())
+    assert found.keys() == {f"wrong{at}" for at, _ in enumerate(WRONG)}
+    for at, why in enumerate(WRONG.values()):
+        error = found[f"wrong{at}"]
         assert error.slug == "bad-audit", error
-        assert str(error.at) == "models/clicks.sql:3"
-        assert why in str(error) or not why
+        assert str(error.at) == f"models/wrong{at}.sql:3"
+        assert why in str(error)

@@ -100,5 +100,5 @@ def test_runs(shop: ClicksProject, monkeypatch: pytest.MonkeyPatch) -> None:
         assert run(shop)["tops"].written > CROWD, "a table of an older form is built once"
         assert top(shop) == ("ann", 5, "2024-03-02 09:00")
         shop.drop("ann.csv")
-        assert run(shop)["tops"].read == 3
+    assert run(shop)["tops"].read == 3
     assert shop.proven()

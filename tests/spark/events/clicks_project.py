@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from infold import api
 from infold.core import interval
 from infold.core.model import SET_ASIDE, table_name
 from infold.core.record import Receipt
 
-if TYPE_CHECKING:
-    pass
-
-
 NOW = "2024-03-10"
-
-
 COLUMNS = '{id: string, at: timestamp, v: int, "a.b`c": string, order: int}'
-
-
 MODEL = """---
 materialization: events
 unique_key: [id]
 timeseries: {event_time_column: at, granularity: day}
 ---
 SELECT id, at, v FROM raw.clicks"""
-
-
 _numbers = itertools.count()
+
+
+class AllBut(list[tuple[str, str]]):
+    """All write points but these: where a run is to die, in place of those ``met``."""
+
+    def __contains__(self, point: object) -> bool:
+        return not super().__contains__(point)
 
 
 class ClicksProject:
@@ -87,14 +84,15 @@ class ClicksProject:
             for row in found
         ]
 
-    def aside(self) -> list[tuple[str, str]]:
-        """File and reason of the rows set aside."""
+    def aside(self, model: str = "") -> list[tuple[str, str]]:
+        """File and reason of the rows set aside, by all models or one of them."""
         lake = api.lake(api.open_project(self.root))
         if lake.metadata(SET_ASIDE) is None:
             return []
         return sorted(
             (row["file"].removeprefix("landing/"), row["reason"])
             for row in lake.rows(SET_ASIDE).to_pylist()
+            if model in ("", row["model"])
         )
 
     def files(self, model: str = "clicks") -> dict[str, tuple[int, int]]:
@@ -123,6 +121,11 @@ class ClicksProject:
     def proven(self) -> bool:
         """Whether the table, and the ledger's account of it, equal a rebuild from the files."""
         return all(verdict.equal for verdict in api.verify(api.open_project(self.root)).models)
+
+
+def having(*keys: str) -> str:
+    """The model with more keys."""
+    return MODEL.replace("timeseries", "\n".join([*keys, "timeseries"]))
 
 
 SOURCE = f"    event_time_column: at\n    columns: {COLUMNS}\n"

@@ -6,15 +6,21 @@ Cases are projects with a few drawn rows, run from the files to the table as a u
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections import Counter
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from tests.spark.events.clicks_project import COLUMNS, MODEL, SOURCE, ClicksProject, shop_with
+from tests.spark.events.clicks_project import (
+    COLUMNS,
+    MODEL,
+    ClicksProject,
+    having,
+    shop_with,
+)
 
-from infold import api
 from infold.core.files import ListedFile
 from infold.core.formats import Format
 from infold.core.interval import Interval
@@ -28,9 +34,9 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[ClicksProject]:
+def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> ClicksProject:
     """A project with the model ``clicks``."""
-    return ClicksProject(tmp_path, warehouse, MODEL, SOURCE)  # type: ignore[return-value]
+    return shop_with(tmp_path, warehouse)
 
 
 @pytest.mark.spark
@@ -38,8 +44,9 @@ class TestCopies:
     """An event is stored once, whichever copies of it arrived in whatever order."""
 
     def test_equal_copies_are_one_event(self, shop: ClicksProject, size: str) -> None:
-        """Equal copies in one file, across files or in later
-        runs are one event; a repeated delivery changes nothing.
+        """
+        Equal copies in one file, across files or in later runs are one event; a repeated delivery
+        changes nothing, and neither does its deletion.
         """
         shop.put("a.csv", "1,2024-03-01,7", "1,2024-03-01,7", "2,2024-03-01,7")
         shop.put("b.csv", "1,2024-03-01,7", "1,2024-03-02,7")
@@ -54,165 +61,138 @@ class TestCopies:
         shop.put("c.csv", "2,2024-03-01,7", "1,2024-03-02,7")
         again = shop.run()
         assert (again.arrived, again.written, again.deduplicated, again.commits) == (2, 0, 2, 0)
-        assert shop.version() == version
         assert sum(rows for rows, _ in shop.files().values()) == 7
         assert sum(dropped for _, dropped in shop.files().values()) == 4
-        assert shop.proven()
+        shop.drop("c.csv")
+        assert shop.run().commits == 0
+        assert shop.version() == version
+        assert set(shop.files()) == {"a.csv", "b.csv"}
 
-    @pytest.mark.parametrize(
-        ("prefer", "best", "order"),
-        [("v desc", "c", "abc"), ("v", "b", "cba"), ("v desc", "c", "bac"), ("v ASC", "b", "bac")],
-    )
     def test_the_kept_copy_depends_on_content_only(
-        self,
-        tmp_path: Path,
-        warehouse: Path,
-        spark: SparkSession,
-        prefer: str,
-        best: str,
-        order: str,
+        self, tmp_path: Path, warehouse: Path, spark: SparkSession
     ) -> None:
-        """The preferred copy is kept, NULL last, in any
-        order of arrival; the others count as conflicting.
         """
-        model = MODEL.replace("timeseries", f"prefer: [{prefer}]\ntimeseries")
-        shop = shop_with(tmp_path, warehouse, model)
-        copies = {"a": "1,2024-03-01,", "b": "1,2024-03-01,2", "c": "1,2024-03-01,9"}
+        In any order of arrival the preferred copy is kept, or the one that the hash chooses;
+        everywhere, of the most preferred copies the earliest. NULL is never preferred.
+        """
+        shop = shop_with(tmp_path, warehouse, having("prefer: [v desc]"))
+        shop.model("hashed", MODEL)
+        shop.model("latest", having("prefer: [v desc]", "deduplicate: everywhere"))
+        copies = {
+            "near": {"a": "2024-03-01,", "b": "2024-03-01,2", "c": "2024-03-01,9"},
+            "far": {"a": "2024-03-01,", "b": "2024-03-07,9", "c": "2024-03-04,9"},
+        }
+        events = [(kind, order) for kind in copies for order in permutations("abc")]
         total = Receipt()
-        for name in order:
-            shop.put(f"{name}.csv", copies[name])
+        for number in range(3):
+            shop.put(
+                f"{number}.csv",
+                *(
+                    f"{kind} {''.join(order)},{copies[kind][order[number]]}"
+                    for kind, order in events
+                ),
+            )
             total += shop.run()
-        assert shop.rows() == [("1", "2024-03-01", {"b": 2, "c": 9}[best])]
-        assert total.conflicting == 2
-        assert shop.files() == {f"{name}.csv": (1, int(name != best)) for name in order}
-        assert shop.proven()
 
-    def test_without_preference_the_hash_decides(self, shop: ClicksProject, tmp_path: Path) -> None:
-        """Without a preference the hash decides, so that
-        either order of arrival keeps the same row.
-        """
-        one, other = "1,2024-03-01,1", "1,2024-03-01,2"
-        found = set()
-        for name, waves in (
-            ("x", [[one], [other]]),
-            ("y", [[other], [one]]),
-            ("z", [[one, other]]),
-        ):
-            own = shop_with(tmp_path / name, Path(api.open_project(shop.root).target.warehouse))
-            for number, rows in enumerate(waves):
-                own.put(f"{number}.csv", *rows)
-                own.run()
-            found.add(tuple(own.rows()))
-        assert len(found) == 1
+        def kept(table: str, kind: str) -> Counter[object]:
+            return Counter(row[1:] for row in shop.rows(table) if row[0].startswith(kind))
 
-    def test_a_better_copy_replaces_the_stored_row(self, shop: ClicksProject) -> None:
-        """A better copy replaces the stored row in its cell, and nothing else changes."""
-        model = MODEL.replace("timeseries", "prefer: [v]\ntimeseries")
-        shop.model("clicks", model)
-        shop.put("a.csv", "1,2024-03-01,5", "2,2024-03-02,5")
-        shop.run()
-        version = shop.version()
-        shop.put("b.csv", "1,2024-03-01,4")
-        receipt = shop.run()
-        assert shop.rows() == [("1", "2024-03-01", 4), ("2", "2024-03-02", 5)]
-        assert shop.changes(version) == [("2024-03-01", 1, 1)]
-        assert (receipt.written, receipt.removed, receipt.conflicting) == (1, 1, 1)
-        assert shop.files() == {"a.csv": (2, 1), "b.csv": (1, 0)}
+        assert kept("clicks", "near") == kept("latest", "near") == {("2024-03-01", 9): 6}
+        assert kept("latest", "far") == {("2024-03-04", 9): 6}
+        assert kept("hashed", "near").total() == 6
+        assert kept("clicks", "far").total() == kept("hashed", "far").total() == 18
+        assert total.conflicting == 12
+        assert shop.files() == {f"{number}.csv": (12, 4) for number in range(3)}
+        assert shop.files("latest") == {f"{number}.csv": (12, 8) for number in range(3)}
+        assert shop.proven(), "of all copies at once the same are kept"
 
 
 @pytest.mark.spark
 class TestFilesThatLeave:
     """A deleted file removes its rows, except those that another file has too."""
 
-    def test_a_kept_copy_comes_back(self, shop: ClicksProject, size: str) -> None:
+    def test_a_copy_that_lost_returns(
+        self, tmp_path: Path, warehouse: Path, spark: SparkSession, size: str
+    ) -> None:
         """
-        Files a, b and c have the same event, which is stored until the last of them is gone.
+        When the file of a kept copy goes or is replaced, the best of the other copies is stored.
 
-        | gone | event | change                             |
-        |------|-------|------------------------------------|
-        | a    | there | none: an equal copy takes its place |
-        | b    | there | none                               |
-        | c    | gone  | one row removed                    |
+        | event | copies in | least v |                                                      |
+        |-------|-----------|---------|------------------------------------------------------|
+        | 1     | x y z     | equal   | stays while one of them does, and nothing changes     |
+        | 2     | a b c     | a       | b, then c returns, though d comes, which has no v;   |
+        |       |           |         | then e is better                                     |
+        | 3 to 6 | r s      | equal   | rows in both versions of r are no change             |
         """
-        for name in ("a", "b", "c"):
+        shop = shop_with(tmp_path, warehouse, having("prefer: [v]"))
+        for name in "xyz":
             shop.put(f"{name}.csv", "1,2024-03-01,7", f"{name},2024-03-02,1")
-        shop.run()
-        for name, left in (("a", 3), ("b", 2)):
-            version = shop.version()
-            shop.drop(f"{name}.csv")
-            shop.run()
-            assert len(shop.rows()) == left
-            assert ("1", "2024-03-01", 7) in shop.rows()
-            assert shop.changes(version) == [("2024-03-02", 0, 1)]
-        shop.drop("c.csv")
-        shop.run()
-        assert shop.rows() == []
-        assert shop.files() == {}
-        assert shop.proven()
-
-    def test_a_copy_that_lost_returns(self, tmp_path: Path, warehouse: Path, spark: Any) -> None:
-        """When the file of the kept copy is deleted, the copy that had lost is stored instead."""
-        model = MODEL.replace("timeseries", "prefer: [v]\ntimeseries")
-        shop = shop_with(tmp_path, warehouse, model)
-        shop.put("a.csv", "1,2024-03-01,1")
-        shop.put("b.csv", "1,2024-03-01,2")
-        shop.put("c.csv", "1,2024-03-01,3")
+        for v, name in enumerate("abc", 1):
+            shop.put(f"{name}.csv", f"2,2024-03-03,{v}")
+        shop.put("r.csv", "3,2024-03-04,1", "4,2024-03-05,2", "5,2024-03-06,3")
+        shop.put("s.csv", "4,2024-03-05,2")
         shop.run()
         version = shop.version()
+        shop.drop("x.csv")
         shop.drop("a.csv")
         shop.run()
-        assert shop.rows() == [("1", "2024-03-01", 2)]
-        assert shop.changes(version) == [("2024-03-01", 1, 1)]
-        assert shop.files() == {"b.csv": (1, 0), "c.csv": (1, 1)}
-        shop.drop("b.csv")
-        shop.put("d.csv", "1,2024-03-01,4")
-        shop.run()
-        assert shop.rows() == [("1", "2024-03-01", 3)]
-        assert shop.files() == {"c.csv": (1, 0), "d.csv": (1, 1)}
-        assert shop.proven()
+        assert {("1", "2024-03-01", 7), ("2", "2024-03-03", 2)} < {*shop.rows()}
+        assert shop.changes(version) == [("2024-03-02", 0, 1), ("2024-03-03", 1, 1)]
+        assert (shop.files()["b.csv"], shop.files()["c.csv"]) == ((1, 0), (1, 1))
 
-    def test_a_replaced_file(self, shop: ClicksProject) -> None:
-        """When a file is replaced, rows in both versions
-        are no change; the others are added or removed.
-        """
-        shop.put("a.csv", "1,2024-03-01,1", "2,2024-03-02,2", "3,2024-03-03,3")
-        shop.put("b.csv", "2,2024-03-02,2")
-        shop.run()
         version = shop.version()
-        shop.put("a.csv", "1,2024-03-01,1", "3,2024-03-03,4", "5,2024-03-05,5", "6,2024-03-05,6")
+        shop.drop("y.csv")
+        shop.drop("b.csv")
+        shop.put("d.csv", "2,2024-03-03,")
+        shop.put("r.csv", "3,2024-03-04,1", "5,2024-03-06,4", "6,2024-03-08,5", "7,2024-03-08,6")
         receipt = shop.run()
         assert shop.rows() == [
-            ("1", "2024-03-01", 1),
-            ("2", "2024-03-02", 2),
-            ("3", "2024-03-03", 4),
-            ("5", "2024-03-05", 5),
-            ("6", "2024-03-05", 6),
+            ("1", "2024-03-01", 7),
+            ("2", "2024-03-03", 3),
+            ("3", "2024-03-04", 1),
+            ("4", "2024-03-05", 2),
+            ("5", "2024-03-06", 4),
+            ("6", "2024-03-08", 5),
+            ("7", "2024-03-08", 6),
+            ("z", "2024-03-02", 1),
         ]
-        assert shop.changes(version) == [("2024-03-03", 1, 1), ("2024-03-05", 2, 0)]
-        assert (receipt.files_new, receipt.files_removed) == (1, 1)
-        assert shop.files() == {"a.csv": (4, 0), "b.csv": (1, 0)}
-        assert shop.proven()
+        assert shop.changes(version) == [
+            ("2024-03-02", 0, 1),
+            ("2024-03-03", 1, 1),
+            ("2024-03-06", 1, 1),
+            ("2024-03-08", 2, 0),
+        ]
+        assert (receipt.files_new, receipt.files_removed) == (2, 3)
+        assert shop.files() == {
+            "c.csv": (1, 0),
+            "d.csv": (1, 1),
+            "r.csv": (4, 0),
+            "s.csv": (1, 0),
+            "z.csv": (2, 0),
+        }
 
-    def test_removing_copies_that_lost_commits_nothing(self, shop: ClicksProject) -> None:
-        """Deleting a file whose every row had lost to another copy needs no commit."""
-        shop.put("a.csv", "1,2024-03-01,1")
-        shop.run()
-        shop.put("b.csv", "1,2024-03-01,1")
-        shop.run()
         version = shop.version()
-        shop.drop("b.csv")
-        assert shop.run().commits == 0
-        assert shop.version() == version
-        assert shop.files() == {"a.csv": (1, 0)}
+        shop.drop("z.csv")
+        shop.put("e.csv", "2,2024-03-03,0")
+        receipt = shop.run()
+        assert shop.changes(version) == [
+            ("2024-03-01", 0, 1),
+            ("2024-03-02", 0, 1),
+            ("2024-03-03", 1, 1),
+        ]
+        assert (receipt.written, receipt.removed, receipt.conflicting) == (1, 3, 1)
+        assert shop.rows()[0] == ("2", "2024-03-03", 0)
+        assert shop.proven()
 
 
 @pytest.mark.spark
 class TestRules:
     """A row's values decide whether it is stored, set aside or waits."""
 
-    def test_each_reason(self, shop: ClicksProject, size: str) -> None:
-        """Each reason sets a row aside with its file and
-        raw text; an empty string is a key like any other.
+    def test_each_reason(self, shop: ClicksProject) -> None:
+        """
+        Each reason sets a row aside with its file; an empty string is a key like any other. Rows
+        set aside are replaced and deleted with their files, and a rebuild repeats none.
         """
         shop.put(
             "a.csv",
@@ -225,6 +205,7 @@ class TestRules:
             "5,not a time,1",
             "6,2024-03-01,1,,,,",
         )
+        shop.put("b.csv", ",2024-03-01,1")
         receipt = shop.run()
         assert shop.rows() == [("", "2024-03-01", 1), ("1", "2024-03-01", 1)]
         assert shop.aside() == [
@@ -234,33 +215,26 @@ class TestRules:
             ("a.csv", "unparsable: at is not timestamp"),
             ("a.csv", "unparsable: v is not int"),
             ("a.csv", "unparsable: wrong number of fields"),
+            ("b.csv", "null key: id"),
         ]
-        assert (receipt.arrived, receipt.written, receipt.set_aside) == (8, 2, 6)
+        assert (receipt.arrived, receipt.written, receipt.set_aside) == (9, 2, 7)
         assert dict(receipt.set_aside_by) == {
             "invalid event time": 1,
             "null event time": 1,
-            "null key": 1,
+            "null key": 2,
             "unparsable": 3,
         }
 
-    def test_rows_set_aside_follow_their_files(self, shop: ClicksProject) -> None:
-        """Rows set aside are replaced and deleted with their files, and a rebuild repeats none."""
-        shop.put("a.csv", "1,,1", "2,2024-03-01,1")
-        shop.put("b.csv", ",2024-03-01,1")
-        shop.run()
-        assert shop.aside() == [("a.csv", "null event time"), ("b.csv", "null key: id")]
         shop.put("a.csv", "1,2024-03-02,1", ",2024-03-02,2")
         shop.run()
         assert shop.aside() == [("a.csv", "null key: id"), ("b.csv", "null key: id")]
+        shop.drop("b.csv")
         shop.model("clicks", MODEL.replace("v FROM", "v + 1 AS v FROM"))
         shop.run()
-        assert shop.aside() == [("a.csv", "null key: id"), ("b.csv", "null key: id")]
+        assert shop.aside() == [("a.csv", "null key: id")]
         assert shop.rows() == [("1", "2024-03-02", 2)]
-        shop.drop("b.csv")
-        shop.put("a.csv", "1,2024-03-02,1")
-        shop.run()
-        assert shop.aside() == []
 
+    @pytest.mark.parametrize("size", ["large"], indirect=True)
     def test_rows_dated_in_the_future_wait(self, shop: ClicksProject, size: str) -> None:
         """Rows dated in the future wait, and each is stored once, when its time has come."""
         shop.put("a.csv", "1,2024-03-01,1", "2,2024-03-11,1", "3,2024-03-20,1", "4,,1")
@@ -271,7 +245,6 @@ class TestRules:
         assert (second.arrived, second.written, second.waiting) == (0, 1, 1)
         assert shop.rows() == [("1", "2024-03-01", 1), ("2", "2024-03-11", 1)]
         shop.put("b.csv", "2,2024-03-11,1", "3,2024-03-20,1")
-        shop.run("2024-03-12")
         shop.drop("a.csv")
         shop.run("2024-03-13")
         assert shop.rows() == [("2", "2024-03-11", 1)]
@@ -279,186 +252,163 @@ class TestRules:
         assert shop.files() == {"b.csv": (2, 0)}
         assert shop.aside() == []
 
-    def test_with_a_received_column_nothing_waits(
+    def test_by_which_time_a_row_is_judged(
         self, tmp_path: Path, warehouse: Path, spark: SparkSession
     ) -> None:
-        """With a received column, a row dated later than
-        received plus tolerance is set aside for good.
         """
-        columns = "{id: string, at: timestamp, seen: timestamp}"
-        shop = shop_with(
-            tmp_path,
-            warehouse,
-            MODEL.replace("id, at, v", "id, at"),
-            "    event_time_column: at\n    received_column: seen\n"
-            f"    future_tolerance: 1 hour\n    columns: {columns}\n",
+        Where the source declares no event time, the model's column is used: NULL is set aside, the
+        future waits. With a received column, a row dated later than received plus tolerance is set
+        aside for good.
+        """
+        source = f"""    columns: {COLUMNS}
+  raw.seen:
+    path: seen.csv
+    event_time_column: at
+    received_column: seen
+    future_tolerance: 1 hour
+    columns: {{id: string, at: timestamp, seen: timestamp}}
+"""
+        shop = shop_with(tmp_path, warehouse, source=source)
+        shop.model("seen", MODEL.replace("id, at, v FROM raw.clicks", "id, at FROM raw.seen"))
+        (shop.root / "seen.csv").write_text(
+            "id,at,seen\n"
+            "1,2099-01-01T01:00:00,2099-01-01\n"
+            "2,2099-01-01T01:00:01,2099-01-01\n"
+            "3,2024-03-01,\n"
         )
-        shop.put(
-            "a.csv",
-            "1,2099-01-01T01:00:00,2099-01-01",
-            "2,2099-01-01T01:00:01,2099-01-01",
-            "3,2024-03-01,",
-            header="id,at,seen",
-        )
-        shop.run()
-        assert shop.rows() == [("1", "2099-01-01 01:00")]
+        shop.put("a.csv", "1,2024-03-02,7", "2,,7", "3,2024-04-01,7", "1,2024-03-02,7")
+        first = shop.run()
+        assert (first.arrived, first.set_aside, first.waiting, first.deduplicated) == (4, 1, 1, 1)
+        assert shop.rows() == [("1", "2024-03-02", 7)]
+        assert shop.rows("seen") == [("1", "2099-01-01 01:00")]
         assert shop.aside() == [
-            ("a.csv", "future: later than received"),
-            ("a.csv", "null received"),
+            ("a.csv", "null event time"),
+            ("seen.csv", "future: later than received"),
+            ("seen.csv", "null received"),
         ]
+        shop.put("b.csv", "4,2024-03-01,7")
+        shop.run("2024-04-02")
+        assert [row[0] for row in shop.rows()] == ["1", "3", "4"]
+        assert shop.changes(1) == [("2024-03-01", 1, 0), ("2024-04-01", 1, 0)]
 
 
 @pytest.mark.spark
 class TestQuery:
     """The model's query runs as it was written."""
 
-    @pytest.mark.parametrize(
-        "query",
-        [
-            "SELECT * FROM raw.clicks",
-            "SELECT `id`, at, v, `a.b``c`, `order` FROM raw.clicks -- all",
-            "SELECT clicks.* FROM raw.clicks;",
-            "SELECT c.* /* from */ FROM raw.clicks AS c\n-- the end",
-        ],
-    )
-    def test_names_and_star(
-        self, tmp_path: Path, warehouse: Path, spark: SparkSession, query: str
-    ) -> None:
-        """Reserved words, dots and quotes in names work, and `*` shows no technical column."""
-        shop = shop_with(tmp_path, warehouse, MODEL.rpartition("---\n")[0] + "---\n" + query)
-        shop.put("a.csv", "1,2024-03-01,1,x,5", "2,,1,y,6")
-        shop.run()
-        assert shop.rows() == [("1", "2024-03-01", 1, "x", 5)]
-        assert shop.aside() == [("a.csv", "null event time")]
-
-    def test_where_removes_rows_but_not_unreadable_ones(self, shop: ClicksProject) -> None:
-        """Rows that WHERE removes are neither stored nor set aside; unreadable rows are set
-        aside.
-        """
-        shop.model(
-            "clicks",
-            MODEL.replace("FROM raw.clicks", "FROM raw.clicks WHERE v > 1 OR v = 0 -- few"),
-        )
-        shop.put("a.csv", "1,2024-03-01,1", "2,2024-03-01,2", "3,2024-03-01,x", ",2024-03-01,1")
-        receipt = shop.run()
-        assert shop.rows() == [("2", "2024-03-01", 2)]
-        assert shop.aside() == [("a.csv", "unparsable: v is not int")]
-        assert (receipt.arrived, receipt.written, receipt.set_aside) == (4, 1, 1)
-        shop.put("b.csv", "4,2024-03-01,1", "5,2024-03-01,")
-        receipt = shop.run()
-        assert receipt.commits == 0
-        assert shop.files() == {"a.csv": (1, 0), "b.csv": (0, 0)}
-
-    def test_a_query_that_fails_on_a_row_fails_the_step(self, shop: ClicksProject) -> None:
-        """A query that fails on a row is an error that names
-        the model, and nothing is written until it is fixed.
-        """
-        shop.model("clicks", MODEL.replace("id, at, v", "id, at, 10 / v AS v"))
-        shop.put("a.csv", "1,2024-03-01,1")
-        shop.run()
-        shop.put("b.csv", "2,2024-03-01,0", ",2024-03-01,1")
-        with pytest.raises(InfoldError) as raised:
-            shop.run()
-        assert raised.value.slug == "step-failed"
-        assert "clicks" in raised.value.what
-        assert shop.aside() == []
-        assert len(shop.rows()) == 1
-        shop.put("b.csv", "2,2024-03-01,5")
-        shop.run()
-        assert len(shop.rows()) == 2
-
-    def test_drift_stops_the_step_before_anything_is_written(self, shop: ClicksProject) -> None:
-        """Schema drift stops the step before it stores or sets aside any row."""
-        shop.put("a.csv", "1,2024-03-01,1", ",2024-03-01,1")
-        shop.put("b.csv", "2", header="id")
-        with pytest.raises(InfoldError) as raised:
-            shop.run()
-        assert raised.value.slug == "drift"
-        assert shop.aside() == []
-        shop.drop("b.csv")
-        shop.run()
-        assert shop.rows() == [("1", "2024-03-01", 1)]
-
-    def test_a_drifted_file_can_be_set_aside(
+    def test_names_stars_and_conditions(
         self, tmp_path: Path, warehouse: Path, spark: SparkSession
     ) -> None:
-        """A file with schema drift can be set aside with
-        all its rows counted; a corrected one is ingested.
         """
-        shop = shop_with(tmp_path, warehouse, source=SOURCE + "    on_drift: set_aside\n")
-        shop.put("a.csv", "1,2024-03-01,1")
-        shop.put("b.csv", "2", "3", header="id")
+        Reserved words, dots and quotes in names work, and `*` shows no technical column. Rows that
+        WHERE removes are neither stored nor set aside; unreadable rows are set aside.
+        """
+        few = MODEL.replace("FROM raw.clicks", "FROM raw.clicks WHERE v > 1 OR v = 0 -- few")
+        shop = shop_with(tmp_path, warehouse, few)
+        queries = (
+            "SELECT `id`, at, v, `a.b``c`, `order` FROM raw.clicks -- all",
+            "SELECT c.* /* from */ FROM raw.clicks AS c;\n-- the end",
+        )
+        for number, query in enumerate(queries):
+            shop.model(f"all{number}", MODEL.rpartition("---\n")[0] + "---\n" + query)
+        shop.put("a.csv", "1,2024-03-01,1,x,5", "2,,1", "3,2024-03-01,2", "4,2024-03-01,x", ",,1")
         receipt = shop.run()
-        missing = "; ".join(f"missing column {name}" for name in ("at", "v", "a.b`c", "order"))
-        assert shop.aside() == [("b.csv", f"drift: {missing}")] * 2
-        assert receipt.set_aside_by == (("drift", 2),)
-        shop.put("b.csv", "2,2024-03-01,1")
-        shop.run()
-        assert len(shop.rows()) == 2
-        assert shop.aside() == []
+        for number in range(len(queries)):
+            assert shop.rows(f"all{number}") == [
+                ("1", "2024-03-01", 1, "x", 5),
+                ("3", "2024-03-01", 2, None, None),
+            ]
+            assert [why for _, why in shop.aside(f"all{number}")] == [
+                *["null event time"] * 2,
+                "unparsable: v is not int",
+            ]
+        assert shop.rows() == [("3", "2024-03-01", 2)]
+        assert shop.aside("clicks") == [("a.csv", "unparsable: v is not int")]
+        assert (receipt.arrived, receipt.written, receipt.set_aside) == (5, 1, 1)
+        shop.put("b.csv", "4,2024-03-01,1", "5,2024-03-01,")
+        assert shop.run().commits == 0
+        assert shop.files() == {"a.csv": (1, 0), "b.csv": (0, 0)}
 
-
-@pytest.mark.spark
-class TestWithoutKey:
-    """Sources without a key store every row of every file."""
-
-    def test_a_landed_source(
-        self, tmp_path: Path, warehouse: Path, spark: SparkSession, size: str
-    ) -> None:
-        """A landed source stores equal rows as often as
-        they arrived, and removes them with their files.
+    def test_what_stops_a_step(self, shop: ClicksProject) -> None:
         """
-        counted = "---\nmaterialization: table\n---\nSELECT count(*) AS n FROM raw.clicks"
-        columns = "{id: string, at: timestamp}"
-        source = f"    event_time_column: at\n    columns: {columns}\n"
-        shop = shop_with(tmp_path, warehouse, counted, source)
-        shop.put("a.csv", "1,2024-03-01", "1,2024-03-01", ",2024-03-02", "2,", header="id,at")
-        shop.put("b.csv", "1,2024-03-01", header="id,at")
-        shop.run()
-        assert shop.rows("raw.clicks") == [
-            ("1", "2024-03-01"),
-            ("1", "2024-03-01"),
-            ("1", "2024-03-01"),
-            (None, "2024-03-02"),
-        ]
-        shop.drop("a.csv")
-        shop.put("c.csv", "1,2024-03-01", "3,2024-03-03", header="id,at")
-        receipt = shop.run(model="raw.clicks")
-        assert shop.rows("raw.clicks") == [
-            ("1", "2024-03-01"),
-            ("1", "2024-03-01"),
-            ("3", "2024-03-03"),
-        ]
-        assert (receipt.written, receipt.removed) == (2, 3)
-        assert shop.rows() == [(3,)]
-        assert shop.aside() == []
-        assert shop.proven()
-
-    def test_a_lookup(self, tmp_path: Path, warehouse: Path, spark: SparkSession) -> None:
-        """A lookup without event time is one cell, and no rule about time applies."""
-        looked = "---\nmaterialization: table\n---\nSELECT max(id) AS id FROM raw.clicks"
-        shop = shop_with(tmp_path, warehouse, looked, "    columns: {id: string, n: int}\n")
-        shop.put("a.csv", "1,1", "2,", "3,x", header="id,n")
-        shop.run()
-        assert shop.rows("raw.clicks") == [("1", 1), ("2", None)]
-        shop.put("b.csv", "4,4", header="id,n")
-        shop.run()
-        shop.drop("a.csv")
-        shop.run()
-        assert shop.rows("raw.clicks") == [("4", 4)]
-        assert shop.rows() == [("4",)]
-        assert shop.proven()
-
-    def test_an_empty_folder(self, shop: ClicksProject) -> None:
-        """An empty folder makes an empty table, and files may come later."""
-        shop.model("clicks", MODEL.replace("FROM raw.clicks", "FROM raw.clicks WHERE v > 0"))
+        An empty folder makes an empty table, and files may come later. Schema drift and a query
+        that fails on a row, an error that names the model, stop the step before it stores or sets
+        aside any row.
+        """
+        shop.model("clicks", MODEL.replace("id, at, v", "id, at, 10 / v AS v"))
         assert shop.run().written == 0
         assert shop.rows() == []
         shop.put("empty.csv")
         shop.run()
-        shop.put("a.csv", "1,2024-03-01,1")
+        shop.put("a.csv", "1,2024-03-01,1", ",2024-03-01,1")
+        for slug, write in (
+            ("drift", lambda: shop.put("b.csv", "2", header="id")),
+            ("step-failed", lambda: shop.put("b.csv", "2,2024-03-01,0")),
+        ):
+            write()
+            with pytest.raises(InfoldError) as raised:
+                shop.run()
+            assert raised.value.slug == slug
+            assert shop.aside() == shop.rows() == []
+        assert "clicks" in raised.value.what
+        shop.put("b.csv", "2,2024-03-01,5")
         shop.run()
-        assert shop.rows() == [("1", "2024-03-01", 1)]
+        assert [row[0] for row in shop.rows()] == ["1", "2"]
+        assert shop.aside() == [("a.csv", "null key: id")]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("size", ["large"], indirect=True)
+def test_sources_without_a_key(
+    tmp_path: Path, warehouse: Path, spark: SparkSession, size: str
+) -> None:
+    """
+    A landed source stores equal rows as often as they arrived, and removes them with their files. A
+    lookup without event time is one cell, and no rule about time applies.
+    """
+    source = """    event_time_column: at
+    columns: {id: string, at: timestamp}
+  raw.names:
+    path: names/*.csv
+    columns: {id: string, n: int}
+"""
+    counted = """---
+materialization: table
+---
+SELECT (SELECT count(*) FROM raw.clicks) AS n, (SELECT max(id) FROM raw.names) AS id"""
+    shop = shop_with(tmp_path, warehouse, counted, source)
+    (shop.root / "names").mkdir()
+    shop.put("a.csv", "1,2024-03-01", "1,2024-03-01", ",2024-03-02", "2,", header="id,at")
+    shop.put("b.csv", "1,2024-03-01", header="id,at")
+    shop.put("../names/a.csv", "1,1", "2,", "3,x", header="id,n")
+    shop.run()
+    assert shop.rows("raw.clicks") == [
+        ("1", "2024-03-01"),
+        ("1", "2024-03-01"),
+        ("1", "2024-03-01"),
+        (None, "2024-03-02"),
+    ]
+    assert shop.rows("raw.names") == [("1", 1), ("2", None)]
+    assert shop.rows() == [(4, "2")]
+    assert shop.aside() == [
+        ("a.csv", "null event time"),
+        ("names/a.csv", "unparsable: n is not int"),
+    ]
+    for name in ("a.csv", "../names/a.csv"):
+        shop.drop(name)
+    shop.put("c.csv", "1,2024-03-01", "3,2024-03-03", header="id,at")
+    shop.put("../names/b.csv", "4,4", header="id,n")
+    receipt = shop.run(model="raw.clicks")
+    assert shop.rows("raw.clicks") == [
+        ("1", "2024-03-01"),
+        ("1", "2024-03-01"),
+        ("3", "2024-03-03"),
+    ]
+    assert (receipt.written, receipt.removed) == (2, 3)
+    assert shop.rows("raw.names") == [("4", 4)]
+    assert shop.rows() == [(3, "4")]
+    assert shop.aside() == []
+    assert shop.proven()
 
 
 PASS = " OR `_infold_row`.problem IS NOT NULL"
@@ -496,25 +446,6 @@ class TestCarrying:
         assert found.model.sql == after
         (reference,) = found.references
         assert after[reference.start : reference.end] == "raw.c"
-
-
-@pytest.mark.spark
-def test_a_source_without_event_time_takes_the_models(
-    tmp_path: Path, warehouse: Path, spark: SparkSession
-) -> None:
-    """Where the source declares no event time, the model's
-    column is used: NULL is set aside, the future waits.
-    """
-    shop = shop_with(tmp_path, warehouse, source=f"    columns: {COLUMNS}\n")
-    shop.put("a.csv", "1,2024-03-02,7", "2,,7", "3,2024-04-01,7", "1,2024-03-02,7")
-    first = shop.run()
-    assert (first.arrived, first.set_aside, first.waiting, first.deduplicated) == (4, 1, 1, 1)
-    assert shop.rows() == [("1", "2024-03-02", 7)]
-    shop.put("b.csv", "4,2024-03-01,7")
-    shop.run("2024-04-02")
-    assert [row[0] for row in shop.rows()] == ["1", "3", "4"]
-    assert shop.changes(1) == [("2024-03-01", 1, 0), ("2024-04-01", 1, 0)]
-    assert shop.proven()
 
 
 class TestTally:

@@ -6,17 +6,17 @@ user would. Many others do not change, so that what is read of them can be count
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.running.standing_tables import drop
 from tests.spark.cumulative.clicks_by_user import CLICKS, WITH_RATES, put
 from tests.spark.events.clicks_project import NOW, ClicksProject, shop_with
 
 from infold import api
 from infold.core.interval import Interval, parse_instant_text, show_instant
-from infold.core.plan import Step
+from infold.core.plan import Action, Step
 from infold.core.record import Receipt
 
 if TYPE_CHECKING:
@@ -40,27 +40,15 @@ LISTED = TABLE.format("c.url FROM clicks c WHERE c.url IN (SELECT url FROM raw.r
 CROWD = 20
 
 
-@pytest.fixture
-def shop(tmp_path: Path, warehouse: Path, spark: SparkSession) -> Iterator[ClicksProject]:
-    """Twenty users, one on each day, and Ann on three of them; in the end all tables are right."""
-    made = shop_with(tmp_path, warehouse, CLICKS, WITH_RATES)
-    (tmp_path / "rates").mkdir()
-    rates(made, "/0,10", "/1,11", "/2,12")
-    days = [f"2024-02-{day + 1:02} 10:00:00" for day in range(CROWD)]
-    put(made, "crowd.csv", *(f"c{n},u{n:02},{days[n]},/{n % 4},1" for n in range(CROWD)))
-    put(made, "ann.csv", *(f"a{n},ann,{days[n]},/a,1" for n in (3, 7, 15)))
-    yield made
-    assert made.proven()
-
-
 def rates(shop: ClicksProject, *rows: str) -> None:
     """Replace the file of rates."""
     (shop.root / "rates" / "rates.csv").write_text("\n".join(["url,rate", *rows]) + "\n")
 
 
-def steps(shop: ClicksProject) -> dict[str, tuple[Step, Receipt]]:
+def steps(shop: ClicksProject, *select: str) -> dict[str, tuple[Step, Receipt]]:
     """What a run did, by model."""
-    result = api.run(api.open_project(shop.root), as_of=parse_instant_text(NOW))
+    project, as_of = api.open_project(shop.root), parse_instant_text(NOW)
+    result = api.run(project, select=select, as_of=as_of, allow_removals=True)
     return {step.model: (step, receipt) for step, receipt in result.steps}
 
 
@@ -78,66 +66,95 @@ def days_of(step: Step) -> list[str]:
     return found
 
 
-class TestCellsWithChangedKeys:
-    """A changed lookup row rebuilds the cells with rows of its key, and no other."""
+def test_cells_with_changed_keys(tmp_path: Path, warehouse: Path, spark: SparkSession) -> None:
+    """
+    A changed lookup row rebuilds the cells with rows of its key, and no other: of a cumulative
+    lookup for a user's late row, a user's last row removed, and a new user; of a file for changed,
+    added, removed and repeated rows; of a rebuilt lookup for keys whose rows differ, all keys when
+    a used column changes its type, and none when it has another column that nobody uses.
+    """
+    shop = shop_with(tmp_path, warehouse, CLICKS, WITH_RATES)
+    (tmp_path / "rates").mkdir()
+    rates(shop, "/0,10", "/1,11", "/2,12")
+    days = [f"2024-02-{day + 1:02} 10:00:00" for day in range(CROWD)]
+    put(shop, "crowd.csv", *(f"c{n},u{n:02},{days[n]},/{n % 4},1" for n in range(CROWD)))
+    put(shop, "ann.csv", *(f"a{n},ann,{days[n]},/a,1" for n in (3, 7, 15)))
+    best = "---\nmaterialization: table\n---\nSELECT url, {0} FROM raw.rates"
+    shop.model("users", USERS)
+    shop.model("known", KNOWN)
+    shop.model("priced", PRICED)
+    shop.model("listed", LISTED)
+    shop.model("best", best.format("rate"))
+    shop.model("best_price", PRICED.replace("raw.rates", "best"))
+    shop.run()
 
-    def test_a_cumulative_lookup(self, shop: ClicksProject) -> None:
-        """A user's late row, a user's last row removed, and
-        a new user each rebuild that user's cells.
-        """
-        shop.model("users", USERS)
-        shop.model("known", KNOWN)
-        shop.run()
-        put(shop, "late.csv", "a9,ann,2024-02-12 10:00:00,/a,1")
-        step, receipt = steps(shop)["known"]
-        assert days_of(step) == ["04", "08", "12", "16"]
-        # four days with a click of the crowd each and four of Ann's; the users are read whole
-        assert receipt.read == 4 + 4 + CROWD + 1
-        assert [reason.detail for reason in step.reasons] == [
-            "1 row in 1 cell of clicks",
-            "4 rows with changed keys of users",
-        ]
-        put(shop, "ann.csv")
-        assert days_of(steps(shop)["known"][0]) == ["04", "08", "12", "16"]
-        put(shop, "new.csv", "e1,eve,2024-02-12 11:00:00,/a,1")
-        assert days_of(steps(shop)["known"][0]) == ["12"]
+    # Twenty users, one on each day, and Ann on three of them; she comes on a fourth.
+    put(shop, "late.csv", "a9,ann,2024-02-12 10:00:00,/a,1")
+    rates(shop, "/1,11", "/0,10", "/2,13")
+    done = steps(shop)
+    step, receipt = done["known"]
+    assert days_of(step) == ["04", "08", "12", "16"]
+    # four days with a click of the crowd each and four of Ann's; the users are read whole
+    assert receipt.read == 4 + 4 + CROWD + 1
+    assert [reason.detail for reason in step.reasons] == [
+        "1 row in 1 cell of clicks",
+        "4 rows with changed keys of users",
+    ]
+    twos = ["03", "07", "11", "15", "19"]
+    for name in ("priced", "listed", "best_price"):
+        assert days_of(done[name][0]) == sorted([*twos, "12"])
+    assert done["priced"][1].read == 5 + 2 + 3
+    assert done["listed"][1].cells_cut_off == 5
 
-    def test_a_replaced_lookup_file(self, shop: ClicksProject) -> None:
-        """Changed, added, removed and repeated rates rebuild
-        the cells that use them; an unused one rebuilds none.
-        """
-        shop.model("priced", PRICED)
-        shop.model("listed", LISTED)
-        shop.run()
-        rates(shop, "/1,11", "/0,10", "/2,13")
-        done = steps(shop)
-        assert days_of(done["priced"][0]) == ["03", "07", "11", "15", "19"]
-        assert done["priced"][1].read == 5 + 3
-        assert done["listed"][1].cells_cut_off == 5
-        rates(shop, "/0,10", "/2,13", "/a,7")
-        anns = ["02", "04", "06", "08", "10", "14", "16", "18"]
-        assert days_of(steps(shop)["priced"][0]) == anns
-        rates(shop, "/2,13", "/2,14", "/a,7", "/0,10", "/nobody,1")
-        assert days_of(steps(shop)["priced"][0]) == ["03", "07", "11", "15", "19"]
-        at = shop.version("priced")
-        rates(shop, "/2,13", "/2,14", "/a,7", "/0,10", "/nobody,2")
-        step, receipt = steps(shop)["priced"]
-        assert (days_of(step), receipt.read, receipt.commits) == ([], 0, 0)
-        assert (shop.version("priced"), steps(shop)) == (at, {})
+    put(shop, "ann.csv")
+    rates(shop, "/0,10", "/2,13", "/b,7")
+    done = steps(shop)
+    assert days_of(done["known"][0]) == ["04", "08", "12", "16"]
+    ones = ["02", "06", "10", "14", "18"]
+    assert days_of(done["priced"][0]) == sorted([*ones, "04", "08", "16"])  # Ann's clicks went
 
-    def test_a_lookup_that_is_rebuilt_completely(self, shop: ClicksProject) -> None:
-        """A rebuilt lookup changes the keys whose rows
-        differ, all keys when a used column changes its type,
-        and none when it has another column that nobody uses.
-        """
-        best = "---\nmaterialization: table\n---\nSELECT url, {0} FROM raw.rates"
-        shop.model("best", best.format("rate"))
-        shop.model("priced", PRICED.replace("raw.rates", "best"))
-        shop.run()
-        rates(shop, "/0,10", "/1,11")
-        assert days_of(steps(shop)["priced"][0]) == ["03", "07", "11", "15", "19"]
-        shop.model("best", best.format("rate, 1 AS one"))
-        assert set(steps(shop)) == {"best"}
-        shop.model("best", best.format("cast(rate AS bigint) AS rate, 1 AS one"))
-        step, _ = steps(shop)["priced"]
-        assert len(days_of(step)) == 29
+    put(shop, "new.csv", "e1,eve,2024-02-12 11:00:00,/a,1")
+    rates(shop, "/2,13", "/2,14", "/a,7", "/0,10", "/nobody,1")
+    shop.model("best", best.format("rate, 1 AS one"))
+    done = steps(shop)
+    assert days_of(done["known"][0]) == ["12"]
+    assert days_of(done["priced"][0]) == days_of(done["best_price"][0]) == sorted([*twos, "12"])
+
+    shop.model("best", best.format("rate, 2 AS one"))
+    assert set(steps(shop)) == {"best"}
+    at = shop.version("priced")
+    rates(shop, "/2,13", "/2,14", "/a,7", "/0,10", "/nobody,2")
+    shop.model("best", best.format("cast(rate AS bigint) AS rate, 2 AS one"))
+    done = steps(shop)
+    step, receipt = done["priced"]
+    assert (days_of(step), receipt.read, receipt.commits) == ([], 0, 0)
+    assert len(days_of(done["best_price"][0])) == 29
+    assert (shop.version("priced"), steps(shop)) == (at, {})
+
+    # Readers of tables whose earlier snapshots somebody expired are built.
+    put(shop, "later.csv", "l1,u03,2024-02-05 10:10:00,/1,2")
+    rates(shop, "/0,10", "/1,11", "/a,7")
+    steps(shop, "clicks", "best")
+    project = api.open_project(shop.root)
+    for name in ("raw__rates", "best", "clicks"):
+        spark.sql(
+            f"CALL infold.system.expire_snapshots(table => '{project.name}.{name}', "
+            "older_than => TIMESTAMP '2100-01-01', retain_last => 1)"
+        )
+    readers = dict.fromkeys(("users", "known", "priced", "listed", "best_price"), Action.BUILD)
+    assert {name: step.action for name, (step, _) in steps(shop).items()} == readers
+
+    # So is whoever reads a lookup that was dropped by hand, as what it was cannot be compared; one
+    # that is made again before its readers run is no other case.
+    drop(project, "best")
+    steps(shop, "best")
+    drop(project, "raw__rates")
+    rates(shop, "/0,10", "/1,21", "/a,7")
+    done = steps(shop)
+    built = ("raw.rates", "best", "priced", "listed", "best_price")
+    assert {name: step.action for name, (step, _) in done.items()} == dict.fromkeys(
+        built, Action.BUILD
+    )
+    why = [reason.detail for reason in done["best_price"][0].reasons]
+    assert any(detail.endswith("of best, dropped since it was read") for detail in why)
+    assert shop.proven()

@@ -113,38 +113,19 @@ class TestTables:
         assert spark.table("shop.t").toArrow().num_rows == 2
 
 
-class TestSettings:
-    """The settings that every run can rely on."""
-
-    @pytest.mark.parametrize(
-        ("expression", "value"),
-        [
-            ("current_timezone()", "UTC"),
-            ("current_catalog()", "infold"),
-            ("cast(timestamp'2024-03-09 00:00:00.000001' AS string)", "2024-03-09 00:00:00.000001"),
-        ],
+def test_settings_that_every_run_can_rely_on(start: Start) -> None:
+    """Timestamps are UTC with microseconds, names resolve in the Iceberg catalog, and ANSI mode is
+    on: a bad cast is an error and not a NULL.
+    """
+    spark, instant = start("lake"), "2024-03-09 00:00:00.000001"
+    found = spark.sql(
+        "SELECT current_timezone() AS zone, current_catalog() AS catalog, "
+        f"cast(timestamp'{instant}' AS string) AS at"
     )
-    def test_sql_types_and_names(self, start: Start, expression: str, value: str) -> None:
-        """Timestamps are UTC with microseconds, and names resolve in the Iceberg catalog."""
-        table = start("lake").sql(f"SELECT {expression} AS it").toArrow()
 
-        assert table.to_pydict() == {"it": [value]}
-
-    def test_a_bad_cast_is_an_error(self, start: Start) -> None:
-        """ANSI mode is on: a bad cast is an error and not a NULL."""
-        with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
-            start("lake").sql("SELECT cast('x' AS int)").toArrow()
-
-
-STARTS = """
-    import sys
-    from pathlib import Path
-    from infold.spark.jvm.spark_session import start
-
-    folder = Path(sys.argv[1])
-    spark = start(folder, folder / "catalog.db", log=folder / "spark.log")
-    print(spark.sql("SELECT 1 AS one").toArrow().to_pydict())
-"""
+    assert found.toArrow().to_pylist() == [{"zone": "UTC", "catalog": "infold", "at": instant}]
+    with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
+        spark.sql("SELECT cast('x' AS int)").toArrow()
 
 
 @pytest.mark.parametrize("size", ["small", "large"])
@@ -161,8 +142,28 @@ def test_a_target_s_own_settings_go_before_those_of_a_run_s_size(
         assert session.conf.get("spark.sql.adaptive.enabled") == str(size != "small").lower()
 
 
-def test_a_broken_class_archive_is_harmless_and_silent(tmp_path: Path) -> None:
-    """With a broken class archive Spark starts all the same, and prints nothing."""
+STARTS = """
+    import fcntl, os, sys, time
+    from pathlib import Path
+    from infold.spark.jvm.spark_session import start
+
+    folder = Path(sys.argv[1])
+    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    spark = start(folder, folder / "catalog.db", log=folder / "spark.log", inherit=[lock])
+    print(spark.sql("SELECT 1 AS one").toArrow().to_pydict())
+    from pyspark import SparkContext
+    print(SparkContext._gateway.proc.pid, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_another_process_with_a_broken_class_archive(tmp_path: Path) -> None:
+    """
+    With a broken class archive Spark starts all the same, and prints nothing. When the process is
+    killed, a lock that it handed on is free only after its JVM has ended too, so nothing is
+    committed later.
+    """
     cache = tmp_path / "cache"
     cache.mkdir()
     (cache / "jars").symlink_to(jars.cache_dir() / "jars")
@@ -176,41 +177,17 @@ def test_a_broken_class_archive_is_harmless_and_silent(tmp_path: Path) -> None:
     assert rubbish.wait() == 0
 
     process = python(STARTS, str(tmp_path), cache=cache)
-    out, err = process.communicate(timeout=120)
-
-    assert (process.returncode, out, err) == (0, "{'one': [1]}\n", "")
-
-
-def test_an_inherited_lock_lasts_until_the_jvm_is_gone(tmp_path: Path) -> None:
-    """A killed process's lock is free only after its JVM
-    has ended too, so nothing is committed later.
-    """
-    lock = tmp_path / "lock"
-    process = python(
-        """
-        import fcntl, os, sys, time
-        from pathlib import Path
-        from infold.spark.jvm.spark_session import start
-
-        folder = Path(sys.argv[1])
-        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        spark = start(folder, folder / "catalog.db", log=folder / "spark.log", inherit=[lock])
-        from pyspark import SparkContext
-        print(SparkContext._gateway.proc.pid, flush=True)
-        time.sleep(600)
-        """,
-        str(tmp_path),
-    )
     assert process.stdout is not None
+    assert process.stdout.readline() == "{'one': [1]}\n"
     jvm = int(process.stdout.readline())
-
     process.send_signal(signal.SIGKILL)
     process.wait()
-    with lock.open() as held:
+    with (tmp_path / "lock").open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
 
     assert _ended(jvm)
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
 
 
 def _ended(pid: int) -> bool:

@@ -98,33 +98,17 @@ WRONG = [
     ("return True", pa.int32(), "a bool is no number"),
     ("return 1.0", pa.int32(), "a float is no whole number"),
     ("return 2**31", pa.int32(), "returned 2147483648, which is no int: "),
-    (
-        "from decimal import Decimal; return Decimal('1.005')",
-        pa.decimal128(9, 2),
-        "which is no decimal(9,2)",
-    ),
+    ("from decimal import Decimal; return Decimal('1.005')", pa.decimal128(9, 2), "which is no decimal(9,2)"),
     ("return 'a'", pa.binary(), "a str is not bytes"),
-    (
-        "import datetime; return datetime.datetime(2024, 1, 1)",
-        INSTANT,
-        "a datetime without a time zone is no instant",
-    ),
+    ("import datetime; return datetime.datetime(2024, 1, 1)", INSTANT, "a datetime without a time zone is no instant"),
     ("import datetime; return datetime.date(2024, 1, 1)", INSTANT, "it is no datetime"),
     ("import datetime; return datetime.datetime(2024, 1, 1)", pa.date32(), "it is no date"),
     ("return [1, '2']", pa.list_(pa.int32()), "which is no array<int>: a str is no number"),
     ("return {'c': 1}", pa.struct([("a", pa.int32())]), "it has no field 'c'"),
-    (
-        "return x.nothing",
-        pa.string(),
-        "raised AttributeError: 'str' object has no attribute 'nothing'",
-    ),
+    ("return x.nothing", pa.string(), "raised AttributeError: 'str' object has no attribute 'nothing'"),
     ("raise SystemExit", pa.string(), "raised SystemExit"),
-    (
-        "import lib.text; return lib.text.fail()",
-        pa.string(),
-        "raised ZeroDivisionError: division by zero",
-    ),
-]
+    ("import lib.text; return lib.text.fail()", pa.string(), "raised ZeroDivisionError: division by zero"),
+]  # fmt: skip
 
 
 def failure(function: ArrowCall, *columns: pa.Array) -> dict[str, Any]:

@@ -44,10 +44,12 @@ class Folder:
         seen = ListedFile(name, stat.st_size, 0, f"{stat.st_size}:{stat.st_mtime_ns}")
         self.files.append((len(self.files) + 1, seen))
 
-    def source(self, columns: Mapping[str, str], **others: Any) -> Source:
+    def source(
+        self, columns: Mapping[str, str], *, optional: bool = False, **others: Any
+    ) -> Source:
         """A source of these columns; its format follows from the first file."""
         name = unpacked_name(self.files[0][1].path)
-        declared = tuple(Column(*pair) for pair in columns.items())
+        declared = tuple(Column(*pair, optional=optional) for pair in columns.items())
         return Source("raw.rows", format_of_path(name) or Format.JSON, declared, path="*", **others)
 
     def frame(self, columns: Mapping[str, str], **others: Any) -> DataFrame:
@@ -78,6 +80,16 @@ class Folder:
             (row["_problem"],) if row["_problem"] else tuple(row[name] for name in columns)
             for row in self.rows(columns, **others)
         ]
+
+    def by_name(self, columns: Mapping[str, str], **others: Any) -> dict[str, list[Any]]:
+        """Of each file the rows' values, and of those with a problem the raw text and that."""
+        found: dict[str, list[Any]] = {file.path: [] for _, file in self.files}
+        names = {id_: file.path for id_, file in self.files}
+        for row in self.rows(columns, **others):
+            problem = (row["_raw"], row["_problem"]) if row["_problem"] else None
+            values = problem or tuple(row[name] for name in columns)
+            found[names[row["_source_file"]]].append(values)
+        return {name: sorted(rows, key=str) for name, rows in found.items()}
 
     def in_order(self, name: str, columns: Mapping[str, str]) -> list[dict[str, Any]]:
         """The rows as read, in the order of the lines of a file whose lines all differ."""

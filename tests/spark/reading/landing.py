@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -15,13 +15,8 @@ from infold.core import interval
 from infold.core.model import table_name
 from infold.core.record import Receipt
 
-if TYPE_CHECKING:
-    pass
-
-
 _numbers = itertools.count()
-
-
+COLUMNS = "{id: string, at: timestamp}"
 MODEL = """---
 materialization: events
 unique_key: [id]
@@ -41,7 +36,7 @@ class LandingProject:
         self.declare(keys)
         self.model(MODEL)
 
-    def declare(self, keys: str = "", columns: str = "{id: string, at: timestamp}") -> None:
+    def declare(self, keys: str = "", columns: str = COLUMNS) -> None:
         """Declare the source again."""
         (self.root / "infold.yml").write_text(
             f"name: {self.name}\nsources:\n  raw.c:\n    path: {self.path}\n    {keys}\n"
@@ -69,10 +64,17 @@ class LandingProject:
 
     def run(self) -> Receipt:
         """One run; the receipt of the model."""
+        return self.receipts().get("c", Receipt())
+
+    def receipts(self) -> dict[str, Receipt]:
+        """One run; what it did to each model."""
         result = api.run(
             api.open_project(self.root), as_of=interval.parse_instant_text("2024-03-10")
         )
-        return sum((receipt for step, receipt in result.steps if step.model == "c"), Receipt())
+        found: dict[str, Receipt] = {}
+        for step, receipt in result.steps:
+            found[step.model] = found.get(step.model, Receipt()) + receipt
+        return found
 
     def rows(self, table: str = "c", *columns: str) -> list[Any]:
         """The values of the table's first column, or of some, in order."""

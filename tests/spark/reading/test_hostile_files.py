@@ -25,6 +25,10 @@ def taken(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     """A project that took in all files by one run, and how many rows wait."""
     root = tmp_path_factory.mktemp("hostile")
     contents.write(root, aside=True)
+    for model in (root / "models").iterdir():
+        model.unlink()  # one that reads all sources will do
+    counts = " UNION ALL ".join(f"SELECT count(*) AS n FROM raw.{format_}" for format_ in ENDINGS)
+    (root / "models" / "all.sql").write_text(f"---\nmaterialization: table\n---\n{counts}")
     try:
         result = api.run(api.open_project(root), as_of=interval.parse_instant_text("2024-04-01"))
     except InfoldErrors as failed:

@@ -89,3 +89,22 @@ def test_a_file_is_judged_alike_in_steps_of_all_sizes(folder: Folder) -> None:
         patch.object(json_lines, "worth_keeping", lambda _: False),
     ):
         assert here == folder.rows(columns, **keys)
+
+
+@pytest.mark.parametrize("in_process", [16 * 1024 * 1024, 0])
+def test_nested_a_thousand_deep(folder: Folder, in_process: int) -> None:
+    """JSON nested a thousand deep is read as far as Spark reads it, and set aside beyond."""
+
+    def deep(depth: int) -> str:
+        return '{"a":' * depth + "1" + "}" * depth
+
+    for name, depth in (("near", 990), ("far", 1_100)):
+        folder.put(f"{name}.json", f'{{"id":"{name}","deep":{deep(depth)}}}\n')
+    folder.put("more.json", f'{{"id":"m","deep":1,"more":{deep(990)}}}\n')
+
+    with patch.object(json_lines, "IN_PROCESS", in_process):
+        found = folder.by_name({"id": "string", "deep": "string"}, on_drift=Drift.SET_ASIDE)
+
+    assert found["near.json"] == [("near", deep(990))]
+    assert [problem for _, problem in found["far.json"]] == ["unparsable: not one JSON object"]
+    assert [problem for _, problem in found["more.json"]] == ["drift: extra column more"]

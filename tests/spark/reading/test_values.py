@@ -7,7 +7,6 @@ accepts, all accept alike, and a plan's estimate accepts the same texts for time
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -51,9 +50,9 @@ NOTATIONS = [text.strip() for text in TIMES.replace("\n", "|").split("|") if tex
 
 
 @pytest.fixture
-def folder(tmp_path: Path, spark: SparkSession) -> Iterator[Folder]:
+def folder(tmp_path: Path, spark: SparkSession) -> Folder:
     """An empty folder."""
-    return Folder(tmp_path, spark)  # type: ignore[return-value]
+    return Folder(tmp_path, spark)
 
 
 def by_text(folder: Folder, type_: str, texts: list[str], **others: Any) -> dict[str, Any]:
@@ -109,45 +108,32 @@ class TestTimestamps:
         assert csv["2024-03-01T10:00:00.000000001Z"] == "unparsable"
 
     @pytest.mark.parametrize(
-        ("written", "good", "finer"),
+        ("written", "good", "finer", "other"),
         [
-            ("epoch_seconds", "1709287200.000001", "1709287200.0000001"),
-            ("epoch_millis", "1709287200000.001", "1709287200000.0001"),
-            ("epoch_micros", "1.709287200000001e15", "1709287200000001.5"),
+            ("epoch_seconds", "1709287200.000001", "1709287200.0000001", "2024-03-01"),
+            ("epoch_millis", "1709287200000.001", "1709287200000.0001", "x"),
+            ("epoch_micros", "1.709287200000001e15", "1709287200000001.5", "9" * 20),
             (
                 "yyyy-MM-dd HH:mm:ss.SSSSSSSSS",
                 "2024-03-01 10:00:00.000001000",
                 "2024-03-01 10:00:00.000001001",
+                "2024-03-01",
             ),
         ],
     )
     def test_no_part_of_a_microsecond_is_cut_off(
-        self, folder: Folder, written: str, good: str, finer: str
+        self, folder: Folder, written: str, good: str, finer: str, other: str
     ) -> None:
-        """A part of a microsecond is never cut off, in any notation."""
-        texts = sorted([good, finer])
-        wanted: dict[str, Any] = {good: utc(2024, 3, 1, 10, 0, 0, 1), finer: "unparsable"}
+        """Only the declared notation is accepted; no part of a microsecond is cut off in any."""
+        texts = sorted([good, finer, other])
+        wanted: dict[str, Any] = dict.fromkeys(texts, "unparsable")
+        wanted[good] = utc(2024, 3, 1, 10, 0, 0, 1)
         for found in in_every_format(folder, "timestamp", texts, timestamp_format=written):
             assert found == wanted
         parse = timestamp_text.parser(written)
         if parse is not None:
             assert parse(good) == micros_of(wanted[good])
             assert parse(finer) is None
-
-    def test_nanoseconds_of_parquet(self, folder: Folder) -> None:
-        """Nanoseconds of Parquet are stored if they are whole microseconds, and set aside if
-        not.
-        """
-        near, odd = 1_709_287_200_123_457_000, 1_709_287_200_123_456_001
-        column = pa.array([near, odd, None, -1_000, -1], pa.timestamp("ns"))
-        folder.put("a.parquet", pa.table({"id": ["a", "b", "c", "d", "e"], "v": column}))
-        assert folder.values({"id": "string", "v": "timestamp"}) == [
-            ("a", utc(2024, 3, 1, 10, 0, 0, 123457)),
-            ("unparsable: v is not timestamp",),
-            ("c", None),
-            ("d", datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)),
-            ("unparsable: v is not timestamp",),
-        ]
 
     @pytest.mark.parametrize("unit", ["us", "ns"])
     def test_fractions_of_orc(self, folder: Folder, unit: str) -> None:
@@ -170,22 +156,20 @@ class TestTimestamps:
             ("g", utc(1970, 1, 1)),
         ]
 
-    def test_times_of_long_ago_in_avro(self, folder: Folder) -> None:
-        """Times of long ago are read by today's calendar in Avro too."""
+    @pytest.mark.parametrize("ending", ["avro", "orc"])
+    def test_times_of_long_ago(self, folder: Folder, ending: str) -> None:
+        """
+        Times of long ago are read by today's calendar in Avro, and in ORC by the calendar that
+        Spark and Hive write them in.
+        """
         columns = {"at": pa.array(LONG_AGO, pa.timestamp("us", "UTC")), "day": pa.array(DAYS)}
-        folder.put("a.avro", pa.table(columns))
-
-        found = folder.values({"at": "timestamp", "day": "date"})
-
-        assert sorted(found) == sorted(zip(LONG_AGO, DAYS, strict=True))
-
-    def test_times_of_long_ago_in_orc(self, folder: Folder) -> None:
-        """Times of long ago in ORC are read by the calendar that Spark and Hive write them in."""
-        columns = {"at": pa.array(LONG_AGO, pa.timestamp("us", "UTC")), "day": pa.array(DAYS)}
-        written = folder.spark.createDataFrame(pa.table(columns)).coalesce(1)
-        written.write.orc(str(folder.root / "written"))
-        (file,) = (folder.root / "written").glob("*.orc")
-        folder.put("a.orc", file.read_bytes())
+        if ending == "avro":
+            folder.put("a.avro", pa.table(columns))
+        else:
+            written = folder.spark.createDataFrame(pa.table(columns)).coalesce(1)
+            written.write.orc(str(folder.root / "written"))
+            (file,) = (folder.root / "written").glob("*.orc")
+            folder.put("a.orc", file.read_bytes())
 
         found = folder.values({"at": "timestamp", "day": "date"})
 
@@ -219,78 +203,6 @@ class TestTimestamps:
         assert raised.value.facts == (("b.parquet", "column v has parts of a microsecond"),)
 
 
-class TestTexts:
-    """Two ids that differ in the file differ in the table."""
-
-    def test_numbers_in_a_string_column(self, folder: Folder) -> None:
-        """Numbers in a string column are stored as written, nested ones too."""
-        numbers = ["1.5", "1.50", "15e-1", "1.5E0", "-0", "0", "-0.0", "1e400", "10", "1e1"]
-        lines = [f'{{"id": {number}, "o": {{"v": [{number}]}}}}' for number in numbers]
-        folder.put("a.json", "\n".join(lines))
-        found = folder.in_order("a.json", {"id": "string", "o": "string"})
-        assert [row["id"] for row in found] == numbers
-        assert [row["o"] for row in found] == [f'{{"v":[{number}]}}' for number in numbers]
-
-    def test_what_is_no_number_is_none(self, folder: Folder) -> None:
-        """Reading numbers as text does not make valid JSON of anything that is not."""
-        bad = ["01", "1.", ".5", "+1", "-", "1e", "0x1", "1_0", "1 2", "NaN", "-Infinity", "{1:2}"]
-        folder.put("a.json", "\n".join(f'{{"id":{text}}}' for text in bad))
-        found = folder.rows({"id": "string"})
-        assert {row["_problem"] for row in found} == {"unparsable: not one JSON object"}
-        assert len(found) == len(bad)
-
-    def test_half_of_a_pair_of_surrogates(self, folder: Folder) -> None:
-        """Four ids with half a surrogate pair do not become
-        one question mark; a whole pair is a character.
-        """
-        bad = ["\\ud800", "\\ud801", "\\uDFFF", "x\\udc00", "\\ud83d\\ud83d", "\\\\\\ud800"]
-        good = {"\\ud83d\\ude00": "\U0001f600", "\\\\ud800": "\\ud800", "\\u00e4": "\u00e4"}
-        lines = [f'{{"id":"{text}"}}' for text in (*bad, *good)]
-        folder.put("a.json", "\n".join(lines))
-        found = folder.in_order("a.json", {"id": "string"})
-        problem = "unparsable: half of a pair of surrogates"
-        assert [row["_problem"] for row in found] == [problem] * len(bad) + [None] * len(good)
-        assert [row["id"] for row in found[len(bad) :]] == list(good.values())
-
-    def test_bytes_of_parquet_that_are_not_utf8(self, folder: Folder) -> None:
-        """Parquet bytes that are not UTF-8, in a column declared as text, set the row aside."""
-        texts = pa.array([b"u\xe4", b"good"]).view(pa.string())
-        folder.put("a.parquet", pa.table({"id": texts}))
-        assert sorted(folder.values({"id": "string"})) == [
-            ("good",),
-            ("unparsable: id is not string",),
-        ]
-
-    @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
-    def test_lines_of_control_characters_are_rows(self, folder: Folder, name: str) -> None:
-        """Only a line of spaces and tabs is blank; a line
-        of NUL bytes is a row that cannot be used.
-        """
-        folder.put(name, b"id,n\na,1\n\0\0\0\n\0,2\n\x01\x02\n\t\n  \n\n\x0b\nb\0,3\n\0")
-        found = folder.rows({"id": "string", "n": "int"})
-        assert sorted((row["id"] or row["_raw"], row["n"]) for row in found if row["n"]) == [
-            ("\0", 2),
-            ("a", 1),
-            ("b\0", 3),
-        ]
-        assert sorted(row["_raw"] for row in found if row["_problem"]) == [
-            "\0",
-            "\0\0\0",
-            "\x01\x02",
-            "\x0b",
-        ]
-
-    def test_a_line_of_tabs_is_a_row_where_tabs_are_delimiters(self, folder: Folder) -> None:
-        """Where tabs separate fields, a line of tabs is a row of NULLs."""
-        folder.put("a.csv", "id\tn\na\t1\n\t\n\t\t\n\n")
-        found = folder.rows({"id": "string", "n": "int"}, delimiter="\t")
-        assert sorted((row["_raw"], row["_problem"]) for row in found) == [
-            ("\t", None),
-            ("\t\t", "unparsable: wrong number of fields"),
-            ("a\t1", None),
-        ]
-
-
 NUMBERS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "int": ({"1": 1, "-0": 0, "1.0": 1, "1.": 1, "+7": 7}, ["1.5", "1e3", "2147483648", "x", ""]),
     "bigint": ({"9223372036854775807": 2**63 - 1}, ["9223372036854775808", "1.01"]),
@@ -314,13 +226,57 @@ NUMBERS: dict[str, tuple[dict[str, Any], list[str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("type_", list(NUMBERS))
-def test_values_fit_exactly_or_not_at_all(folder: Folder, type_: str) -> None:
+def test_values_fit_exactly_or_not_at_all(folder: Folder) -> None:
     """Values in CSV and JSON, nested ones too, fit exactly or make their row unparsable."""
-    good, bad = NUMBERS[type_]
-    wanted = {**good, **dict.fromkeys(bad, "unparsable")}
-    csv, jsons = in_every_format(folder, type_, sorted(wanted))
-    if "" in wanted:
-        csv[""] = "unparsable"  # an empty field of CSV is NULL
-    assert csv == wanted
-    assert jsons == wanted
+    columns = {"id": "string"} | {f"c{at}": type_ for at, type_ in enumerate(NUMBERS)}
+    rows, wanted = [], []
+    for at, (type_, (good, bad)) in enumerate(NUMBERS.items()):
+        for text in [*good, *bad]:
+            rows.append({"id": f"{len(rows):02}", f"c{at}": text})
+            wanted.append(good.get(text, f"unparsable: c{at} is not {type_}"))
+
+    def found(name: str, lines: list[str]) -> list[Any]:
+        folder.files.clear()
+        folder.put(name, "\n".join(lines))
+        return [
+            row["_problem"]
+            or next((row[one] for one in [*columns][1:] if row[one] is not None), None)
+            for row in folder.rows(columns)
+        ]
+
+    full = dict.fromkeys(columns) | rows[0]  # so that no key is missing
+    assert found("a.json", [json.dumps(row) for row in (full, *rows[1:])]) == wanted
+    cells = [[row.get(one, "").replace('"', '""') for one in columns] for row in rows]
+    lines = [",".join(f'"{cell}"' if cell else "" for cell in row) for row in cells]
+    empty = next(at for at, row in enumerate(rows) if "" in row.values())
+    wanted[empty] = None  # an empty field of CSV is NULL
+    assert found("a.csv", [",".join(columns), *lines]) == wanted
+
+
+WIDE = {"id": "int", "n": "bigint", "x": "double", "d": "decimal(20,2)"}
+FILES: dict[str, tuple[dict[str, pa.DataType], dict[str, Any]]] = {
+    "old": (
+        {"id": pa.int32(), "n": pa.int32(), "x": pa.float32(), "d": pa.decimal128(5, 2)},
+        {"id": 1, "n": 2**31 - 1, "x": 0.5, "d": Decimal("999.99")},
+    ),
+    "new": (
+        {"id": pa.int32(), "n": pa.int64(), "x": pa.float64(), "d": pa.decimal128(20, 2)},
+        {"id": 2, "n": 2**31, "x": 0.1, "d": Decimal("12345678901234567.89")},
+    ),
+}
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
+def test_files_from_before_and_after_a_type_became_wider(folder: Folder, ending: str) -> None:
+    """In each format the values are the ones in the files."""
+    for name, (types, row) in FILES.items():
+        contents = {
+            "csv": ",".join(row) + "\n" + ",".join(map(str, row.values())) + "\n",
+            "json": "{" + ", ".join(f'"{key}": {value}' for key, value in row.items()) + "}",
+            "parquet": pa.Table.from_pylist([row], pa.schema([*types.items()])),
+        }
+        folder.put(f"{name}.{ending}", contents[ending])
+
+    assert folder.by_name(WIDE) == {
+        f"{name}.{ending}": [tuple(row.values())] for name, (_, row) in FILES.items()
+    }

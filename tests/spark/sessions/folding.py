@@ -13,27 +13,28 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType
+from tests.reference import aggregates as agg
 from tests.reference.compare import difference, stored
 from tests.reference.tables import Ends, Entry, all_sessions, numbered, quarantined, sessions
 from tests.reference.world import Row
 
-from infold.core.interval import MINUTE, Granularity, Interval, Ranges, datetime_of
+from infold.core.interval import MIN, MINUTE, Granularity, Interval, Ranges, datetime_of
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import Materialization, Model, Timeseries
 from infold.core.plan import Action, Step
+from infold.core.ports import Prepared
 from infold.core.project import Input, Node, Project
 from infold.core.queries import Aggregate, Output, SessionsQuery
 from infold.core.record import Outcome, QuarantinedSession, Receipt
 from infold.core.session_rules import Sessions
 from infold.core.target import Target
 from infold.core.trace import CellChange, CellState, Trace, Version, signed
-from infold.spark.content import cell_of, cell_stats, column, content, micros, user_columns
+from infold.spark.content import cell_of, cell_start, column, micros, row_hash, user_columns
 from infold.spark.sessions import build as kind
 from infold.spark.step_context import Work
 from infold.spark.tables.port import Layout, Stamp
@@ -68,6 +69,11 @@ class Call:
     distinct: bool = False
 
 
+FIRST_USER = Aggregate("_user", "first", "user_id", None, True, "first(user_id, true)")
+USER = Output("user_id", "_user")
+"""The user of a session by identifier: the first that its events name."""
+
+
 def query_of(
     calls: Mapping[str, Call],
     *,
@@ -77,7 +83,7 @@ def query_of(
     user: str = "user_id",
     **more: Any,
 ) -> SessionsQuery:
-    """The compiled query of ``SELECT call AS name, … FROM clicks``."""
+    """The compiled query of ``SELECT call AS name, … FROM clicks``, with a chosen user."""
     return SessionsQuery(
         input="clicks",
         time_column="event_ts",
@@ -99,6 +105,7 @@ def query_of(
                 for at, call in enumerate(calls.values())
             ),
             Aggregate("_events", "count", None, None, False, "count(*)"),
+            *([FIRST_USER] if more.get("chosen_user") else []),
         ),
         outputs=tuple(Output(name, f"_a{at}") for at, name in enumerate(calls)),
         **more,
@@ -107,7 +114,7 @@ def query_of(
 
 @dataclass
 class MemoryTables:
-    """The port ``Tables`` over frames that are kept; it holds callers to the contract."""
+    """What folds use of the port ``Tables``, over frames that are kept; it checks each call."""
 
     spark: SparkSession
     snapshots: list[DataFrame] = field(default_factory=list)
@@ -137,16 +144,6 @@ class MemoryTables:
         """Rows added by name."""
         return self._commit("append", self._fits(rows).unionByName(self.snapshots[-1]))
 
-    def evolve(
-        self,
-        table: str,
-        names: Sequence[tuple[str, str]],
-        types: Sequence[tuple[Sequence[str], DataType]],
-        stamp: Stamp,
-    ) -> int:
-        """Never asked for."""
-        raise NotImplementedError
-
     def merge(
         self,
         table: str,
@@ -159,26 +156,12 @@ class MemoryTables:
     ) -> int:
         """Rows removed by key, each of them present where ``condition`` is true; rows added."""
         now, keys, names = self.snapshots[-1], delete.select(*on), list(on)
-        assert (
-            keys.distinct().count()
-            == keys.count()
-            == keys.join(now.where(condition), names).count()
-        )
+        there = now.where(condition).select(*names, F.lit(True).alias("there"))
+        found = [row.asDict() for row in keys.join(there, names, "left").collect()]
+        assert all(row["there"] for row in found), "each of them is present"
+        assert len({tuple(row.values()) for row in found}) == len(found), "and given once"
         kept = now.join(keys, names, "left_anti")
         return self._commit("merge", self._fits(insert).unionByName(kept))
-
-    def replace(
-        self,
-        table: str,
-        *,
-        column: str,
-        ranges: Ranges,
-        rows: DataFrame,
-        stamp: Stamp,
-        about: int = 0,
-    ) -> int:
-        """Not what a fold does."""
-        raise NotImplementedError
 
     def _fits(self, rows: DataFrame) -> DataFrame:
         now = self.snapshots[-1].schema
@@ -248,6 +231,36 @@ class ShopWork(Work):
         return cast("DataFrame", self.shop.frame(version))
 
 
+@dataclass(frozen=True)
+class Held:
+    """A definition as it is compiled and as the reference has it, in force from an instant on."""
+
+    since: int
+    query: SessionsQuery
+    calls: Mapping[str, Call]
+    ends: Ends
+    test: Any
+
+    @property
+    def all(self) -> Mapping[str, Any]:
+        """What the reference has to know of it, whatever it is asked."""
+        return {
+            "time": "event_ts",
+            "key": self.query.key,
+            "gap": self.query.gap,
+            "where": self.test,
+            "ends": self.ends,
+        }
+
+
+class Account(NamedTuple):
+    """What counts of a stored session: its cell, its hash and its last instant."""
+
+    cell: int
+    hash: int
+    last: int
+
+
 class FoldedSessions:
     """Events that come and go, and the sessions made from them."""
 
@@ -261,17 +274,21 @@ class FoldedSessions:
         granularity: Granularity = Granularity.DAY,
         **options: Any,
     ) -> None:
-        self.calls, self.test, self.granularity = calls, test, granularity
-        self.ends = ends
-        self.query = query_of(calls, **options)
-        self.spark = spark
+        self.spark, self.granularity = spark, granularity
+        self.define(calls, ends or Ends(), test, **options)
         self.versions: list[dict[tuple[Any, ...], Row]] = [{}]
         self.frames: dict[int, DataFrame] = {}
         self.tables = MemoryTables(spark)
         self.ledger = FoldLedger()
         self.built, self.applied = 0, 0
         self.receipt = Receipt()
-        self.changes: tuple[CellChange, ...] = ()
+        self.reading: tuple[int, list[tuple[Row, Account]]] = (-1, [])
+
+    def define(self, calls: Mapping[str, Call], ends: Ends, test: Any, **options: Any) -> None:
+        """The definition of the sessions, as a query and as the reference has it."""
+        self.query, self.ends, self.test = query_of(calls, **options), ends, test
+        user = {"user_id": Call("", agg.first_known("user_id"))} if self.query.chosen_user else {}
+        self.calls = {**user, **calls}
 
     # -- events
 
@@ -304,23 +321,20 @@ class FoldedSessions:
             self.ledger.manual_entries.append(
                 ManualEntry(number, one.of, one.held, one.start, one.end)
             )
-        ends = self.ends or Ends()
-        self.ends = replace(ends, entries=(*ends.entries, *words))
+        self.ends = replace(self.ends, entries=(*self.ends.entries, *words))
         return self
+
+    @property
+    def stretches(self) -> list[tuple[list[Row], Held]]:
+        """The definitions in force, each with its events: here there is one."""
+        return [(self.events, Held(MIN, self.query, self.calls, self.ends, self.test))]
 
     def spans(self) -> list[tuple[str, int, int]]:
         """What all sessions are of, their first and last instants; in order."""
-        ends = self.ends or Ends()
-        found = all_sessions(
-            self.events,
-            time="event_ts",
-            key=self.query.key,
-            gap=self.query.gap,
-            where=self.test,
-            ends=ends,
-        )
         return sorted(
-            (ends.text(of), part[0]["event_ts"], part[-1]["event_ts"]) for of, part in found
+            (one.ends.text(of), part[0]["event_ts"], part[-1]["event_ts"])
+            for events, one in self.stretches
+            for of, part in all_sessions(events, **one.all)
         )
 
     def frame(self, version: int) -> DataFrame:
@@ -342,7 +356,7 @@ class FoldedSessions:
         """Change where sessions end, of the events that the table has, and compare."""
         before, self.query = self.query, replace(self.query, **options)
         if ends is not None:
-            self.ends = replace(ends, entries=self.ends.entries if self.ends else ())
+            self.ends = replace(ends, entries=self.ends.entries)
         versions, self.versions = self.versions, self.versions[: self.built + 1]
         self._carry_out(Action.REFOLD, self.built, before)
         self.versions = versions
@@ -356,6 +370,7 @@ class FoldedSessions:
     def _carry_out(
         self, action: Action, upto: int, stored_by: SessionsQuery | None = None
     ) -> FoldedSessions:
+        trace, previous = self._traces(upto)
         step = Step(
             model="sessions",
             action=action,
@@ -363,16 +378,10 @@ class FoldedSessions:
             reasons=(),
             inputs={"clicks": (self.built, upto)},
             version=len(self.tables.snapshots) + 1,
-            trace=Trace(
-                "sessions", "f", {"clicks": upto}, applied_entry=len(self.ledger.manual_entries)
-            ),
-            previous_trace=Trace(
-                "sessions", "f", {"clicks": self.built}, applied_entry=self.applied
-            ),
+            trace=trace,
+            previous_trace=previous,
             stored_by=stored_by,
         )
-        if stored_by is not None:
-            assert kind.refolds_exactly(self._work(), step)
         announced: list[Outcome] = []
         before = dict(self.ledger.states["sessions"])
 
@@ -380,58 +389,93 @@ class FoldedSessions:
             announced.append(early)
             return early
 
-        outcome = kind.carry_out(self._work(), step, announce)
+        outcome = self._outcome(step, announce)
         assert outcome.left_out == self.nobody()
         self.ledger.nobodys = outcome.left_out
-        if action is Action.BUILD:
-            assert outcome.receipt.set_aside == self.nobody()
-        else:
-            assert [replace(outcome, snapshot=None)] == announced
-            assert outcome.committed == (outcome.snapshot is not None) == bool(outcome.changes)
+        self._compare(step, outcome, announced)
         self._record(outcome, before)
-        self.built, self.receipt, self.changes = upto, outcome.receipt, outcome.changes
+        self.built, self.receipt = upto, outcome.receipt
         self.applied = len(self.ledger.manual_entries)
         self.check()
         return self
 
+    def _traces(self, upto: int) -> tuple[Trace, Trace]:
+        """What the table is made from after a step, and before it."""
+        entries = len(self.ledger.manual_entries)
+        return (
+            Trace("sessions", "f", {"clicks": upto}, applied_entry=entries),
+            Trace("sessions", "f", {"clicks": self.built}, applied_entry=self.applied),
+        )
+
+    def _outcome(self, step: Step, announce: Prepared) -> Outcome:
+        if step.stored_by is not None:
+            assert kind.refolds_exactly(self._work(), step)
+        return kind.carry_out(self._work(), step, announce)
+
+    def _compare(self, step: Step, outcome: Outcome, announced: Sequence[Outcome]) -> None:
+        """A build counts the events of nobody; a fold announces what it does, and does no more."""
+        if step.action is Action.BUILD:
+            assert outcome.receipt.set_aside == self.nobody()
+        else:
+            assert [replace(outcome, snapshot=None)] == announced
+            assert outcome.committed == (outcome.snapshot is not None) == bool(outcome.changes)
+
     def rows(self) -> list[Row]:
         """The stored sessions, without technical columns."""
-        table = user_columns(self.tables.read("sessions")).toArrow()
-        return stored(table.to_pylist())
+        return [dict(row) for row, _ in self._read()]
+
+    def _read(self) -> list[tuple[Row, Account]]:
+        """The stored sessions, each with what counts of it; a commit is read once."""
+        number = len(self.tables.snapshots)
+        if self.reading[0] != number:
+            table = self.tables.read("sessions")
+            account = (
+                cell_start(F.col("session_start"), self.granularity).alias("__cell"),
+                row_hash(table.schema).alias("__hash"),
+                micros(F.col("session_end")).alias("__last"),
+            )
+            read = table.select(*user_columns(table).columns, *account).toArrow().to_pylist()
+            found = [
+                (row, Account(row.pop("__cell"), row.pop("__hash"), row.pop("__last")))
+                for row in stored(read)
+            ]
+            self.reading = number, found
+        return self.reading[1]
 
     def expected(self) -> list[Row]:
         """The sessions of all events, by brute force."""
-        found = sessions(
-            self.events,
-            user=self.query.user,
-            time="event_ts",
-            key=self.query.key,
-            gap=self.query.gap,
-            aggregates={name: call.reference for name, call in self.calls.items()},
-            where=self.test,
-            ends=self.ends,
-        )
+        found = [
+            dict.fromkeys(self.calls) | row
+            for events, one in self.stretches
+            for row in sessions(
+                events,
+                user=one.query.user,
+                aggregates={name: call.reference for name, call in one.calls.items()},
+                **one.all,
+            )
+        ]
         if not self.query.numbered:
             return found
         return numbered(found, self.query.owner_column, lambda row: self._id(self.whose(row), row))
 
     def nobody(self) -> int:
         """How many events are in no session, in quarantine or not."""
-        ends = self.ends or Ends()
-        whose = ends.whose or (lambda row: row[self.query.user])
-        return sum(whose(row) is None for row in self.events if self.test(row))
+        return sum(
+            (one.ends.whose or (lambda row: row["user_id"]))(row) is None
+            for events, one in self.stretches
+            for row in events
+            if one.test(row)
+        )
 
     def expected_held(self) -> set[tuple[Any, ...]]:
         """The sessions in quarantine, by brute force."""
-        return quarantined(
-            self.events,
-            time="event_ts",
-            key=self.query.key,
-            gap=self.query.gap,
-            where=self.test,
-            ends=self.ends or Ends(),
-            user="user_id" if self.query.chosen_user else None,
-        )
+        return {
+            row
+            for events, one in self.stretches
+            for row in quarantined(
+                events, user="user_id" if one.query.chosen_user else None, **one.all
+            )
+        }
 
     def check(self) -> None:
         """Table equals reference, ids are what they say, and the ledger's cells are the table's."""
@@ -439,13 +483,12 @@ class FoldedSessions:
         for row in found:
             assert row.pop("session_id") == self._id(self.whose(row), row)
         assert difference(self.expected(), found) == ""
-        table = self.tables.read("sessions")
-        counted = cell_stats(
-            table, F.col("session_start"), self.granularity, last=micros(F.col("session_end"))
-        )
+        by_cell: dict[int, list[Account]] = defaultdict(list)
+        for _, account in self._read():
+            by_cell[account.cell].append(account)
         actual = {
-            row["cell"]: (row["rows"], content(row["hi"], row["lo"]), row["last"])
-            for row in counted.collect()
+            cell: (len(own), signed(sum(one.hash for one in own)), max(one.last for one in own))
+            for cell, own in by_cell.items()
         }
         assert {
             (one.owner, one.start, one.end, one.events, one.user)
@@ -502,7 +545,13 @@ class FoldedSessions:
         events = Node(clicks, (), (), "f", (), source="raw.clicks")
         project = Project("shop", Path(), None, {}, (events, node), Target("dev"))
         return ShopWork(
-            self.spark, self.tables, cast("Any", self.ledger), project, "r", "r-1", shop=self
+            self.spark,
+            cast("Any", self.tables),
+            cast("Any", self.ledger),
+            project,
+            "r",
+            "r-1",
+            shop=self,
         )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -27,7 +26,7 @@ from tests.spark.sessions.random_folds import (
     programs,
     rows_of,
 )
-from tests.spark.sessions.test_cuts import WAYS, Way, check_rebuild, shop, speak
+from tests.spark.sessions.test_cuts import WAYS, Way, shop, speak
 
 from infold.core.interval import HOUR, MINUTE
 from infold.core.queries import Fallback
@@ -86,10 +85,10 @@ def _gap_of(user: int, identifier: int | None) -> Any:
 CASES = {
     "gaps, merged": gaps(15 * MINUTE, GAP, 75 * MINUTE),
     "gaps, numbered, read again": gaps(
-        60 * MINUTE, 15 * MINUTE, GAP, first=Way({"numbered": True}, Ends(), READ_AGAIN)
+        60 * MINUTE, 15 * MINUTE, first=Way({"numbered": True}, Ends(), READ_AGAIN)
     ),
     "gaps within campaigns and start events": gaps(
-        15 * MINUTE, 45 * MINUTE, 20 * MINUTE, first=Way({"cuts": CUT}, BOTH)
+        15 * MINUTE, 45 * MINUTE, first=Way({"cuts": CUT}, BOTH)
     ),
     "midnights and lengths": cuts(
         ((LONDON,), Ends(zone=LONDON.zone)),
@@ -139,7 +138,8 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_changed_definitions_equal_the_reference(spark: SparkSession, name: str, seed: int) -> None:
     """After each change the sessions are those of the new definition; so they are after late
-    events, corrections and deletions that come then, and manual entries.
+    events, corrections and deletions that come then, and manual entries. No silence of a session
+    is longer than what is kept of it.
 
     In every other program all is done as for a large table: rows to remove are found by a filter,
     and events are read again by days.
@@ -147,25 +147,23 @@ def test_changed_definitions_equal_the_reference(spark: SparkSession, name: str,
     case = CASES[name]
     made = shop(spark, case.first)
 
-    def change(options: Mapping[str, Any], ends: Ends, shop: FoldedSessions) -> None:
-        no_silence_is_longer_than_what_is_kept(shop)
-        shop.redefine(ends, **options)
+    def change(shop: FoldedSessions) -> None:
+        for options, ends in case.later:
+            shop.redefine(ends, **options)
         if shop.query.may_quarantine:
             speak(shop, Random(seed))
 
-    later = {run: partial(change, *one) for run, one in enumerate(case.later, 1)}
     with pytest.MonkeyPatch.context() as patch:
         if seed % 2:
             patch.setattr(key_filter, "pays", lambda *_: True)
             patch.setattr(fold, "LITERAL_RANGES", 1)
-        play(made, programs(seed, runs=1 + len(later)), later)
+        play(made, programs(seed, runs=2), {1: change})
     no_silence_is_longer_than_what_is_kept(made)
-    check_rebuild(made)
 
 
 def no_silence_is_longer_than_what_is_kept(made: FoldedSessions) -> None:
     """A stored session keeps a silence that is at least as long as any between its events."""
-    ends = made.ends or Ends()
+    ends = made.ends
     whose = ends.whose or (lambda row: row["user_id"])
     times: dict[str, set[int]] = {}
     for row in made.events:
@@ -184,66 +182,56 @@ def no_silence_is_longer_than_what_is_kept(made: FoldedSessions) -> None:
         assert row["kept"] >= longest, (own, here, row["kept"], row["_version"])
 
 
-class TestOnlyWhatMayChange:
-    """Only sessions that may end elsewhere are made again, and few events are read for them."""
+def test_only_sessions_that_may_end_elsewhere_are_made_again(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    With a smaller gap those of longer silences are read again; an exact gap does not end one.
 
-    def test_a_smaller_gap(self, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-        """
-        Sessions with a longer silence are read again; an exact gap does not end one.
+    With a larger gap neighbours up to it are merged by their states, and no event is read. The
+    table is looked at once: what would join changes and sessions is not asked. If no session ends
+    elsewhere, nothing is committed.
+    """
+    made = FoldedSessions(spark, MERGING)
+    made.arrive(
+        [
+            *named_events("a", "ann", [at("10:00"), at("10:20"), at("10:40")]),
+            *named_events("b", "bob", [at("10:00"), at("10:21"), at("10:25")]),
+            *named_events("c", "cid", spread("10:00", "18:00", 100)),
+            *named_events("d", "dot", [at("10:00"), at("10:40"), at("11:21")]),
+        ]
+    )
+    made.run().arrive(named_events("late", "ann", [at("10:10")]))
+    with monkeypatch.context() as patch:
+        patch.setattr(Components, "_touched_sessions", None)
+        made.redefine(gap=20 * MINUTE)
+    assert (made.receipt.read, made.receipt.sessions_split) == (3, 1)
+    assert (made.receipt.written, made.receipt.removed) == (2, 1)
+    made.run()
+    assert of(made, "bob") == table("""
+        | start | end   | events |
+        |-------|-------|-------:|
+        | 10:00 | 10:00 |      1 |
+        | 10:21 | 10:25 |      2 |
+    """)
 
-        The table is looked at once: what would join changes and sessions is not asked.
-        """
-        made = FoldedSessions(spark, MERGING)
-        made.arrive(
-            [
-                *named_events("a", "ann", [at("10:00"), at("10:20"), at("10:40")]),
-                *named_events("b", "bob", [at("10:00"), at("10:21"), at("10:25")]),
-                *named_events("c", "cid", spread("10:00", "18:00", 100)),
-            ]
-        )
-        made.run().arrive(named_events("late", "ann", [at("10:10")]))
-        with monkeypatch.context() as patch:
-            patch.setattr(Components, "_touched_sessions", None)
-            made.redefine(gap=20 * MINUTE)
+    commits = len(made.tables.commits)
+    made.redefine(cuts=(LONDON,), ends=Ends(zone=LONDON.zone))
+    assert (len(made.tables.commits), made.receipt.read) == (commits, 0)
 
-        assert (made.receipt.read, made.receipt.sessions_split) == (3, 1)
-        assert (made.receipt.written, made.receipt.removed) == (2, 1)
-        made.run()
-        assert drawn([row for row in made.rows() if row["user_id"] == "bob"], "events") == table("""
-            | start | end   | events |
-            |-------|-------|-------:|
-            | 10:00 | 10:00 |      1 |
-            | 10:21 | 10:25 |      2 |
-        """)
+    made.redefine(gap=40 * MINUTE, cuts=(), ends=Ends())
+    assert (made.receipt.read, made.receipt.sessions_merged) == (4, 2)  # those of bob and of dot
+    assert of(made, "dot") == table("""
+        | start | end   | events |
+        |-------|-------|-------:|
+        | 10:00 | 10:40 |      2 |
+        | 11:21 | 11:21 |      1 |
+    """)
 
-    def test_a_larger_gap(self, spark: SparkSession) -> None:
-        """Neighbours up to the new gap are merged by their states, and no event is read."""
-        made = FoldedSessions(spark, MERGING)
-        made.arrive(
-            [
-                *named_events("a", "ann", [at("10:00"), at("10:40"), at("11:21")]),
-                *named_events("c", "cid", spread("10:00", "18:00", 100)),
-            ]
-        )
-        made.run().redefine(gap=40 * MINUTE)
 
-        assert (made.receipt.read, made.receipt.sessions_merged) == (2, 1)
-        assert drawn([row for row in made.rows() if row["user_id"] == "ann"], "events") == table("""
-            | start | end   | events |
-            |-------|-------|-------:|
-            | 10:00 | 10:40 |      2 |
-            | 11:21 | 11:21 |      1 |
-        """)
-
-    def test_nothing(self, spark: SparkSession) -> None:
-        """If no session ends elsewhere, nothing is committed."""
-        made = FoldedSessions(spark, READ_AGAIN)
-        made.arrive(named_events("a", "ann", [at("10:00"), at("10:05")])).run()
-        commits = len(made.tables.commits)
-        made.redefine(gap=20 * MINUTE).redefine(cuts=(LONDON,), ends=Ends(zone=LONDON.zone))
-
-        assert len(made.tables.commits) == commits
-        assert made.receipt.read == 0
+def of(made: FoldedSessions, user: str) -> list[list[str]]:
+    """The sessions of one user, as they are drawn."""
+    return drawn([row for row in made.rows() if row["user_id"] == user], "events")
 
 
 @settings(max_examples=1, phases=UNSHRUNK)

@@ -75,7 +75,6 @@ def test_sessions_end_where_the_rule_says_so(
         ("10:20", 1, "/d"),
     ]
     assert (receipt.written, receipt.removed) == (4, 2)
-    assert shop.proven()
 
     rule.write_text(RULE.replace("yield paid", "yield next(events, event) and paid"))
     put(shop, "c.csv", *clicks("25 /e"))

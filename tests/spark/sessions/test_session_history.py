@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.spark.sessions.history_lines import PROBE, arrived, change_lines
 
 from infold import api
 from infold.core.project import Project
+from infold.inspecting.event_batches import EventBatch
 from infold.inspecting.session_events import BY_SPARK
-from infold.inspecting.session_history import SessionHistory
+from infold.inspecting.session_history import SessionChange, SessionHistory
 from infold.messages.errors import InfoldError
 from infold.render.session_history import session_history_screen
 
@@ -23,53 +23,103 @@ PROJECT = """
 name: shop
 sources:
   raw.clicks:
-    path: landing/*.csv
+    path: clicks/*.csv
     event_time_column: ts
     columns: {id: string, who: string, basket: string, ts: timestamp}
+  raw.taps:
+    path: taps/*.csv
+    event_time_column: tapped
+    columns: {tap: string, person: string, basket: string, tapped: timestamp}
+  raw.rates:
+    path: rates/*.csv
+    columns: {src: string, rate: int}
 """
-MODELS = {
-    "clicks": """---
-materialization: events
-unique_key: [id]
-timeseries: {event_time_column: ts}
----
-SELECT id, who, basket, ts FROM raw.clicks""",
-    "visits": """---
-materialization: sessions
-sessions: {user: who, gap: 30 minutes}
----
-SELECT count(*) AS clicks, last(basket, true) AS basket FROM clicks WHERE who != 'robot'""",
-    "stays": """---
-materialization: sessions
-sessions: {user: who, gap: 30 minutes, quarantine_after: 1 hour}
----
-SELECT count(*) AS clicks FROM clicks WHERE length(who) > 0""",
-    "baskets": """---
-materialization: sessions
-sessions: {identifier: basket, user: who, without_identifier: {gap: 30 minutes}}
----
-SELECT max(id) AS newest FROM clicks WHERE length(id) > 1""",
-    "people": """---
-materialization: view
----
-SELECT id, who, ts FROM clicks WHERE length(who) < 4""",
-    "walks": """---
-materialization: sessions
-sessions: {user: who, gap: 30 minutes}
----
-SELECT count(*) AS clicks FROM people""",
+EVENTS = (
+    "---\nmaterialization: events\nunique_key: [{}]\ntimeseries: {{event_time_column: {}}}\n---\n"
+    "SELECT * FROM raw.{}"
+)
+SESSIONS = "---\nmaterialization: sessions\nsessions: {{{}}}\n---\nSELECT {}"
+VIEW = "---\nmaterialization: view\n---\n"
+CLICKS = EVENTS.format("id", "ts", "clicks")
+OF_TABLES = {
+    "clicks": CLICKS,
+    "visits": SESSIONS.format(
+        "user: who, gap: 30 minutes",
+        "count(*) AS clicks, last(basket, true) AS basket FROM clicks WHERE who != 'robot'",
+    ),
+    "stays": SESSIONS.format(
+        "user: who, gap: 30 minutes, quarantine_after: 1 hour",
+        "count(*) AS clicks FROM clicks WHERE length(who) > 0",
+    ),
+    "baskets": SESSIONS.format(
+        "identifier: basket, user: who, without_identifier: {gap: 30 minutes}",
+        "max(id) AS newest FROM clicks WHERE length(id) > 1",
+    ),
 }
+OF_VIEWS = {
+    "clicks": CLICKS,
+    "taps": EVENTS.format("tap", "tapped", "taps"),
+    "both": f"""{VIEW}SELECT c.id, c.who AS u, c.ts AS at, 'web' AS src FROM clicks c
+WHERE c.basket <> 'x' UNION ALL SELECT tap, person, tapped, 'app' FROM taps""",
+    "priced": f"{VIEW}SELECT b.*, r.rate FROM both b LEFT JOIN raw.rates r ON r.src = b.src",
+    "by_both": SESSIONS.format(
+        "user: u, gap: 30 minutes", "count_if(src = 'app') AS taps FROM both WHERE id <> 'a9'"
+    ),
+    "by_price": SESSIONS.format("user: u, gap: 30 minutes", "sum(rate) AS rates FROM priced"),
+    "by_lower": SESSIONS.format("user: lower(who), gap: 30 minutes", "count(*) AS n FROM clicks"),
+}
+
+PROBE = """
+import sys
+from infold.cli import cli
+
+try:
+    cli(sys.argv[1:])
+finally:
+    print(sorted({"pyspark", "py4j"} & set(sys.modules)), file=sys.stderr)
+"""
+"""Runs a command, and prints which modules of Spark it imported."""
+
+
+def change_lines(session_changes: tuple[SessionChange, ...]) -> list[str]:
+    """``v2 extended 10:00-10:10 (2) > 10:00-10:20 (3)``."""
+    lines = []
+    for made in session_changes:
+        was, now = (
+            " ".join(f"{clock(one.start)}-{clock(one.end)} ({one.events})" for one in some or ())
+            for some in (made.change.before, made.change.after)
+        )
+        lines.append(f"v{made.change.version.number} {made.verb} {was} > {now}")
+    return lines
+
+
+def arrived(groups: tuple[EventBatch, ...], of: str = "clicks") -> list[str]:
+    """``v2 1 late 10:20-10:20 clicks/b.csv``, of the events of one table."""
+    return [
+        f"v{group.version.number if group.version else '?'} {group.events} "
+        f"{'late' if group.late else 'in time'} {clock(group.first)}-{clock(group.last)} "
+        + " ".join(group.files)
+        for group in groups
+        if group.input == of
+    ]
+
+
+def clock(at: int) -> str:
+    """An instant's time of day."""
+    minutes = at // 60_000_000 % 1440
+    return f"{minutes // 60:02}:{minutes % 60:02}"
 
 
 class HistoryProject:
     """A project whose files come and go, run in this process."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, models: Mapping[str, str]) -> None:
         self.root = root
-        for folder in ("models", "landing"):
+        for folder in ("models", "clicks", "taps", "rates"):
             (root / folder).mkdir(parents=True)
         (root / "infold.yml").write_text(PROJECT, encoding="utf-8")
-        for name, text in MODELS.items():
+        (root / "rates" / "r.csv").write_text("src,rate\nweb,2\napp,3\n", encoding="utf-8")
+        for name, text in models.items():
             (root / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
 
     @property
@@ -77,50 +127,54 @@ class HistoryProject:
         """The project, read again as each command does."""
         return api.open_project(self.root)
 
-    def run(self, files: Mapping[str, str]) -> None:
-        """Land files, each of lines ``who time`` or ``who time basket``, and run."""
+    def run(self, **files: str) -> None:
+        """Land files of clicks or taps, each of lines ``who time`` or ``who time basket``; run."""
         for name, text in files.items():
-            lines = ["id,who,basket,ts"]
+            taps = name.startswith("t")
+            lines = ["tap,person,basket,tapped" if taps else "id,who,basket,ts"]
             for number, line in enumerate(text.split(", ")):
                 who, time, basket = (*line.split(), "")[:3]
                 lines.append(f"{name}{number},{who},{basket},2024-03-09T{time}:00Z")
-            path = self.root / "landing" / f"{name}.csv"
+            path = self.root / ("taps" if taps else "clicks") / f"{name}.csv"
             path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         assert api.run(self.project).state == "done"
 
-    def histories(self, id_: str, model: str) -> tuple[SessionHistory, ...]:
-        """The histories of a session."""
-        return api.session_history(self.project, id_, model).histories
+    def history(self, id_: str, model: str, *, deep: bool = False) -> SessionHistory:
+        """The history of a session in a model."""
+        (found,) = api.session_history(self.project, id_, model, deep=deep).histories
+        return found
 
     def id(self, model: str, start: str) -> str:
         """The id of ann's session that starts then."""
-        where = f"who = 'ann' AND session_start = '2024-03-09 {start}'"
-        (row,) = api.lake(self.project).rows(model, where=where).to_pylist()
-        return str(row["session_id"])
+        rows = api.lake(self.project).rows(model, where=f"session_start = '2024-03-09 {start}'")
+        (id_,) = {row["session_id"] for row in rows.to_pylist() if "ann" in row.values()}
+        return str(id_)
 
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> HistoryProject:
     """Two sessions; one is extended; a late event bridges them; its file goes, and comes back."""
-    found = HistoryProject(tmp_path_factory.mktemp("history") / "shop")
-    found.run({"a": "ann 10:00 b1, ann 10:10, ann 11:20, bob 09:00, robot 10:05"})
-    found.run({"b": "ann 10:20"})
-    found.run({"c": "ann 10:50 b1, bob 15:00"})
-    (found.root / "landing" / "c.csv").rename(found.root / "c.csv")
-    found.run({"d": "bob 18:00"})
-    (found.root / "c.csv").rename(found.root / "landing" / "c.csv")
-    found.run({})
+    found = HistoryProject(tmp_path_factory.mktemp("history") / "shop", OF_TABLES)
+    found.run(a="ann 10:00 b1, ann 10:10, ann 11:20, bob 09:00, robot 10:05")
+    found.run(b="ann 10:20")
+    found.run(c="ann 10:50 b1, bob 15:00")
+    (found.root / "clicks" / "c.csv").rename(found.root / "c.csv")
+    found.run(d="bob 18:00")
+    (found.root / "c.csv").rename(found.root / "clicks" / "c.csv")
+    found.run()
     return found
 
 
-class TestSessions:
-    """The history of a user's session."""
+class TestTables:
+    """Sessions of events that are read as they are stored."""
 
-    def test_the_changes_of_each_run(self, shop: HistoryProject) -> None:
-        """The history lists created, extended, merged by a
-        late event, split as its file is deleted, merged again.
+    def test_the_changes_of_each_run_and_events_by_arrival(self, shop: HistoryProject) -> None:
+        """The history lists created, extended, merged by a late event, split, merged again.
+
+        Current events are listed by the run that brought
+        them; those after the session was created are late.
         """
-        (history,) = shop.histories(shop.id("visits", "10:00"), "visits")
+        history = shop.history(shop.id("visits", "10:00"), "visits")
 
         assert change_lines(history.session_changes) == [
             "v1 created  > 10:00-10:10 (2)",
@@ -131,19 +185,14 @@ class TestSessions:
             "v5 merged 10:00-10:20 (3) 11:20-11:20 (1) > 10:00-11:20 (5)",
         ]
         assert history.oldest_kept is None
-
-    def test_events_by_arrival(self, shop: HistoryProject) -> None:
-        """Current events are listed by the run that brought
-        them; those after the session was created are late.
-        """
-        (history,) = shop.histories(shop.id("visits", "10:00"), "visits")
-
         assert arrived(history.event_batches) == [
-            "v1 3 in time 10:00-11:20 landing/a.csv",
-            "v2 1 late 10:20-10:20 landing/b.csv",
-            "v5 1 late 10:50-10:50 landing/c.csv",
+            "v1 3 in time 10:00-11:20 clicks/a.csv",
+            "v2 1 late 10:20-10:20 clicks/b.csv",
+            "v5 1 late 10:50-10:50 clicks/c.csv",
         ]
         assert history.notes == ()
+        with pytest.raises(InfoldError, match="unknown-session"):
+            shop.history("nobody", "visits")
 
     def test_on_the_screen(self, shop: HistoryProject) -> None:
         """The command finds the session in all models and names existing runs, without Spark."""
@@ -158,67 +207,36 @@ class TestSessions:
         assert done.stderr == "[]\n"
         assert all(run in done.stdout for run in runs)
         assert f"session {id_} of visits" in done.stdout
-        assert f"session {id_} of walks" in done.stdout  # the same user, the same first event
+        assert f"session {id_} of stays" in done.stdout  # the same user, the same first event
+        assert "in quarantine  longer than 1 hour" in done.stdout
 
-    def test_events_through_a_view_are_not_listed(self, shop: HistoryProject) -> None:
-        """Events behind a view that only Spark can evaluate are not listed; changes by runs are."""
-        (history,) = shop.histories(shop.id("walks", "10:00"), "walks")
+    def test_sessions_by_identifier(self, shop: HistoryProject) -> None:
+        """A session can be found by its identifier as well as by its id.
 
-        assert history.why_no_events == f"they are seen through the view people, {BY_SPARK}"
-        assert [session_change.verb for session_change in history.session_changes][-2:] == [
-            "split",
-            "merged",
-        ]
-
-    def test_an_unknown_id(self, shop: HistoryProject) -> None:
-        """An unknown id is an error that names where it was searched."""
-        with pytest.raises(InfoldError, match="unknown-session"):
-            shop.histories("nobody", "visits")
-
-
-class TestIdentifiers:
-    """The history of sessions by identifier."""
-
-    def test_all_sessions_of_an_identifier(self, shop: HistoryProject) -> None:
-        """A session can be found by its identifier as well as by its id."""
-        (history,) = shop.histories("b1", "baskets")
-
+        The events of a session without one are that user's events without one.
+        """
+        history = shop.history("b1", "baskets")
         assert history.owner == ("session_identifier", "b1")
         assert arrived(history.event_batches) == [
-            "v1 1 in time 10:00-10:00 landing/a.csv",
-            "v5 1 late 10:50-10:50 landing/c.csv",
+            "v1 1 in time 10:00-10:00 clicks/a.csv",
+            "v5 1 late 10:50-10:50 clicks/c.csv",
         ]
         (note,) = history.notes
         assert note.startswith("What `WHERE length(id) > 1` leaves out may be among its events:")
-        assert [line.split(" ")[1] for line in change_lines(history.session_changes)] == [
-            "created",
-            "extended",
-            "shortened",
-            "extended",
-        ]
+        verbs = [str(one.verb) for one in history.session_changes]
+        assert verbs == ["created", "extended", "shortened", "extended"]
 
-    def test_a_session_without_an_identifier(self, shop: HistoryProject) -> None:
-        """The events of a user's session without identifier
-        are that user's events without identifier.
-        """
-        (history,) = shop.histories(shop.id("baskets", "10:10"), "baskets")
-
+        history = shop.history(shop.id("baskets", "10:10"), "baskets")
         assert history.owner == ("who", "ann")
         assert arrived(history.event_batches) == [
-            "v1 1 in time 10:10-10:10 landing/a.csv",
-            "v2 1 late 10:20-10:20 landing/b.csv",
+            "v1 1 in time 10:10-10:10 clicks/a.csv",
+            "v2 1 late 10:20-10:20 clicks/b.csv",
         ]
 
-
-class TestQuarantine:
-    """The history of a session that is too long."""
-
     def test_a_session_is_found_by_an_earlier_id(self, shop: HistoryProject) -> None:
-        """A session is found by an earlier id, and its
-        history shows it entering and leaving quarantine.
-        """
+        """Its history shows it entering and leaving quarantine."""
         id_ = shop.id("visits", "10:00")  # the same user, the same first event
-        (history,) = shop.histories(id_, "stays")
+        history = shop.history(id_, "stays")
 
         assert history.session is None
         assert history.quarantined is not None
@@ -234,8 +252,52 @@ class TestQuarantine:
             "v5 quarantined 10:00-10:20 (3) > ",
             "v5 quarantined 11:20-11:20 (1) > ",
         ]
-        assert arrived(history.event_batches)[-1] == "v5 1 late 10:50-10:50 landing/c.csv"
+        assert arrived(history.event_batches)[-1] == "v5 1 late 10:50-10:50 clicks/c.csv"
         assert history.notes == ()  # there are as many events as the session has
-        assert "in quarantine  longer than 1 hour" in session_history_screen(
-            api.session_history(shop.project, id_)
-        )
+
+
+OF_CLICKS = [
+    "v1 2 in time 10:00-10:10 clicks/a.csv",
+    "v2 2 late 10:05-10:07 clicks/b.csv clicks/c.csv",
+]
+OF_TAPS = ["v1 1 in time 10:15-10:15 taps/t.csv", "v2 1 late 10:30-10:30 taps/t2.csv"]
+
+
+def test_events_through_views(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events of two tables in one session are each listed with their table, without Spark.
+
+    Where only Spark can find the events, as through a lookup or of a computed user, the history
+    says so and what helps; changes by runs are listed. Spark finds them, several runs at once.
+    """
+    monkeypatch.setattr("infold.spark.session_events.AT_ONCE", 2)
+    shop = HistoryProject(tmp_path / "shop", OF_VIEWS)
+    shop.run(a="ann 10:00 e, ann 10:10 e, ann 10:12 x, bob 10:05 e, ANN 10:20 e", t="ann 10:15")
+    shop.run(b="ann 10:05 e", c="ann 10:07 e, eve 10:07 e", t2="ann 10:30")
+
+    id_ = shop.id("by_both", "10:00")
+    found = shop.history(id_, "by_both")
+    assert (found.why_no_events, found.notes) == ("", ())
+    assert arrived(found.event_batches) == OF_CLICKS
+    assert arrived(found.event_batches, "taps") == OF_TAPS
+    screen = session_history_screen(api.session_history(shop.project, id_, "by_both"))
+    assert "Its 6 events in clicks and taps, by arrival" in screen
+
+    for model, why in (
+        ("by_price", "they are seen through the view priced"),
+        ("by_lower", "the owner of an event follows from lower(who)"),
+    ):
+        id_ = shop.id(model, "10:00")
+        found = shop.history(id_, model)
+        assert found.why_no_events == f"{why}, {BY_SPARK}"
+        assert [str(one.verb) for one in found.session_changes] == ["created", "extended"]
+
+        found = shop.history(id_, model, deep=True)
+        assert (found.why_no_events, found.notes) == ("", ())
+        if model == "by_price":
+            assert arrived(found.event_batches) == OF_CLICKS
+            assert arrived(found.event_batches, "taps") == OF_TAPS
+        else:  # ANN is ann
+            assert arrived(found.event_batches) == [
+                "v1 4 in time 10:00-10:20 clicks/a.csv",
+                "v2 2 late 10:05-10:07 clicks/b.csv clicks/c.csv",
+            ]

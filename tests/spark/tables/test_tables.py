@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from infold.core.interval import Granularity, Interval, Ranges, parse_instant_text
+from infold.core.model import table_name
 from infold.core.ports import Lake
 from infold.core.project import Project
 from infold.core.storages import Storage
@@ -62,160 +63,87 @@ LAYOUTS = [Layout(), Layout("t.s", Granularity.MONTH)]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=["whole", "months"])
-class TestTables:
-    """Each write is one commit with its step's id, all of it or nothing."""
+def test_each_write_is_one_commit_with_its_step(
+    spark: SparkSession, tables: MaintainedTables, lake: Lake, layout: Layout
+) -> None:
+    """
+    Creating over a table leaves only the new rows and columns. A merge removes rows equal on the
+    keys within the predicate and adds rows, equal ones included; a replacement of cells keeps all
+    others of the partition. Each is in the history with its step, and what was before can be read.
 
-    def test_create_replaces_schema_and_content(
-        self, spark: SparkSession, tables: MaintainedTables, layout: Layout
-    ) -> None:
-        """Creating over an existing table leaves only the new rows and columns."""
-        tables.create("a.b", spark.sql("SELECT 1 AS x"), Layout(), Stamp("r", "r-1", 1))
+    Files of a partition are put into one by a commit without a step; the oldest snapshots expire.
+    """
+    table = f"a.b_{bool(layout.column)}"
+    stored = table_name(table)
+    tables.create(table, spark.sql("SELECT 1 AS x"), Layout(), Stamp("r", "r-1", 1))
+    first = rows(spark, "2024-01-05", "2024-01-06", "2024-03-05")
+    made = [tables.create(table, first, layout, Stamp("r", "s-1", 1))]
+    assert tables.read(table).columns == ["t.s", "select"]
 
-        snapshot = tables.create("a.b", rows(spark, "2024-01-05"), layout, Stamp("r", "r-2", 2))
-
-        assert days(tables, "a.b", snapshot) == ["2024-01-05"]
-        assert tables.read("a.b").columns == ["t.s", "select"]
-
-    def test_every_commit_carries_its_step(
-        self, spark: SparkSession, tables: MaintainedTables, lake: Lake, layout: Layout
-    ) -> None:
-        """The step ids of create, append, merge and replace are found in the table's history."""
-        table = f"stamps_{bool(layout.column)}"
-        made = [
-            tables.create(table, rows(spark, "2024-01-05"), layout, Stamp("r", "s-1", 1)),
-            tables.append(table, rows(spark, "2024-01-06"), Stamp("r", "s-2", 2)),
-            tables.merge(
-                table,
-                insert=rows(spark, "2024-02-01"),
-                delete=rows(spark, "2024-01-05").select("`t.s`"),
-                on=["t.s"],
-                condition=range_predicate("t.s", "timestamp", JANUARY),
-                stamp=Stamp("r", "s-3", 3),
-            ),
-            tables.replace(
-                table,
-                column="t.s",
-                ranges=JANUARY,
-                rows=rows(spark, "2024-01-30"),
-                stamp=Stamp("r", "s-4", 4),
-            ),
-        ]
-        head = lake.metadata(table)
-
-        assert head is not None
-        assert dict(head.steps) == dict(zip(["s-1", "s-2", "s-3", "s-4"], made, strict=True))
-        assert head.foreign is None
-
-    def test_merge_removes_and_adds_at_once(
-        self, spark: SparkSession, tables: MaintainedTables, lake: Lake, layout: Layout
-    ) -> None:
-        """
-        A merge removes rows equal on the keys within the predicate and adds rows, equal ones
-        included. Without a JVM the same rows are read.
-        """
-        tables.create(
-            "merged",
-            rows(spark, "2024-01-05", "2024-01-06", "2024-03-05"),
-            layout,
-            Stamp("r", "m-1", 1),
-        )
-
+    made.append(
         tables.merge(
-            "merged",
+            table,
             insert=rows(spark, "2024-01-05", "2024-04-01"),
             delete=rows(spark, "2024-01-05", "2024-03-05").select("`t.s`"),
             on=["t.s"],
             condition=range_predicate("t.s", "timestamp", JANUARY),
-            stamp=Stamp("r", "m-2", 2),
+            stamp=Stamp("r", "s-2", 2),
         )
+    )
+    merged = ["2024-01-05", "2024-01-06", "2024-03-05", "2024-04-01"]
+    alone = [at.date().isoformat() for at in lake.rows(stored)["t.s"].to_pylist()]
+    assert sorted(alone) == days(tables, table) == merged
 
-        assert days(tables, "merged") == ["2024-01-05", "2024-01-06", "2024-03-05", "2024-04-01"]
-        alone = [at.date().isoformat() for at in lake.rows("merged")["t.s"].to_pylist()]
-        assert sorted(alone) == days(tables, "merged")
-
-    def test_replace_touches_nothing_outside_its_ranges(
-        self, spark: SparkSession, tables: MaintainedTables, layout: Layout
-    ) -> None:
-        """Replacing cells keeps the rows of other cells in the same partition."""
-        tables.create(
-            "replaced",
-            rows(spark, "2024-01-05", "2024-01-06", "2024-01-07", "2024-02-05"),
-            layout,
-            Stamp("r", "p-1", 1),
-        )
-        ranges = Ranges(
-            (Interval(parse_instant_text("2024-01-05"), parse_instant_text("2024-01-07")),)
-        )
-
+    cells = Interval(parse_instant_text("2024-01-05"), parse_instant_text("2024-01-06"))
+    made.append(
         tables.replace(
-            "replaced",
+            table,
             column="t.s",
-            ranges=ranges,
-            rows=rows(spark, "2024-01-06"),
-            stamp=Stamp("r", "p-2", 2),
+            ranges=Ranges((cells,)),
+            rows=rows(spark, "2024-01-05", "2024-01-05"),
+            stamp=Stamp("r", "s-3", 3),
         )
+    )
+    made.append(tables.append(table, rows(spark, "2024-01-30"), Stamp("r", "s-4", 4)))
+    now = ["2024-01-05", *merged, "2024-01-30"]
+    assert days(tables, table) == sorted(now)
+    assert days(tables, table, made[1]) == merged
+    head = lake.metadata(stored)
+    assert head is not None
+    steps = dict(zip(["s-1", "s-2", "s-3", "s-4"], made, strict=True))
+    assert steps.items() <= dict(head.steps).items()
+    assert head.foreign is None
 
-        assert days(tables, "replaced") == ["2024-01-06", "2024-01-07", "2024-02-05"]
+    before = max(tables.partition_files(table), key=lambda part: part.data)
+    assert before.data > 1
+    tables.rewrite(table, before.partition)
+    [after] = [one for one in tables.partition_files(table) if one.partition == before.partition]
+    assert (after.data, after.deletes) == (1, 0)
+    assert days(tables, table) == sorted(now)
+    head = lake.metadata(stored)
+    assert head is not None
+    assert head.foreign is None
 
-    def test_many_rows_are_written_by_several_tasks(
-        self, spark: SparkSession, tables: MaintainedTables, layout: Layout
-    ) -> None:
-        """The more rows are said to be written, the more tasks write; few are written by one."""
-        made = rows(spark, *(f"2024-01-{day:02}" for day in range(1, 11))).repartition(5)
-        files = []
-        for about in (0, 1_200_000):
-            tables.create("many", rows(spark, "2024-01-05"), layout, Stamp("r", "m-1", 1))
-            stamp = Stamp("r", "m-2", 2)
-            tables.replace(
-                "many", column="t.s", ranges=JANUARY, rows=made, stamp=stamp, about=about
-            )
-            files.append(sum(part.data for part in tables.partition_files("many")))
+    newest = lake.history(stored).main[0]
+    tables.expire(table, before=time.time() + 1, keep=2)
+    assert lake.history(stored).main == (newest, made[3])
+    assert days(tables, table) == sorted(now)
 
-        assert files == [1, 3]
-        assert len(days(tables, "many")) == 10
 
-    def test_an_old_snapshot_can_still_be_read(
-        self, spark: SparkSession, tables: MaintainedTables, layout: Layout
-    ) -> None:
-        """An old snapshot can be read after later commits."""
-        first = tables.create("old", rows(spark, "2024-01-05"), layout, Stamp("r", "o-1", 1))
-        tables.append("old", rows(spark, "2024-01-06"), Stamp("r", "o-2", 2))
+def test_many_rows_are_written_by_several_tasks(
+    spark: SparkSession, tables: MaintainedTables
+) -> None:
+    """The more rows are said to be written, the more tasks write; few are written by one."""
+    made = rows(spark, *(f"2024-01-{day:02}" for day in range(1, 11))).repartition(5)
+    files = []
+    tables.create("many", rows(spark, "2024-01-05"), LAYOUTS[1], Stamp("r", "m-1", 1))
+    for step, about in enumerate((0, 1_200_000)):
+        stamp = Stamp("r", f"n-{step}", 2 + step)
+        tables.replace("many", column="t.s", ranges=JANUARY, rows=made, stamp=stamp, about=about)
+        files.append(sum(part.data for part in tables.partition_files("many")))
 
-        assert days(tables, "old", first) == ["2024-01-05"]
-
-    def test_a_rewritten_partition_has_fewer_files_and_the_same_rows(
-        self, spark: SparkSession, tables: MaintainedTables, lake: Lake, layout: Layout
-    ) -> None:
-        """A rewritten partition has the same rows in one file, by a commit without a step."""
-        table = f"rewritten_{bool(layout.column)}"
-        tables.create(table, rows(spark, "2024-01-05"), layout, Stamp("r", "w-1", 1))
-        tables.append(table, rows(spark, "2024-01-06"), Stamp("r", "w-2", 2))
-        (before,) = tables.partition_files(table)
-
-        tables.rewrite(table, before.partition)
-
-        (after,) = tables.partition_files(table)
-        head = lake.metadata(table)
-        assert (before.data, after.data, after.deletes) == (2, 1, 0)
-        assert days(tables, table) == ["2024-01-05", "2024-01-06"]
-        assert head is not None
-        assert head.foreign is None
-
-    def test_expired_snapshots_are_the_oldest(
-        self, spark: SparkSession, tables: MaintainedTables, lake: Lake, layout: Layout
-    ) -> None:
-        """Expiring keeps as many of the newest snapshots as it is asked to keep."""
-        table = f"expired_{bool(layout.column)}"
-        made = [tables.create(table, rows(spark, "2024-01-05"), layout, Stamp("r", "x-1", 1))]
-        made += [
-            tables.append(table, rows(spark, f"2024-01-0{day}"), Stamp("r", f"x-{day}", day))
-            for day in (6, 7)
-        ]
-
-        tables.expire(table, before=time.time() + 1, keep=2)
-
-        assert lake.history(table).main == (made[2], made[1])
-        assert days(tables, table) == ["2024-01-05", "2024-01-06", "2024-01-07"]
+    assert files == [1, 3]
+    assert len(days(tables, "many")) == 10
 
 
 def test_partitions_of_hours_are_replaced_and_rewritten_alone(
@@ -329,56 +257,51 @@ def test_a_step_that_changes_nothing_is_in_the_history(
     assert days(tables, "idle") == ["2024-01-05"]
 
 
-class TestRenamed:
-    """Tables that change names are what is read and written by these names from then on."""
+def test_a_session_that_lives_on_writes_the_table_of_that_name(
+    spark: SparkSession, tables: MaintainedTables, lake: Lake, project: Project
+) -> None:
+    """
+    After two tables changed places, a session that knew both reads and writes the new ones.
 
-    def test_a_session_that_lives_on_writes_the_table_of_that_name(
-        self, spark: SparkSession, tables: MaintainedTables, lake: Lake, project: Project
-    ) -> None:
-        """
-        After two tables changed places, a session that knew both reads and writes the new ones.
+    A table that is replaced stays in its folder, and one that is made where a renamed table
+    lies gets a folder of its own (in Delta Lake a folder has the name): either is dropped
+    without harm to the other.
+    """
+    layout = LAYOUTS[1]
+    tables.create("daily", rows(spark, "2024-01-01"), layout, Stamp("r", "o-1", 1))
+    tables.create("daily__b", rows(spark, "2024-01-02"), layout, Stamp("r", "b-1", 1))
+    assert (days(tables, "daily"), days(tables, "daily__b")) == (["2024-01-01"], ["2024-01-02"])
+    old, new = lake.location("daily"), lake.location("daily__b")
+    assert old is not None
+    assert new is not None
 
-        A table that is replaced stays in its folder, and one that is made where a renamed table
-        lies gets a folder of its own (in Delta Lake a folder has the name): either is dropped
-        without harm to the other.
-        """
-        layout = LAYOUTS[1]
-        tables.create("daily", rows(spark, "2024-01-01"), layout, Stamp("r", "o-1", 1))
-        tables.create("daily__b", rows(spark, "2024-01-02"), layout, Stamp("r", "b-1", 1))
-        assert (days(tables, "daily"), days(tables, "daily__b")) == (["2024-01-01"], ["2024-01-02"])
-        old, new = lake.location("daily"), lake.location("daily__b")
-        assert old is not None
-        assert new is not None
+    renamed = lake.rename([Renaming("daily", "daily__a", old), Renaming("daily__b", "daily", new)])
+    tables.append("daily", rows(spark, "2024-01-03"), Stamp("r", "d-2", 2))
+    tables.merge(
+        "daily",
+        insert=rows(spark, "2024-02-01"),
+        delete=rows(spark, "2024-01-03").select("`t.s`"),
+        on=["t.s"],
+        condition=range_predicate("t.s", "timestamp", JANUARY),
+        stamp=Stamp("r", "d-3", 3),
+    )
+    tables.rewrite("daily", None)
+    tables.expire("daily", before=time.time() + 5, keep=1)
 
-        renamed = lake.rename(
-            [Renaming("daily", "daily__a", old), Renaming("daily__b", "daily", new)]
-        )
-        tables.append("daily", rows(spark, "2024-01-03"), Stamp("r", "d-2", 2))
-        tables.merge(
-            "daily",
-            insert=rows(spark, "2024-02-01"),
-            delete=rows(spark, "2024-01-03").select("`t.s`"),
-            on=["t.s"],
-            condition=range_predicate("t.s", "timestamp", JANUARY),
-            stamp=Stamp("r", "d-3", 3),
-        )
-        tables.rewrite("daily", None)
-        tables.expire("daily", before=time.time() + 5, keep=1)
+    assert renamed
+    assert days(tables, "daily") == ["2024-01-02", "2024-02-01"]
+    by_name = project.target.storage is Storage.DELTA
+    assert by_name or lake.location("daily__a") == old
 
-        assert renamed
-        assert days(tables, "daily") == ["2024-01-02", "2024-02-01"]
-        by_name = project.target.storage is Storage.DELTA
-        assert by_name or lake.location("daily__a") == old
+    tables.create("daily", rows(spark, "2024-01-04"), layout, Stamp("r", "d-4", 4))
+    assert by_name or folder_of(lake, "daily") == Path(new.removeprefix("file:")).parent.parent
+    lake.drop("daily")
+    assert days(tables, "daily__a") == ["2024-01-01"]
 
-        tables.create("daily", rows(spark, "2024-01-04"), layout, Stamp("r", "d-4", 4))
-        assert by_name or folder_of(lake, "daily") == Path(new.removeprefix("file:")).parent.parent
-        lake.drop("daily")
-        assert days(tables, "daily__a") == ["2024-01-01"]
-
-        tables.create("daily", rows(spark, "2024-01-05"), layout, Stamp("r", "d-5", 5))
-        assert folder_of(lake, "daily").name.startswith("daily" if by_name else "daily__")
-        lake.drop("daily__a")
-        assert days(tables, "daily") == ["2024-01-05"]
+    tables.create("daily", rows(spark, "2024-01-05"), layout, Stamp("r", "d-5", 5))
+    assert folder_of(lake, "daily").name.startswith("daily" if by_name else "daily__")
+    lake.drop("daily__a")
+    assert days(tables, "daily") == ["2024-01-05"]
 
 
 def folder_of(lake: Lake, table: str) -> Path:

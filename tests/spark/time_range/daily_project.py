@@ -1,9 +1,13 @@
-"""A project of models over days of clicks; each run is verified."""
+"""A project of models over days of clicks."""
 
 from __future__ import annotations
 
+import datetime as dt
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
+
+from tests.crash.scenario import living
 
 from infold import api
 from infold.core.interval import Interval, parse_instant_text
@@ -73,37 +77,58 @@ class DailyProject:
         """The project, read again as each command does."""
         return api.open_project(self.root, downgrade=downgrade)
 
-    def run(self, *, equal: bool = True, **asked: Any) -> RunResult:
-        """Run, and see whether all tables equal their definitions."""
-        as_of, given = asked.pop("as_of", None), asked.pop("asked", None)
-        project = self.project(downgrade=asked.pop("downgrade", False))
-        result = api.run(
-            project,
-            asked=given or PlanOptions(**asked),
-            as_of=parse_instant_text(as_of) if as_of else None,
-        )
-        self.verify(equal=equal, project=project)
+    def run(self) -> RunResult:
+        """One run, after which all tables equal their definitions."""
+        result = self.go()
+        self.verify()
         return result
 
-    def verify(self, *, equal: bool = True, project: Project | None = None) -> None:
-        """Compare with the definitions over everything."""
-        found = api.verify(project or self.project())
-        wrong = [(v.model, v.note, v.differing[:3]) for v in found.models if not v.equal]
-        assert (not wrong) is equal, wrong
+    def go(
+        self, asked: PlanOptions | None = None, *, downgrade: bool = False, **options: Any
+    ) -> RunResult:
+        """One run; ``options`` are those of ``PlanOptions``."""
+        project = self.project(downgrade=downgrade)
+        return api.run(project, asked=asked or PlanOptions(**options))
+
+    def die_at(self, model: str, point: str, asked: PlanOptions | None = None) -> None:
+        """A run of one model after the other that dies at that write point of that model."""
+        with living(met=AllBut([(model, point)])) as life:
+            api.run(self.project(), asked=asked, progress=life, jobs=1)
+        assert life.dead
+
+    def verify(self, *, differing: Collection[str] = ()) -> None:
+        """Compare with the definitions over everything; some tables have to differ."""
+        found = [verdict for verdict in api.verify(self.project()).models if not verdict.equal]
+        wrong = {verdict.model: (verdict.note, verdict.differing[:3]) for verdict in found}
+        assert wrong.keys() == {*differing}, wrong
 
     def rows(self, table: str) -> list[tuple[Any, ...]]:
         """A table's rows, in order."""
         found = api.lake(self.project(downgrade=True)).rows(table).to_pylist()
         return sorted(tuple(row.values()) for row in found)
 
-    def plan(self, as_of: str, **asked: Any) -> dict[str, str]:
-        """What would be built, and why the rest is not, by model."""
-        project = self.project()
-        found = api.make_plan(
-            project, api.observe(project, as_of=parse_instant_text(as_of)), PlanOptions(**asked)
-        )
-        skipped = {left.model: left.why for left in found.skipped}
-        return skipped | {step.model: str(step.action) for step in found.steps}
+
+class AllBut(list[tuple[str, str]]):
+    """All write points but some."""
+
+    def __contains__(self, point: object) -> bool:
+        return point not in list(self)
+
+
+def days(first: str, count: int, at: str = "12:00") -> list[str]:
+    """One time on each of some days."""
+    start = dt.date.fromisoformat(first)
+    return [f"{start + dt.timedelta(days=n)}T{at}:00Z" for n in range(count)]
+
+
+def cells(result: RunResult, name: str) -> int:
+    """How many cells of a model a run built."""
+    return sum(receipt.cells_built for step, receipt in result.steps if step.model == name)
+
+
+def commits(result: RunResult, name: str) -> int:
+    """How often a run committed a model."""
+    return sum(receipt.commits for step, receipt in result.steps if step.model == name)
 
 
 def window(start: str, end: str) -> Interval:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.spark.time_range.daily_project import DAILY, DailyProject, model
 
-from infold import api
 from infold.core.interval import DAY, Interval, Ranges, parse_instant_text
 from infold.core.project import Node
 from infold.spark.time_range import cell_states
@@ -18,21 +18,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-PROJECT = """
-name: shop
-sources:
-  raw.clicks:
-    path: landing/*.csv
-    event_time_column: ts
-    columns: {ts: timestamp}
-"""
-MODEL = """---
-materialization: table
-timeseries: {event_time_column: day, partition_column: day, granularity: day}
-incremental: {}
----
-SELECT cast(ts AS date) AS day, count(*) AS n FROM raw.clicks GROUP BY 1
-"""
 ROWS = """VALUES ('2024-03-01', 1), ('2024-03-01', 1), ('2024-03-01', NULL), ('2024-03-02', 2),
   ('2024-03-04', 3), ('2024-03-05', 4), ('2024-03-09', -5), ('2024-03-10', 6) AS t (day, n)"""
 """Copies, a day without rows, and days beyond those asked for."""
@@ -44,10 +29,9 @@ ASKED = Ranges((Interval(FIRST, FIRST + 3 * DAY), Interval(FIRST + 4 * DAY, FIRS
 @pytest.fixture
 def node(tmp_path: Path) -> Node:
     """A model with a cell for each day."""
-    (tmp_path / "models").mkdir()
-    (tmp_path / "infold.yml").write_text(PROJECT, encoding="utf-8")
-    (tmp_path / "models" / "daily.sql").write_text(MODEL, encoding="utf-8")
-    return api.open_project(tmp_path)["daily"]
+    shop = DailyProject(tmp_path / "shop")
+    shop.models(daily=model(DAILY))
+    return shop.project()["daily"]
 
 
 def both(

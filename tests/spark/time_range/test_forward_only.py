@@ -8,15 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.crash.scenario import living
 from tests.spark.time_range.daily_project import ROLLING, DailyProject, model, window
 
 from infold import api
 from infold.core.interval import parse_instant_text
 from infold.core.plan import Action, PlanOptions
-from infold.core.project import Project
 from infold.core.report import RunFailed
-from infold.messages.errors import InfoldError
 
 pytestmark = pytest.mark.spark
 
@@ -82,44 +79,34 @@ class Shop(DailyProject):
         }
 
 
-def summary(result: Any) -> list[tuple[str, str]]:
-    """The steps of a run."""
-    return [(step.model, step.action.value) for step, _ in result.steps]
-
-
 def test_each_cell_is_computed_by_the_definition_in_force(tmp_path: Path) -> None:
     """Definitions change twice, from the first cell that is not built and from a given one. Late
     rows on all sides are computed by the definition in force there, readers over the borders see
-    them, verify judges each cell by its own, and a change that is not forward-only ends it.
+    them, verify judges each cell by its own, and a column that would have another type is refused.
     """
     shop = Shop(tmp_path / "shop")
     shop.on(1, 2, 4)
     shop.models(
         daily=model(query(FIRST), KEYS),
-        fresh=model(query(FIRST), "{forward_only: true, late: new}"),
         reach=model(REACH.format(1), "{forward_only: true, batch_size: 2}"),
         rolling=model(ROLLING),
     )
-    shop.run()
+    shop.go()
 
     # The second definition, with another reach of its reader, and rows on both sides.
     shop.models(
         daily=model(query(SECOND), KEYS),
-        fresh=model(query(SECOND), "{forward_only: true, late: new}"),
         reach=model(REACH.format(3), "{forward_only: true, batch_size: 2}"),
     )
     shop.on(2, 5, 6)
-    done = shop.run()
+    done = shop.go()
     counted = shop.counted((1, 0), (5, 100))
     assert shop.numbers("daily") == counted
-    assert shop.numbers("fresh") == shop.counted((1, 0), (2, 100), (3, 0), (5, 100))
     assert shop.numbers("daily", "users") == {1: None, 2: None, 4: None, 5: 1, 6: 1}
     assert shop.numbers("daily", "small") == {1: 1, 2: 2, 4: 1, 5: 7, 6: 7}
     assert shop.numbers("reach", "s") == shop.around(counted, (1, 1), (5, 3))
     assert shop.numbers("rolling", "week") == shop.around(counted, (1, 6))
-    [first] = [receipt for step, receipt in done.steps if step.action is Action.DERIVE][:1]
-    assert first.read == 0
-    assert not api.run(shop.project()).steps
+    assert next(receipt.read for step, receipt in done.steps if step.action is Action.DERIVE) == 0
 
     # The third one from a day that is built already.
     # A reader, changed in the same run, names the column that is new then.
@@ -129,108 +116,27 @@ def test_each_cell_is_computed_by_the_definition_in_force(tmp_path: Path) -> Non
     asked = PlanOptions(forward_only={"daily": parse_instant_text(str(day(6)))})
     found = api.plan(shop.project(), asked=asked)
     assert [str(one.category) for one in found.redefinitions] == ["forward-only"] * 2
-    shop.run(asked=asked)
+    shop.go(asked)
     counted = shop.counted((1, 0), (5, 100), (6, 1000))
     assert shop.numbers("daily") == counted
     assert shop.numbers("daily", "users") == {1: None, 2: None, 4: None, 5: 1, 6: 51, 7: 51}
     assert shop.numbers("reach", "s") == shop.around(counted, (1, 1), (5, 3))
-    assert shop.numbers("rolling", "week") == shop.around(counted, (1, 6))
-
     assert shop.numbers("reach", "more") == dict.fromkeys((1, 2, 4, 5, 6)) | {7: [("a", 1)]}
+    assert shop.numbers("rolling", "week") == shop.around(counted, (1, 6))
 
     # Built again, each cell is as it was; so is all that reads it.
     done = api.restate(shop.project(), ["daily", "reach"])
     assert done.receipt.commits == 0
     assert shop.numbers("daily") == counted
     shop.verify()
-    explained = dict(api.explain(shop.project(), "daily", window("2024-03-05", "2024-03-06")).notes)
-    assert explained["definition"].startswith("an earlier one")
-    explained = dict(api.explain(shop.project(), "daily", window("2024-03-06", "2024-03-07")).notes)
-    assert explained["definition"].startswith("the newest")
+    for number, which in ((5, "an earlier one"), (6, "the newest")):
+        cell = window(str(day(number)), str(day(number + 1)))
+        explained = dict(api.explain(shop.project(), "daily", cell).notes)
+        assert explained["definition"].startswith(which)
 
     # What would change the earlier cells is refused, and the table stays as it is.
-    dropped = THIRD.replace("count(DISTINCT who) + 50 AS users, ", "")
-    retyped = THIRD.replace("count(*) + 1000", "'x'")
-    for wrong in (query(dropped), query(retyped)):
-        shop.models(daily=model(wrong.replace("GROUP BY 2", "GROUP BY ALL"), KEYS))
-        with pytest.raises(RunFailed) as caught:
-            api.run(shop.project())
-        assert [one.error.slug for one in caught.value.result.failures] == ["not-forward-only"]
-        assert shop.numbers("daily") == counted
-
-    shop.models(daily=model(query(SECOND)), reach=model(REACH.format(1), KEYS))
-    with pytest.raises(RunFailed):
-        api.run(shop.project())  # the reader would lose a column
-    assert shop.numbers("daily") == shop.counted((1, 100))
-    shop.models(reach=model(REACH.format(1)))
-    shop.run()
-    assert shop.numbers("reach", "s") == shop.around(shop.counted((1, 100)), (1, 1))
-    assert not api.ledger(shop.project()).traces()["daily"].earlier
-
-
-APPLIED = """SELECT count(*) AS c, cast(ts AS date) AS day, count(*) + {} AS n,
-  cast(1 AS tinyint) AS small"""
-TARGETS = """
-dev_target: dev
-targets:
-  dev: {}
-  prod: {warehouse: tables, ledger: "sqlite:///prod.db", protected: true}
-"""
-
-
-class Production(Shop):
-    """The project on a target where definitions are applied by hand."""
-
-    def __init__(self, root: Path) -> None:
-        super().__init__(root)
-        with (root / "infold.yml").open("a", encoding="utf-8") as file:
-            file.write(TARGETS)
-
-    def project(self, *, downgrade: bool = False) -> Project:
-        """The project as commands on production read it."""
-        return api.open_project(self.root, "prod", downgrade=downgrade)
-
-    def apply(self, since: int | None, **options: Any) -> Any:
-        """`infold apply --forward-only daily`."""
-        declared = api.to_apply(api.open_project(self.root, "prod", declared=True))
-        at = None if since is None else parse_instant_text(str(day(since)))
-        asked = PlanOptions(forward_only={"daily": at})
-        return api.run(declared, asked=asked, command="apply", **options)
-
-
-def test_an_apply_that_dies_is_carried_on_as_forward_only(tmp_path: Path) -> None:
-    """An apply that dies at any write point leaves the old table or the new one; the next run goes
-    on with it, forward-only and from where it was asked for, and needs no permission.
-    """
-    shop = Production(tmp_path / "shop")
-    shop.on(1, 2, 3)
-    shop.models(daily=model(query(FIRST)), rolling=model(ROLLING))
-    shop.apply(None)
-    held = [(1, 0)]
-    select = ""
-    for number, at in enumerate((6, 9, 12, 15, 18, 22, 30)):
-        add, since = 100 * (number + 1), number + 2
-        added = "".join(f", {x} AS more_{x}" for x in range(number + 1))
-        select = f"{APPLIED.format(add)}{added}"
-        shop.models(daily=model(query(select)))
-        shop.on(1, number + 4)
-        with living(at):
-            shop.apply(since)
-        if f"more_{number}" not in shop.project()["daily"].columns:
-            shop.apply(since)
-        api.run(shop.project())
-        held.append((since, add))
-        assert shop.numbers("daily") == shop.counted(*held), at
-        assert shop.numbers("rolling", "week") == shop.around(shop.counted(*held), (1, 6))
-    shop.verify()
-
-    before = api.ledger(shop.project()).applied()
-    shop.models(daily=model(query(SECOND)))
-    with pytest.raises(InfoldError, match="not-forward-only"):
-        shop.apply(None)
-    shop.models(daily=model(query(f"{select}, 1 AS z")))
-    inside = PlanOptions(forward_only={"daily": parse_instant_text("2024-03-02T01:00")})
-    declared = api.to_apply(api.open_project(shop.root, "prod", declared=True))
-    with pytest.raises(InfoldError, match="lies inside a cell"):
-        api.run(declared, asked=inside, command="apply")
-    assert api.ledger(shop.project()).applied() == before
+    shop.models(daily=model(query(THIRD.replace("count(*) + 1000", "'x'")), KEYS))
+    with pytest.raises(RunFailed) as caught:
+        shop.go()
+    assert [one.error.slug for one in caught.value.result.failures] == ["not-forward-only"]
+    assert shop.numbers("daily") == counted

@@ -1,4 +1,7 @@
-"""A large first build of sessions, in slices of time along the partitions of its events."""
+"""
+A large first build of sessions: in slices of time along the partitions of its events, and computed
+with numbers in place of the distinct strings in the files of its input.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from tests.spark.cumulative.clicks_by_user import CLICKS, SESSIONS, SOURCE, put
+from tests.spark.cumulative.clicks_by_user import CLICKS, SOURCE, put
 from tests.spark.events.clicks_project import shop_with
 
 from infold.core.interval import (
@@ -22,6 +26,7 @@ from infold.core.interval import (
 from infold.core.trace import CellState
 from infold.spark.sessions import build
 from infold.spark.sessions.time_slices import MOST, ROWS, slice_borders, sliced_events
+from infold.spark.tables.iceberg.tables import IcebergTables
 
 pytestmark = pytest.mark.spark
 
@@ -76,21 +81,44 @@ class TestBorders:
         assert slice_borders(cells, partition, far, tasks) == ()
 
 
+SESSIONS = """---
+materialization: sessions
+sessions: {user: user_id, gap: 30 minutes}
+---
+SELECT count(*) AS events, first(url) AS entry, last(url, true) AS exit, max(amount) AS most,
+  first(url) FILTER (WHERE amount > 3) AS paid
+FROM clicks"""
+
+
 @pytest.mark.usefixtures("spark")
-def test_sessions_across_the_borders_of_stored_partitions(
+def test_a_large_build_of_stored_partitions(
     tmp_path: Path, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With events stored by month, sessions over the midnight of a first are whole."""
+    """
+    With events stored by month, sessions over the midnight of a first are whole.
+
+    The distinct strings come from the files of the input's version:
+    values that left it are harmless, new ones count.
+    """
     monkeypatch.setattr("infold.spark.events.layout.ROWS_FOR_PARTITIONS", 0)
     monkeypatch.setattr("infold.spark.events.layout._ROWS_OF_A_MONTH", 0)
     monkeypatch.setattr(build, "LARGE", 0)
     used: list[Sequence[int]] = []
+    asked: list[tuple[str, list[str]]] = []
+    real = IcebergTables.values
 
     def seen(*given: Any) -> Any:
         used.append(given[-1])
         return sliced_events(*given)
 
+    def values(self: IcebergTables, *given: Any) -> pa.Array | None:
+        found = real(self, *given)
+        assert found is not None
+        asked.append((given[1], sorted(found.to_pylist())))
+        return found
+
     monkeypatch.setattr(build, "sliced_events", seen)
+    monkeypatch.setattr(IcebergTables, "values", values)
     made = shop_with(tmp_path, warehouse, CLICKS, SOURCE)
     rows: list[str] = []
     for at, month in enumerate(MONTHS):
@@ -107,17 +135,43 @@ def test_sessions_across_the_borders_of_stored_partitions(
         ):
             rows.append(f"{len(rows)},{who},{_said(when)},/{at % 5}{len(rows) % 3},1.50")
     put(made, "all.csv", *rows)
+    later = "2024-03-02 09:0"
+    put(made, "a.csv", f"a1,eve,{later}0:00,/gone,1", f"a2,fay,{later}0:00,/b,2")
+    made.run()
+    put(made, "a.csv", f"a1,eve,{later}0:00,/a,1", f"a2,fay,{later}0:00,/b,2")
+    # two at the first instant of eve's, none known at the last of fay's
+    put(
+        made,
+        "b.csv",
+        f"b3,eve,{later}0:00,é,5",
+        f"b4,fay,{later}5:00,,9",
+        f"b5,fay,{later}4:00,/d,4",
+    )
     made.run()
     made.model("sessions", SESSIONS)
 
     receipt = made.run(model="sessions")
 
-    [found] = used
-    assert set(found) <= {parse_instant_text(f"{month}-01") for month in MONTHS}
-    assert len(found) > 2
-    assert receipt.sessions_new == len(MONTHS) * 5
-    counts = [row[1:5:3] for row in made.rows("sessions")]
-    assert sorted(set(counts)) == [("ann", 2), ("bob", 1), ("cid", 2), ("dot", 1)]
+    [borders] = used
+    assert set(borders) <= {parse_instant_text(f"{month}-01") for month in [*MONTHS, "2024-03"]}
+    assert len(borders) > 2
+    [(column, strings)] = asked
+    there = {"/a", "/b", "/d", "é", *(row.split(",")[3] for row in rows)}
+    assert column == "url"
+    assert there <= set(strings) <= {"/gone", *there}
+    assert receipt.sessions_new == len(MONTHS) * 5 + 2
+    found = made.records("sessions")
+    assert {(row["user_id"], row["events"]) for row in found} == {
+        ("ann", 2),
+        ("bob", 1),
+        ("cid", 2),
+        ("dot", 1),
+        ("eve", 2),
+        ("fay", 3),
+    }
+    urls = ("user_id", "entry", "exit", "paid")
+    late = [tuple(row[name] for name in urls) for row in found if row["user_id"] in ("eve", "fay")]
+    assert sorted(late) == [("eve", "/a", "é", "é"), ("fay", "/b", "/d", "/d")]
     assert made.proven()
 
 

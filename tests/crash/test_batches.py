@@ -1,9 +1,11 @@
 """
-A project for crashes between batches: events, and two models of them that are built side by side.
+Runs that die between batches, while two models are built at the same time.
 
-Every delivery brings rows for each of the same days and takes some away, so what a batch leaves is
-known exactly, and each cell has another number of rows than before: not only the tables but also
-what the ledger claims of them differ cell by cell.
+Whoever looks then must only ever see whole batches, and the ledger must claim nothing that is not
+there. Batches of one model may be computed at the same time as well, and end in any order. Every
+delivery brings rows for each of the same days and takes some away, so what a batch leaves is known
+exactly, and each cell has another number of rows than before: not only the tables but also what
+the ledger claims of them differ cell by cell.
 """
 
 from __future__ import annotations
@@ -16,19 +18,19 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
+import pytest
 from tests.arrivals.programs import START
-from tests.arrivals.shape import Rows, Shape, TableSpec, day_of, model_file
+from tests.arrivals.shape import Rows, Shape, TableSpec, by_cells, day_of
 from tests.arrivals.shapes import FOLD
-from tests.crash.scenario import Scenario
+from tests.crash.scenario import DryScenario, living
 from tests.reference import aggregates as agg
-from tests.reference.compare import difference, stored
+from tests.reference.compare import difference
 from tests.reference.tables import grouped
 from tests.reference.world import Record, Row
 
-from infold import api
 from infold.core.interval import DAY, HOUR, datetime_of
-from infold.core.model import table_name
+
+pytestmark = pytest.mark.deep
 
 DAYS = 6
 BATCHES: Mapping[str, int] = {"people": 3, "hours": 2}
@@ -39,24 +41,17 @@ _SUMS = {"events": agg.count(), "amount": agg.total("amount")}
 
 def _batched(name: str, key: str, sql: str, value: Callable[[Row], Any]) -> TableSpec:
     sums = ", ".join(f"{each.sql} AS {column}" for column, each in _SUMS.items())
-    return TableSpec(
+    return by_cells(
         name,
-        model_file(
-            "materialization: table\n"
-            "timeseries: {event_time_column: event_ts, partition_column: day, granularity: day}\n"
-            f"incremental: {{batch_size: {BATCHES[name]}}}",
-            f"SELECT cast(event_ts AS date) AS day, {sql} AS {key}, {sums}\n"
-            "FROM clicks GROUP BY 1, 2",
-        ),
-        reads=("clicks",),
-        rows=lambda given: grouped(
+        f"SELECT cast(event_ts AS date) AS day, {sql} AS {key}, {sums}\nFROM clicks GROUP BY 1, 2",
+        ("clicks",),
+        lambda given: grouped(
             given["clicks"],
             {"day": lambda row: day_of(row["event_ts"]), key: value},
             _SUMS,
             cell="day",
         ),
-        cell="day",
-        granularity=FOLD.tables["clicks"][0].granularity,
+        keys=f"batch_size: {BATCHES[name]}",
     )
 
 
@@ -77,7 +72,7 @@ SHAPE = Shape(
 
 @dataclass(frozen=True)
 class Look:
-    """What a reader saw: first what the ledger claims, then the tables, those that read first."""
+    """What the ledger claims, and the tables."""
 
     claimed: Mapping[str, Mapping[date, int]]
     """Rows by day, as the ledger has them."""
@@ -85,10 +80,11 @@ class Look:
 
 
 @dataclass
-class Batched(Scenario):
+class Batched(DryScenario):
     """A scenario whose every delivery changes all cells."""
 
     jobs: int | None = 2
+    models_at_once: int = 2
 
     def deliver(self, seed: int) -> None:
         """One file that stays and one that the next delivery takes away, a row a day in each."""
@@ -120,59 +116,14 @@ class Batched(Scenario):
         }
 
     def look(self) -> Look:
-        """As the program reads, without a JVM."""
-        return Look(self._claims(), self._tables(self._own))
-
-    def look_elsewhere(self) -> Look:
-        """As others read: the catalog by pyiceberg, the rows by DuckDB."""
-        return Look(self._claims(), self._tables(self._foreign))
-
-    def _claims(self) -> dict[str, dict[date, int]]:
-        ledger = api.ledger(self.project)
-        try:
-            return {
-                name: {datetime_of(c.cell.start).date(): c.rows for c in ledger.cells(name)}
-                for name in self.shape.tables
-            }
-        finally:
-            ledger.close()
-
-    def _tables(self, read: Callable[[str], Rows]) -> dict[str, Rows]:
-        return {name: stored(read(name)) for name in reversed(list(self.shape.tables))}
-
-    def _own(self, name: str) -> Rows:
-        lake = api.lake(self.project)
-        there = lake.metadata(table_name(name)) is not None
-        rows: Rows = lake.rows(table_name(name)).to_pylist() if there else []
-        return rows
-
-    def _foreign(self, name: str) -> Rows:
-        from pyiceberg.catalog.sql import SqlCatalog
-        from pyiceberg.exceptions import NoSuchTableError
-
-        project = self.project
-        if not project.catalog_db.exists():
-            return []
-        uri = f"sqlite:///{project.catalog_db}"
-        catalog = SqlCatalog("infold", uri=uri, warehouse=str(project.warehouse))
-        try:
-            table = catalog.load_table((project.name, table_name(name)))
-        except NoSuchTableError:
-            return []
-        finally:
-            catalog.close()
-        columns = ", ".join(c.name for c in table.schema().columns if not c.name.startswith("_"))
-        with table.scan().to_duckdb("found") as connection:
-            found: pa.Table = connection.sql(f"SELECT {columns} FROM found").to_arrow_table()
-        rows: Rows = found.to_pylist()
-        return rows
-
-
-def new_batched(folder: Path, name: str) -> Batched:
-    """A project with nothing delivered and nothing run."""
-    found = Batched(SHAPE, folder / name, name, folder / "warehouse", users=0)
-    found.world.as_of = START + 2 * DAYS * DAY
-    return found
+        """What there is."""
+        ledger = self.ledger
+        claimed = {
+            name: {datetime_of(c.cell.start).date(): c.rows for c in ledger.cells(name)}
+            for name in self.shape.tables
+        }
+        ledger.close()
+        return Look(claimed, self.read())
 
 
 def progress(
@@ -222,3 +173,27 @@ def _of(rows: Rows, days: Sequence[date]) -> Rows:
 def _day(row: Row) -> date:
     found: date = row["day"] if "day" in row else datetime_of(row["event_ts"]).date()
     return found
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_deaths_between_batches_leave_whole_batches(tmp_path: Path, jobs: int) -> None:
+    """After deaths at ever later points, at each twice, of a first load and of an arrival
+    that changes every cell, batches are whole; the last run equals the reference.
+    """
+    scenario = Batched(SHAPE, tmp_path, "batches", tmp_path, users=0, jobs=jobs)
+    scenario.world.as_of = START + 2 * DAYS * DAY
+    last = {name: -(-DAYS // size) for name, size in BATCHES.items()}
+    for delivery in (1, 2):
+        scenario.deliver(delivery)
+        nothing: Mapping[str, Rows] = {name: [] for name in SHAPE.tables}
+        before, after = dict(scenario.state) or nothing, scenario.foreseen()
+        looks, dead = list[Look](), True
+        while dead:
+            with living(1 + len(looks) // 2) as life:
+                scenario.go(life)
+            dead = life.dead
+            looks.append(scenario.look())
+        scenario.settle()
+        for name, seen in progress(looks, before, after).items():
+            if name in last:
+                assert any(0 < len(built) < last[name] for built in seen), f"never amid {name}"
