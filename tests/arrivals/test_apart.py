@@ -20,6 +20,8 @@ from infold.core.plan import PlanOptions
 from infold.core.report import RunResult
 from infold.inspecting.tables_apart import TablesApart
 
+pytestmark = pytest.mark.deep
+
 FIRST = parse_instant_text("2024-03-01")
 EVERYTHING = Op("all", 0)
 
@@ -247,7 +249,6 @@ SHARES = 2
 """The write points are shared out to tests that different processes can run."""
 
 
-@pytest.mark.deep
 @pytest.mark.parametrize("share", range(SHARES))
 def test_killed_at_every_write_point(tmp_path: Path, share: int) -> None:
     """

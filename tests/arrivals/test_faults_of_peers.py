@@ -23,6 +23,8 @@ from infold.core.plan import PlanOptions
 from infold.core.report import RunFailed
 from infold.messages.errors import InfoldError
 
+pytestmark = pytest.mark.deep
+
 
 def do(play: BranchPlay, *kinds: str) -> None:
     """Operations, those on an environment on the environment a."""

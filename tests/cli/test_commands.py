@@ -201,27 +201,17 @@ class TestRun:
         screen("run_nothing", result.stdout)
 
     def test_a_run_that_failed_in_part(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
-        """A run that failed in part prints what was done,
-        what was not and why, then the errors: exit code 1.
+        """A run that failed in part prints what was done, what was not and why, then the errors:
+        exit code 1. Its JSON has the steps and receipt of what was committed, and the error.
         """
         fake.result, fake.raises = sample.failed(), RunFailed(sample.failed())
 
         result = infold("run")
-
         assert result.exit_code == 1
         assert result.stderr == f"\n{fake.raises}\n"
         screen("run_failed", result.stdout)
 
-    def test_a_run_that_failed_in_part_as_json(
-        self, fake: FakeApi, infold: Infold, screen: Screen
-    ) -> None:
-        """The JSON of a run that failed in part has the steps
-        and receipt of what was committed, and the error.
-        """
-        fake.raises = RunFailed(sample.failed())
-
         result = infold("run", "--json")
-
         found = json.loads(result.stdout)
         assert result.exit_code == 1
         assert [step["model"] for step in found["steps"]] == ["clicks", "sessions", "daily"]
@@ -240,42 +230,21 @@ class TestRun:
     @pytest.mark.parametrize(
         "words", ["restate daily", "backbuild daily --start 2024-03-04 --end 2024-03-06"]
     )
-    def test_restate_and_backbuild_take_fail_fast(
-        self, fake: FakeApi, infold: Infold, words: str
-    ) -> None:
-        """`--fail-fast` makes restate and backbuild stop at the first failure, as it does for
-        run.
+    def test_restate_and_backbuild(self, fake: FakeApi, infold: Infold, words: str) -> None:
+        """`--fail-fast` makes both stop at the first failure, as run does; `--allow-destructive`
+        counts for the run as in apply; with nothing to build they print an empty list of steps.
         """
         infold(*words.split())
-        assert fake.asked["run"]["fail_fast"] is False
-
-        infold(*words.split(), "--fail-fast")
-        assert fake.asked["run"]["fail_fast"] is True
-
-    @pytest.mark.parametrize(
-        "words", ["restate daily", "backbuild daily --start 2024-03-04 --end 2024-03-06"]
-    )
-    def test_restate_and_backbuild_take_allow_destructive(
-        self, fake: FakeApi, infold: Infold, words: str
-    ) -> None:
-        """`--allow-destructive` counts for the plan that is shown and for the run, as in apply."""
-        infold(*words.split())
-        assert fake.asked["run"]["asked"].allow_destructive == frozenset()
-
-        infold(*words.split(), "--allow-destructive", "daily", "--allow-destructive", "users")
-        assert fake.asked["run"]["asked"].allow_destructive == {"daily", "users"}
-
-    @pytest.mark.parametrize(
-        "words", ["restate daily", "backbuild daily --start 2024-03-04 --end 2024-03-06"]
-    )
-    def test_nothing_to_build_again_is_an_empty_plan(
-        self, fake: FakeApi, infold: Infold, words: str
-    ) -> None:
-        """With nothing to build, restate and backbuild print JSON with an empty list of steps."""
+        plain = fake.asked.pop("run")
+        allowed = ("--allow-destructive", "daily", "--allow-destructive", "users")
+        infold(*words.split(), "--fail-fast", *allowed)
+        asked = fake.asked.pop("run")
         fake.plan = sample.nothing()
-
         found = json.loads(infold(*words.split(), "--json").stdout)
 
+        assert [one["fail_fast"] for one in (plain, asked)] == [False, True]
+        assert plain["asked"].allow_destructive == frozenset()
+        assert asked["asked"].allow_destructive == {"daily", "users"}
         assert found["steps"] == []
         assert "run" not in fake.asked
 
@@ -308,22 +277,18 @@ class TestRun:
         ]
 
     def test_a_refusal(self, fake: FakeApi, infold: Infold) -> None:
-        """A refusal prints its message on stderr and nothing on stdout, with its own exit code."""
-        fake.raises = errors.InfoldError("locked", "another run holds the target", exit_code=3)
-
-        result = infold("run")
-
-        assert (result.exit_code, result.stdout) == (3, "")
-        assert result.stderr == "locked: another run holds the target\n"
-
-    def test_a_refusal_as_json(self, fake: FakeApi, infold: Infold) -> None:
-        """With `--json` a refusal is an object with the parts of its message."""
+        """A refusal prints its message on stderr and nothing on stdout, with its own exit code;
+        with `--json` it is an object with the parts of its message.
+        """
         fake.raises = errors.InfoldError(
             "locked", "another run holds it", (("run", "r"),), "Wait.", 3
         )
 
-        result = infold("run", "--json")
+        result = infold("run")
+        assert (result.exit_code, result.stdout) == (3, "")
+        assert result.stderr == f"{fake.raises}\n"
 
+        result = infold("run", "--json")
         assert result.exit_code == 3
         assert json.loads(result.stdout)["error"] == {
             "slug": "locked",
@@ -366,8 +331,9 @@ class TestReports:
     def test_screens_and_shapes(
         self, fake: FakeApi, infold: Infold, screen: Screen, command: str
     ) -> None:
-        """Each reporting command prints a screen for people
-        and, with `--json`, an object for programs.
+        """Each reporting command prints a screen for people and, with `--json`, an object for
+        programs: every state of a model, runs newest first with their errors, a line for each
+        model that is equal to its rebuild.
         """
         text, shape = infold(command), infold(command, "--json")
 
@@ -385,35 +351,35 @@ class TestReports:
         assert infold("history", "dayly").exit_code == 2
 
     def test_explain_a_cell(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
-        """`explain MODEL INSTANT` explains the cell that contains the instant."""
-        result = infold("explain", "sessions", "2024-03-06T12:00")
-
-        assert fake.asked["explain"]["cell"] == DAY
-        screen("explain_cell", result.stdout)
-
-    def test_explain_as_json(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
-        """`explain --json` prints the same facts as the screen."""
-        result = infold("explain", "sessions", "2024-03-06", "--json")
-
-        json.loads(result.stdout)
-        screen("explain_json", result.stdout)
-
-    def test_explain_a_cell_of_a_table_without_cells(self, fake: FakeApi, infold: Infold) -> None:
-        """To explain a cell of a table without cells is an
-        error that names the command for the whole table.
+        """`explain MODEL INSTANT` explains the cell that contains the instant, on a screen and as
+        JSON; a table without cells has none, and the error names the command for the whole table.
         """
-        result = infold("explain", "countries", "2024-03-06")
+        screen("explain_cell", infold("explain", "sessions", "2024-03-06T12:00").stdout)
+        assert fake.asked["explain"]["cell"] == DAY
 
+        printed = infold("explain", "sessions", "2024-03-06", "--json").stdout
+        json.loads(printed)
+        screen("explain_json", printed)
+
+        result = infold("explain", "countries", "2024-03-06")
         assert result.exit_code == 2
         assert result.stderr.startswith("not-a-cell: countries is not divided into cells")
 
     def test_explain_a_session(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
-        """`explain session ID` looks the session up in all models."""
-        result = infold("explain", "session", "cafe")
+        """`explain session ID` looks the session up in all models; `explain MODEL ID --json` prints
+        the same facts and looks in that model only.
+        """
+        asked = {"id": "cafe", "model": None, "deep": False}
 
+        result = infold("explain", "session", "cafe")
         assert result.exit_code == 0
-        assert fake.asked["session_history"] == {"id": "cafe", "model": None, "deep": False}
+        assert fake.asked["session_history"] == asked
         screen("session_history_command", result.stdout)
+
+        result = infold("explain", "sessions", "cafe", "--json")
+        json.loads(result.stdout)
+        assert fake.asked["session_history"] == asked | {"model": "sessions"}
+        screen("session_history_json", result.stdout)
 
     def test_explain_a_session_with_spark(self, fake: FakeApi, infold: Infold) -> None:
         """`--deep` asks Spark about a session, and is refused for anything else."""
@@ -423,14 +389,6 @@ class TestReports:
         result = infold("explain", "sessions", "--deep")
         assert result.exit_code == 2
         assert "infold explain session ID --deep" in result.stderr
-
-    def test_explain_a_session_as_json(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
-        """`explain MODEL ID --json` prints the same facts and looks in that model only."""
-        result = infold("explain", "sessions", "cafe", "--json")
-
-        json.loads(result.stdout)
-        assert fake.asked["session_history"] == {"id": "cafe", "model": "sessions", "deep": False}
-        screen("session_history_json", result.stdout)
 
     def test_an_id_that_is_a_date(self, fake: FakeApi, infold: Infold) -> None:
         """`explain MODEL 20240306` explains a cell; `explain session 20240306` looks up a

@@ -225,14 +225,6 @@ class TestRun:
 class TestStatus:
     """The status screen: the state of each model."""
 
-    def test_every_state(self, screen: Screen) -> None:
-        """Status shows a standard run, a new model, one out
-        of sync, a view, gaps, stale cells and rows left out.
-        """
-        gaps = {"clicks": sample.days("7")}
-
-        screen("status", status_screen(sample.project(), sample.status(), gaps))
-
     def test_all_up_to_date(self, screen: Screen) -> None:
         """When nothing is stale, status says only that."""
         models = [replace(entry, stale=Ranges()) for entry in sample.status()[:2]]
@@ -242,12 +234,6 @@ class TestStatus:
 
 class TestHistory:
     """The screen of past runs."""
-
-    def test_runs_with_steps(self, screen: Screen) -> None:
-        """History lists runs newest first, with the errors
-        of failed ones; runs that did nothing are listed too.
-        """
-        screen("history", history_screen(sample.history()))
 
     def test_of_one_model(self, screen: Screen) -> None:
         """History of one model lists only the steps of that model."""
@@ -269,10 +255,6 @@ class TestExplain:
         trace, why it is stale, layout and latest runs.
         """
         screen("explain_model", explain_screen(sample.explanation()))
-
-    def test_a_cell(self, screen: Screen) -> None:
-        """Explain shows a cell's content, what arrived for it and which runs changed it."""
-        screen("explain_cell", explain_screen(sample.explanation(sample.day(6))))
 
     def test_a_model_that_is_not_stale(self, screen: Screen) -> None:
         """Explain says why a model is not stale, and what an earlier window left unbuilt."""
@@ -322,16 +304,6 @@ class TestSessionHistory:
 
 class TestVerification:
     """The screen of a verification report."""
-
-    def test_equal(self, screen: Screen) -> None:
-        """Equal tables are a line for each model and one sentence."""
-        screen("verification_equal", verification_screen(sample.verification()))
-
-    def test_different(self, screen: Screen) -> None:
-        """Different tables show the cells that differ, some rows of either side, and one
-        sentence.
-        """
-        screen("verification_different", verification_screen(sample.verification(equal=False)))
 
     def test_not_compared(self, screen: Screen) -> None:
         """A model that cannot be compared is not called verified, and the reason is shown."""

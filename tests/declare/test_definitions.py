@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from tests.declare.shop import CLICKS, DAILY, INFOLD, SESSIONS, SHOP, project, read, spoilt
-from tests.queries.catalog import queries
-from tests.queries.world import MODELS
-from tests.queries.world import PROJECT as CATALOG
+from tests.declare.shop import CLICKS, DAILY, INFOLD, SESSIONS, SHOP, project, spoilt
+from tests.queries.catalog import project_of_admitted
 
 from infold.core.definition_text import definition_of_text, definition_text, digest_of
 from infold.core.project import Node, Project
@@ -171,13 +169,10 @@ def test_all_definitions_give_the_project_again(files: Mapping[str, str]) -> Non
     assert definitions_of(again) == definitions_of(declared)
 
 
+@pytest.mark.deep
 def test_the_definitions_of_all_queries_give_their_project_again() -> None:
     """The same for the catalog of queries that are admitted."""
-    files = {"infold.yml": CATALOG} | {f"models/{name}.sql": sql for name, sql in MODELS.items()}
-    files |= {f"models/{query.name}.sql": query.model for query in queries() if not query.refused}
-    _, found = read(files)
-    wrong = {error.at.file for error in found if error.at is not None}
-    declared = project({name: text for name, text in files.items() if name not in wrong})
+    declared = project_of_admitted()
 
     assert definitions_of(again_of(declared)) == definitions_of(declared)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -565,7 +566,10 @@ class TestLoading:
     def test_changed_code_reads_the_project_again(
         self, shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A changed file of any room of the package makes the cache invalid."""
+        """
+        A changed file of any room of the package makes the cache invalid, but for processes that
+        began before.
+        """
         code = tmp_path / "package"
         write(code, {"__init__.py": "", "analysis/rules/ties.py": ""})
         monkeypatch.setattr(cache, "_PACKAGE", code)
@@ -574,7 +578,11 @@ class TestLoading:
         os.utime(code / "analysis/rules/ties.py", (2e9, 2e9))
 
         load(shop)
+        assert (shop / FILE).read_bytes() == before
 
+        shutil.copytree(code, tmp_path / "of another process")
+        monkeypatch.setattr(cache, "_PACKAGE", tmp_path / "of another process")
+        load(shop)
         assert (shop / FILE).read_bytes() != before
 
     @pytest.mark.parametrize("spoil", [b"", b"junk", b"\x80\x05."])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -27,13 +28,18 @@ FILES = {
 }
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    """A project of two dozen models that was read before."""
-    root = tmp_path / "shop"
-    write(root, FILES)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project of two dozen models that was read."""
+    root = write(tmp_path_factory.mktemp("made"), FILES)
     load(root)
     return root
+
+
+@pytest.fixture
+def shop(made: Path, tmp_path: Path) -> Path:
+    """The same project, which was read before, in a folder of its own."""
+    return Path(shutil.copytree(made, tmp_path / "shop"))
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.declare.shop import SHOP, project, spoilt
-from tests.ledger.memory import MemoryLedger
+from tests.ledger.fresh import FreshLedger
 from tests.ledger.steps import do
 
 from infold.core.interval import parse_instant_text
@@ -29,9 +29,9 @@ class Noon:
         return parse_instant_text("2024-03-10T12:00:00")
 
 
-def built(of: Project) -> MemoryLedger:
+def built(of: Project) -> FreshLedger:
     """A ledger in which every table was built by a project's definitions."""
-    ledger = MemoryLedger(clock=Noon())
+    ledger = FreshLedger(clock=Noon())
     ledger.acquire("r1")
     ledger.begin_run("r1", "run", 0, {})
     digests = keep_definitions(of, ledger, definitions_of(of))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.declare.shop import SHOP, project, spoilt
 from tests.inspecting.test_as_built import WITH_VIEW, built
-from tests.ledger.memory import MemoryLedger
+from tests.ledger.fresh import FreshLedger
 from tests.ledger.steps import do
 
 from infold.core.definition import Category, How
@@ -23,13 +23,13 @@ SAME = spoilt("models/daily.sql", "FROM sessions", "FROM sessions WHERE TRUE")
 GAP = spoilt("models/sessions.sql", "gap: 30 minutes", "gap: 20 minutes")
 
 
-def found(now: Project, ledger: MemoryLedger) -> dict[str, tuple[Category, How]]:
+def found(now: Project, ledger: FreshLedger) -> dict[str, tuple[Category, How]]:
     """All changes, each with its category and how it is carried out."""
     changes = ChangedDefinitions(now, ledger).all()
     return {change.model: (change.category, change.how) for change in changes}
 
 
-def of_tables(now: Project, ledger: MemoryLedger) -> dict[str, How]:
+def of_tables(now: Project, ledger: FreshLedger) -> dict[str, How]:
     """The changes of models with a table that another definition built."""
     changes = ChangedDefinitions(now, ledger)(ledger.traces())
     return {name: change.how for name, change in changes.items()}
@@ -40,7 +40,7 @@ def test_nothing_changed() -> None:
     shop = project()
 
     assert found(shop, built(shop)) == {}
-    assert found(shop, MemoryLedger()) == {}
+    assert found(shop, FreshLedger()) == {}
     assert of_tables(shop, built(shop)) == {}
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from tests.declare.shop import SHOP, project, spoilt
 from tests.inspecting.test_as_built import built
-from tests.ledger.memory import MemoryLedger
+from tests.ledger.fresh import FreshLedger
 from tests.ledger.steps import do
 
 from infold.core.definition import Category, How, Redefinition
@@ -33,7 +33,7 @@ DECLARED = {
 }
 
 
-def with_a_day(of: Project) -> MemoryLedger:
+def with_a_day(of: Project) -> FreshLedger:
     """A ledger of built tables; the daily one has rows of one day."""
     ledger = built(of)
     trace = ledger.traces()["daily"]
@@ -43,7 +43,7 @@ def with_a_day(of: Project) -> MemoryLedger:
 
 
 def change(
-    now: Project, ledger: MemoryLedger, asked: Mapping[str, int | None] | None = None
+    now: Project, ledger: FreshLedger, asked: Mapping[str, int | None] | None = None
 ) -> Redefinition:
     """The change of the daily table; all that plans show says the same."""
     changes = ChangedDefinitions(now, ledger, asked or {})
@@ -119,7 +119,7 @@ class TestWhichChanges:
         assert "session_number" in str(found.refused)
 
 
-def stretched(files: Mapping[str, str], now: Mapping[str, str]) -> tuple[Project, MemoryLedger]:
+def stretched(files: Mapping[str, str], now: Mapping[str, str]) -> tuple[Project, FreshLedger]:
     """The daily table with days before the 9th of March by its earlier definition."""
     ledger = with_a_day(project(files))
     trace, later = ledger.traces()["daily"], project(now)

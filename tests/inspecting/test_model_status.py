@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.ledger.memory import MemoryLedger
+from tests.ledger.fresh import FreshLedger
 from tests.planning.strips import DAILY as WITH_USERS
 from tests.planning.strips import EVENTS, SESSIONS, built, changed, day, project, states
 
@@ -23,7 +23,7 @@ from infold.render.status import status_screen
 DAILY = replace(WITH_USERS, inputs=WITH_USERS.inputs[:1])
 
 
-class Book(MemoryLedger):
+class Book(FreshLedger):
     """A ledger that knows the cells of one table."""
 
     def cells(self, table: str, within: Ranges | None = None) -> tuple[CellState, ...]:

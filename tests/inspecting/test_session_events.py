@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.cli import sample
-from tests.ledger.memory import MemoryLedger
+from tests.ledger.fresh import FreshLedger
 
 from infold.core.model import Materialization
 from infold.core.project import Node, Reference
@@ -66,9 +66,9 @@ class FakePast:
         return self.rows
 
 
-def ledger(snapshot: int = 70) -> MemoryLedger:
+def ledger(snapshot: int = 70) -> FreshLedger:
     """Sessions were made from version 1 of the clicks."""
-    found = MemoryLedger()
+    found = FreshLedger()
     found.acquire("r")
     found.begin_run("r", "run", 0, {})
     for seq, (model, reads) in enumerate((("clicks", {}), ("sessions", {"clicks": 1}))):

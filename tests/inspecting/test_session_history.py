@@ -138,52 +138,48 @@ class TestWalk:
         assert drawn.change_lines(10, 30) == ["1 created > 10-20", "3 extended 10-20 > 10-30"]
         assert drawn.reads < 8
 
-    def test_merged_sessions_are_followed_to_their_beginnings(self) -> None:
-        """Two sessions merged by a late event are both followed back to where they began."""
-        drawn = Table("10-20 v1", "10-20 v1, 60-70 v2", "10-20 v1, 55-70 v3", "10-70 v4")
-
-        assert drawn.change_lines(10, 70) == [
-            "1 created > 10-20",
-            "2 created > 60-70",
-            "3 extended 60-70 > 55-70",
-            "4 merged 10-20 55-70 > 10-70",
-        ]
-
-    def test_the_other_half_of_a_split(self) -> None:
-        """The other half of a split is shown, though it is outside the span asked for."""
-        drawn = Table("10-70 v1", "10-20 v2, 60-70 v2", "10-20 v2, 60-80 v3")
-
-        assert drawn.change_lines(10, 20) == ["1 created > 10-70", "2 split 10-70 > 10-20 60-70"]
-
-    def test_two_sessions_of_one_version_are_two_changes(self) -> None:
-        """Two sessions of one version that share no instant are two changes."""
-        drawn = Table("10-20 v1, 40-50 v1", "10-50 v2")
-
-        assert drawn.change_lines(10, 50) == [
-            "1 created > 10-20",
-            "1 created > 40-50",
-            "2 merged 10-20 40-50 > 10-50",
-        ]
-
-    def test_a_session_that_was_removed_and_created_again(self) -> None:
-        """A removed session is found by the cells that lost rows in a version."""
-        drawn = Table("10-20 v1", "-", "-", "10-20 v4")
-
-        assert drawn.change_lines(10, 20) == [
-            "1 created > 10-20",
-            "2 removed 10-20 >",
-            "4 created > 10-20",
-        ]
-
-    def test_expired_snapshots(self) -> None:
-        """Where snapshots have expired, the row says who wrote it, and nothing more is claimed."""
-        drawn = Table("?", "?", "10-20 v2", "10-30 v4")
-
-        assert drawn.change_lines(10, 30) == [
-            "2 written > 10-20",
-            "4 extended 10-20 > 10-30",
-            "what was before is not known",
-        ]
+    @pytest.mark.parametrize(
+        ("drawn", "span", "lines"),
+        [
+            (
+                ("10-20 v1", "10-20 v1, 60-70 v2", "10-20 v1, 55-70 v3", "10-70 v4"),
+                (10, 70),
+                [
+                    "1 created > 10-20",
+                    "2 created > 60-70",
+                    "3 extended 60-70 > 55-70",
+                    "4 merged 10-20 55-70 > 10-70",
+                ],
+            ),
+            (  # the other half is shown, though it is outside the span asked for
+                ("10-70 v1", "10-20 v2, 60-70 v2", "10-20 v2, 60-80 v3"),
+                (10, 20),
+                ["1 created > 10-70", "2 split 10-70 > 10-20 60-70"],
+            ),
+            (  # two that share no instant
+                ("10-20 v1, 40-50 v1", "10-50 v2"),
+                (10, 50),
+                ["1 created > 10-20", "1 created > 40-50", "2 merged 10-20 40-50 > 10-50"],
+            ),
+            (  # found by the cells that lost rows in a version
+                ("10-20 v1", "-", "-", "10-20 v4"),
+                (10, 20),
+                ["1 created > 10-20", "2 removed 10-20 >", "4 created > 10-20"],
+            ),
+            (  # the row says who wrote it, and nothing more is claimed
+                ("?", "?", "10-20 v2", "10-30 v4"),
+                (10, 30),
+                ["2 written > 10-20", "4 extended 10-20 > 10-30", "what was before is not known"],
+            ),
+            (("10-20 v1", "10-20 v1"), (50, 60), []),  # one that was too long from the beginning
+        ],
+        ids=["merged", "split", "two of one version", "again", "expired snapshots", "never stored"],
+    )
+    def test_sessions_are_followed_to_their_beginnings(
+        self, drawn: Sequence[str], span: tuple[int, int], lines: Sequence[str]
+    ) -> None:
+        """Each change of any session that one of a span came from is found, once and in order."""
+        assert Table(*drawn).change_lines(*span) == lines
 
     def test_the_history_continues_before_a_rebuild(self) -> None:
         """The history before a rebuild of the table is compared as anywhere else."""
@@ -194,10 +190,6 @@ class TestWalk:
             "2 rebuilt 10-20 > 10-20",
             "3 extended 10-20 > 10-30",
         ]
-
-    def test_a_session_that_was_never_stored(self) -> None:
-        """A session that was too long from the beginning has no history in its table."""
-        assert Table("10-20 v1", "10-20 v1").change_lines(50, 60) == []
 
 
 class TestQuarantine:

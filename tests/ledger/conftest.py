@@ -1,4 +1,4 @@
-"""The ledgers that the contract is tested on: in a file, on a server, and in memory."""
+"""The ledgers that the contract is tested on: in a file, and on a server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.ledger.memory import MemoryLedger
 
 from infold.core.ports import Ledger
 from infold.ledger import SqlLedger, open_ledger
@@ -117,12 +116,10 @@ def sql(place: Place) -> SqlLedger:
     return place.open(clock=Ticks())
 
 
-@pytest.fixture(params=["sqlite", ON_A_SERVER, "memory"])
+@pytest.fixture(params=DATABASES)
 def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
     """A ledger of any kind, its lease held by run ``r1``, which is running."""
-    if request.param == "memory":
-        found: Ledger = MemoryLedger(clock=Ticks())
-    elif request.param == "sqlite":
+    if request.param == "sqlite":
         found = SqlLedger(tmp_path / "ledger.db", clock=Ticks())
     else:
         server = request.getfixturevalue("postgresql")
@@ -131,5 +128,4 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
     found.begin_run("r1", "run", 5, {})
     yield found
     found.release()
-    if isinstance(found, SqlLedger):
-        found.close()
+    found.close()

@@ -1,4 +1,4 @@
-"""What every ledger does: one suite for the file and for the fake in memory."""
+"""What every ledger does: one suite for the file and for the server."""
 
 from __future__ import annotations
 

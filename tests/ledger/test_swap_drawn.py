@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.planning.strips import day
@@ -125,6 +126,7 @@ class History:
             assert {change.cell for change in changes} == differing
 
 
+@pytest.mark.deep
 @settings(max_examples=150, deadline=None)
 @given(st.lists(OPERATIONS, min_size=4, max_size=14))
 def test_readers_are_told_what_differs(operations: list[tuple[str, object, object]]) -> None:

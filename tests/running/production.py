@@ -6,15 +6,17 @@ import json
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 
 from tests.declare.shop import INFOLD, SHOP, write
 from tests.running.commands import infold
-from tests.running.standing_tables import stand_up
+from tests.running.standing_tables import copied, new_folder, stand_up
 
 from infold import api
 from infold.core.project import Project
 from infold.lake.reading.formats import FORMAT_FILES
+from infold.ledger.database import close_all
 
 TARGET = "  prod: {warehouse: tables, ledger: 'sqlite:///prod.db', protected: true}\n"
 EVENT = {"event_id": "1", "user_id": "u", "event_ts": "2024-03-01T10:00:00", "url": "/"}
@@ -33,6 +35,26 @@ def production(root: Path) -> Project:
             "UPDATE files SET path = ?, size = ?, fingerprint = ?",
             (file.path, file.size, file.fingerprint),
         )
+    return shop
+
+
+def shop_in_production(root: Path) -> Project:
+    """The same; the first run has recorded what is applied."""
+    made = _after_a_run()
+    shop = copied(made, root)
+    with closing(sqlite3.connect(root / "prod.db")) as book, book:
+        book.execute(
+            "UPDATE locations SET location = replace(location, ?, ?)", (str(made.root), str(root))
+        )
+    return shop
+
+
+@cache
+def _after_a_run() -> Project:
+    shop = production(new_folder())
+    code, printed = infold(shop, "run")
+    assert (code, "Nothing to do" in printed) == (0, True), printed
+    close_all()  # what is copied is the file alone
     return shop
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from tests.running.commands import infold
-from tests.running.production import change, production
+from tests.running.production import change
 from tests.running.standing_tables import day, put
 
 from infold import api
@@ -22,14 +20,6 @@ from infold.running.table_locations import locations_and_files
 QUERY = ("models/daily.sql", "count(*) AS sessions", "count(events) AS sessions")
 MORE = ("models/sessions.sql", "AS entry_url", "AS entry_url, max(amount) AS dearest")
 OWN = {"daily": "daily__00000001", "sessions": "sessions__00000002"}
-
-
-def shop_in_production(root: Path) -> Project:
-    """The shop in production; the first run has recorded what is applied."""
-    found = production(root)
-    code, printed = infold(found, "run")
-    assert (code, "Nothing to do" in printed) == (0, True), printed
-    return found
 
 
 def with_environment(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import sqlite3
@@ -41,9 +42,13 @@ def day(number: int) -> Interval:
 
 def stand_up(root: Path, targets: str = "", target: str | None = None) -> Project:
     """The shop of the declared examples, each table built once with two days of rows."""
-    made = _made(targets, target)
+    return copied(_made(targets, target), root)
+
+
+def copied(made: Project, root: Path) -> Project:
+    """The same project in another folder."""
     shutil.copytree(made.root, root)
-    project = api.open_project(root, target)
+    project = api.open_project(root, made.target.name)
     with closing(sqlite3.connect(project.catalog_db)) as catalog, catalog:
         catalog.execute(
             "UPDATE iceberg_tables SET metadata_location = replace(metadata_location, ?, ?)",
@@ -75,7 +80,7 @@ def taken_over(project: Project, run: str) -> None:
 @cache
 def _made(targets: str, target: str | None) -> Project:
     """The project that others are copies of: dozens of tests begin with the same one."""
-    root = Path(_FOLDER.name) / str(len(list(Path(_FOLDER.name).iterdir())))
+    root = new_folder()
     write(root, {**SHOP, "infold.yml": INFOLD + targets})
     (root / "landing" / "clicks").mkdir(parents=True)
     (root / "countries.csv").write_text("code,country\n", encoding="utf-8")
@@ -94,6 +99,12 @@ def _made(targets: str, target: str | None) -> Project:
 
 
 _FOLDER = TemporaryDirectory(prefix="infold-standing-")
+_NUMBERS = itertools.count()
+
+
+def new_folder() -> Path:
+    """Where a project may be for as long as this process is."""
+    return Path(_FOLDER.name) / str(next(_NUMBERS))
 
 
 def _build(

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import click
 import pytest
 from tests.declare.shop import INFOLD, SHOP, write
-from tests.running.commands import infold
-from tests.running.production import TARGET, applied, as_json, change, production
+from tests.running.commands import die, infold
+from tests.running.production import (
+    TARGET,
+    applied,
+    as_json,
+    change,
+    production,
+    shop_in_production,
+)
 
 from infold import api
 from infold.cli import output
@@ -32,10 +35,7 @@ BROKEN = ("models/daily.sql", "GROUP BY 1", "GROUP BY")
 @pytest.fixture
 def shop(tmp_path: Path) -> Project:
     """The shop in production; the first run has recorded what is applied."""
-    found = production(tmp_path / "shop")
-    code, printed = infold(found, "run")
-    assert (code, "Nothing to do" in printed) == (0, True), printed
-    return found
+    return shop_in_production(tmp_path / "shop")
 
 
 def test_tables_of_an_earlier_infold_count_as_applied(tmp_path: Path) -> None:
@@ -270,9 +270,12 @@ def test_definitions_that_are_not_understood(
     assert "daily" in printed
 
 
-def test_what_was_applied_meanwhile_is_not_taken_back(shop: Project) -> None:
+def test_what_was_applied_meanwhile_is_not_taken_back(
+    shop: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A run that read its project before an `apply` does not go on after it."""
-    change(shop, QUERY)
+    monkeypatch.setattr("infold.api.building.engine", lambda *_: pytest.fail("a step begins"))
+    change(shop, OTHER_COMMENT)
     waiting = api.open_project(shop.root, "prod")
     late = api.to_apply(api.open_project(shop.root, "prod", declared=True))
     change(shop, COMMENT)
@@ -353,40 +356,23 @@ def test_an_automatic_target_takes_the_files(shop: Project) -> None:
     assert applied(shop) != before
 
 
-def die(shop: Project, at: str, log: Path) -> int:
-    """`infold apply` in a process that kills itself at a write point; how it ended."""
-    words = ["-C", str(shop.root), "--target", "prod", "apply", "--yes"]
-    environment = {**os.environ, "INFOLD_CRASH_AT": at, "INFOLD_CRASH_LOG": str(log)}
-    done = subprocess.run(
-        [sys.executable, "-m", "infold", *words],
-        env=environment,
-        capture_output=True,
-        check=False,
-        text=True,
-    )
-    return done.returncode
-
-
-def test_killed_at_each_write_point(shop: Project, tmp_path: Path) -> None:
+@pytest.mark.deep
+def test_killed_at_each_write_point(shop: Project) -> None:
     """Before the transaction that applies, nothing was applied; after it everything was, and the
     next run goes on by it.
     """
     before = applied(shop)
-    log = tmp_path / "points"
     number = 0
     while True:
         number += 1
-        log.unlink(missing_ok=True)
         change(shop, COMMENT, ("models/daily.sql", "GROUP BY 1", f"GROUP BY 1 -- {number}"))
-        ended = die(shop, str(number), log)
-        if ended == 0:
+        life = die(shop, "apply", "--yes", at=number)
+        if not life.dead:
             break
-        assert ended == -signal.SIGKILL
-        kept = (
-            "ledger keep_definitions: after commit" in log.read_text(encoding="utf-8").splitlines()
-        )
+        points = [name for _, name in life.passed]
+        kept = "ledger keep_definitions: after commit" in points
         now = applied(shop)
-        assert (now != before) == kept, log.read_text(encoding="utf-8")
+        assert (now != before) == kept, points
         done = as_json(shop, "run")
         assert done["unapplied"] == ([] if kept else ["daily"])
         before = applied(shop)

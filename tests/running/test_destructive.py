@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 from tests.declare.shop import SHOP
 from tests.running.commands import infold
-from tests.running.production import applied, as_json, change, production
+from tests.running.production import applied, as_json, change, shop_in_production
 
 from infold import api
 from infold.core.plan import PlanOptions
@@ -28,9 +28,7 @@ FOR_GOOD = ("models/daily.sql", "incremental: {}", "incremental: {on_destructive
 @pytest.fixture
 def shop(tmp_path: Path) -> Project:
     """The shop in production; the first run has recorded what is applied."""
-    found = production(tmp_path / "shop")
-    assert infold(found, "run")[0] == 0
-    return found
+    return shop_in_production(tmp_path / "shop")
 
 
 def bytes_of(shop: Project) -> dict[str, str]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.running.commands import infold
-from tests.running.production import as_json
-from tests.running.promoted import OWN, QUERY, shop_in_production, with_environment
+from tests.running.production import as_json, shop_in_production
+from tests.running.promoted import OWN, QUERY, with_environment
 
 from infold import api
 from infold.core.environment import model_of_key

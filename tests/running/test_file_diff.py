@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.ledger.memory import MemoryLedger
+from tests.ledger.fresh import FreshLedger
 from tests.planning.strips import EVENTS, FIRST
 from tests.running.test_observe import SEEN, TAKEN, ledger_of, observer, taken
 
@@ -49,13 +49,15 @@ LISTINGS = st.dictionaries(
 )
 
 
-class Book(MemoryLedger):
+class Book(FreshLedger):
     """A ledger with these files of one model."""
 
     def __init__(self, files: Sequence[IngestedFile]) -> None:
         super().__init__()
         self.acquire("r")
         self.begin_run("r", "run", 0, {})
+        listed = [ListedFile(one.path, one.size, 0, one.fingerprint) for one in files]
+        assert list(self.register_files("raw.clicks", listed).values()) == [one.id for one in files]
         self.begin_step("r", "s", 0, "events", "ingest", {})
         there = FilesOutcome("raw.clicks", tuple(files))
         trace = Trace("events", EVENTS.fingerprint)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.declare.shop import SHOP, project, spoilt, write
-from tests.ledger.memory import MemoryLedger
+from tests.ledger.fresh import FreshLedger
 from tests.ledger.steps import do
 from tests.running.commands import infold
 from tests.running.standing_tables import stand_up
@@ -32,21 +32,21 @@ CHANGED = spoilt("models/daily.sql", "count(*) AS sessions", "count(events) AS s
 
 
 @pytest.fixture
-def ledger() -> MemoryLedger:
-    """A ledger in memory, held by a run."""
-    found = MemoryLedger()
+def ledger() -> FreshLedger:
+    """A ledger, held by a run."""
+    found = FreshLedger()
     found.acquire("r1")
     found.begin_run("r1", "run", 0, {})
     return found
 
 
-def keep(ledger: MemoryLedger, of: Project, *, rebuilds_allowed: bool = False) -> dict[str, str]:
+def keep(ledger: FreshLedger, of: Project, *, rebuilds_allowed: bool = False) -> dict[str, str]:
     """A run of a project begins; the digests of its definitions."""
     found = keep_definitions(of, ledger, definitions_of(of), rebuilds_allowed=rebuilds_allowed)
     return dict(found)
 
 
-def build(ledger: MemoryLedger, of: Project, digests: dict[str, str]) -> None:
+def build(ledger: FreshLedger, of: Project, digests: dict[str, str]) -> None:
     """Every table is built by the project's definitions."""
     for node in of:
         if node.name in {"clicks", "sessions", "daily"}:
@@ -55,7 +55,7 @@ def build(ledger: MemoryLedger, of: Project, digests: dict[str, str]) -> None:
             do(ledger, Outcome(node.name, number, trace, whole=True, snapshot=number))
 
 
-def applied(ledger: MemoryLedger) -> dict[str, str]:
+def applied(ledger: FreshLedger) -> dict[str, str]:
     """The digests that are applied."""
     return {name: entry.digest for name, entry in ledger.applied().items()}
 
@@ -65,7 +65,7 @@ def in_production(of: Project) -> Project:
     return replace(of, target=replace(of.target, protected=True))
 
 
-def test_a_run_keeps_and_applies_every_definition(ledger: MemoryLedger) -> None:
+def test_a_run_keeps_and_applies_every_definition(ledger: FreshLedger) -> None:
     """All models have an applied definition, views and unbuilt ones too, and each can be read."""
     shop = project(WITH_VIEW)
 
@@ -77,7 +77,7 @@ def test_a_run_keeps_and_applies_every_definition(ledger: MemoryLedger) -> None:
     assert kept == {digest_of(one): one for one in definitions_of(shop).values()}
 
 
-def test_a_table_of_an_earlier_infold_adopts_its_definition(ledger: MemoryLedger) -> None:
+def test_a_table_of_an_earlier_infold_adopts_its_definition(ledger: FreshLedger) -> None:
     """A trace without a definition is given the declared one if the fingerprints are equal."""
     build(ledger, project(), {})
 
@@ -87,7 +87,7 @@ def test_a_table_of_an_earlier_infold_adopts_its_definition(ledger: MemoryLedger
     assert found == {"clicks": digests["clicks"], "sessions": digests["sessions"], "daily": ""}
 
 
-def test_a_trace_keeps_the_definition_that_built_it(ledger: MemoryLedger) -> None:
+def test_a_trace_keeps_the_definition_that_built_it(ledger: FreshLedger) -> None:
     """The trace of a table names the definition that built its rows, not a later one."""
     before = keep(ledger, project())
     build(ledger, project(), before)
@@ -100,7 +100,7 @@ def test_a_trace_keeps_the_definition_that_built_it(ledger: MemoryLedger) -> Non
 
 @pytest.mark.parametrize("allowed", [False, True], ids=["refused", "allowed"])
 def test_a_protected_target_applies_what_it_may_build(
-    ledger: MemoryLedger, *, allowed: bool
+    ledger: FreshLedger, *, allowed: bool
 ) -> None:
     """In a protected target a change that needs a rebuild is applied once that is allowed."""
     before = keep(ledger, in_production(project()))
@@ -111,7 +111,7 @@ def test_a_protected_target_applies_what_it_may_build(
     assert applied(ledger) == {**after, "daily": (after if allowed else before)["daily"]}
 
 
-def test_a_protected_target_applies_a_comment(ledger: MemoryLedger) -> None:
+def test_a_protected_target_applies_a_comment(ledger: FreshLedger) -> None:
     """A change that builds nothing is applied in a protected target without being asked."""
     build(ledger, project(), keep(ledger, in_production(project())))
 
@@ -120,7 +120,7 @@ def test_a_protected_target_applies_a_comment(ledger: MemoryLedger) -> None:
     assert applied(ledger) == after
 
 
-def test_a_changed_view_waits_for_its_tables(ledger: MemoryLedger) -> None:
+def test_a_changed_view_waits_for_its_tables(ledger: FreshLedger) -> None:
     """In a protected target a changed view is not applied before the tables that read it."""
     before = keep(ledger, in_production(project(WITH_VIEW)))
     build(ledger, project(WITH_VIEW), before)
@@ -132,7 +132,7 @@ def test_a_changed_view_waits_for_its_tables(ledger: MemoryLedger) -> None:
     assert after["paid"] != before["paid"]
 
 
-def test_a_removed_model_stays_applied_where_its_table_is_protected(ledger: MemoryLedger) -> None:
+def test_a_removed_model_stays_applied_where_its_table_is_protected(ledger: FreshLedger) -> None:
     """The definition of a removed model is dropped, but in a protected target where it stays."""
     before = keep(ledger, in_production(project()))
     build(ledger, project(), before)

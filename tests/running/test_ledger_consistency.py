@@ -130,7 +130,7 @@ def test_a_lost_catalog(shop: Project, lost: str, by: str) -> None:
         "catalog": str(shop.catalog_db),
         "tables (3)": "clicks, daily, sessions",
     }
-    [tables] = [check for check in examine(shop.root) if check.name == "tables"]
+    tables = next(check for check in examine(shop.root) if check.name == "tables")
     assert [error.slug for error in tables.errors] == ["catalog-lost"]
     assert infold(shop, by, *(NAMES if by == "forget" else ()), "--yes")[0] == 0
     assert not api.observe(shop).refused

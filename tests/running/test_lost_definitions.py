@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from tests.running.commands import infold
-from tests.running.production import applied
-from tests.running.promoted import QUERY, at, shop_in_production, with_environment
+from tests.running.production import applied, shop_in_production
+from tests.running.promoted import QUERY, at, with_environment
 
 from infold import api
 from infold.core.project import Project

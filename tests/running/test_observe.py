@@ -12,7 +12,7 @@ from typing import cast
 
 import pytest
 from tests.arrivals.dry import Memory
-from tests.ledger.memory import MemoryLedger
+from tests.ledger.fresh import FreshLedger
 from tests.planning.strips import (
     DAILY,
     EVENTS,
@@ -38,11 +38,12 @@ SEEN = ListedFile("a.csv", 10, 0, "one")
 GREW = CellChange(day(0), 3, 0, 0, 3, 0, 77)
 
 
-def ledger_of(*outcomes: Outcome) -> MemoryLedger:
+def ledger_of(*outcomes: Outcome) -> FreshLedger:
     """A ledger in which a run has recorded these."""
-    ledger = MemoryLedger()
+    ledger = FreshLedger()
     ledger.acquire("run")
     ledger.begin_run("run", "run", FIRST, {})
+    ledger.register_files("raw.clicks", [SEEN])
     for number, outcome in enumerate(outcomes, 1):
         ledger.begin_step("run", f"run-{number}", number, outcome.model, "build", {})
         ledger.finish_step(f"run-{number}", outcome)
@@ -56,7 +57,7 @@ def taken() -> Outcome:
 
 
 def observer(
-    ledger: MemoryLedger,
+    ledger: FreshLedger,
     *present: ListedFile,
     settling: tuple[str, ...] = (),
     as_of: int = FIRST,

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import time
+import shutil
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.running.commands import infold
-from tests.running.production import applied, as_json, change
-from tests.running.promoted import MORE, OWN, QUERY, at, shop_in_production, with_environment
+from tests.running.commands import die, infold
+from tests.running.production import applied, as_json, change, shop_in_production
+from tests.running.promoted import MORE, OWN, QUERY, at, with_environment
 from tests.running.standing_tables import day, drop, put
 
 from infold import api
@@ -446,6 +445,15 @@ class TestRollback:
         assert "daily         9          6  2 of 3" in printed
 
 
+def keep_no_longer(shop: Project) -> None:
+    """Replaced tables are kept for a second, which is over."""
+    yml = shop.root / "infold.yml"
+    over = "protected: true, keep_old: 1 second"
+    yml.write_text(yml.read_text().replace("protected: true", over))
+    with closing(sqlite3.connect(shop.root / "prod.db")) as book, book:
+        book.execute("UPDATE swaps SET made_at = made_at - ?", (1_100_000,))
+
+
 class TestKept:
     """Replaced tables are kept for some time, and nothing but a rollback sees them."""
 
@@ -458,10 +466,7 @@ class TestKept:
         assert "were dropped" not in infold(shop, "run")[1]
         folder = Path(str(at(shop, [kept])[kept]).removeprefix("file:")).parent.parent
         assert folder.name == "daily"
-        yml = shop.root / "infold.yml"
-        over = "protected: true, keep_old: 1 second"
-        yml.write_text(yml.read_text().replace("protected: true", over))
-        time.sleep(1.1)
+        keep_no_longer(shop)
 
         code, printed = infold(shop, "run")
 
@@ -491,67 +496,66 @@ class TestKept:
         assert api.ledger(shop).traces().keys() == {"clicks", "sessions", "daily"}
 
 
-POINTS = ("begin_step", "rename", "finish_swap", "remember_locations", "finish_run")
+POINTS = [
+    f"{name}: {side} commit"
+    for name in (
+        "ledger begin_step",
+        "rename",
+        "ledger finish_swap",
+        "ledger remember_locations",
+        "ledger finish_run",
+    )
+    for side in ("before", "after")
+]
 
 
+@pytest.mark.deep
 class TestKilled:
     """A death at any write point leaves all of the old tables, or all of the new ones."""
 
     @pytest.mark.parametrize("command", ["promote dev", "rollback"])
-    def test_at_every_point(self, tmp_path: Path, command: str) -> None:
+    def test_at_every_point(self, shop: Project, tmp_path: Path, command: str) -> None:
         """
         After each death names, ledger and applied definitions are all as before, or all as after.
 
         The next run finds nothing else to do, and the command can be given again if it did not
         happen.
         """
-        for name in POINTS:
-            for side in ("before", "after"):
-                shop = shop_in_production(tmp_path / f"{name}-{side}")
-                with_environment(shop, QUERY, MORE, own=BOTH)
-                if command == "rollback":
-                    as_json(shop, "promote", "dev", "--yes")
-                before = states(shop)
-                point = (
-                    f"{name}: {side} commit"
-                    if name == "rename"
-                    else f"ledger {name}: {side} commit"
-                )
+        with_environment(shop, QUERY, MORE, own=BOTH)
+        if command == "rollback":
+            as_json(shop, "promote", "dev", "--yes")
+        before = states(shop)
+        for point in deaths(shop, POINTS, tmp_path):
+            assert die(shop, *command.split(), "--yes", at=point).dead, point
+            code, printed = infold(shop, "run")
 
-                assert die(shop, *command.split(), "--yes", at=point) == -signal.SIGKILL, point
-                code, printed = infold(shop, "run")
-
-                assert code == 0, (point, printed)
-                assert "Nothing to do" in printed, point
-                happened = states(shop) != before
-                assert happened == (point not in EARLY), point
+            assert code == 0, (point, printed)
+            assert "Nothing to do" in printed, point
+            happened = states(shop) != before
+            assert happened == (point not in EARLY), point
+            assert consistent(shop), point
+            if not happened:
+                assert infold(shop, *command.split(), "--yes")[0] == 0, point
                 assert consistent(shop), point
-                if not happened:
-                    assert infold(shop, *command.split(), "--yes")[0] == 0, point
-                    assert consistent(shop), point
-                    assert states(shop) != before
+                assert states(shop) != before
 
-    def test_while_kept_tables_are_dropped(self, tmp_path: Path) -> None:
+    def test_while_kept_tables_are_dropped(self, shop: Project, tmp_path: Path) -> None:
         """After a death at any point of dropping kept tables the next run drops what is left."""
-        for point in (
+        with_environment(shop, QUERY)
+        as_json(shop, "promote", "dev", "--yes")
+        [kept] = api.ledger(shop).swaps()[0].kept.values()
+        assert kept is not None
+        keep_no_longer(shop)
+        points = (
             "ledger begin_step: after commit",
             "ledger forget_swap: before commit",
             "ledger forget_swap: after commit",
-            "drop {kept}: before",
-            "drop {kept}: after",
+            f"drop {kept}: before",
+            f"drop {kept}: after",
             "delete daily: after",
-        ):
-            shop = shop_in_production(tmp_path / point.replace(" ", "-").replace(":", ""))
-            with_environment(shop, QUERY)
-            as_json(shop, "promote", "dev", "--yes")
-            [kept] = api.ledger(shop).swaps()[0].kept.values()
-            assert kept is not None
-            yml = shop.root / "infold.yml"
-            over = "protected: true, keep_old: 1 second"
-            yml.write_text(yml.read_text().replace("protected: true", over))
-            time.sleep(1.1)
-
-            assert die(shop, "run", at=point.format(kept=kept)) == -signal.SIGKILL, point
+        )
+        for point in deaths(shop, points, tmp_path):
+            assert die(shop, "run", at=point).dead, point
             code, printed = infold(shop, "run")
 
             assert code == 0, (point, printed)
@@ -559,6 +563,15 @@ class TestKilled:
             assert not (shop.warehouse / "shop" / "daily").exists(), point
             assert api.ledger(shop).swaps() == ()
             assert at(shop, ["daily"])["daily"] is not None
+
+
+def deaths(shop: Project, points: Iterable[str], folder: Path) -> Iterator[str]:
+    """Points one after the other, for each of which the project is as it was before the first."""
+    shutil.copytree(shop.root, folder / "before")
+    for point in points:
+        shutil.rmtree(shop.root)
+        shutil.copytree(folder / "before", shop.root)
+        yield point
 
 
 EARLY = {
@@ -590,14 +603,3 @@ def consistent(shop: Project) -> bool:
         and ("__" in str(at(shop, [name])[name])) == new
         for name in ("daily", "sessions")
     )
-
-
-def die(shop: Project, *words: str, at: str) -> int:
-    """A command in a process that kills itself at a write point; how it ended."""
-    done = subprocess.run(
-        [sys.executable, "-m", "infold", "-C", str(shop.root), "--target", "prod", *words],
-        env={**os.environ, "INFOLD_CRASH_AT": at},
-        capture_output=True,
-        check=False,
-    )
-    return done.returncode

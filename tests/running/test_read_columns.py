@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.ledger.memory import MemoryLedger
+from tests.ledger.fresh import FreshLedger
 from tests.planning.strips import DAILY, SESSIONS, day, project
 from tests.running.test_observe import ledger_of
 
@@ -125,7 +125,7 @@ def test_traces_advance_over_skipped_versions() -> None:
 
 def test_nothing_is_written_where_nothing_was_skipped() -> None:
     """A model without a trace, or with that version in it, costs no write."""
-    ledger = MemoryLedger()  # without a lease it cannot be written to
+    ledger = FreshLedger()  # without a lease it cannot be written to
     trace = Trace("daily", "f", {"sessions": 2})
     inputs = (InputDiff("sessions", 2, 3),)
     found = {
@@ -150,7 +150,7 @@ def test_a_changed_definition_keeps_what_a_reader_reads(
     kept: set[str], read: set[str] | None, expected: bool
 ) -> None:
     """All columns that a reader reads have to be among those that are proven to stay."""
-    found = InputChanges(project(DAILY), MemoryLedger())
+    found = InputChanges(project(DAILY), FreshLedger())
     found.__dict__["columns"] = lambda *_: None if read is None else frozenset(read)
     other = Redefinition(
         "sessions", Category.ADDITIVE, (), How.REBUILD, None, SESSIONS, frozenset(kept)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from tests.running.commands import infold
-from tests.running.production import TARGET
-from tests.running.promoted import MORE, OWN, shop_in_production, with_environment
+from tests.running.production import TARGET, shop_in_production
+from tests.running.promoted import MORE, OWN, with_environment
 from tests.running.standing_tables import NAMES, put
 
 from infold import api

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tests.crash.scenario import living
 from tests.running.commands import infold
-from tests.running.production import as_json
-from tests.running.promoted import QUERY, shop_in_production, with_environment
+from tests.running.production import as_json, shop_in_production
+from tests.running.promoted import QUERY, with_environment
 from tests.running.standing_tables import drop, put
 
 from infold import api

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.running.commands import infold
-from tests.running.production import EVENT, applied, as_json, change, production
+from tests.running.production import EVENT, applied, as_json, change, shop_in_production
 
 from infold import api
 from infold.core.interval import Interval
@@ -47,8 +47,7 @@ PLAN = SavedPlan(
 @pytest.fixture
 def shop(tmp_path: Path) -> Project:
     """The shop in production, with a comment in a model that is not applied."""
-    found = production(tmp_path / "shop")
-    assert infold(found, "run")[0] == 0
+    found = shop_in_production(tmp_path / "shop")
     change(found, COMMENT)
     return found
 

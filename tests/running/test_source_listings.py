@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.ledger.memory import MemoryLedger
+from tests.ledger.fresh import FreshLedger
 from tests.planning.strips import EVENTS
 
 from infold.core.dated_path import FullListing, Listed
@@ -46,7 +46,7 @@ class Landing:
 
     root: Path
     source: Source = DAILY
-    ledger: MemoryLedger = field(default_factory=MemoryLedger)
+    ledger: FreshLedger = field(default_factory=FreshLedger)
     steps: int = 0
     written: int = 0
 
@@ -334,6 +334,7 @@ EVENT = st.tuples(
 )
 
 
+@pytest.mark.deep
 @settings(max_examples=150, deadline=None)
 @given(st.lists(EVENT, max_size=40), st.sampled_from(["daily", "weekly", "36 hours"]), st.data())
 def test_after_a_full_listing_all_is_as_it_is(

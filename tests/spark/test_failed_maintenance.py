@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.ledger.memory import MemoryLedger
+from tests.ledger.fresh import FreshLedger
 from tests.running.test_observe import ledger_of
 
 from infold.core.interval import DAY, Interval
@@ -38,7 +38,7 @@ def maintain(error: BaseException, history: History) -> tuple[Sequence[str], lis
         partition_files=lambda _: [PartitionFiles(None, 9, 0, 100)], rewrite=fails, expire=fails
     )
     lake: Any = SimpleNamespace(history=lambda _: history)
-    care = Maintenance(tables, MemoryLedger(), lake)
+    care = Maintenance(tables, FreshLedger(), lake)
     return care.maintain(["first", "second"]), rewritten
 
 

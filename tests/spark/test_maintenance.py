@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.ledger.memory import MemoryLedger
+from tests.ledger.fresh import FreshLedger
 
 from infold.core.interval import DAY, Granularity, Interval, Ranges, parse_instant_text
 from infold.core.project import Project
@@ -44,7 +44,7 @@ class GrowingTable:
         project = Project(f"{name}_{storage}", warehouse, None, {}, (), target)
         self.lake = storage_of(project).lake(project)
         self.tables = storage_of(project).tables(spark, project, self.lake)
-        self.ledger = MemoryLedger()
+        self.ledger = FreshLedger()
         self.care = Maintenance(self.tables, self.ledger, self.lake)
         self.step = 1
         self.tables.create("t", self.rows(0, 60), layout, Stamp("r", "r-1", 1))

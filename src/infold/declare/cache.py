@@ -11,6 +11,7 @@ import contextlib
 import io
 import os
 import pickle
+from functools import cache as once
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -82,13 +83,15 @@ def cache(folder: Folder, project: Project, default: str) -> None:
 
 def program_version() -> str:
     """What tells this program from others, and from itself before a file of it changed."""
-    return f"infold {__version__} {_code_version()}"
+    return f"infold {__version__} {_code_version(_PACKAGE)}"
 
 
-def _code_version() -> int:
+@once
+def _code_version(package: Path) -> int:
     """
     When a file of the package last changed: a checkout changes without a new version.
 
-    Any file counts. A list of the modules that decide would go stale with the next import.
+    Any file counts. A list of the modules that decide would go stale with the next import. Asked
+    once: a process goes on by the code that it began with, whatever the files are by then.
     """
-    return max(file.stat().st_mtime_ns for file in _PACKAGE.rglob("*.py"))
+    return max(file.stat().st_mtime_ns for file in package.rglob("*.py"))

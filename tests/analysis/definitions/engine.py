@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
+from itertools import count
 from math import isnan
 from random import Random
 
@@ -14,7 +15,6 @@ WORLDS = 4
 """How many contents of the tables there are."""
 
 
-@cache
 def engine(
     world: int, kept: tuple[tuple[str, frozenset[str]], ...] | None = None
 ) -> duckdb.DuckDBPyConnection:
@@ -23,22 +23,43 @@ def engine(
 
     With ``kept``, columns of tables, all others have other values in the same rows.
     """
+    _connection().execute(f"USE {_schema(world, kept)}")
+    return _connection()
+
+
+@cache
+def _connection() -> duckdb.DuckDBPyConnection:
     made = duckdb.connect()
     made.execute("SET threads = 1")
-    made.execute("CREATE TABLE t (a int, b int, c int, s text, d double, xs int[], ts timestamp)")
-    made.execute("CREATE TABLE u (a int, b int, k int, s text)")
+    return made
+
+
+@cache
+def _schema(world: int, kept: tuple[tuple[str, frozenset[str]], ...] | None) -> str:
+    """A schema with these tables."""
+    name = f"world_{next(_NUMBERS)}"
+    made = _connection()
+    made.execute(
+        f"CREATE SCHEMA {name}; USE {name};"
+        "CREATE TABLE t (a int, b int, c int, s text, d double, xs int[], ts timestamp);"
+        "CREATE TABLE u (a int, b int, k int, s text);"
+        f"CREATE VIEW v AS {VIEW}"
+    )
     one, other = _content(Random(world), 0), _content(Random(world + 1000), 100)
     for table, every in one.items():
         columns = COLUMNS[table]
         wanted = columns if kept is None else dict(kept).get(table, frozenset())
-        for row, twin in zip(every, other[table], strict=True):
-            values = [
-                value if name in wanted else changed
-                for name, value, changed in zip(columns, row, twin, strict=True)
-            ]
-            made.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(values))})", values)
-    made.execute(f"CREATE VIEW v AS {VIEW}")
-    return made
+        values = [
+            value if name in wanted else changed
+            for row, twin in zip(every, other[table], strict=True)
+            for name, value, changed in zip(columns, row, twin, strict=True)
+        ]
+        row = f"({', '.join('?' * len(columns))})"
+        made.execute(f"INSERT INTO {table} VALUES {', '.join([row] * len(every))}", values)
+    return name
+
+
+_NUMBERS = count()
 
 
 def _content(rng: Random, number: int) -> dict[str, list[list[object]]]:
@@ -62,6 +83,7 @@ def _few(rng: Random) -> int | None:
 Rows = Counter[tuple[object, ...]]
 
 
+@cache
 def rows(
     sql: str, world: int, kept: tuple[tuple[str, frozenset[str]], ...] | None = None
 ) -> tuple[tuple[str, ...], list[tuple[object, ...]]] | None:

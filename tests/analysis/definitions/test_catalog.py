@@ -7,9 +7,7 @@ from functools import cache
 
 import pytest
 from sqlglot.tokenizer_core import Token, TokenType
-from tests.declare.shop import project
-from tests.queries.catalog import queries, verdicts
-from tests.queries.world import MODELS, PROJECT
+from tests.queries.catalog import admitted, project_of_admitted
 
 from infold.analysis.definitions.canonical import Canon
 from infold.analysis.definitions.clauses import Doubt
@@ -20,15 +18,13 @@ from infold.analysis.sql.parse import parse
 from infold.core.model import Model
 from infold.messages.errors import InfoldError
 
-ADMITTED = [query for query in queries() if verdicts()[query.name] == "admitted"]
+pytestmark = pytest.mark.deep
 
 
 @cache
 def meanings() -> Meanings:
-    """One project with all admitted queries."""
-    files = {f"models/{name}.sql": sql for name, sql in MODELS.items()}
-    files |= {f"models/{query.name}.sql": query.model for query in ADMITTED}
-    found = project({"infold.yml": PROJECT, **files})
+    """All admitted queries, in one project."""
+    found = project_of_admitted()
     return Meanings.of(found.nodes, found.sources)
 
 
@@ -73,7 +69,7 @@ DROPPED = {"ASC", "DESC", "DISTINCT", "ALL", "LEFT", "NOT", "FIRST", "LAST"}
 def test_nearly_all_queries_have_a_form() -> None:
     """Of the admitted queries at most six are in doubt: PIVOT, and outputs with several names."""
     doubtful = []
-    for query in ADMITTED:
+    for query in admitted():
         meaning = meanings()[query.name]
         assert meaning.relation is not None
         if form(meaning.node.model, meaning.relation) is None:
@@ -82,12 +78,11 @@ def test_nearly_all_queries_have_a_form() -> None:
     assert len(doubtful) <= 6, doubtful
 
 
-@pytest.mark.deep
 def test_every_word_counts() -> None:
     """A query with another literal or operator, or without a word, has another form."""
     every = meanings()
     checked, same = 0, []
-    for query in ADMITTED:
+    for query in admitted():
         meaning = every[query.name]
         model, text = meaning.node.model, meaning.text
         assert text is not None

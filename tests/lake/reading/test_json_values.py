@@ -46,15 +46,18 @@ def test_parts(text: str, parts: list[str]) -> None:
     assert [part.decode() for part in json_values(text.encode())] == parts
 
 
+_TEXTS = st.text(max_size=5)
 _VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=8,
+    st.none() | st.booleans() | st.integers() | _TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXTS, inner, max_size=3),
+    max_leaves=4,
 )
 
 
 @given(
-    st.lists(st.dictionaries(st.text(), _VALUES) | st.lists(_VALUES)),
+    st.lists(
+        st.dictionaries(_TEXTS, _VALUES, max_size=3) | st.lists(_VALUES, max_size=3), max_size=5
+    ),
     st.sampled_from([None, 1]),
     st.booleans(),
 )

@@ -58,7 +58,7 @@ class _Lister(BaseHTTPRequestHandler):
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
     """A project with a source of that server."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Lister)
-    Thread(target=server.serve_forever, daemon=True).start()
+    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     monkeypatch.setenv("STORE_KEY", "a")
     key = "${env:STORE_KEY}"
     options = StorageOptions(

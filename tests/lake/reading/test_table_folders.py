@@ -247,7 +247,7 @@ class _Lister(BaseHTTPRequestHandler):
 def stores(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stores]:
     """A store with a table of each kind, and files of nobody's."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Lister)
-    Thread(target=server.serve_forever, daemon=True).start()
+    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     monkeypatch.setenv("STORE_KEY", "a")
     key = "${env:STORE_KEY}"
     uuid = "80a083e8-7026-4e79-81be-64bd76c43a11"

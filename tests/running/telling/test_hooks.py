@@ -123,7 +123,7 @@ on_failure:
     def test_who_does_not_answer_is_left(self, server: Receiver, tmp_path: Path) -> None:
         """After `timeout`; the run ends as it would have."""
         server.hang = threading.Event()
-        hooks = "on_failure: {webhook: '${env:HOOK_URL}', timeout: 1 second}"
+        hooks = "on_failure: {webhook: '${env:HOOK_URL}', timeout: 200 milliseconds}"
         before = time.monotonic()
 
         result = failed_of(tmp_path, hooks)

@@ -356,7 +356,7 @@ class TestSending:
         """Steps do not wait for it, and the end of the run does so once."""
         with receiver() as server:
             server.hang = threading.Event()
-            shop = project(tmp_path, f"lineage: {{url: '{server.url}', timeout: 1 second}}")
+            shop = project(tmp_path, f"lineage: {{url: '{server.url}', timeout: 200 milliseconds}}")
             before = time.monotonic()
             found = end(shop, good)
             took = time.monotonic() - before
