@@ -117,7 +117,8 @@ def test_others_read_while_a_run_goes_on(shop: Shop) -> None:
 
 def test_runs_that_lose_their_connection(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """They stop, just before a commit or just after it; then every table equals a rebuild."""
-    event = {"event_id": "new", "user_id": "u", "event_ts": "2024-03-15T10:00:00Z", "url": "/"}
+    at = "2024-03-15T10:00:00Z"
+    event = {"event_id": "new", "user_id": "u", "event_ts": at, "url": "/", "amount": "1.50"}
     news = (shop.root / "later" / "2024-03-10.json").read_text(encoding="utf-8"), json.dumps(event)
     for write, state, text in zip(
         ("prepare_step", "finish_step"), ("failed", "prepared"), news, strict=True
