@@ -222,9 +222,9 @@ def _jvms_are_counted(request: pytest.FixtureRequest) -> Iterator[None]:
     if not any(item.get_closest_marker("spark") for item in request.session.items):
         yield
         return
-    from infold.spark.jvm import spark_session
+    from infold.spark.jvm import gateway, spark_session
 
-    real = spark_session.launch
+    real = gateway.launch
 
     def launch(*words: Any, **options: Any) -> Any:
         JVMS["started"] += 1

@@ -10,8 +10,8 @@ which are tried first.
 from __future__ import annotations
 
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -60,16 +60,21 @@ def report_times(timed: Iterable[Timed]) -> Iterator[str]:
     for one in tests[:MOST_EXPENSIVE]:
         setup, call, teardown = one.seconds
         yield f"{setup:8.1f}{call:8.1f}{teardown:11.1f}  {one.file}::{one.name}"
-    seconds: Counter[str] = Counter()
-    counts: Counter[str] = Counter()
+    seconds: defaultdict[str, float] = defaultdict(float)
+    counts = Counter[str]()
     for one in tests:
         folder = one.file.rpartition("/")[0]
         seconds[folder] += one.total
         counts[folder] += 1
     yield ""
     yield f"{'seconds':>8}{'tests':>8}  folder"
-    for folder, total in seconds.most_common():
+    for folder, total in by_seconds(seconds):
         yield f"{total:8.1f}{counts[folder]:8}  tests/{folder}"
+
+
+def by_seconds(seconds: Mapping[str, float]) -> list[tuple[str, float]]:
+    """The most expensive first."""
+    return sorted(seconds.items(), key=lambda entry: -entry[1])
 
 
 def read_longest() -> dict[str, float]:
@@ -80,10 +85,10 @@ def read_longest() -> dict[str, float]:
 
 def record_longest(timed: Iterable[Timed]) -> None:
     """Write down the longest files, the longest first."""
-    seconds: Counter[str] = Counter()
+    seconds: defaultdict[str, float] = defaultdict(float)
     for one in timed:
         seconds[f"{one.file}.py"] += one.total
-    longest = [(file, total) for file, total in seconds.most_common() if total >= LONG]
+    longest = [(file, total) for file, total in by_seconds(seconds) if total >= LONG]
     LONGEST.write_text("".join(f"{total:.0f} {file}\n" for file, total in longest))
 
 

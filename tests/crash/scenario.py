@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
-from typing import Generic, Self, TypeVar
+from typing import Generic, Self
 
 import pytest
 from tests.arrivals.dry import DryPlay
@@ -163,16 +163,13 @@ class DryScenario(Scenario, DryPlay):
         return self._run(None, ())
 
 
-Kind = TypeVar("Kind", bound=Scenario)
-
-
 def new_scenario(
     folder: Path,
     name: str,
     users: int = 12,
     shape: Shape = SHAPE,
-    kind: type[Kind] = Scenario,  # type: ignore[assignment]
-) -> Kind:
+    kind: type[Scenario] = Scenario,
+) -> Scenario:
     """A project with its first files delivered and nothing run."""
     found = kind(shape, folder / name, name, folder / "warehouse", users)
     found.deliver(1)

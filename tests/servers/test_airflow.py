@@ -110,7 +110,8 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     words = (f"{shop} shop shop_models", f"{ends} dag")
     printed = run_with(python_with("airflow"), "-c", PROGRAM, *words, env=env, cwd=home)
     lines = [line for line in printed.splitlines() if line.startswith("FOUND ")]
-    return Seen(*(json.loads(line.removeprefix("FOUND ")) for line in lines), folder)
+    run, models, ends = (json.loads(line.removeprefix("FOUND ")) for line in lines)
+    return Seen(run, models, ends, folder)
 
 
 def test_the_example_of_the_docs(seen: Seen) -> None:

@@ -146,8 +146,7 @@ def test_rows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         "ANN": ("01 10", [1, 2]),
         "TWIN": ("05 07", [4, 4, 3, 3]),
     }
-    printed = capfd.readouterr()
-    assert "in visits" not in printed.out
+    assert "in visits" not in capfd.readouterr().out
 
     late = shop.land("2024-03-01T08:00:00", who="ann")
     shop.land("2024-03-01T23:00:00", who="eve")
