@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
-from typing import Generic, Self
+from typing import Generic, Self, TypeVar
 
 import pytest
 from tests.arrivals.dry import DryPlay
@@ -163,18 +163,24 @@ class DryScenario(Scenario, DryPlay):
         return self._run(None, ())
 
 
-def new_scenario(
-    folder: Path,
-    name: str,
-    users: int = 12,
-    shape: Shape = SHAPE,
-    kind: type[Scenario] = Scenario,
-) -> Scenario:
+Kind = TypeVar("Kind", bound=Scenario)
+
+
+def new_scenario(folder: Path, name: str, users: int = 12, shape: Shape = SHAPE) -> Scenario:
     """A project with its first files delivered and nothing run."""
-    found = kind(shape, folder / name, name, folder / "warehouse", users)
-    found.deliver(1)
-    found.deliver(2)
-    return found
+    return first_delivered(Scenario(shape, folder / name, name, folder / "warehouse", users))
+
+
+def new_dry_scenario(folder: Path, name: str, users: int = 12, shape: Shape = SHAPE) -> DryScenario:
+    """The same over tables in memory."""
+    return first_delivered(DryScenario(shape, folder / name, name, folder / "warehouse", users))
+
+
+def first_delivered(scenario: Kind) -> Kind:
+    """The same with its first files."""
+    scenario.deliver(1)
+    scenario.deliver(2)
+    return scenario
 
 
 def whole_steps(

@@ -19,7 +19,7 @@ from tests.crash.scenario import (
     TABLES,
     DryScenario,
     living,
-    new_scenario,
+    new_dry_scenario,
     whole_steps,
 )
 
@@ -56,7 +56,7 @@ def test_a_first_load_that_dies_anywhere(tmp_path: Path) -> None:
     Each run dies at the first point that is new, so that every run meets
     what deaths at one point, and at all earlier points, have left.
     """
-    scenario = new_scenario(tmp_path, "first", kind=DryScenario)
+    scenario = new_dry_scenario(tmp_path, "first")
     scenario.jobs = 1  # a point is known by the one model that is being built
     nothing: Mapping[str, Rows] = {name: [] for name in TABLES}
     after = scenario.foreseen()
@@ -89,7 +89,7 @@ def test_an_arrival_that_dies_anywhere(tmp_path: Path) -> None:
     between deaths. After each death every table is as before or as after.
     Copies are looked for everywhere, so events move between cells as well.
     """
-    scenario = new_scenario(tmp_path, "arrival", shape=EVERYWHERE, kind=DryScenario)
+    scenario = new_dry_scenario(tmp_path, "arrival", shape=EVERYWHERE)
     scenario.jobs = 1  # a point is known by the one model that is being built
     scenario.settle()
     met: set[tuple[str, str]] = set()
@@ -112,7 +112,7 @@ def test_an_arrival_that_dies_anywhere(tmp_path: Path) -> None:
 
 def test_models_side_by_side_die_together(tmp_path: Path) -> None:
     """When a run dies in one of two models that are built at once, both are whole steps or none."""
-    scenario = new_scenario(tmp_path, "beside", shape=EVERYWHERE, kind=DryScenario)
+    scenario = new_dry_scenario(tmp_path, "beside", shape=EVERYWHERE)
     scenario.settle()
     for number, at in enumerate((9, 18, 24)):
         before = dict(scenario.state)
