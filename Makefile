@@ -76,7 +76,7 @@ test-servers: need-postgresql need-chromium warm-up ## the tests that start serv
 
 .PHONY: test-times
 test-times: $(TOOLS) ## what the last tests cost: the most expensive ones, and the seconds of each folder
-	@$(BIN)/python -m tests.times
+	@$(BIN)/python -m tests.times $(if $(RECORD),--record)
 
 # The classes that Spark loads, in infold's cache: made once, in one process.
 .PHONY: warm-up

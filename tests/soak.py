@@ -3,8 +3,8 @@ The oracles for as long as one likes: ``python -m tests.soak --seed S --steps N`
 
 Random programs of arrivals until so many random steps are made; with ``--crash`` real SIGKILLs at
 every write point and at random moments; with ``--replay`` the real history by received day in
-:data:`REPLAY_RUNS` runs. A failure prints the program, which the same seed draws again;
-``--shrink`` looks for a smaller one first.
+:data:`REPLAY_RUNS` runs; with ``--data DIR`` all files of a folder of shop's lines. A failure
+prints the program, which the same seed draws again; ``--shrink`` looks for a smaller one first.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from tests.arrivals.shape import Rows
 from tests.arrivals.shapes import SHAPES
 from tests.crash.scenario import TABLES, Scenario, kill, new_scenario, whole_steps
 from tests.replay.history import replay
+from tests.replay.retail import trade
 
 REPLAY_RUNS = 220
 
@@ -49,6 +50,10 @@ def main(words: list[str] | None = None) -> int:
         if asked.replay:
             checks = Random(number).sample(range(1, REPLAY_RUNS), k=20)
             print(f"replay: {replay(folder, 'history', REPLAY_RUNS, checks)}", flush=True)
+        if asked.data:
+            files = sorted(asked.data.glob("*.csv.gz"))
+            trade(folder, "retail", files, together=5, every=10)
+            print(f"shop: {len(files)} files, equal", flush=True)
     return 0
 
 
@@ -60,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--shrink", action="store_true", help="look for a smaller program")
     parser.add_argument("--crash", type=int, default=0, help="random kills, after all points")
     parser.add_argument("--replay", action="store_true", help="the real history, day by day")
+    parser.add_argument("--data", type=Path, help="a folder of online_retail, one file a day")
     return parser
 
 

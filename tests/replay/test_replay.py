@@ -1,4 +1,4 @@
-"""Real data replayed: late rows are as late as they were."""
+"""Real data replayed: late rows as late as they were, and a shop's lines as they were typed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.replay.history import deliveries, received_days, replay
+from tests.replay.retail import DATA, trade
 
 pytestmark = pytest.mark.deep
 
@@ -30,3 +31,13 @@ def test_a_real_history_by_received_day(tmp_path: Path) -> None:
     print(cost)
     assert cost.arrived == sum(map(len, deliveries(RUNS, LAST))) > 10_000
     assert cost.read / cost.arrived <= 1.5, cost
+
+
+@pytest.mark.spark
+def test_the_lines_of_a_shop(tmp_path: Path) -> None:
+    """Tables over a shop's lines (negative quantities, NULL
+    customers, contradictions) equal the reference.
+    """
+    play = trade(tmp_path, "retail", sorted(DATA.glob("*.csv.gz")), together=4)
+    assert any(row["returned"] for row in play.state["visits"])
+    assert any(row["anonymous"] for row in play.state["daily"])
