@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
+
+from tests.docs.test_hints import SOURCES, texts
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -16,7 +16,6 @@ PAGES = [
     ROOT / "tests" / "messages" / "every_message.txt",
     *sorted((ROOT / "tests" / "cli" / "screens").glob("*.txt")),
 ]
-SOURCES = sorted((ROOT / "src").rglob("*.py"))
 
 UNPLAIN = re.compile(
     r"\bby which\b|\bof which\b|\bwhatever becomes of\b|\bstands\b|\bis told\b"
@@ -40,23 +39,12 @@ def test_pages_and_messages_are_plain() -> None:
     assert found == []
 
 
-def _texts(path: Path) -> Iterator[tuple[int, str]]:
-    """The string constants of a module with their lines, without its docstrings."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    documentation = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Constant) or node in documentation:
-            continue
-        if isinstance(node.value, str):
-            yield node.lineno, node.value
-
-
 def test_texts_of_the_program_are_plain() -> None:
     """No text that the program may print has one of these phrases; docstrings are not printed."""
     found = [
-        f"{path.relative_to(ROOT)}:{number}: {text.strip()[:80]}"
+        f"{path.relative_to(ROOT)}: {text.strip()[:80]}"
         for path in SOURCES
-        for number, text in _texts(path)
+        for text in texts(path)
         if UNPLAIN.search(text)
     ]
 
