@@ -78,7 +78,7 @@ def projects() -> Iterator[tuple[str, Mapping[str, str]]]:
     yield "every key", test_keys.files(test_keys.documents())
     for page in sorted(DOCS.rglob("*.md")):
         found = {file: text for file, text in files_of(page).items() if _is_declared(file)}
-        if found.get("infold.yml", "name:").startswith("name:"):  # and no excerpt
+        if found and found.get("infold.yml", "name:").startswith("name:"):  # and no excerpt
             yield page.relative_to(DOCS).as_posix(), found
 
 
@@ -101,6 +101,7 @@ def test_the_published_schemas_are_those_of_the_code() -> None:
 @pytest.mark.parametrize("name", PROJECTS)
 def test_every_project_is_accepted(name: str) -> None:
     """Projects that infold accepts are accepted by the schemas."""
+    assert PROJECTS[name]
     assert refused(PROJECTS[name]) == []
 
 
