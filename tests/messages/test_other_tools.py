@@ -37,7 +37,7 @@ def findings(text: str) -> str:
         ),
         (f"{TABLE[:-4]}materialized: view\n---\nSELECT user_id FROM clicks", "as dbt has it"),
         (
-            "---\nmaterialization: events\ndedup_order_by: [amount desc]\n---\nSELECT * FROM raw.clicks",
+            "---\nmaterialization: events\ndedup_order_by: [a]\n---\nSELECT * FROM raw.clicks",
             "prefer, of events",
         ),
         ("MODEL (name x, kind FULL);\nSELECT user_id FROM clicks", "a model of SQLMesh"),
@@ -70,6 +70,11 @@ def test_usual_words_for_keys_of_a_source_are_answered(key: str, expected: str) 
     assert error.slug == "unknown-key"
     assert dict(error.facts)["here"].startswith(expected)
     assert " has it" not in str(error)
+
+
+def test_a_template_inside_a_string_is_a_string() -> None:
+    """A query with a template inside a string is read as it is."""
+    assert not findings(TABLE + "SELECT user_id, '{{ x }}' AS t FROM clicks")
 
 
 DAILY = (
