@@ -55,29 +55,27 @@ def test_a_mistake_has_its_place(audit: str, wanted: str) -> None:
 
 
 QUERIES = [
-    ("---\nmodel: clicks\nsevere: warn\n---\nSELECT * FROM clicks", "unknown-key audits/a.sql:3"),
-    ("---\nseverity: warn\n---\nSELECT * FROM clicks", "missing-key audits/a.sql"),
+    ("model: clicks\nsevere: warn", "SELECT * FROM clicks", "unknown-key audits/a.sql:3"),
+    ("severity: warn", "SELECT * FROM clicks", "missing-key audits/a.sql"),
+    ("model: clics", "SELECT * FROM clicks", "unknown-table audits/a.sql:2 `clics` (clicks)"),
+    ("model: clicks", "SELECT * FRO clicks", "bad-sql audits/a.sql:4"),
+    ("model: clicks", "SELECT nope FROM clicks", "unknown-column audits/a.sql:4 `nope`"),
+    ("model: sessions", "SELECT 1 AS one FROM clicks", "bad-audit audits/a.sql:4"),
     (
-        "---\nmodel: clics\n---\nSELECT * FROM clicks",
-        "unknown-table audits/a.sql:2 `clics` (clicks)",
-    ),
-    ("---\nmodel: clicks\n---\nSELECT * FRO clicks", "bad-sql audits/a.sql:4"),
-    ("---\nmodel: clicks\n---\nSELECT nope FROM clicks", "unknown-column audits/a.sql:4 `nope`"),
-    ("---\nmodel: sessions\n---\nSELECT 1 AS one FROM clicks", "bad-audit audits/a.sql:4"),
-    (
-        "---\nmodel: clicks\n---\nSELECT 1 AS a FROM clicks WHERE event_ts > now()",
+        "model: clicks",
+        "SELECT url FROM clicks WHERE event_ts > now()",
         "bad-audit audits/a.sql:4 `now",
     ),
-    ("---\nmodel: clicks\n---\nSELECT 1 AS a FROM clicks, daily", "bad-audit audits/a.sql:2"),
+    ("model: clicks", "SELECT 1 AS a FROM clicks, daily", "bad-audit audits/a.sql:2"),
 ]
 
 
-@pytest.mark.parametrize(("text", "wanted"), QUERIES)
-def test_a_mistake_in_a_file_has_its_place(text: str, wanted: str) -> None:
+@pytest.mark.parametrize(("front", "sql", "wanted"), QUERIES)
+def test_a_mistake_in_a_file_has_its_place(front: str, sql: str, wanted: str) -> None:
     """A mistake in a file of audits/ is the only error, with its place in that file."""
-    _, errors = read({**SHOP, "audits/a.sql": text})
+    _, [error] = read({**SHOP, "audits/a.sql": f"---\n{front}\n---\n{sql}"})
 
-    assert [shown(error)[: len(wanted)] for error in errors] == [wanted]
+    assert shown(error).startswith(wanted)
 
 
 def test_two_audits_of_one_name() -> None:
