@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.declare.shop import CLICKS, SHOP, project, read
+from tests.declare.shop import CLICKS, SHOP, model, project, read
 from tests.declare.test_mistakes import shown
 
 from infold.core.audits import AuditKind, Severity, Within
@@ -156,12 +156,8 @@ def test_the_tables_that_audits_read() -> None:
 
 def test_a_model_over_a_landed_source_has_audits() -> None:
     """A source that is landed has the name of what it reads, and comes before its reader."""
-    countries = """---
-materialization: table
-audits: [{not_null: code}]
----
-SELECT code FROM raw.countries"""
+    codes = model("table\naudits: [{not_null: code}]", "SELECT code FROM raw.countries")
 
-    names = [node.name for node in project({**SHOP, "models/codes.sql": countries})]
+    names = [node.name for node in project({**SHOP, "models/codes.sql": codes})]
 
     assert names.index("raw.countries") < names.index("codes")

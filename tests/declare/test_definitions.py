@@ -12,7 +12,7 @@ from tests.declare import (
     test_python_rows,
     test_session_rules,
 )
-from tests.declare.shop import CLICKS, DAILY, INFOLD, SESSIONS, SHOP, project, spoilt
+from tests.declare.shop import CLICKS, DAILY, INFOLD, SESSIONS, SHOP, model, project, spoilt
 from tests.queries.catalog import project_of_admitted
 
 from infold.core.definition import Definition
@@ -81,39 +81,21 @@ SELECT cast(event_ts AS date) AS day, count(*) AS clicks
 FROM clicks WHERE event_ts >= @start_ts GROUP BY 1
 """
 
+BOARD = "SELECT country, count(*) AS n FROM %s JOIN raw.countries ON code = url GROUP BY country"
+TOTALS = "SELECT user_id, count(*) AS n, sum(amount) AS amount FROM clicks GROUP BY user_id"
+OF_DEAR = DAILY_FULL.replace("FROM clicks", "FROM dear").replace("event_ts >= @start_ts", "true")
 VIEWS = {
     **SHOP,
-    "models/paid.sql": "---\nmaterialization: view\n---\nSELECT * FROM clicks WHERE amount > 0\n",
-    "models/dear.sql": "---\nmaterialization: view\n---\nSELECT * FROM paid WHERE amount > 9\n",
-    "models/daily.sql": DAILY_FULL.replace("FROM clicks", "FROM dear").replace(
-        "event_ts >= @start_ts", "true"
-    ),
-    "models/totals.sql": """\
----
-materialization: cumulative_aggregate
----
-SELECT user_id, count(*) AS n, sum(amount) AS amount FROM clicks GROUP BY user_id
-""",
-    "models/board.sql": """\
----
-materialization: table
----
-SELECT country, count(*) AS n FROM paid JOIN raw.countries ON code = url GROUP BY country
-""",
+    "models/paid.sql": model("view", "SELECT * FROM clicks WHERE amount > 0"),
+    "models/dear.sql": model("view", "SELECT * FROM paid WHERE amount > 9"),
+    "models/daily.sql": OF_DEAR,
+    "models/totals.sql": model("cumulative_aggregate", TOTALS),
+    "models/board.sql": model("table", BOARD % "paid"),
 }
-
+NOTE = "country: string, note: {type: string, optional: true}"
 OPTIONAL = {
-    **SHOP,
-    "infold.yml": INFOLD.replace(
-        "{code: string, country: string}",
-        "{code: string, country: string, note: {type: string, optional: true}}",
-    ),
-    "models/board.sql": """\
----
-materialization: table
----
-SELECT country, count(*) AS n FROM clicks JOIN raw.countries ON code = url GROUP BY country
-""",
+    **spoilt("infold.yml", "country: string", NOTE),
+    "models/board.sql": model("table", BOARD % "clicks"),
 }
 
 PROJECTS = {

@@ -10,7 +10,18 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.declare.shop import CLICKS, DAILY, INFOLD, SESSIONS, SHOP, project, read, spoilt, write
+from tests.declare.shop import (
+    CLICKS,
+    DAILY,
+    INFOLD,
+    SESSIONS,
+    SHOP,
+    model,
+    project,
+    read,
+    spoilt,
+    write,
+)
 
 from infold.core.formats import Format
 from infold.core.interval import DAY, HOUR, MINUTE, Granularity, parse_instant_text
@@ -207,18 +218,13 @@ timeseries: {event_time_column: event_ts, partition_column: day}
 ---
 SELECT to_date(event_ts) AS day, country FROM paid JOIN raw.countries ON code = url
 """
-BY_URL = """---
-materialization: cumulative_aggregate
----
-SELECT url, count(*) AS n FROM clicks GROUP BY url
-"""
+BY_URL = model("cumulative_aggregate", "SELECT url, count(*) AS n FROM clicks GROUP BY url")
 
 
 def over(view: str) -> dict[str, str]:
     """The project with sessions over a view."""
     files = spoilt("models/sessions.sql", "FROM clicks", "FROM paid")
-    paid = f"---\nmaterialization: view\n---\n{view}"
-    return {**files, "models/by_url.sql": BY_URL, "models/paid.sql": paid}
+    return {**files, "models/by_url.sql": BY_URL, "models/paid.sql": model("view", view)}
 
 
 class TestViews:

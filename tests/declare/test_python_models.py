@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.declare.shop import INFOLD, SHOP, project, read
+from tests.declare.shop import INFOLD, SHOP, model, project, read
 
 from infold.analysis.definitions.compare import compare_projects
 from infold.core.model import DeclaredBound
@@ -135,13 +135,8 @@ timeseries: {event_time_column: event_ts, partition_column: day}
 incremental: {bounds: {clicks: {before: 1 day}}}
 ---
 SELECT cast(c.event_ts AS date) AS day, v.a FROM clicks c CROSS JOIN over v"""
-BY_KEY = """---
-materialization: cumulative_aggregate
----
-SELECT a, count(*) AS n FROM over GROUP BY a"""
-BY_USER = BY_KEY.replace("SELECT a", "SELECT user_id").replace(
-    "over GROUP BY a", "clicks GROUP BY 1"
-)
+BY_KEY = model("cumulative_aggregate", "SELECT a, count(*) AS n FROM over GROUP BY a")
+BY_USER = model("cumulative_aggregate", "SELECT user_id, count(*) AS n FROM clicks GROUP BY 1")
 
 
 def test_views_are_read_whole() -> None:
@@ -157,8 +152,7 @@ def test_views_are_read_whole() -> None:
 
 
 def _body(body: str, imports: str = "") -> str:
-    model = MODEL % ""
-    return f"{imports}\n{model}".replace("return clicks", body)
+    return f"{imports}\n{MODEL % ''}".replace("return clicks", body)
 
 
 MISTAKES = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.declare.shop import SHOP, project, read
+from tests.declare.shop import SHOP, model, project, read
 
 from infold.analysis.definitions.compare import compare_projects
 from infold.analysis.definitions.meanings import Meanings
@@ -104,11 +104,8 @@ def test_changes_are_compared(file: str, old: str, new: str, category: str, how:
     assert bool(change.columns_kept) == (how == "nothing")  # the function may leave keys out
 
 
-COUNTRIES = """---
-materialization: table
----
-SELECT code AS event_id, code AS user_id, code AS event_ts, code AS url FROM raw.countries"""
-VIEW = "---\nmaterialization: view\n---\nSELECT DISTINCT user_id, url, event_ts FROM clicks"
+CODES = "SELECT code AS event_id, code AS user_id, code AS event_ts, code AS url FROM raw.countries"
+SEEN = "SELECT DISTINCT user_id, url, event_ts FROM clicks"
 OPAQUE = """from infold import model
 
 @model(materialization="view",
@@ -152,8 +149,8 @@ def test_a_mistake_has_its_place(
     assert old in text
     files = {
         **FILES,
-        "models/countries.sql": COUNTRIES,
-        "models/seen.sql": VIEW,
+        "models/countries.sql": model("table", CODES),
+        "models/seen.sql": model("view", SEEN),
         f"models/{file}.py": text.replace(old, new),
     }
 
