@@ -542,7 +542,6 @@ QUERIES = [
     (D, "FROM sessions", "FROM", ["bad-sql models/daily.sql:7 `FROM` (FROM with nothing behind it)"]),
     (D, "sum(revenue)", "sum(revenue", ["bad-sql models/daily.sql:6 `AS` (Expecting ))"]),
     (D, "sum(revenue)", "'sum(revenue)", ["bad-sql models/daily.sql:6 `'` (a quote or a comment is never closed)"]),
-    (D, DAILY.partition("---\nSELECT")[2], "", ["bad-sql models/daily.sql:6 `SELECT` (SELECT without columns)"]),
     (D, "SELECT cast", "DELETE FROM sessions; SELECT cast", ["not-one-select models/daily.sql:6 `SELECT`"]),
     (D, "FROM sessions", "FROM sessions VERSION AS OF 3", ["unsupported-sql models/daily.sql:7 `sessions`"]),
     (D, "FROM sessions GROUP BY 1", "FROM sessions |> LIMIT 3", ["unsupported-sql models/daily.sql:7 `|>`"]),

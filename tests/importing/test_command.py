@@ -67,18 +67,19 @@ def test_what_cannot_be_imported_is_refused(
     """With the reason: a folder without a project, one to write into that is not empty, a dialect
     that is not known, and a package that infold does not bring along. Nothing is written over.
     """
-    (full := tmp_path / "full").mkdir()
+    shop, full = theirs(tmp_path), tmp_path / "full"
+    full.mkdir()
     (full / "infold.yml").write_text("mine")
-    shop = theirs(tmp_path)
+    refused: list[tuple[str, tuple[str | Path, ...]]] = [
+        *(("nothing-to-import", (tool, full)) for tool in ("dbt", "sqlmesh", "snowplow")),
+        (f"folder-in-use: {full} is not empty", ("dbt", shop, "--into", full)),
+        ("snowflake", ("dbt", shop, "--dialect", "oracel")),
+    ]
 
-    for words, said in (
-        *(((tool, full), "nothing-to-import") for tool in ("dbt", "sqlmesh", "snowplow")),
-        (("dbt", shop, "--into", full), f"folder-in-use: {full} is not empty"),
-        (("dbt", shop, "--dialect", "oracel"), "snowflake"),
-    ):
-        assert (result := run(*words)).exit_code == 2
-        assert said in result.output
-    assert [(path.name, path.read_text()) for path in full.iterdir()] == [("infold.yml", "mine")]
+    results = [(said, run(*words)) for said, words in refused]
     monkeypatch.setattr("infold.importing.sources.find_spec", lambda _: None)
-    assert (missing := run("dbt", shop)).exit_code == 2
-    assert "pip install jinja2" in missing.output
+    results.append(("pip install jinja2", run("dbt", shop)))
+
+    for said, result in results:
+        assert (result.exit_code, said in result.output) == (2, True), said
+    assert [(path.name, path.read_text()) for path in full.iterdir()] == [("infold.yml", "mine")]

@@ -93,10 +93,13 @@ class TestDrawing:
     """Slug and what is wrong, aligned facts, the line with a caret, what to do."""
 
     def test_the_parts_are_separated(self) -> None:
-        """The parts of a message are below each other with empty lines between them."""
+        """The parts are below each other with empty lines between them; what is missing leaves no
+        gap.
+        """
         at = Spot("models/a.sql", 3, 8, "\tSELECT lag(x) over (y)", 6)
         error = InfoldError("slug", "what is wrong", (("window", "lag"),), "Do this.", 3, at)
 
+        assert str(InfoldError("slug", "what is wrong")) == "slug: what is wrong"
         assert str(error) == (
             "slug: what is wrong\n"
             "\n"
@@ -108,10 +111,6 @@ class TestDrawing:
             "\n"
             "Do this."
         )
-
-    def test_missing_parts_leave_no_gap(self) -> None:
-        """A message without facts, place or cure has no gap."""
-        assert str(InfoldError("slug", "what is wrong")) == "slug: what is wrong"
 
     @pytest.mark.parametrize(
         ("column", "width", "caret"),
