@@ -280,25 +280,38 @@ def test_rows_that_their_time_leaves_out_are_noted(tmp_path: Path) -> None:
 def test_given_rows_of_a_view_stand_for_it() -> None:
     """
     Its readers are compiled over a table of its columns, by its event time; events of one instant
-    are in the order of the view's tables.
+    are in the order of the view's tables. A timestamp among the columns of a view over a lookup is
+    no event time: it may be NULL.
     """
+    lookup = "sources:\n  raw.users: {path: users/*.json, columns: {user_id: string, born: string}}"
+    visits = shop.model("sessions\nsessions: {user: user_id, gap: 1 hour}", "SELECT %s FROM seen")
     files = {
-        "models/seen.sql": "---\nmaterialization: view\n---\n"
-        "SELECT event_id, user_id, event_ts, url, event_ts AS at FROM clicks",
-        "models/visits.sql": "---\nmaterialization: sessions\n"
-        "sessions: {user: user_id, gap: 1 hour}\n---\n"
-        "SELECT count(*) AS n, first(url) AS entry FROM seen",
-        "models/urls.sql": "---\nmaterialization: table\n"
-        "timeseries: {event_time_column: event_ts, partition_column: day, granularity: day}\n"
-        "incremental: {}\n---\n"
-        "SELECT cast(event_ts AS date) AS day, url, count(*) AS n FROM seen GROUP BY 1, 2",
+        **shop.spoilt("infold.yml", "sources:", lookup),
+        "models/seen.sql": shop.model(
+            "view", "SELECT event_id, user_id, event_ts, url, event_ts AS at FROM clicks"
+        ),
+        "models/visits.sql": visits % "count(*) AS n, first(url) AS entry",
+        "models/urls.sql": shop.DAILY.partition("SELECT")[0].replace("session_start", "event_ts")
+        + "SELECT cast(event_ts AS date) AS day, url, count(*) AS n FROM seen GROUP BY 1, 2",
+        "models/users.sql": shop.model(
+            "view", "SELECT user_id, cast(born AS timestamp) AS born FROM raw.users"
+        ),
+        "models/ages.sql": shop.model(
+            "table", "SELECT born, count(*) AS n FROM users GROUP BY born"
+        ),
     }
-    base = shop.project({**shop.SHOP, **files})
+    base = shop.project(files)
     times = dict.fromkeys(("at", "event_ts"), "timestamp")
-    types = {**TYPES, "seen": {"event_id": "string", "user_id": "string", "url": "string", **times}}
-    tables = Tables.of(base, {**types, "visits": {}, "urls": {}}, {})
+    types: dict[str, dict[str, str]] = {
+        **TYPES,
+        **{name: {} for name in ("visits", "urls", "ages")},
+        "seen": {"event_id": "string", "user_id": "string", "url": "string", **times},
+        "users": {"user_id": "string", "born": "timestamp"},
+    }
+    tables = Tables.of(base, types, {})
 
     made = project_under_test(base, ["visits", "urls"], ["seen"], tables)
+    ages = project_under_test(base, ["ages"], ["users"], tables)
 
     assert sorted(node.name for node in made) == ["seen", "urls", "visits"]
     assert made["seen"].landed
@@ -308,25 +321,4 @@ def test_given_rows_of_a_view_stand_for_it() -> None:
     assert query is not None
     assert (query.input, query.time_column, query.key) == ("seen", "event_ts", ("event_id",))
     assert made["urls"].input("seen").time_column == "event_ts"
-
-
-def test_given_rows_of_a_view_without_times_are_those_of_a_lookup() -> None:
-    """A timestamp among the columns of a view over a lookup is no event time: it may be NULL."""
-    files = {
-        "models/users.sql": "---\nmaterialization: view\n---\n"
-        "SELECT user_id, cast(born AS timestamp) AS born FROM raw.users",
-        "models/ages.sql": "---\nmaterialization: table\n---\n"
-        "SELECT born, count(*) AS n FROM users GROUP BY born",
-        "infold.yml": shop.SHOP["infold.yml"].replace(
-            "sources:\n",
-            "sources:\n"
-            "  raw.users: {path: users/*.json, columns: {user_id: string, born: string}}\n",
-        ),
-    }
-    base = shop.project({**shop.SHOP, **files})
-    columns = {"user_id": "string", "born": "timestamp"}
-    tables = Tables.of(base, {**TYPES, "users": columns, "ages": {}}, {})
-
-    made = project_under_test(base, ["ages"], ["users"], tables)
-
-    assert made.sources["users"].event_time_column is None
+    assert ages.sources["users"].event_time_column is None
