@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from tests.declare.shop import DAILY, SHOP, read, write
-from tests.docs.pages import DOCS, files_of
+from tests.docs.pages import DOCS, files_of, texts_of
 
 from infold.cli import cli
 from infold.declare import formatted
@@ -19,19 +19,10 @@ from infold.messages.errors import InfoldError
 SRC = DOCS.parent / "src" / "infold"
 
 
-def files_in(folder: Path) -> dict[str, str]:
-    """The files of a project on the disk."""
-    return {
-        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
-        for path in folder.rglob("*")
-        if path.suffix in (".sql", ".yml", ".csv", ".py") and "landing" not in path.parts
-    }
-
-
 PROJECTS: dict[str, Mapping[str, str]] = {
     "shop": SHOP,
-    "starter": files_in(SRC / "starter"),
-    "demo": files_in(SRC / "demo" / "project"),
+    "starter": texts_of(SRC / "starter"),
+    "demo": texts_of(SRC / "demo" / "project"),
     **{name: files_of(DOCS / name) for name in ("annotated-project.md", "cookbook.md")},
 }
 

@@ -6,13 +6,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-PAGES = [
-    ROOT / "README.md",
-    ROOT / "CHANGELOG.md",
-    *sorted((ROOT / "docs").rglob("*.md")),
-    *sorted((ROOT / "bench").glob("*.md")),
-]
+from tests.docs.pages import PAGES, ROOT
 
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```[^\n]*\n.*?^```$", re.MULTILINE | re.DOTALL)

@@ -13,17 +13,12 @@ from functools import cache
 from pathlib import Path
 
 import click
+from tests.docs.pages import PAGES, ROOT
 
 from infold.cli.main import COMMANDS, cli
 
-ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src" / "infold").rglob("*.py"))
-PAGES = [
-    ROOT / "README.md",
-    ROOT / "CHANGELOG.md",
-    *sorted((ROOT / "bench").glob("*.md")),
-    *sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "decisions"),
-]
+CURRENT = [page for page in PAGES if page.parent.name != "decisions"]
 CONTEXT = click.Context(cli, **cli.context_settings)
 
 HINT = re.compile(r"(?:`|^\$ |^    |^<sh>)infold ([^`\n|]+)", re.MULTILINE)
@@ -145,7 +140,7 @@ def wrong(hint: str) -> str:
 def test_every_command_line_exists() -> None:
     """Every ``infold …`` in a text of the code or on a page is a command with its options."""
     code = {path: [hint for text in texts(path) for hint in HINT.findall(text)] for path in SOURCES}
-    shown = code | {page: hints_on(page) for page in PAGES}
+    shown = code | {page: hints_on(page) for page in CURRENT}
     problems = {
         (name(path), problem)
         for path, hints in shown.items()
@@ -169,7 +164,7 @@ def test_every_option_of_a_page_exists() -> None:
     """Every option that a page names exists in some command."""
     every = {opt for command in commands().values() for opt in options_of(command)}
     every |= {opt for param in cli.params for opt in param.opts} | OTHERS
-    unknown = {name(page): set(OPTION.findall(page.read_text())) - every for page in PAGES}
+    unknown = {name(page): set(OPTION.findall(page.read_text())) - every for page in CURRENT}
 
     assert {page: options for page, options in unknown.items() if options} == {}
 

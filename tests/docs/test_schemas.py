@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from jsonschema import Draft7Validator
 from tests.declare.shop import SHOP, read, spoilt
 from tests.declare.test_mistakes import KEYS
 from tests.docs import test_keys
-from tests.docs.pages import DOCS, files_of
+from tests.docs.pages import DOCS, ROOT, files_of, texts_of
 from tests.docs.schemas import FOLDER, schemas, text_of
 from tests.hostile import test_keys as hostile
 
@@ -25,7 +24,6 @@ from infold.messages.errors import InfoldError
 
 SCHEMAS = schemas()
 CHECKERS = {name: Draft7Validator(schema) for name, schema in SCHEMAS.items()}
-ROOT = DOCS.parent
 
 
 class _Loader(yaml.SafeLoader):
@@ -62,12 +60,6 @@ def refused(files: Mapping[str, str]) -> list[str]:
             f"{file} {error.json_path}: {error.message}" for error in checker.iter_errors(value)
         ]
     return found
-
-
-def texts_of(folder: Path) -> dict[str, str]:
-    """The files of a project on the disk."""
-    files = (path for path in sorted(folder.rglob("*")) if path.suffix in (".yml", ".sql"))
-    return {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in files}
 
 
 def projects() -> Iterator[tuple[str, Mapping[str, str]]]:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
+from tests.docs.pages import PAGES, ROOT
 from tests.docs.test_hints import SOURCES, texts
 
-ROOT = Path(__file__).parents[2]
-PAGES = [
-    ROOT / "README.md",
-    ROOT / "CHANGELOG.md",
-    *sorted((ROOT / "docs").rglob("*.md")),
-    *sorted((ROOT / "bench").glob("*.md")),
+TEXTS = [
+    *PAGES,
     ROOT / "tests" / "messages" / "every_message.txt",
     *sorted((ROOT / "tests" / "cli" / "screens").glob("*.txt")),
 ]
@@ -31,7 +27,7 @@ def test_pages_and_messages_are_plain() -> None:
     """No line has one of the phrases that read like a translation."""
     found = [
         f"{page.relative_to(ROOT)}:{number}: {line.strip()[:80]}"
-        for page in PAGES
+        for page in TEXTS
         for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1)
         if UNPLAIN.search(line)
     ]
