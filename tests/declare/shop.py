@@ -93,6 +93,11 @@ def project(files: Mapping[str, str | bytes] = SHOP) -> Project:
     return found
 
 
+def model(kind: str, sql: str) -> str:
+    """The file of a model that says its kind alone."""
+    return f"---\nmaterialization: {kind}\n---\n{sql}\n"
+
+
 def spoilt(file: str, old: str, new: str) -> dict[str, str]:
     """The right project with one text of one file replaced."""
     text = SHOP.get(file, "")

@@ -6,9 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from tests.declare.shop import CLICKS, DAILY, INFOLD, SESSIONS, SHOP, project, spoilt
+from tests.declare import (
+    test_python_functions,
+    test_python_models,
+    test_python_rows,
+    test_session_rules,
+)
+from tests.declare.shop import CLICKS, DAILY, INFOLD, SESSIONS, SHOP, model, project, spoilt
 from tests.queries.catalog import project_of_admitted
 
+from infold.core.definition import Definition
 from infold.core.definition_text import definition_of_text, definition_text, digest_of
 from infold.core.project import Node, Project
 from infold.declare.definitions import definitions_of
@@ -74,39 +81,21 @@ SELECT cast(event_ts AS date) AS day, count(*) AS clicks
 FROM clicks WHERE event_ts >= @start_ts GROUP BY 1
 """
 
+BOARD = "SELECT country, count(*) AS n FROM %s JOIN raw.countries ON code = url GROUP BY country"
+TOTALS = "SELECT user_id, count(*) AS n, sum(amount) AS amount FROM clicks GROUP BY user_id"
+OF_DEAR = DAILY_FULL.replace("FROM clicks", "FROM dear").replace("event_ts >= @start_ts", "true")
 VIEWS = {
     **SHOP,
-    "models/paid.sql": "---\nmaterialization: view\n---\nSELECT * FROM clicks WHERE amount > 0\n",
-    "models/dear.sql": "---\nmaterialization: view\n---\nSELECT * FROM paid WHERE amount > 9\n",
-    "models/daily.sql": DAILY_FULL.replace("FROM clicks", "FROM dear").replace(
-        "event_ts >= @start_ts", "true"
-    ),
-    "models/totals.sql": """\
----
-materialization: cumulative_aggregate
----
-SELECT user_id, count(*) AS n, sum(amount) AS amount FROM clicks GROUP BY user_id
-""",
-    "models/board.sql": """\
----
-materialization: table
----
-SELECT country, count(*) AS n FROM paid JOIN raw.countries ON code = url GROUP BY country
-""",
+    "models/paid.sql": model("view", "SELECT * FROM clicks WHERE amount > 0"),
+    "models/dear.sql": model("view", "SELECT * FROM paid WHERE amount > 9"),
+    "models/daily.sql": OF_DEAR,
+    "models/totals.sql": model("cumulative_aggregate", TOTALS),
+    "models/board.sql": model("table", BOARD % "paid"),
 }
-
+NOTE = "country: string, note: {type: string, optional: true}"
 OPTIONAL = {
-    **SHOP,
-    "infold.yml": INFOLD.replace(
-        "{code: string, country: string}",
-        "{code: string, country: string, note: {type: string, optional: true}}",
-    ),
-    "models/board.sql": """\
----
-materialization: table
----
-SELECT country, count(*) AS n FROM clicks JOIN raw.countries ON code = url GROUP BY country
-""",
+    **spoilt("infold.yml", "country: string", NOTE),
+    "models/board.sql": model("table", BOARD % "clicks"),
 }
 
 PROJECTS = {
@@ -120,20 +109,19 @@ PROJECTS = {
     "every key of incremental tables": {**SHOP, "models/daily.sql": DAILY_FULL},
     "views over views, a lookup": VIEWS,
     "optional columns that nobody names": OPTIONAL,
+    "a model in Python": test_python_models.FILES,
+    "rows in Python": test_python_rows.FILES,
+    "functions in Python": test_python_functions.files(),
+    "a session rule": test_session_rules.files(),
 }
 
 
-def rebuilt(declared: Project, name: str) -> Project:
-    """The project of a model's definition, which went through JSON, in a folder without files."""
-    definitions = {
+def kept_of(declared: Project) -> dict[str, Definition]:
+    """The definitions of a project, which went through JSON."""
+    return {
         name: definition_of_text(definition_text(one))
         for name, one in definitions_of(declared).items()
     }
-    by_digest = {digest_of(one): one for one in definitions.values()}
-    empty = replace(declared, nodes=(), sources={}, start=None)
-    found = project_of_definition(empty, definitions[name], definitions, by_digest)
-    assert found is not None, f"the definition of {name} does not give its node again"
-    return found
 
 
 def essence(node: Node) -> Node:
@@ -143,30 +131,24 @@ def essence(node: Node) -> Node:
 
 @pytest.mark.parametrize("files", PROJECTS.values(), ids=PROJECTS)
 def test_a_definition_as_text_loses_nothing(files: Mapping[str, str]) -> None:
-    """A definition that was written as JSON and read again is equal, and has the same digest."""
-    for definition in definitions_of(project(files)).values():
-        again = definition_of_text(definition_text(definition))
-
-        assert again == definition
-        assert digest_of(again) == digest_of(definition)
-
-
-@pytest.mark.parametrize("files", PROJECTS.values(), ids=PROJECTS)
-def test_a_definition_gives_its_node_again(files: Mapping[str, str]) -> None:
-    """From the definitions alone, each model is compiled to the node that it had."""
+    """A definition that was written as JSON and read again is equal, and has the same digest;
+    from it alone each model, and from all the project is compiled to what it was.
+    """
     declared = project(files)
+    kept, definitions = kept_of(declared), definitions_of(declared)
+    assert kept == definitions
+    by_digest = {digest_of(one): one for one in kept.values()}
+    assert set(by_digest) == {digest_of(one) for one in definitions.values()}
+
+    empty = replace(declared, nodes=(), sources={}, start=None)
     for node in declared:
-        assert essence(rebuilt(declared, node.name)[node.name]) == essence(node)
+        found = project_of_definition(empty, kept[node.name], kept, by_digest)
+        assert found is not None, f"the definition of {node.name} does not give its node again"
+        assert essence(found[node.name]) == essence(node)
 
-
-@pytest.mark.parametrize("files", PROJECTS.values(), ids=PROJECTS)
-def test_all_definitions_give_the_project_again(files: Mapping[str, str]) -> None:
-    """From all its definitions a project is compiled with the same nodes and definitions."""
-    declared = project(files)
     again = again_of(declared)
-
     assert list(map(essence, again)) == list(map(essence, declared))
-    assert definitions_of(again) == definitions_of(declared)
+    assert definitions_of(again) == definitions
 
 
 @pytest.mark.deep
@@ -249,22 +231,18 @@ def test_an_old_definition_is_compiled_over_the_definitions_that_built_its_input
     assert essence(found["daily"]) == essence(old["daily"])
 
 
-def test_a_definition_that_no_longer_compiles_is_none() -> None:
-    """Without an input of it, a definition gives no project."""
-    kept = definitions_of(project())
-    now = project({"infold.yml": INFOLD, "models/clicks.sql": CLICKS})
-    without = {name: one for name, one in kept.items() if name == "clicks"}
-
-    assert project_of_definition(now, kept["daily"], without, {}) is None
-
-
 def test_a_definition_is_not_compiled_over_another_view() -> None:
-    """Where the view that a definition read was not kept, today's view does not stand in for it."""
+    """Where the view that a definition read was not kept, today's view does not stand in for it;
+    without an input of it, it gives no project either.
+    """
     kept = definitions_of(project(VIEWS))
-    paid = VIEWS["models/paid.sql"].replace("> 0", "> 1")
-    now = project({**VIEWS, "models/paid.sql": paid})
+    now = project({**VIEWS, "models/paid.sql": VIEWS["models/paid.sql"].replace("> 0", "> 1")})
 
     assert project_of_definition(now, kept["daily"], definitions_of(now), {}) is None
+    kept = definitions_of(project())
+    clicks = {name: one for name, one in kept.items() if name == "clicks"}
+    empty = project({"infold.yml": INFOLD, "models/clicks.sql": CLICKS})
+    assert project_of_definition(empty, kept["daily"], clicks, {}) is None
 
 
 def test_a_definition_over_an_input_with_other_columns_is_none() -> None:
@@ -276,5 +254,4 @@ def test_a_definition_over_an_input_with_other_columns_is_none() -> None:
     other["models/daily.sql"] = DAILY.replace(", sum(revenue) AS revenue", "")
     kept["sessions"] = definitions_of(project(other))["sessions"]
 
-    assert project_of_definition(project(), definitions_of(project())["daily"], kept, {}) is None
-    assert "revenue" in SESSIONS
+    assert project_of_definition(project(), kept["daily"], kept, {}) is None

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from sqlglot import exp
 from tests.declare.shop import DAILY, SHOP, read, write
-from tests.docs.pages import DOCS, files_of
+from tests.docs.pages import DOCS, files_of, texts_of
 
 from infold.cli import cli
 from infold.declare import formatted
@@ -20,19 +19,10 @@ from infold.messages.errors import InfoldError
 SRC = DOCS.parent / "src" / "infold"
 
 
-def files_in(folder: Path) -> dict[str, str]:
-    """The files of a project on the disk."""
-    return {
-        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
-        for path in folder.rglob("*")
-        if path.suffix in (".sql", ".yml", ".csv", ".py") and "landing" not in path.parts
-    }
-
-
 PROJECTS: dict[str, Mapping[str, str]] = {
     "shop": SHOP,
-    "starter": files_in(SRC / "starter"),
-    "demo": files_in(SRC / "demo" / "project"),
+    "starter": texts_of(SRC / "starter"),
+    "demo": texts_of(SRC / "demo" / "project"),
     **{name: files_of(DOCS / name) for name in ("annotated-project.md", "cookbook.md")},
 }
 
@@ -87,15 +77,12 @@ where session_start between @start_ts and @end_ts and s.x <=> d.x
 
 
 def test_names_texts_comments_and_front_matter_stay() -> None:
-    """Lines, spaces and the case of keywords change, and nothing else: a type is a name."""
+    """Lines, spaces and the case of keywords change, and nothing else: a type is a name. A file of
+    Windows stays one.
+    """
     assert format_text("models/x.sql", WRITTEN) == LAID_OUT
-
-
-def test_ends_of_lines_stay() -> None:
-    """A file of Windows stays one."""
-    found = format_text("models/x.sql", WRITTEN.replace("\n", "\r\n"))
-
-    assert found == LAID_OUT.replace("\n", "\r\n")
+    of_windows = format_text("models/x.sql", WRITTEN.replace("\n", "\r\n"))
+    assert of_windows == LAID_OUT.replace("\n", "\r\n")
 
 
 @pytest.mark.parametrize(
@@ -103,6 +90,7 @@ def test_ends_of_lines_stay() -> None:
     [
         "SELECT a /* the first */,\n  b -- and the second\nFROM t\nWHERE c > 1\n",
         "SELECT listagg(url) WITHIN GROUP (ORDER BY at) AS urls FROM t\n",
+        "SELECT '-- a' AS b FROM t",
     ],
 )
 def test_once_is_enough(written: str) -> None:
@@ -152,11 +140,6 @@ def test_a_result_that_is_another_query_is_refused(
     assert (raised.value.slug, what in raised.value.what) == ("not-formatted", True)
 
 
-def test_comments_are_no_part_of_the_comparison_of_texts() -> None:
-    """What looks like a comment in a text is none."""
-    assert format_text("x.sql", "SELECT '-- a' AS b FROM t") == "select '-- a' as b from t\n"
-
-
 def called(root: Path, *words: str) -> Result:
     """The command on a project."""
     return CliRunner().invoke(cli, ["-C", str(root), "format", *words])
@@ -166,37 +149,26 @@ class TestCommand:
     """What `infold format` prints, writes and ends with."""
 
     def test_it_writes_what_changes(self, tmp_path: Path) -> None:
-        """Each file is named; a second time there is nothing to do."""
-        root = write(tmp_path)
+        """Each file is named; of named models those alone; a second time there is nothing to do.
+        `--check` writes nothing, and ends with 1 as long as there is something.
+        """
+        root, other = write(tmp_path / "shop"), write(tmp_path / "other")
+        checked = called(root, "--check", "daily")
+        assert checked.exit_code == 1
+        assert checked.stdout == "models/daily.sql\n1 file would be formatted, no other.\n"
+        assert (root / "models" / "daily.sql").read_text() == DAILY
         first, second = called(root), called(root)
 
         assert first.stdout.splitlines() == [
             *(f"models/{name}.sql" for name in ("clicks", "daily", "sessions")),
             "3 files formatted, no other.",
         ]
-        assert (second.exit_code, second.stdout) == (
-            0,
-            "0 files formatted, 3 files left as they are.\n",
-        )
+        assert second.exit_code == called(root, "--check").exit_code == 0
+        assert second.stdout == "0 files formatted, 3 files left as they are.\n"
         assert "select cast(session_start as date)" in (root / "models" / "daily.sql").read_text()
-
-    def test_check_writes_nothing(self, tmp_path: Path) -> None:
-        """It says what would be written, and ends with 1 as long as there is something."""
-        root = write(tmp_path)
-        done = called(root, "--check", "daily")
-
-        assert done.exit_code == 1
-        assert done.stdout == "models/daily.sql\n1 file would be formatted, no other.\n"
-        assert (root / "models" / "daily.sql").read_text() == DAILY
-        called(root)
-        assert called(root, "--check").exit_code == 0
-
-    def test_a_model_alone(self, tmp_path: Path) -> None:
-        """Only files of models that are named are written; an unknown one is an error."""
-        root = write(tmp_path)
-        assert called(root, "sessions").stdout.splitlines()[0] == "models/sessions.sql"
-        assert (root / "models" / "daily.sql").read_text() == DAILY
-        assert called(root, "dialy").exit_code == 2
+        assert called(other, "sessions").stdout.splitlines()[0] == "models/sessions.sql"
+        assert (other / "models" / "daily.sql").read_text() == DAILY
+        assert called(other, "dialy").exit_code == 2
 
     def test_what_cannot_be_read_is_left(self, tmp_path: Path) -> None:
         """The others are written; the error says where, and the exit code is that of a mistake."""
@@ -232,8 +204,3 @@ class TestCommand:
     def test_without_a_project(self, tmp_path: Path) -> None:
         """As every command."""
         assert "no-project" in called(tmp_path).stderr
-
-
-def test_sqlglot_tells_names_apart_by_case() -> None:
-    """The comparison of trees relies on it."""
-    assert exp.to_identifier("End") != exp.to_identifier("end")

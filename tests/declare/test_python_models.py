@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pytest
-from tests.declare.shop import INFOLD, SHOP, read
+from tests.declare.shop import INFOLD, SHOP, model, project, read
 
 from infold.analysis.definitions.compare import compare_projects
-from infold.core.definition_text import definition_of_text, definition_text
 from infold.core.model import DeclaredBound
-from infold.core.project import Batches, Bound, Project
+from infold.core.project import Batches, Bound
 from infold.core.python_code import PythonInput
-from infold.declare.definitions import definitions_of
-from infold.declare.from_definitions import project_of_definition
 
 DAY = 86_400_000_000
 
@@ -51,22 +46,17 @@ def daily_users(clicks):
 """
 
 
-def project_of(files: Mapping[str, str]) -> Project:
-    """The project of some files, which have no mistake."""
-    project, errors = read(files)
-    assert [str(error) for error in errors] == []
-    assert project is not None
-    return project
-
-
 def test_a_declaration_is_read() -> None:
-    """Inputs, bounds and columns are those of the decorator; the code has all modules in use."""
-    node = project_of(FILES)["weekly"]
+    """Inputs, bounds and columns are those of the decorator, or of infold.yml; the code has all
+    modules in use.
+    """
+    said = INFOLD + "models: {weekly: {tags: [nightly]}}\n"
+    node = project({**FILES, "infold.yml": said})["weekly"]
 
     code, incremental = node.model.python, node.model.incremental
     assert code is not None
     assert incremental is not None
-    assert code.function == "weekly"
+    assert (code.function, node.model.tags) == ("weekly", ("nightly",))
     assert code.files == (
         "models/weekly.py",
         "lib/days.py",
@@ -89,27 +79,17 @@ def test_a_declaration_is_read() -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "same"),
     [
-        ("models/weekly.py", "def weekly", "# why\n\ndef weekly", True),
         ("models/weekly.py", "One row for each day.", "A row a day.", True),
-        ("models/weekly.py", '"batch_size": 2', '"batch_size": 3', True),
-        ("models/weekly.py", "countDistinct", "count", False),
-        ("models/weekly.py", '"6 days"', '"5 days"', False),
-        ("models/weekly.py", '"users": "bigint"', '"users": "int"', False),
-        ("lib/deep/least.py", "LEAST = 1", "LEAST = 1  # one", True),
-        ("lib/deep/least.py", "LEAST = 1", "LEAST = 2", False),
         ("lib/unused.py", "import random", "import uuid", True),
         ("models/clicks.sql", "url, amount", "url, amount, seen_at", False),
     ],
 )
 def test_what_identifies_a_definition(file: str, old: str, new: str, *, same: bool) -> None:
-    """Code that runs counts, in every module that is imported, and the columns that it is given;
-    comments, layout and docstrings do not.
-    """
-    assert old in FILES[file]
-    before = project_of(FILES)["weekly"]
-    after = project_of({**FILES, file: FILES[file].replace(old, new)})["weekly"]
+    """The columns that it is given count; docstrings and modules that are not imported do not."""
+    after = project({**FILES, file: FILES[file].replace(old, new)})["weekly"]
 
-    assert (before.fingerprint == after.fingerprint) == same
+    assert old in FILES[file]
+    assert (project(FILES)["weekly"].fingerprint == after.fingerprint) == same
 
 
 @pytest.mark.parametrize(
@@ -131,28 +111,16 @@ def test_changes_are_compared(
     differences: list[tuple[str, str]] | None,
 ) -> None:
     """A changed definition is one of the known categories, and nothing is proven about code."""
-    before = project_of(FILES)
-    after = project_of({**FILES, file: FILES[file].replace(old, new)})
+    before = project(FILES)
+    after = project({**FILES, file: FILES[file].replace(old, new)})
 
     [change] = compare_projects(before, before.sources, after, after.sources)
 
     assert (change.model, change.category, change.how) == ("weekly", category, how)
+    same = before["weekly"].fingerprint == after["weekly"].fingerprint
+    assert same is (how != "rebuild")
     if differences is not None:
         assert [(one.part, one.name) for one in change.differences] == differences
-
-
-def test_a_kept_definition_has_the_code() -> None:
-    """A definition that was kept compiles to the same model, with the code that it had."""
-    project = project_of(FILES)
-    made = {
-        name: definition_of_text(definition_text(one))
-        for name, one in definitions_of(project).items()
-    }
-
-    again = project_of_definition(project, made["weekly"], made, {})
-
-    assert again is not None
-    assert again["weekly"] == project["weekly"]
 
 
 READERS = {
@@ -167,18 +135,13 @@ timeseries: {event_time_column: event_ts, partition_column: day}
 incremental: {bounds: {clicks: {before: 1 day}}}
 ---
 SELECT cast(c.event_ts AS date) AS day, v.a FROM clicks c CROSS JOIN over v"""
-BY_KEY = """---
-materialization: cumulative_aggregate
----
-SELECT a, count(*) AS n FROM over GROUP BY a"""
-BY_USER = BY_KEY.replace("SELECT a", "SELECT user_id").replace(
-    "over GROUP BY a", "clicks GROUP BY 1"
-)
+BY_KEY = model("cumulative_aggregate", "SELECT a, count(*) AS n FROM over GROUP BY a")
+BY_USER = model("cumulative_aggregate", "SELECT user_id, count(*) AS n FROM clicks GROUP BY 1")
 
 
 def test_views_are_read_whole() -> None:
     """A view in Python is read by what is built whole, also through a view; by nothing else."""
-    project_of({**SHOP, **READERS})
+    project({**SHOP, **READERS})
 
     _, errors = read({**SHOP, **READERS, "models/cells.sql": CELLS, "models/keys.sql": BY_KEY})
 
@@ -189,8 +152,7 @@ def test_views_are_read_whole() -> None:
 
 
 def _body(body: str, imports: str = "") -> str:
-    model = MODEL % ""
-    return f"{imports}\n{model}".replace("return clicks", body)
+    return f"{imports}\n{MODEL % ''}".replace("return clicks", body)
 
 
 MISTAKES = [
@@ -254,48 +216,28 @@ def test_a_mistake_has_its_place(text: str, slug: str, line: int) -> None:
     assert [(error.slug, error.at and error.at.line) for error in errors] == [(slug, line)]
 
 
-def test_any_result_may_do() -> None:
-    """What changes by itself passes in a model that says so."""
-    vouched = (
-        ', timeseries={"event_time_column": "a"}'
-        ', incremental={"safety_overrides": {"allow_nondeterministic": True}}'
-    )
+@pytest.mark.parametrize(
+    ("keys", "batches"),
+    [
+        ('timeseries={"event_time_column": "a"}, incremental={', Batches.PER_PARTITION_ONLY),
+        ('incremental={"enabled": False, ', Batches.FULLY_BATCH_SAFE),
+    ],
+)
+def test_any_result_may_do(keys: str, batches: Batches) -> None:
+    """What changes by itself passes in a model that says so, by cells or built whole."""
+    vouched = f', {keys}"safety_overrides": {{"allow_nondeterministic": True}}}}'
     text = MODEL.replace('"int"', '"date"').replace("return clicks", "return clicks.sample(0.1)")
 
-    node = project_of({**SHOP, "models/m.py": text % vouched})["m"]
+    node = project({**SHOP, "models/m.py": text % vouched})["m"]
 
     assert node.overrides_used == ("allow_nondeterministic",)
-    assert node.batches is Batches.PER_PARTITION_ONLY
-
-
-def test_any_result_may_do_as_a_whole() -> None:
-    """A table that is built whole says so too; it has no cells to call the function for."""
-    vouched = (
-        ', incremental={"enabled": False, "safety_overrides": {"allow_nondeterministic": True}}'
-    )
-    text = MODEL.replace("return clicks", "return clicks.sample(0.1)")
-
-    node = project_of({**SHOP, "models/m.py": text % vouched})["m"]
-
-    assert node.overrides_used == ("allow_nondeterministic",)
-    assert node.batches is Batches.FULLY_BATCH_SAFE
-
-
-def test_declarations_in_the_project_file_count() -> None:
-    """Keys under `models` of infold.yml are those of a model in Python too."""
-    text = INFOLD + "models:\n  m: {tags: [nightly]}\n"
-
-    assert project_of({**SHOP, "infold.yml": text, "models/m.py": MODEL % ""})["m"].model.tags == (
-        "nightly",
-    )
+    assert node.batches is batches
 
 
 def test_a_mistake_in_a_module_is_reported_once() -> None:
     """A module that several models import has each of its mistakes once."""
     texts = {f"models/m{at}.py": "import lib.broken\n" + MODEL % "" for at in (1, 2)}
 
-    _, errors = read({**SHOP, **texts, "lib/broken.py": "x = ("})
+    _, [error] = read({**SHOP, **texts, "lib/broken.py": "x = ("})
 
-    assert [(error.slug, error.at and error.at.file) for error in errors] == [
-        ("bad-python", "lib/broken.py")
-    ]
+    assert (error.slug, error.at and error.at.file) == ("bad-python", "lib/broken.py")

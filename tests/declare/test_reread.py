@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.declare.shop import CLICKS, DAILY, INFOLD, SHOP, write
+from tests.declare.shop import CLICKS, DAILY, INFOLD, SHOP, model, write
 
 from infold.core.project import Project
 from infold.declare import reread
@@ -15,11 +15,9 @@ from infold.declare.folder import Folder
 from infold.declare.load import load
 from infold.messages.errors import InfoldErrors
 
-LANDED = (
-    "---\nmaterialization: table\n---\nSELECT code, count(*) AS n FROM raw.countries GROUP BY 1"
-)
-TOP = "---\nmaterialization: table\n---\nSELECT max(sessions) AS most FROM d1"
-PAID = "---\nmaterialization: view\n---\nSELECT * FROM clicks WHERE amount > 0"
+LANDED = model("table", "SELECT code, count(*) AS n FROM raw.countries GROUP BY 1")
+TOP = model("table", "SELECT max(sessions) AS most FROM d1")
+PAID = model("view", "SELECT * FROM clicks WHERE amount > 0")
 FILES = {
     **SHOP,
     **{f"models/d{at}.sql": DAILY for at in range(9)},

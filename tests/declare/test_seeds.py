@@ -15,6 +15,7 @@ from infold.declare.seeds import TYPES as TYPES_OF_SEEDS
 from infold.messages.errors import InfoldErrors
 
 FILE = "seeds/prices.csv"
+URL = "url\n"
 TYPES = 'seeds: {prices: {columns: {rate: "decimal(5,2)", n: int}}}\n'
 
 
@@ -73,59 +74,35 @@ def test_a_seed_that_is_gone_is_no_table(tmp_path: Path) -> None:
     assert [error.slug for error in check(root)] == ["unknown-key", "unknown-table"]
 
 
-@pytest.mark.parametrize(
-    ("content", "keys", "wanted"),
-    [
-        ("url,n\n/a,1\n/b\n", "", ["bad-seed seeds/prices.csv:3 `/b`"]),
-        ("url,n\n/a,1\n\n/b,1,2\n", "", ["bad-seed seeds/prices.csv:4 `/b,1,2`"]),
-        (
-            "url,n,rate\n/a,1.5,1\n/b,,1.234\n/c,99999999999,1e3\n",
-            TYPES,
-            [
-                "bad-seed seeds/prices.csv:2 `/a,1.5,1`",
-                "bad-seed seeds/prices.csv:3 `/b,,1.234`",
-                "bad-seed seeds/prices.csv:4 `/c,99999999999,1e3`",
-                "bad-seed seeds/prices.csv:4 `/c,99999999999,1e3`",
-            ],
-        ),
-        ("url,n,URL\n", "", ["bad-seed seeds/prices.csv:1 `url,n,URL`"]),
-        ("url,\n", "", ["bad-seed seeds/prices.csv:1 `url,`"]),
-        ("url,_n\n", "", ["reserved-column seeds/prices.csv:1 `url,_n`"]),
-        ("", "", ["bad-seed seeds/prices.csv:1 ``"]),
-        ("\n  \n", "", ["bad-seed seeds/prices.csv:1 ``"]),
-        (b"url\n/a\n/\xe9\n", "", ["not-utf8 seeds/prices.csv:3 `` (8)"]),
-        ("url\n/a\n".encode("utf-16"), "", ["not-utf8 seeds/prices.csv:1 `` (0)"]),
-        ('url\n/a\n"/b\n', "", ['bad-seed seeds/prices.csv:3 `"/b`']),
-        ('url\n"/a"b\n', "", ['bad-seed seeds/prices.csv:2 `"/a"b`']),
-        ("url\n" + "/a\n" * (MOST_BYTES // 3), "", ["bad-seed seeds/prices.csv:1 ``"]),
-        (
-            "url\n",
-            "seeds: {prices: {columns: {ulr: string}}}\n",
-            ["unknown-column infold.yml:21 `ulr` (url)"],
-        ),
-        (
-            "url\n",
-            "seeds: {prices: {columns: {url: 'array<int>'}}}\n",
-            [f"bad-seed infold.yml:21 `'array<int>'` ({', '.join(TYPES_OF_SEEDS)})"],
-        ),
-        (
-            "url\n",
-            "seeds: {prices: {delimiter: tab}}\n",
-            ["wrong-type infold.yml:21 `tab`"],
-        ),
-        ("url\n", "seeds: {prizes: {}}\n", ["unknown-key infold.yml:21 `prizes` (prices)"]),
-        (
-            "url\n",
-            "seeds: {prices: {types: {}}}\n",
-            ["unknown-key infold.yml:21 `types` (columns, delimiter, tags, description)"],
-        ),
-    ],
-)
-def test_a_mistake_in_a_seed_has_its_line(
-    content: str | bytes, keys: str, wanted: list[str]
-) -> None:
-    """Every mistake is one error with the file and the line."""
-    assert mistakes(content, keys) == wanted
+ARRAY = "seeds: {prices: {columns: {url: 'array<int>'}}}\n"
+MISTAKES: list[tuple[str | bytes, str, str]] = [
+    ("url,n\n/a,1\n/b\n", "", "bad-seed @:3 `/b`"),
+    ("url,n\n/a,1\n\n/b,1,2\n", "", "bad-seed @:4 `/b,1,2`"),
+    ("n,rate\n1.5,1\n,1.234\n", TYPES, "bad-seed @:2 `1.5,1`; bad-seed @:3 `,1.234`"),
+    ("n,rate\n99999999999,1e3\n", TYPES, "; ".join(2 * ["bad-seed @:2 `99999999999,1e3`"])),
+    ("url,n,URL\n", "", "bad-seed @:1 `url,n,URL`"),
+    ("url,\n", "", "bad-seed @:1 `url,`"),
+    ("url,_n\n", "", "reserved-column @:1 `url,_n`"),
+    ("", "", "bad-seed @:1 ``"),
+    ("\n  \n", "", "bad-seed @:1 ``"),
+    (b"url\n/a\n/\xe9\n", "", "not-utf8 @:3 `` (8)"),
+    ("url\n/a\n".encode("utf-16"), "", "not-utf8 @:1 `` (0)"),
+    ('url\n/a\n"/b\n', "", 'bad-seed @:3 `"/b`'),
+    ('url\n"/a"b\n', "", 'bad-seed @:2 `"/a"b`'),
+    ("url\n" + "/a\n" * (MOST_BYTES // 3), "", "bad-seed @:1 ``"),
+    (URL, "seeds: {prices: {columns: {rl: string}}}\n", "unknown-column infold.yml:21 `rl` (url)"),
+    (URL, ARRAY, f"bad-seed infold.yml:21 `'array<int>'` ({', '.join(TYPES_OF_SEEDS)})"),
+    (URL, "seeds: {prices: {delimiter: tab}}\n", "wrong-type infold.yml:21 `tab`"),
+    (URL, "seeds: {prizes: {}}\n", "unknown-key infold.yml:21 `prizes` (prices)"),
+    (URL, "seeds: {prices: {types: {}}}\n",
+     "unknown-key infold.yml:21 `types` (columns, delimiter, tags, description)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "keys", "wanted"), MISTAKES)
+def test_a_mistake_in_a_seed_has_its_line(content: str | bytes, keys: str, wanted: str) -> None:
+    """Every mistake is one error with the file, which is `@` here, and the line."""
+    assert "; ".join(mistakes(content, keys)).replace(FILE, "@") == wanted
 
 
 def test_a_model_of_the_same_name(tmp_path: Path) -> None:

@@ -6,81 +6,61 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.declare.shop import SESSIONS, SHOP, write
+from tests.declare.shop import SESSIONS, SHOP, read, write
 from tests.declare.test_mistakes import shown
 
-from infold.core.definition_text import definition_of_text, definition_text
-from infold.core.project import Project
+from infold.core.project import Node
 from infold.core.session_cuts import Rule
-from infold.declare.definitions import definitions_of
-from infold.declare.from_definitions import project_of_definition
-from infold.declare.load import check, load
+from infold.declare.load import load
 
-HEAD = "from infold import session_rule\nfrom lib.words import known\n"
+HEAD = "from infold import session_rule\nfrom re import escape as known\n"
 ENDS = '@session_rule(parameters={"page": "STRING"})\ndef ends(events):\n    for event in events:\n        yield known(event["page"])\n'
+LIBRARY = "def known(text):\n    return text\n\n\nif __name__ != 'never': raise SystemExit\n"
 RULED = SESSIONS.replace("gap: 30 minutes}", "gap: 30 minutes, cuts: {rule: ends(url)}}")
 
 
-def shop(root: Path, rule: str = ENDS, sessions: str = RULED) -> Path:
-    """A project with a rule, which would fail if it were executed here."""
-    files = {
+def files(rule: str = ENDS, sessions: str = RULED) -> dict[str, str]:
+    """A project with a rule."""
+    return {
+        **SHOP,
         "functions/ends.py": HEAD + rule,
         "functions/short.sql": "CREATE FUNCTION short(a STRING) RETURN left(a, 2)",
-        "lib/words.py": "def known(text):\n    return text\n\n\nif __name__ != 'never': raise SystemExit\n",
         "models/sessions.sql": sessions,
     }
-    return write(root / "shop", {**SHOP, **files})
 
 
-def rule(project: Project) -> Rule:
-    """The rule of the sessions model."""
-    sessions = project["sessions"].model.sessions
-    assert sessions is not None
-    [cut] = sessions.cuts
-    assert isinstance(cut, Rule)
-    return cut
+def mistakes(rule: str = ENDS, sessions: str = RULED) -> list[str]:
+    """What is wrong with the project, one line each."""
+    return [shown(error) for error in read(files(rule, sessions))[1]]
 
 
 def test_a_rule_is_a_part_of_the_model(tmp_path: Path) -> None:
-    """Its code and that of its imports decide the fingerprint; comments do not."""
-    root = shop(tmp_path)
-    project = load(root)
-    found = rule(project)
+    """Its code and that of its imports, which would fail if they were executed here, decide the
+    fingerprint; comments do not. Its arguments are SQL over one event, which may call functions.
+    """
+    head = HEAD.replace("re import escape as", "lib.words import")
+    root = write(tmp_path, {**files(), "functions/ends.py": head + ENDS})
+
+    def sessions(ruled: str = RULED, library: str = LIBRARY) -> Node:
+        write(root, {"models/sessions.sql": ruled, "lib/words.py": library})
+        return load(root)["sessions"]
+
+    node = sessions()
+    assert node.model.sessions is not None
+    [found] = node.model.sessions.cuts
+    assert isinstance(found, Rule)
     assert found.sql == "(named_struct('page', cast(url AS STRING)))"
     assert found.code is not None
     assert found.in_words == "the rule ends"
     assert [path for path, _ in found.code.files] == ["functions/ends.py", "lib/words.py"]
-    assert [one.name for one in project["sessions"].model.functions] == ["ends"]
+    assert [one.name for one in node.model.functions] == ["ends"]
 
-    before, text = project["sessions"].fingerprint, (root / "lib/words.py").read_text()
-    (root / "lib/words.py").write_text("# of pages\n" + text)
-    assert load(root)["sessions"].fingerprint == before
-    (root / "lib/words.py").write_text(text.replace("return text", "return not text"))
-    assert load(root)["sessions"].fingerprint != before
-    (root / "lib/words.py").write_text(text)
-    (root / "models/sessions.sql").write_text(RULED.replace("(url)", "(user_id)"))
-    assert load(root)["sessions"].fingerprint != before
-
-
-def test_a_kept_definition_has_the_rule(tmp_path: Path) -> None:
-    """A definition is compiled again from its text alone, whatever became of the files."""
-    root = shop(tmp_path)
-    project = load(root)
-    definitions = definitions_of(project)
-    kept = definition_of_text(definition_text(definitions["sessions"]))
-    (root / "functions/ends.py").unlink()
-    again = project_of_definition(project, kept, definitions, {})
-
-    assert kept == definitions["sessions"]
-    assert again is not None
-    assert rule(again) == rule(project)
-
-
-def test_what_a_rule_is_given_may_be_computed(tmp_path: Path) -> None:
-    """Its arguments are SQL over one event, which may call functions of the project."""
-    root = shop(tmp_path, sessions=RULED.replace("ends(url)", "ends(short(url))"))
-    assert not check(root)
-    assert [one.name for one in load(root)["sessions"].model.functions] == ["ends", "short"]
+    assert sessions(library=f"# of pages\n{LIBRARY}").fingerprint == node.fingerprint
+    other = LIBRARY.replace("return text", "return not text")
+    assert sessions(library=other).fingerprint != node.fingerprint
+    assert sessions(RULED.replace("(url)", "(user_id)")).fingerprint != node.fingerprint
+    computed = sessions(RULED.replace("ends(url)", "ends(short(url))"))
+    assert [one.name for one in computed.model.functions] == ["ends", "short"]
 
 
 WRONG = [
@@ -101,10 +81,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "wanted"), WRONG)
-def test_a_mistake_has_its_place(tmp_path: Path, text: str, wanted: str) -> None:
+def test_a_mistake_has_its_place(text: str, wanted: str) -> None:
     """It is told in the rule's file."""
-    found = [shown(error)[: len(wanted)] for error in check(shop(tmp_path, text))]
-    assert found[0] == wanted
+    assert mistakes(text)[0].startswith(wanted)
 
 
 CALLS = [
@@ -119,16 +98,17 @@ CALLS = [
 
 
 @pytest.mark.parametrize(("call", "wanted"), CALLS)
-def test_a_wrong_call_has_its_place(tmp_path: Path, call: str, wanted: str) -> None:
+def test_a_wrong_call_has_its_place(call: str, wanted: str) -> None:
     """What is called has to be a rule, and to be given SQL over one event."""
-    found = check(shop(tmp_path, sessions=RULED.replace("rule: ends(url)", call)))
-    assert [shown(error)[: len(wanted)] for error in found] == [wanted]
+    [error] = mistakes(sessions=RULED.replace("rule: ends(url)", call))
+
+    assert error.startswith(wanted)
 
 
-def test_a_rule_is_called_by_sessions_alone(tmp_path: Path) -> None:
+def test_a_rule_is_called_by_sessions_alone() -> None:
     """In SQL there is no function of its name; a greatest length is for the rule to see."""
     called = RULED.replace("count(*) AS events", "count_if(ends(entry)) AS events")
-    assert "unknown-function" in [error.slug for error in check(shop(tmp_path, sessions=called))]
+    assert "unknown-function" in [error.split()[0] for error in mistakes(sessions=called)]
     longest = RULED.replace("gap: 30 minutes,", "gap: 30 minutes, max_length: 1 day,")
-    [error] = check(shop(tmp_path / "other", sessions=longest))
-    assert error.slug == "needless-key"
+    [error] = mistakes(sessions=longest)
+    assert error.startswith("needless-key ")

@@ -21,31 +21,18 @@ def found(root: Path, *targets: Target) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("written", ["w", "./w", "linked"])
-class TestOneFolderByTwoNames:
-    """A folder is known by a path that is written otherwise, and by a link."""
+def test_one_folder_by_two_names(tmp_path: Path, written: str) -> None:
+    """A folder is known by a path that is written otherwise, and by a link. In two storages each
+    would find folders of the other; a run of a target that is free would rebuild what another one
+    protects.
+    """
+    (tmp_path / "w").mkdir()
+    (tmp_path / "linked").symlink_to(tmp_path / "w")
+    dev, new = Target("dev", "w"), Target("new", written, storage=Storage.DELTA)
+    prod = Target("prod", written, protected=True)
 
-    @pytest.fixture(autouse=True)
-    def folders(self, tmp_path: Path) -> None:
-        """A folder and a link to it."""
-        (tmp_path / "w").mkdir()
-        (tmp_path / "linked").symlink_to(tmp_path / "w")
-
-    def test_in_two_storages(self, tmp_path: Path, written: str) -> None:
-        """Each storage would find folders of the other."""
-        dev, new = Target("dev", "w"), Target("new", written, storage=Storage.DELTA)
-
-        assert [slug for slug, _ in found(tmp_path, dev, new)] == ["not-with-delta"]
-
-    def test_protected_once(self, tmp_path: Path, written: str) -> None:
-        """A run of the target that is free would rebuild what the other one protects."""
-        dev, prod = Target("dev", "w"), Target("prod", written, protected=True)
-
-        assert found(tmp_path, dev, prod) == [
-            (
-                "catalog-same-tables",
-                "targets dev and prod would have the same tables, and only prod is protected",
-            )
-        ]
+    assert [slug for slug, _ in found(tmp_path, dev, new)] == ["not-with-delta"]
+    assert found(tmp_path, dev, prod) == [("catalog-same-tables", SAME + "only prod is protected")]
 
 
 SAME = "targets dev and prod would have the same tables, and "

@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
+    *sorted(DOCS.rglob("*.md")),
+    *sorted((ROOT / "bench").glob("*.md")),
+]
+"""All that people read."""
 
 _FILE = re.compile(r"^`([\w./-]+)`\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _STEP = re.compile(_FILE.pattern + r"|^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -14,6 +22,15 @@ _STEP = re.compile(_FILE.pattern + r"|^```sh\n(.*?)^```$", re.MULTILINE | re.DOT
 def files_of(page: Path) -> dict[str, str]:
     """Each file that a page shows, by its path in the project."""
     return dict(_FILE.findall(page.read_text(encoding="utf-8")))
+
+
+def texts_of(folder: Path) -> dict[str, str]:
+    """The files of a project on the disk, but those that land."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(folder.rglob("*"))
+        if path.suffix in (".sql", ".yml", ".csv", ".py") and "landing" not in path.parts
+    }
 
 
 def write_project(page: Path, folder: Path) -> Path:

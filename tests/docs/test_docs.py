@@ -1,4 +1,4 @@
-"""The pages hold together: links lead somewhere, and commands that they show exist."""
+"""The pages hold together: links lead somewhere, and what they show of make exists."""
 
 from __future__ import annotations
 
@@ -6,20 +6,10 @@ import re
 from functools import cache
 from pathlib import Path
 
-from infold.cli.main import COMMANDS
-
-ROOT = Path(__file__).parents[2]
-PAGES = [
-    ROOT / "README.md",
-    ROOT / "CHANGELOG.md",
-    *sorted((ROOT / "docs").rglob("*.md")),
-    *sorted((ROOT / "bench").glob("*.md")),
-]
+from tests.docs.pages import PAGES, ROOT
 
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```[^\n]*\n.*?^```$", re.MULTILINE | re.DOTALL)
-COMMAND = re.compile(r"(?:^(?: {4})?\$ | {4}|&& |`|^<sh>)infold ([a-z]+)", re.MULTILINE)
-SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TARGET = re.compile(r"(?:^ {4}(?:\$ )?|`)make ([a-z][a-z-]*)", re.MULTILINE)
 
 
@@ -58,18 +48,6 @@ def test_the_readme_is_short() -> None:
     lines = (ROOT / "README.md").read_text().splitlines()
 
     assert len(lines) < 120
-
-
-def test_commands_shown_exist() -> None:
-    """Every `infold …` that a page shows is a command of the program."""
-    unknown = {}
-    for page in PAGES:
-        text = page.read_text()
-        for block in SHELL.findall(text):
-            text += re.sub(r"^", "<sh>", block, flags=re.MULTILINE)
-        unknown[name(page)] = set(COMMAND.findall(text)) - set(COMMANDS)
-
-    assert {page: commands for page, commands in unknown.items() if commands} == {}
 
 
 def test_make_targets_shown_exist() -> None:

@@ -14,10 +14,12 @@ from pathlib import Path
 import pytest
 import sqlglot
 import yaml
-from tests.declare.shop import read, write
-from tests.docs.pages import DOCS, write_project
+from click.testing import CliRunner
+from tests.declare.shop import project, write
+from tests.docs.pages import DOCS, files_of, write_project
 
-from infold.declare import check, load
+from infold.cli import cli
+from infold.declare import check
 
 ROOT = DOCS.parent
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -26,10 +28,10 @@ RUN = ("sql", "yaml", "python", "sh", "cron")
 
 ELSEWHERE: Mapping[str, str] = {
     "docs/airflow.md": "../servers/test_airflow.py",
-    "docs/annotated-project.md": "test_annotated.py",
+    "docs/annotated-project.md": "test_examples.py",
     "docs/catalogs.md": "../servers/test_catalogs_in_spark.py",
     "docs/clusters.md": "../servers/test_cluster.py",
-    "docs/coming-from-dbt.md": "test_how_to.py",
+    "docs/coming-from-dbt.md": "test_examples.py",
     "docs/cookbook.md": "test_cookbook.py",
     "docs/dagster.md": "../servers/test_dagster.py",
     "docs/deploying.md": "../servers/test_deploying.py",
@@ -114,12 +116,17 @@ def blocks(page: str, language: str) -> list[str]:
     return [code for name, code in FENCE.findall(text) if name == language]
 
 
-def accepted(models: Mapping[str, str], project: str = PROJECT) -> None:
-    """Assert that `check` has nothing against a project with these models."""
-    files = {f"models/{name}.sql": text for name, text in {**MODELS, **models}.items()}
-    _, errors = read({"infold.yml": project, **files})
+def files(models: Mapping[str, str], declared: str = PROJECT) -> dict[str, str]:
+    """The project with these models."""
+    return {
+        "infold.yml": declared,
+        **{f"models/{name}.sql": text for name, text in {**MODELS, **models}.items()},
+    }
 
-    assert [str(error) for error in errors] == []
+
+def accepted(models: Mapping[str, str], declared: str = PROJECT) -> None:
+    """Assert that `check` has nothing against a project with these models."""
+    project(files(models, declared))
 
 
 def test_every_page_with_examples_has_a_test() -> None:
@@ -143,11 +150,9 @@ def test_tables_as_sources() -> None:
     """`check` accepts the declared tables, and knows in what format each is."""
     (sources,) = blocks("docs/table-sources.md", "yaml")
     model = events("raw.orders", "order_id", "ordered_at")
-    project, errors = read({"infold.yml": f"name: shop\n{sources}", "models/orders.sql": model})
+    found = project({"infold.yml": f"name: shop\n{sources}", "models/orders.sql": model})
 
-    assert [str(error) for error in errors] == []
-    assert project is not None
-    formats = {name: one.format.value for name, one in project.sources.items()}
+    formats = {name: one.format.value for name, one in found.sources.items()}
     assert formats == {"raw.orders": "iceberg", "raw.returns": "delta", "raw.refunds": "delta"}
 
 
@@ -158,106 +163,75 @@ def test_a_target_in_delta_lake() -> None:
         assert "storage: delta" in target
 
 
-@pytest.mark.parametrize(
-    ("page", "number"),
-    [
-        ("README.md", 0),
-        ("docs/concepts/cumulative-aggregates.md", 0),
-        ("docs/concepts/lookups.md", 2),
-        ("docs/coming-from-snowplow.md", 1),
-    ],
-)
-def test_check_accepts_a_whole_model(page: str, number: int) -> None:
-    """`check` accepts a model that a page shows with front matter and query."""
-    accepted({"example": blocks(page, "sql")[number]})
+PLANS = """---
+materialization: scd_type_2
+unique_key: [account_id]
+scd_type_2: {updated_at: at}
+---
+SELECT user_id AS account_id, country AS plan, at FROM orders"""
+CLICKS = events("raw.events", "event_id", "event_ts")
+LOOKUPS = "docs/concepts/lookups.md"
+BOUNDED = "SELECT cast(event_ts AS date) AS day, count(*) AS n FROM clicks GROUP BY 1"
+ROWS = "SELECT event_id, event_ts, amount AS revision FROM raw.events"
+SHOWN: list[tuple[str, str, int, str, Mapping[str, str]]] = [
+    # a page, its language and example; the model that it becomes or belongs to; those beside it
+    ("README.md", "sql", 0, "%s", {}),
+    ("docs/concepts/cumulative-aggregates.md", "sql", 0, "%s", {}),
+    (LOOKUPS, "sql", 2, "%s", {}),
+    ("docs/coming-from-snowplow.md", "sql", 1, "%s", {}),
+    (LOOKUPS, "sql", 0, BY_DAY + "%s", {}),
+    (LOOKUPS, "sql", 1, BY_DAY + "%s", {"plans": PLANS}),
+    ("docs/errors/events-and-sessions.md", "sql", 0, CLICKS.partition("SELECT")[0] + "%s", {}),
+    ("docs/concepts/events.md", "yaml", 0, f"---\n%s---\n{ROWS}", {}),
+    ("docs/concepts/backfills.md", "yaml", 0, "---\n%s---\nSELECT count(*) AS n FROM events", {}),
+    ("docs/reference/keys.md", "yaml", 0,
+     BY_DAY.replace("incremental: {}\n", "%s") + BOUNDED, {"clicks": CLICKS}),
+]  # fmt: skip
 
 
-def test_check_accepts_the_sessions_of_snowplow() -> None:
-    """`check` accepts the page's sessions over the columns of Snowplow's events."""
-    (model, _) = blocks("docs/coming-from-snowplow.md", "sql")
+@pytest.mark.parametrize(("page", "language", "number", "model", "beside"), SHOWN)
+def test_check_accepts_a_model(
+    page: str, language: str, number: int, model: str, beside: Mapping[str, str]
+) -> None:
+    """`check` accepts what a page shows of a model, with the rest of it."""
+    text = blocks(page, language)[number].replace("o.account_id", "o.user_id")
 
-    accepted({"example": model.replace("FROM events", "FROM pages")})
+    accepted({**beside, "example": model % text})
 
 
-def test_check_accepts_the_views_before_sessions() -> None:
-    """`check` accepts sessions over a view with a lookup over a view with UNION ALL."""
+def test_check_accepts_sessions() -> None:
+    """`check` accepts sessions over Snowplow's events, and over a view with a lookup over a view
+    with UNION ALL.
+    """
+    snowplow = blocks("docs/coming-from-snowplow.md", "sql")[0]
     priced, union = blocks("docs/concepts/views.md", "sql")
+    visits = VISITS + "SELECT sum(price) AS price FROM priced"
+
+    accepted({"example": snowplow.replace("FROM events", "FROM pages")})
     view = "---\nmaterialization: view\n---\n"
-
-    accepted(
-        {
-            "all_events": view + union,
-            "priced": priced,
-            "visits": VISITS + "SELECT sum(price) AS price FROM priced",
-        }
-    )
-
-
-def test_check_accepts_the_page_on_versions(tmp_path: Path) -> None:
-    """`check` accepts the project of the page on versions; the last model reads them by time."""
-    folder = write_project(DOCS / "concepts" / "versions.md", tmp_path)
-
-    assert check(folder) == []
-    [match] = load(folder)["clicks_with_plan"].matches
-    assert match.validity is not None
-
-
-def test_check_accepts_a_lookup_as_of_a_time() -> None:
-    """`check` accepts the query of the page on lookups that reads versions by time."""
-    plans = (
-        "---\nmaterialization: scd_type_2\nunique_key: [account_id]\n"
-        "scd_type_2: {updated_at: at}\n---\n"
-        "SELECT user_id AS account_id, country AS plan, at FROM orders"
-    )
-    query = blocks("docs/concepts/lookups.md", "sql")[1]
-
-    accepted({"plans": plans, "example": BY_DAY + query.replace("o.account_id", "o.user_id")})
-
-
-def test_check_accepts_a_query_over_lookups() -> None:
-    """`check` accepts the query of the page on lookups as a table by day."""
-    accepted({"example": BY_DAY + blocks("docs/concepts/lookups.md", "sql")[0]})
-
-
-def test_check_accepts_the_join_of_events_with_a_lookup() -> None:
-    """`check` accepts the join with a lookup that the page on errors recommends."""
-    (query, *_) = blocks("docs/errors/events-and-sessions.md", "sql")
-
-    accepted(
-        {"example": events("raw.events", "event_id", "event_ts").partition("SELECT")[0] + query}
-    )
+    accepted({"all_events": view + union, "priced": priced, "visits": visits})
 
 
 @pytest.mark.parametrize(
-    ("page", "query"),
-    [
-        (
-            "docs/concepts/events.md",
-            "SELECT event_id, event_ts, amount AS revision FROM raw.events",
-        ),
-        ("docs/concepts/backfills.md", "SELECT count(*) AS n FROM events"),
-    ],
+    "page",
+    ["annotated-project.md", "cookbook.md", "coming-from-dbt.md", "concepts/versions.md"],
 )
-def test_check_accepts_a_front_matter(page: str, query: str) -> None:
-    """`check` accepts a front matter that a page shows, before a query that fits it."""
-    (front,) = blocks(page, "yaml")
+def test_check_accepts_a_whole_project(page: str, tmp_path: Path) -> None:
+    """The project that a page shows, with its comments, passes `check` without a note."""
+    folder = write_project(DOCS / page, tmp_path)
 
-    accepted({"example": f"---\n{front}---\n{query}"})
+    done = CliRunner().invoke(cli, ["-C", str(folder), "check"])
+
+    assert (done.exit_code, "no findings" in done.output) == (0, True), done.output
+    assert len(list((folder / "models").iterdir())) > 1
 
 
-def test_check_accepts_declared_bounds() -> None:
-    """`check` accepts the bounds of the reference in the front matter of a table by day."""
-    (bounds,) = blocks("docs/reference/keys.md", "yaml")
-    front = BY_DAY.replace("incremental: {}\n", bounds)
-    clicks = events("raw.events", "event_id", "event_ts")
+def test_a_model_of_the_page_on_versions_reads_them_by_time(tmp_path: Path) -> None:
+    """The last model of the page joins versions as of a time."""
+    found = project(files_of(DOCS / "concepts" / "versions.md"))
 
-    accepted(
-        {
-            "clicks": clicks,
-            "example": front + "SELECT cast(event_ts AS date) AS day, count(*) AS n "
-            "FROM clicks GROUP BY 1",
-        }
-    )
+    [match] = found["clicks_with_plan"].matches
+    assert match.validity is not None
 
 
 @pytest.mark.parametrize(
@@ -273,10 +247,10 @@ def test_check_accepts_sources(page: str) -> None:
     examples = blocks(page, "yaml")
     assert examples
     for example in examples:
-        project = yaml.safe_load(PROJECT)
-        project["sources"] |= yaml.safe_load(example)["sources"]
+        declared = yaml.safe_load(PROJECT)
+        declared["sources"] |= yaml.safe_load(example)["sources"]
 
-        accepted({}, yaml.safe_dump(project))
+        accepted({}, yaml.safe_dump(declared))
 
 
 def test_the_models_of_dbt_are_sql() -> None:
@@ -300,21 +274,13 @@ def test_check_accepts_the_functions(tmp_path: Path) -> None:
     own = sessions.index("sessions:")
     ruled = sessions[:own] + front + sessions[sessions.index("---", own) :]
     view = "---\nmaterialization: view\n---\nSELECT net(amount, 0.19) AS net, page(url) AS page "
-    files = {f"models/{name}.sql": text for name, text in MODELS.items()}
-    files["models/visits.sql"] = ruled
     functions = {
         "functions/net.sql": net,
         "functions/page.py": of_page,
         "functions/checkout.py": checkout,
     }
     root = write(
-        tmp_path,
-        {
-            "infold.yml": PROJECT,
-            **files,
-            **functions,
-            "models/calls.sql": f"{view} FROM events",
-        },
+        tmp_path, {**files({"visits": ruled, "calls": f"{view} FROM events"}), **functions}
     )
 
     assert [str(error) for error in check(root)] == []
@@ -325,12 +291,9 @@ def test_check_accepts_the_audits() -> None:
     page = "docs/reference/audits.md"
     [front], [file] = blocks(page, "yaml"), blocks(page, "sql")
     orders = MODELS["orders"].replace("unique_key", f"{front}unique_key")
-    files = {f"models/{name}.sql": text for name, text in {**MODELS, "orders": orders}.items()}
 
-    found, errors = read({"infold.yml": PROJECT, **files, "audits/orders_without_visit.sql": file})
+    found = project({**files({"orders": orders}), "audits/orders_without_visit.sql": file})
 
-    assert [str(error) for error in errors] == []
-    assert found is not None
     assert [one.name for one in found["orders"].model.audits] == [
         "not_null(order_id, user_id)",
         "amounts in Germany",

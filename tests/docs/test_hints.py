@@ -13,16 +13,12 @@ from functools import cache
 from pathlib import Path
 
 import click
-import pytest
+from tests.docs.pages import PAGES, ROOT
 
 from infold.cli.main import COMMANDS, cli
 
-ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src" / "infold").rglob("*.py"))
-PAGES = [
-    ROOT / "README.md",
-    *sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "decisions"),
-]
+CURRENT = [page for page in PAGES if page.parent.name != "decisions"]
 CONTEXT = click.Context(cli, **cli.context_settings)
 
 HINT = re.compile(r"(?:`|^\$ |^    |^<sh>)infold ([^`\n|]+)", re.MULTILINE)
@@ -141,26 +137,14 @@ def wrong(hint: str) -> str:
     return next((f"{name} {word}" for word in named if word not in known), "")
 
 
-def test_every_command_line_in_the_code_exists() -> None:
-    """Every ``infold …`` in a text of the code is an existing command with existing options."""
+def test_every_command_line_exists() -> None:
+    """Every ``infold …`` in a text of the code or on a page is a command with its options."""
+    code = {path: [hint for text in texts(path) for hint in HINT.findall(text)] for path in SOURCES}
+    shown = code | {page: hints_on(page) for page in CURRENT}
     problems = {
         (name(path), problem)
-        for path in SOURCES
-        if "infold " in path.read_text()
-        for text in texts(path)
-        for hint in HINT.findall(text)
-        if (problem := wrong(hint))
-    }
-
-    assert problems == set()
-
-
-def test_every_command_line_on_a_page_exists() -> None:
-    """Every ``infold …`` on a page is an existing command with existing options."""
-    problems = {
-        (name(page), problem)
-        for page in PAGES
-        for hint in hints_on(page)
+        for path, hints in shown.items()
+        for hint in hints
         if (problem := wrong(hint))
     }
 
@@ -180,7 +164,7 @@ def test_every_option_of_a_page_exists() -> None:
     """Every option that a page names exists in some command."""
     every = {opt for command in commands().values() for opt in options_of(command)}
     every |= {opt for param in cli.params for opt in param.opts} | OTHERS
-    unknown = {name(page): set(OPTION.findall(page.read_text())) - every for page in PAGES}
+    unknown = {name(page): set(OPTION.findall(page.read_text())) - every for page in CURRENT}
 
     assert {page: options for page, options in unknown.items() if options} == {}
 
@@ -221,20 +205,3 @@ def test_an_option_in_an_error_exists_in_its_commands() -> None:
                     missing.append((slug, name, option))
 
     assert missing == []
-
-
-@pytest.mark.parametrize(
-    ("hint", "problem"),
-    [
-        ("run --select +X", ""),
-        ("-C DIR --target NAME run", ""),
-        ("quarantine add sessions --user X", ""),
-        ("forget --exclude daily", "forget --exclude"),
-        ("quarantine remove X", "quarantine remove"),
-        ("build", "build"),
-        ("--quiet run", "--quiet"),
-    ],
-)
-def test_a_wrong_hint_is_found(hint: str, problem: str) -> None:
-    """A command line with an unknown command or option is found, and a valid one is not."""
-    assert wrong(hint) == problem

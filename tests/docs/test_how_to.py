@@ -15,7 +15,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from cronsim import CronSim
-from tests.docs.pages import DOCS, files_of, steps_of, write_project
+from tests.docs.pages import DOCS, steps_of, write_project
 
 from infold.cli import cli
 
@@ -36,7 +36,6 @@ GUIDES = (
 )
 """In an order in which they can be followed in one project, one after the other."""
 
-MIGRATIONS = ("coming-from-dbt.md",)
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -69,6 +68,12 @@ def do(line: str, folder: Path) -> None:
         subprocess.run(["bash", "-euc", line], cwd=folder, check=True)
 
 
+def check(folder: Path, *words: str) -> None:
+    """Assert that `check` accepts a project."""
+    done = CliRunner().invoke(cli, ["-C", str(folder), *words, "check"])
+    assert done.exit_code == 0, done.output
+
+
 def test_every_guide_is_tested() -> None:
     """Every guide is in the list of the test that follows the guides."""
     assert sorted(GUIDES) == sorted(path.stem for path in (DOCS / "how-to").glob("*.md"))
@@ -77,22 +82,7 @@ def test_every_guide_is_tested() -> None:
 @pytest.mark.parametrize("guide", GUIDES)
 def test_check_accepts_the_files_of_a_guide(guide: str, tmp_path: Path) -> None:
     """The files of a guide pass `check` in the project of ``infold init``."""
-    folder = write_project(page_of(guide), starter(tmp_path / "shop"))
-
-    done = CliRunner().invoke(cli, ["-C", str(folder), "check"])
-
-    assert done.exit_code == 0, done.output
-
-
-@pytest.mark.parametrize("page", MIGRATIONS)
-def test_check_accepts_a_model_after_its_move(page: str, tmp_path: Path) -> None:
-    """The project on the page about moves passes `check` after the move."""
-    assert len(files_of(DOCS / page)) > 1
-    folder = write_project(DOCS / page, tmp_path)
-
-    done = CliRunner().invoke(cli, ["-C", str(folder), "check"])
-
-    assert (done.exit_code, "no findings" in done.output) == (0, True), done.output
+    check(write_project(page_of(guide), starter(tmp_path / "shop")))
 
 
 def test_schedules_are_valid() -> None:
@@ -134,8 +124,7 @@ def test_targets_of_a_guide_are_accepted(tmp_path: Path) -> None:
     project.write_text(project.read_text().partition("targets:")[0] + keys)
 
     for target in ("dev", "prod"):
-        done = CliRunner().invoke(cli, ["-C", str(folder), "--target", target, "check"])
-        assert done.exit_code == 0, done.output
+        check(folder, "--target", target)
 
 
 def test_bots_in_a_file_are_a_lookup(tmp_path: Path) -> None:
@@ -143,15 +132,15 @@ def test_bots_in_a_file_are_a_lookup(tmp_path: Path) -> None:
     folder = starter(tmp_path / "shop")
     (view,) = code(page_of("remove-a-bot"), "sql")
     (folder / "models/people.sql").write_text(view)
-    sessions = folder / "models/sessions.sql"
-    sessions.write_text(sessions.read_text().replace("FROM clicks", "FROM people"))
-    bots = "  raw.bots: {path: bots.csv, columns: {user_id: string}}\n\n"
-    project = folder / "infold.yml"
-    project.write_text(project.read_text().replace("\ntargets:", bots + "targets:"))
+    bots = "  raw.bots: {path: bots.csv, columns: {user_id: string}}\n\ntargets:"
+    for file, old, new in (
+        ("models/sessions.sql", "FROM clicks", "FROM people"),
+        ("infold.yml", "\ntargets:", bots),
+    ):
+        text = (folder / file).read_text()
+        (folder / file).write_text(text.replace(old, new))
 
-    done = CliRunner().invoke(cli, ["-C", str(folder), "check"])
-
-    assert done.exit_code == 0, done.output
+    check(folder)
 
 
 @pytest.mark.spark

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from copy import deepcopy
 from typing import Any
 
 import pytest
 import yaml
 from tests.declare.shop import read
 from tests.docs.key_table import Row, rows
+from tests.docs.pages import DOCS, files_of
 
 from infold.core.formats import TIMESTAMP_FORMATS, Format
 from infold.core.model import (
@@ -32,58 +32,38 @@ from infold.declare import database_sources, models, sources
 
 ROWS = [row for row in rows() if "." not in row.key]
 
-PROJECT: Mapping[str, Any] = {
-    "name": "shop",
-    "sources": {
-        "raw.clicks": {
-            "path": "clicks/dt={date}/*.json",
-            "full_listing": "daily",
-            "event_time_column": "ts",
-            "received_column": "seen",
-            "columns": {
-                "id": "string",
-                "who": "string",
-                "url": "string",
-                "ts": "timestamp",
-                "seen": "timestamp",
-            },
-        }
-    },
-    "seeds": {"prices": {"columns": {"rate": "int"}}},
-    "targets": {"dev": {}},
-}
-EVENTS: Mapping[str, Any] = {
-    "materialization": "events",
-    "unique_key": ["id"],
-    "timeseries": {"event_time_column": "ts"},
-}
-DAILY: Mapping[str, Any] = {
-    "materialization": "table",
-    "timeseries": {
-        "event_time_column": "ts",
-        "partition_column": "day",
-        "granularity": "day",
-    },
-    "incremental": {
-        "cron": "@daily",
-        "bounds": {"clicks": {"before": "1 hour", "after": "1 hour"}},
-        "safety_overrides": {},
-    },
-}
-SESSIONS: Mapping[str, Any] = {
-    "materialization": "sessions",
-    "sessions": {
-        "user": "who",
-        "gap": "30 minutes",
-        "identifier": "url",
-        "quarantine_after": "3 days",
-        "cuts": {"campaign": {"columns": ["url"]}},
-    },
-}
-VERSIONS: Mapping[str, Any] = {
-    "materialization": "scd_type_2",
-    "unique_key": ["who"],
-    "scd_type_2": {"updated_at": "ts"},
+PROJECT = """
+name: shop
+sources:
+  raw.clicks:
+    path: clicks/dt={date}/*.json
+    full_listing: daily
+    event_time_column: ts
+    received_column: seen
+    columns: {id: string, who: string, url: string, ts: timestamp, seen: timestamp}
+seeds: {prices: {columns: {rate: int}}}
+targets: {dev: {}}
+"""
+FRONTS = {
+    "clicks": "{materialization: events, unique_key: [id], timeseries: {event_time_column: ts}}",
+    "daily": """
+materialization: table
+timeseries: {event_time_column: ts, partition_column: day, granularity: day}
+incremental:
+  cron: "@daily"
+  bounds: {clicks: {before: 1 hour, after: 1 hour}}
+  safety_overrides: {}
+""",
+    "visits": """
+materialization: sessions
+sessions:
+  user: who
+  gap: 30 minutes
+  identifier: url
+  quarantine_after: 3 days
+  cuts: {campaign: {columns: [url]}}
+""",
+    "plans": "{materialization: scd_type_2, unique_key: [who], scd_type_2: {updated_at: ts}}",
 }
 QUERIES = {
     "clicks": "SELECT id, who, ts, url FROM raw.clicks",
@@ -151,9 +131,8 @@ def files(documents: Mapping[str, Any]) -> dict[str, str]:
 
 def documents() -> dict[str, Any]:
     """A new copy of what the project declares."""
-    found = {"infold.yml": PROJECT, "clicks": EVENTS, "daily": DAILY, "visits": SESSIONS}
-    found["plans"] = VERSIONS
-    return deepcopy(found)
+    texts = {"infold.yml": PROJECT, **FRONTS}
+    return {name: yaml.safe_load(text) for name, text in texts.items()}
 
 
 def place(among: dict[str, Any], section: str) -> dict[str, Any]:
@@ -221,3 +200,18 @@ def test_the_values_of_a_key_are_those_of_the_code() -> None:
     assert listed | named == {
         key: [str(value) for value in values] for key, values in VALUES.items()
     }
+
+
+def test_every_key_is_in_the_annotated_project() -> None:
+    """The annotated project has every key of the page that is not one of its model's kind."""
+    shown = files_of(DOCS / "annotated-project.md")
+    of_tables = ("timeseries", "incremental")
+    places = dict.fromkeys(of_tables, "models/daily.sql")
+    places |= {f"{what} keys": "infold.yml" for what in ("Project", "Source", "Seed", "Target")}
+
+    assert [
+        (row.section, row.key)
+        for row in ROWS
+        if row.section in places
+        and not re.search(rf"(?:^|[\s{{]){row.key}:\s", shown[places[row.section]], re.MULTILINE)
+    ] == []

@@ -14,22 +14,15 @@ from infold.declare.load import load
 PAGE = Path(run.__file__).parent / "RESULTS.md"
 
 
-def test_nothing_measured_here_leaves_the_page_as_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The page does not change when nothing was measured in this checkout."""
-    monkeypatch.setattr(run, "DATA", tmp_path)
-    page = PAGE.read_text(encoding="utf-8")
-
-    assert run.report(page) == page
-
-
 def test_a_case_measured_here_replaces_its_own_section(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A case measured here replaces its own section, and the others keep theirs."""
+    """Where nothing was measured the page stays as it is; a case that was measured here replaces
+    its own section, and the others keep theirs.
+    """
     monkeypatch.setattr(run, "DATA", tmp_path)
     page = PAGE.read_text(encoding="utf-8")
+    assert run.report(page) == page
     line = {"what": "one", "value": 2.0, "target": 3.0, "unit": "x", "detail": "made up"}
     kept = {"scale": 0.5, "repeats": 1, "machine": {"cores": "64"}, "lines": [line]}
     (tmp_path / "results").mkdir()
@@ -40,11 +33,11 @@ def test_a_case_measured_here_replaces_its_own_section(
     assert "`make bench BENCH=c SCALE=0.5`" in written
     assert "made up" in written
     assert "cores 64 / cores" in written
-    old, new = run.SECTION.findall(page), run.SECTION.findall(written)
-    assert old == new
-    for name in set(old) - {"c"}:
-        section = next(found[0] for found in run.SECTION.finditer(page) if found[1] == name)
-        assert section in written
+    old, new = (
+        {found[1]: found[0] for found in run.SECTION.finditer(text)} for text in (page, written)
+    )
+    assert list(new) == list(old)
+    assert {name for name in old if old[name] != new[name]} == {"c"}
 
 
 LAID_OUT: Mapping[str, Callable[[Path], object]] = {

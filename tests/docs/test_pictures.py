@@ -1,4 +1,7 @@
-"""The pictures of commands are what their texts say, and small; the texts are what is printed."""
+"""Drawings and pictures of commands are what their texts say, and every one is shown.
+
+A drawing's text is drawn by `docs/draw.py`; that of a command was recorded by `docs/pictures.py`.
+"""
 
 from __future__ import annotations
 
@@ -20,26 +23,45 @@ from infold.render.pictures.graph import graph_screen
 from infold.render.pictures.look import Look
 
 ROOT = Path(__file__).parents[2]
-PICTURES = ROOT / "docs" / "pictures"
+DOCS = ROOT / "docs"
+PICTURES = DOCS / "pictures"
+DRAWINGS = sorted((DOCS / "drawings").glob("*.txt"))
 TEXTS = sorted(PICTURES.glob("*.ansi"))
 
 
-def test_the_pictures_are_current() -> None:
-    """Each picture is what `python docs/pictures.py` writes from its text."""
+@pytest.mark.parametrize("script", ["draw.py", "pictures.py"])
+def test_the_pictures_are_current(script: str) -> None:
+    """Each picture is what the script writes from its text."""
     done = subprocess.run(
-        [sys.executable, str(ROOT / "docs" / "pictures.py"), "--check"],
+        [sys.executable, str(DOCS / script), "--check"],
         capture_output=True,
         text=True,
         check=False,
     )
 
     assert done.returncode == 0, done.stderr
-    assert len(TEXTS) == 5
+
+
+def test_every_picture_is_on_a_page_and_described_there() -> None:
+    """Each is shown with a sentence for readers who do not see it, and has a text; each page of
+    docs/concepts shows one.
+    """
+    shown: dict[Path, list[str]] = {}
+    for page in DOCS.rglob("*.md"):
+        found = re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", page.read_text(encoding="utf-8"))
+        for text, path in found:
+            shown.setdefault((page.parent / path).resolve(), []).append(text)
+        assert found or page.parent.name != "concepts", page
+
+    assert set(shown) == {path.with_suffix(".svg") for path in (*DRAWINGS, *TEXTS)}
+    assert min(len(text) for texts in shown.values() for text in texts) > 40
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.stem)
 def test_a_picture_shows_its_text_and_nothing_from_elsewhere(text: Path) -> None:
-    """A reader sees each line, and a browser fetches nothing."""
+    """A reader sees each line, and a browser fetches nothing. No run id, and no time of the day on
+    which it was recorded, is in it.
+    """
     path = text.with_suffix(".svg")
     picture = path.read_text(encoding="utf-8")
     shown = "".join(ET.fromstring(picture).itertext()).replace("\xa0", " ")
@@ -49,11 +71,6 @@ def test_a_picture_shows_its_text_and_nothing_from_elsewhere(text: Path) -> None
             assert word in shown
     assert re.findall(r"https?://(?!www\.w3\.org/)|url\((?!#)|@import|<image", picture) == []
     assert path.stat().st_size < 40_000
-
-
-@pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.stem)
-def test_what_is_shown_is_the_demos_alone(text: Path) -> None:
-    """No run id, and no time of the day on which it was recorded."""
     assert not re.search(r"\d{8}T\d{6}", text.read_text(encoding="utf-8"))
 
 

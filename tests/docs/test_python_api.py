@@ -24,9 +24,11 @@ EXAMPLES, NOTEBOOK_EXAMPLES = (
 
 
 def test_every_name_of_the_page_exists() -> None:
-    """Every function and argument that the page names exists."""
+    """Every function, argument and error that the page names exists."""
     named = set(re.findall(r"\bapi\.(\w+)", PAGE))
     takes = set(inspect.signature(api.run).parameters)
+    raised = re.findall(r"raises `([a-z-]+)`", PAGE)
+    known = "".join(page.read_text(encoding="utf-8") for page in (DOCS / "errors").glob("*.md"))
 
     assert [name for name in named if not hasattr(api, name)] == []
     for name in ("select", "exclude", "window", "as_of", "asked"):
@@ -34,56 +36,33 @@ def test_every_name_of_the_page_exists() -> None:
     for name in ("jobs", "max_rows", "wait", "allow_refresh", "allow_removals", "fail_fast"):
         assert f"`{name}`" in PAGE
         assert name in takes
+    assert raised
+    assert [slug for slug in raised if f"## {slug}\n" not in known] == []
 
 
-def test_every_error_of_the_page_is_there() -> None:
-    """Every error that the page names exists under the name that a program would compare."""
-    folder = Path(__file__).parents[2] / "docs" / "errors"
-    known = "".join(page.read_text(encoding="utf-8") for page in folder.glob("*.md"))
-    named = re.findall(r"raises `([a-z-]+)`", PAGE)
+def test_examples_without_spark(tmp_path: Path) -> None:
+    """A plan takes terms and a window, and a path may be a text; unknown tables and columns of
+    rows raise errors; `close` does nothing where Spark was not started.
+    """
+    assert CliRunner().invoke(cli, ["init", str(tmp_path / "shop")]).exit_code == 0
+    project = api.open_project(str(tmp_path / "shop"))
+    window = api.window_of(project, "2024-03-09", "2024-03-10")
 
-    assert named
-    assert [slug for slug in named if f"## {slug}\n" not in known] == []
+    plan = api.plan(project, select=["+daily"], window=window)
 
-
-class TestWithoutSpark:
-    """Examples of the Python API that need no JVM."""
-
-    @pytest.fixture
-    def shop(self, tmp_path: Path) -> Path:
-        """The project that `infold init` writes."""
-        assert CliRunner().invoke(cli, ["init", str(tmp_path / "shop")]).exit_code == 0
-        return tmp_path / "shop"
-
-    def test_a_plan(self, shop: Path) -> None:
-        """A plan takes terms and a window, and a path may be a text."""
-        project = api.open_project(str(shop))
-        window = api.window_of(project, "2024-03-09", "2024-03-10")
-
-        plan = api.plan(project, select=["+daily"], window=window)
-
-        assert [step.model for step in plan.steps] == ["clicks", "sessions", "daily"]
-        assert plan.steps[-1].cells.span == window
-        assert not (shop / ".infold" / "ledger.db").exists()
-
-    def test_rows(self, shop: Path) -> None:
-        """Unknown tables and columns of `rows` raise errors."""
-        project = api.open_project(shop)
-        manifest = api.show(project, "incremental_manifest", columns=["model"], limit=3)
-
-        assert manifest.to_pylist() == []
-        for words, slug in (
-            ({"table": "daily"}, "not-built"),
-            ({"table": "dialy"}, "unknown-table"),
-            ({"table": "incremental_manifest", "columns": ["x"]}, "unknown-column"),
-        ):
-            with pytest.raises(InfoldError) as raised:
-                api.show(project, **words)
-            assert raised.value.slug == slug
-
-    def test_close_without_a_session(self) -> None:
-        """`close` does nothing if Spark was not started or is not infold's own."""
-        api.close()
+    assert [step.model for step in plan.steps] == ["clicks", "sessions", "daily"]
+    assert plan.steps[-1].cells.span == window
+    assert not (tmp_path / "shop" / ".infold" / "ledger.db").exists()
+    manifest = api.show(project, "incremental_manifest", columns=["model"], limit=3)
+    assert manifest.to_pylist() == []
+    for words, slug in (
+        ({"table": "daily"}, "not-built"),
+        ({"table": "dialy"}, "unknown-table"),
+        ({"table": "incremental_manifest", "columns": ["x"]}, "unknown-column"),
+    ):
+        with pytest.raises(InfoldError, match=slug):
+            api.show(project, **words)
+    api.close()
 
 
 @pytest.mark.spark

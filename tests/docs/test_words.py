@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-PAGES = [
-    ROOT / "README.md",
-    ROOT / "CHANGELOG.md",
-    *sorted((ROOT / "docs").rglob("*.md")),
-    *sorted((ROOT / "bench").glob("*.md")),
+from tests.docs.pages import PAGES, ROOT
+from tests.docs.test_hints import SOURCES, texts
+
+TEXTS = [
+    *PAGES,
     ROOT / "tests" / "messages" / "every_message.txt",
     *sorted((ROOT / "tests" / "cli" / "screens").glob("*.txt")),
 ]
-SOURCES = sorted((ROOT / "src").rglob("*.py"))
 
 UNPLAIN = re.compile(
     r"\bby which\b|\bof which\b|\bwhatever becomes of\b|\bstands\b|\bis told\b"
@@ -32,7 +27,7 @@ def test_pages_and_messages_are_plain() -> None:
     """No line has one of the phrases that read like a translation."""
     found = [
         f"{page.relative_to(ROOT)}:{number}: {line.strip()[:80]}"
-        for page in PAGES
+        for page in TEXTS
         for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1)
         if UNPLAIN.search(line)
     ]
@@ -40,23 +35,12 @@ def test_pages_and_messages_are_plain() -> None:
     assert found == []
 
 
-def _texts(path: Path) -> Iterator[tuple[int, str]]:
-    """The string constants of a module with their lines, without its docstrings."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    documentation = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Constant) or node in documentation:
-            continue
-        if isinstance(node.value, str):
-            yield node.lineno, node.value
-
-
 def test_texts_of_the_program_are_plain() -> None:
     """No text that the program may print has one of these phrases; docstrings are not printed."""
     found = [
-        f"{path.relative_to(ROOT)}:{number}: {text.strip()[:80]}"
+        f"{path.relative_to(ROOT)}: {text.strip()[:80]}"
         for path in SOURCES
-        for number, text in _texts(path)
+        for text in texts(path)
         if UNPLAIN.search(text)
     ]
 

@@ -38,7 +38,9 @@ def run(*words: str | Path) -> Result:
 def test_the_screen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    """Counts, what somebody has to look at, and what to do next."""
+    """Counts, what somebody has to look at, and what to do next; every line is in the report, as a
+    page in the folder, and as JSON.
+    """
     theirs(tmp_path)
     monkeypatch.chdir(tmp_path)
     screen = SCREENS / "import.txt"
@@ -49,61 +51,35 @@ def test_the_screen(
         screen.write_text(result.output)
     assert result.exit_code == 0
     assert result.output == screen.read_text()
-    files = [path for path in (tmp_path / "shop_infold").rglob("*") if path.is_file()]
-    assert sorted(path.name for path in files) == [
-        ".gitignore",
-        "clicks.sql",
-        "import-report.md",
-        "infold.yml",
-    ]
+    written = [path for path in (tmp_path / "shop_infold").rglob("*") if path.is_file()]
+    names = [".gitignore", "clicks.sql", "import-report.md", "infold.yml"]
+    assert sorted(path.name for path in written) == names
     assert CliRunner().invoke(cli, ["-C", "shop_infold", "check"]).exit_code == 0
-
-
-def test_every_line_is_in_the_report(tmp_path: Path) -> None:
-    """As a page in the folder, and as JSON."""
-    result = run("dbt", theirs(tmp_path), "--into", tmp_path / "new", "--json")
-
-    lines = json.loads(result.output)["report"]
-    page = (tmp_path / "new/import-report.md").read_text()
+    lines = json.loads(run("dbt", "shop", "--into", "new", "--json").output)["report"]
+    page = Path("new/import-report.md").read_text()
     assert {line["outcome"] for line in lines} == {"came over", "changed", "to fill in", "left out"}
     assert all(line["what"] in page for line in lines)
 
 
-def test_a_folder_with_files_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
-    """Nothing is written over, whatever its name."""
-    full = tmp_path / "full"
+def test_what_cannot_be_imported_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the reason: a folder without a project, one to write into that is not empty, a dialect
+    that is not known, and a package that infold does not bring along. Nothing is written over.
+    """
+    shop, full = theirs(tmp_path), tmp_path / "full"
     full.mkdir()
     (full / "infold.yml").write_text("mine")
+    refused: list[tuple[str, tuple[str | Path, ...]]] = [
+        *(("nothing-to-import", (tool, full)) for tool in ("dbt", "sqlmesh", "snowplow")),
+        (f"folder-in-use: {full} is not empty", ("dbt", shop, "--into", full)),
+        ("snowflake", ("dbt", shop, "--dialect", "oracel")),
+    ]
 
-    result = run("dbt", theirs(tmp_path), "--into", full)
-
-    assert result.exit_code == 2
-    assert f"folder-in-use: {full} is not empty" in result.output
-    assert [(path.name, path.read_text()) for path in full.iterdir()] == [("infold.yml", "mine")]
-
-
-@pytest.mark.parametrize("tool", ["dbt", "sqlmesh", "snowplow"])
-def test_a_folder_without_a_project_is_refused(tmp_path: Path, tool: str) -> None:
-    """The message names the files that were looked for."""
-    result = run(tool, tmp_path)
-
-    assert result.exit_code == 2
-    assert "nothing-to-import" in result.output
-
-
-def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Templates of dbt need Jinja, which infold does not bring along."""
+    results = [(said, run(*words)) for said, words in refused]
     monkeypatch.setattr("infold.importing.sources.find_spec", lambda _: None)
+    results.append(("pip install jinja2", run("dbt", shop)))
 
-    result = run("dbt", theirs(tmp_path))
-
-    assert result.exit_code == 2
-    assert "pip install jinja2" in result.output
-
-
-def test_an_unknown_dialect_is_refused(tmp_path: Path) -> None:
-    """With all that are known."""
-    result = run("dbt", theirs(tmp_path), "--dialect", "oracel")
-
-    assert result.exit_code == 2
-    assert "snowflake" in result.output
+    for said, result in results:
+        assert (result.exit_code, said in result.output) == (2, True), said
+    assert [(path.name, path.read_text()) for path in full.iterdir()] == [("infold.yml", "mine")]

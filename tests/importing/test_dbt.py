@@ -39,33 +39,22 @@ def dbt(imported: Import) -> Import:
     return run
 
 
-class TestSources:
-    """Declared columns come over, others are found in the queries."""
+def test_sources_have_declared_columns_and_those_of_queries(dbt: Import) -> None:
+    """Types that are declared are Spark's; a column that only a query names, through `*` and a
+    CTE, is a string to fill in. `_loaded_at`, as loaders call it, has a name that a table may
+    have, in the source and in every query, and in no text.
+    """
+    loaded = "select _loaded_at, '_loaded_at' as t from {{ source('raw', 'payments') }}"
+    found = dbt({"models/m.sql": loaded})
 
-    def test_types_that_are_declared_are_spark_s_and_others_are_to_be_filled_in(
-        self, dbt: Import
-    ) -> None:
-        """A column that only a query names, through `*` and a CTE, is a string to fill in."""
-        found = dbt({})
-
-        text = found.text("infold.yml")
-        assert "payment_id: varchar(20)\n" in text
-        assert "amount: 'decimal(18,2)'\n" in text
-        assert "user_id: string  # to fill in: its type\n" in text
-        assert "path: landing/raw/payments/*.parquet  # to fill in" in text
-        assert found.outcomes("source raw.payments") == {Outcome.TO_FILL}
-
-    def test_a_column_of_a_loader_gets_a_name_that_a_table_may_have(self, dbt: Import) -> None:
-        """`_loaded_at` is `loaded_at` in the source and in every query, and in no text."""
-        found = dbt(
-            {
-                "models/m.sql": "select _loaded_at, '_loaded_at' as t "
-                "from {{ source('raw', 'payments') }}"
-            }
-        )
-
-        assert found.query("m") == "select loaded_at, '_loaded_at' as t from raw.payments"
-        assert "_loaded_at is loaded_at" in found.why("source raw.payments", Outcome.CHANGED)
+    text = found.text("infold.yml")
+    assert "payment_id: varchar(20)\n" in text
+    assert "amount: 'decimal(18,2)'\n" in text
+    assert "user_id: string  # to fill in: its type\n" in text
+    assert "path: landing/raw/payments/*.parquet  # to fill in" in text
+    assert found.query("m") == "select loaded_at, '_loaded_at' as t from raw.payments"
+    assert "_loaded_at is loaded_at" in found.why("source raw.payments", Outcome.CHANGED)
+    assert found.outcomes("source raw.payments") == {Outcome.TO_FILL, Outcome.CHANGED}
 
 
 class TestIncremental:
@@ -113,50 +102,34 @@ class TestIncremental:
         ]
         assert "lookback is gone" in found.why("model daily", Outcome.CAME)
 
-    def test_a_merge_by_key_that_groups_is_folded(self, dbt: Import) -> None:
-        """It is a cumulative aggregate; that a merge kept rows that are gone is said."""
+    def test_what_is_not_built_cell_by_cell(self, dbt: Import) -> None:
+        """A merge by key that groups is a cumulative aggregate; that it kept rows that are gone is
+        said. Of a window dbt computed the maximum over the rows of a run: no day can be built
+        alone. A query that reads `this` has no definition, and its readers go too.
+        """
         found = dbt(
             {
                 "models/users.sql": """
                     {{ config(materialized='incremental', unique_key='user_id') }}
                     select user_id, sum(amount) as paid
                     from {{ source('raw', 'payments') }} group by user_id
-                """
-            }
-        )
-
-        assert found.front("users") == ["materialization: cumulative_aggregate"]
-        assert "where a merge keeps them" in found.why("model users", Outcome.CHANGED)
-
-    def test_a_window_over_all_rows_is_built_whole_and_said_to_mean_something_else(
-        self, dbt: Import
-    ) -> None:
-        """Dbt computed the maximum over the rows of a run: no day can be built alone."""
-        found = dbt(
-            {
+                """,
                 "models/tops.sql": """
                     {{ config(materialized='incremental', event_time='paid_at') }}
                     select paid_at, max(amount) over () as top from {{ ref('stg_payments') }}
-                """
-            }
-        )
-
-        assert found.front("tops") == ["materialization: table"]
-        why = found.why("model tops", Outcome.CHANGED)
-        assert "window functions over the rows of a run, infold over all rows" in why
-        assert "cannot be built cell by cell" in why
-
-    def test_a_model_of_its_own_rows_is_left_out(self, dbt: Import) -> None:
-        """A query that reads `this` has no definition, and its readers go too."""
-        found = dbt(
-            {
+                """,
                 "models/chain.sql": "select * from {{ this }}",
                 "models/reader.sql": "select * from {{ ref('chain') }}",
             }
         )
 
-        assert found.outcomes("model chain") == {Outcome.LEFT}
-        assert found.outcomes("model reader") == {Outcome.LEFT}
+        assert found.front("users") == ["materialization: cumulative_aggregate"]
+        assert "where a merge keeps them" in found.why("model users", Outcome.CHANGED)
+        assert found.front("tops") == ["materialization: table"]
+        why = found.why("model tops", Outcome.CHANGED)
+        assert "window functions over the rows of a run, infold over all rows" in why
+        assert "cannot be built cell by cell" in why
+        assert found.outcomes("model chain") == found.outcomes("model reader") == {Outcome.LEFT}
         assert "models/reader.sql" not in found.fitted.files
         assert "left_out/reader.sql" in found.fitted.files
 
@@ -257,32 +230,17 @@ class TestOthers:
         assert "thresholds" in found.why("test of stg_payments: not_null(user_id)", Outcome.LEFT)
         assert found.outcomes("test of stg_payments: own_test(user_id)") == {Outcome.LEFT}
 
-    def test_a_singular_test_is_a_file_of_audits(self, dbt: Import) -> None:
-        """The model in question is the first that it reads."""
-        found = dbt({"tests/bad.sql": "select * from {{ ref('stg_payments') }} where amount < 0"})
-
-        assert found.text("audits/bad.sql") == (
-            "---\nmodel: stg_payments\n---\nselect * from stg_payments where amount < 0\n"
-        )
-
-    def test_seeds_have_the_types_that_dbt_guesses(self, dbt: Import) -> None:
-        """A code with a leading zero stays text; what is declared goes before a guess."""
+    def test_singular_tests_seeds_and_snapshots(self, dbt: Import) -> None:
+        """A test is an audit of the first model that it reads. A code with a leading zero stays
+        text; what is declared goes before a guess. A snapshot by timestamp is a table of versions;
+        one by check has no time of a row, and is left out.
+        """
+        types = "seeds: {shop: {+column_types: {rate: 'numeric(4,2)'}}}\n"
         found = dbt(
             {
-                "dbt_project.yml": PROJECT
-                + "seeds: {shop: {+column_types: {rate: 'numeric(4,2)'}}}\n",
+                "dbt_project.yml": PROJECT + types,
+                "tests/bad.sql": "select * from {{ ref('stg_payments') }} where amount < 0",
                 "seeds/countries.csv": "code,people,rate,since\n01,5,1.5,2024-01-01\n",
-            }
-        )
-
-        types = "columns: {people: bigint, rate: 'decimal(4,2)', since: date}"
-        assert types in found.text("infold.yml")
-        assert found.why("seed countries", Outcome.CHANGED).endswith(": people, since")
-
-    def test_a_snapshot_by_timestamp_is_a_table_of_versions(self, dbt: Import) -> None:
-        """One by check has no time of a row, and is left out."""
-        found = dbt(
-            {
                 "snapshots/s.sql": """
                     {% snapshot prices %}
                     {{ config(unique_key='payment_id', strategy='timestamp',
@@ -293,10 +251,16 @@ class TestOthers:
                     {{ config(unique_key='payment_id', strategy='check', check_cols='all') }}
                     select * from {{ source('raw', 'payments') }}
                     {% endsnapshot %}
-                """
+                """,
             }
         )
 
+        assert found.text("audits/bad.sql") == (
+            "---\nmodel: stg_payments\n---\nselect * from stg_payments where amount < 0\n"
+        )
+        types = "columns: {people: bigint, rate: 'decimal(4,2)', since: date}"
+        assert types in found.text("infold.yml")
+        assert found.why("seed countries", Outcome.CHANGED).endswith(": people, since")
         assert found.front("prices") == [
             "materialization: scd_type_2",
             "unique_key: [payment_id]",

@@ -14,8 +14,10 @@ def project(**variables: str) -> dict[str, str]:
     return {"dbt_project.yml": f"name: web\nvars:\n  snowplow_unified:\n{lines}\n"}
 
 
-def test_the_variables_make_events_sessions_and_users(imported: Import) -> None:
-    """Each that means something is in a key or a query, and the report says in which."""
+def test_what_becomes_of_each_variable(imported: Import) -> None:
+    """Each that means something is in a key or a query, and the report says in which. A lookback
+    is not needed; a module that is on is left out, and one that is off is not.
+    """
     found = imported(
         "snowplow",
         project(
@@ -25,6 +27,9 @@ def test_the_variables_make_events_sessions_and_users(imported: Import) -> None:
             max_session_days="5",
             heartbeat="15",
             user_sql="e.network_userid",
+            session_lookback_days="730",
+            enable_consent="true",
+            enable_cwv="false",
         ),
     )
 
@@ -39,23 +44,15 @@ def test_the_variables_make_events_sessions_and_users(imported: Import) -> None:
     assert "/ 15) END) * 15" in found.query("sessions")
     assert "GROUP BY network_userid" in found.query("users")
     assert found.outcomes("variable snowplow__user_sql") == {Outcome.CAME}
-
-
-def test_what_has_no_place_is_said_for_each_variable(imported: Import) -> None:
-    """A lookback is not needed; a module that is on is left out, and one that is off is not."""
-    found = imported(
-        "snowplow",
-        project(
-            session_lookback_days="730",
-            enable_consent="true",
-            enable_cwv="false",
-            session_identifiers="[{schema: contexts_x_1, field: id}]",
-        ),
-    )
-
     assert "no lookback" in found.why("variable snowplow__session_lookback_days", Outcome.CAME)
     assert found.outcomes("variable snowplow__enable_consent") == {Outcome.LEFT}
     assert found.outcomes("variable snowplow__enable_cwv") == {Outcome.CAME}
+
+
+def test_identifiers_in_contexts_have_no_place(imported: Import) -> None:
+    """The columns of a context are not those of enriched events."""
+    found = imported("snowplow", project(session_identifiers="[{schema: a_1, field: id}]"))
+
     assert found.outcomes("variable snowplow__session_identifiers") == {Outcome.LEFT}
 
 

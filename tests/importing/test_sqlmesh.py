@@ -78,11 +78,11 @@ class TestKinds:
         assert "depend on the interval of a run" in found.why("model m", Outcome.LEFT)
 
     @pytest.mark.parametrize(
-        ("kind", "front"),
+        ("kind", "front", "query", "why"),
         [
-            ("FULL", ["materialization: table"]),
-            ("VIEW", ["materialization: view"]),
-            ("EMBEDDED", ["materialization: view"]),
+            ("FULL", ["materialization: table"], "user_id FROM raw.payments", ""),
+            ("VIEW", ["materialization: view"], "user_id FROM raw.payments", ""),
+            ("EMBEDDED", ["materialization: view"], "user_id FROM raw.payments", ""),
             (
                 "SCD_TYPE_2_BY_TIME (unique_key user_id, updated_at_name paid_at)",
                 [
@@ -90,26 +90,33 @@ class TestKinds:
                     "unique_key: [user_id]",
                     "scd_type_2: {updated_at: paid_at}",
                 ],
+                "user_id, paid_at FROM raw.payments",
+                "",
+            ),
+            (
+                "INCREMENTAL_BY_UNIQUE_KEY (unique_key amount)",
+                ["materialization: table"],
+                "user_id, amount FROM raw.payments",
+                "vanish upstream vanish here",
+            ),
+            (
+                "INCREMENTAL_BY_UNIQUE_KEY (unique_key user_id)",
+                ["materialization: cumulative_aggregate"],
+                "user_id, sum(amount) AS paid FROM raw.payments GROUP BY user_id",
+                "vanish upstream vanish here",
             ),
         ],
     )
-    def test_other_kinds(self, mesh: Import, kind: str, front: list[str]) -> None:
-        """A full table, views, and versions by a column."""
-        found = mesh(model(f"kind {kind}", "SELECT user_id, paid_at FROM raw.payments"))
+    def test_other_kinds(
+        self, mesh: Import, kind: str, front: list[str], query: str, why: str
+    ) -> None:
+        """A full table, views, versions by a column; by unique key it is folded where the query
+        groups by the key, else a table: both keep what the query gives, and a merge does not.
+        """
+        found = mesh(model(f"kind {kind}", f"SELECT {query}"))
 
         assert found.front("m") == front
-
-    def test_by_unique_key_is_folded_where_it_groups_by_it(self, mesh: Import) -> None:
-        """Else it is a table; both keep what the query gives, and a merge does not."""
-        found = mesh(
-            model(
-                "kind INCREMENTAL_BY_UNIQUE_KEY (unique_key user_id)",
-                "SELECT user_id, sum(amount) AS paid FROM raw.payments GROUP BY user_id",
-            )
-        )
-
-        assert found.front("m") == ["materialization: cumulative_aggregate"]
-        assert "vanish upstream vanish here" in found.why("model m", Outcome.CHANGED)
+        assert why in found.why("model m", Outcome.CHANGED)
 
     @pytest.mark.parametrize(
         ("kind", "why"),
@@ -124,21 +131,6 @@ class TestKinds:
         found = mesh(model(f"kind {kind}", "SELECT user_id, amount FROM raw.payments"))
 
         assert why in found.why("model m", Outcome.LEFT)
-
-    def test_seeds(self, mesh: Import) -> None:
-        """The file comes along, with the types of the model; a path outside is no file."""
-        found = mesh(
-            {
-                "models/s.sql": "MODEL (name shop.rates, kind SEED (path '../seeds/r.csv'), "
-                "columns (currency TEXT, rate DOUBLE));",
-                "models/o.sql": "MODEL (name shop.other, kind SEED (path '../../../etc/passwd'));",
-                "seeds/r.csv": "currency,rate\nEUR,1.5\n",
-            }
-        )
-
-        assert found.text("seeds/rates.csv") == "currency,rate\nEUR,1.5\n"
-        assert "columns: {rate: double}" in found.text("infold.yml")
-        assert found.outcomes("seed other") == {Outcome.LEFT}
 
 
 class TestRest:
@@ -185,8 +177,10 @@ class TestRest:
         )
         assert found.outcomes("audit of m: valid_uuid") == {Outcome.LEFT}
 
-    def test_tests(self, mesh: Import) -> None:
-        """Rows of inputs and of the query; rows of CTEs have no place."""
+    def test_seeds_tests_and_macros(self, mesh: Import) -> None:
+        """A seed's file comes along, with the types of the model; a path outside is no file. Rows
+        of a test's inputs and query do; rows of CTEs have no place. An @ in a text is no macro.
+        """
         found = mesh(
             {
                 **model("kind FULL", "SELECT user_id, amount FROM raw.payments"),
@@ -196,20 +190,20 @@ class TestRest:
                       inputs: {raw.payments: {rows: [{user_id: a, amount: 1.5}]}}
                       outputs: {ctes: {c: []}, query: [{user_id: a, amount: 1.5}]}
                 """,
-            }
-        )
-
-        assert "expect m:\n\n| user_id | amount |\n" in found.text("tests/test_m.md")
-        assert found.outcomes("ctes of test test_m") == {Outcome.LEFT}
-
-    def test_a_macro_is_named(self, mesh: Import) -> None:
-        """An @ in a text is none."""
-        found = mesh(
-            {
-                **model("kind FULL", "SELECT @own(user_id) AS u FROM raw.payments"),
+                "models/s.sql": "MODEL (name shop.rates, kind SEED (path '../seeds/r.csv'), "
+                "columns (currency TEXT, rate DOUBLE));",
+                "models/o.sql": "MODEL (name shop.other, kind SEED (path '../../../etc/passwd'));",
+                "seeds/r.csv": "currency,rate\nEUR,1.5\n",
+                "models/p.sql": "MODEL (name p, kind FULL); SELECT @own(user_id) AS u "
+                "FROM raw.payments",
                 "models/n.sql": "MODEL (name n, kind FULL); SELECT 'a@b' AS mail FROM raw.payments",
             }
         )
 
-        assert "macro @own(user_id)" in found.why("model m", Outcome.LEFT)
+        assert found.text("seeds/rates.csv") == "currency,rate\nEUR,1.5\n"
+        assert "columns: {rate: double}" in found.text("infold.yml")
+        assert found.outcomes("seed other") == {Outcome.LEFT}
+        assert "expect m:\n\n| user_id | amount |\n" in found.text("tests/test_m.md")
+        assert found.outcomes("ctes of test test_m") == {Outcome.LEFT}
+        assert "macro @own(user_id)" in found.why("model p", Outcome.LEFT)
         assert found.query("n") == "SELECT 'a@b' AS mail FROM raw.payments"

@@ -40,7 +40,6 @@ LISTS = (
     "function_findings",
     "unit_test_errors",
     "orchestration_errors",
-    "python_findings",
 )
 SPOT = Spot("models/daily.sql", 3, 8, "SELECT day FROM events", 3)
 

@@ -6,8 +6,6 @@ import pytest
 from tests.analysis.rules.cases import around
 from tests.declare.shop import read
 
-from infold.core.interval import DAY, HOUR, show_duration
-
 TABLE = "---\nmaterialization: table\n---\n"
 
 
@@ -38,6 +36,10 @@ def findings(text: str) -> str:
             "timeseries.granularity (as SQLMesh has it)",
         ),
         (f"{TABLE[:-4]}materialized: view\n---\nSELECT user_id FROM clicks", "as dbt has it"),
+        (
+            "---\nmaterialization: events\ndedup_order_by: [a]\n---\nSELECT * FROM raw.clicks",
+            "prefer, of events",
+        ),
         ("MODEL (name x, kind FULL);\nSELECT user_id FROM clicks", "a model of SQLMesh"),
         (TABLE + "SELECT user_id FROM {{ ref('clicks') }}", "name the model itself in FROM"),
         (
@@ -68,16 +70,6 @@ def test_usual_words_for_keys_of_a_source_are_answered(key: str, expected: str) 
     assert error.slug == "unknown-key"
     assert dict(error.facts)["here"].startswith(expected)
     assert " has it" not in str(error)
-
-
-def test_the_usual_word_for_the_order_of_copies_is_answered() -> None:
-    """Events with ``dedup_order_by`` are answered with ``prefer``."""
-    text = (
-        "---\nmaterialization: events\nunique_key: event_id\ndedup_order_by: [amount desc]\n"
-        "timeseries: {event_time_column: event_ts}\n---\nSELECT * FROM raw.clicks"
-    )
-
-    assert "prefer, of events" in findings(text)
 
 
 def test_a_template_inside_a_string_is_a_string() -> None:
@@ -114,12 +106,3 @@ def test_one_cause_is_one_finding() -> None:
     assert "group-over-cells" not in one
     assert "join-over-cells" in two
     assert "partition-not-proven" in two
-
-
-@pytest.mark.parametrize(
-    ("length", "shown"),
-    [(7 * DAY - 1, "1 week"), (6 * DAY - 1, "6 days"), (HOUR - 1, "1 hour"), (0, "0 seconds")],
-)
-def test_a_microsecond_less_is_shown_as_the_whole(length: int, shown: str) -> None:
-    """604799999999 microseconds are shown as a week."""
-    assert show_duration(length) == shown

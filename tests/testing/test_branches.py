@@ -46,17 +46,13 @@ def test_each_when_else_and_part_of_where_is_a_branch() -> None:
     assert {one.at.line for one in found} == {4, 5, 7}
 
 
-def test_a_query_of_several_tables_is_not_looked_into() -> None:
-    """Its branches are listed, with the reason."""
-    files = {**shop.SHOP, "models/joined.sql": JOINED}
-    (branch,) = branches(shop.project(files)["joined"])
+def test_what_is_not_looked_into() -> None:
+    """Branches of a query of several tables are listed, with the reason. Models in Python have
+    none: the query that stands for the code has a WHERE that nobody wrote.
+    """
+    (branch,) = branches(shop.project({**shop.SHOP, "models/joined.sql": JOINED})["joined"])
+    in_python = shop.project(FILES)
 
     assert branch.label == "left out by WHERE a.amount > 1"
     assert branch.unknown == "its query reads several tables, or none"
-
-
-def test_models_in_python_have_none() -> None:
-    """The query that stands for the code has a WHERE that nobody wrote."""
-    project = shop.project(FILES)
-
-    assert [branches(project[name]) for name in ("clicks", "paths")] == [(), ()]
+    assert [branches(in_python[name]) for name in ("clicks", "paths")] == [(), ()]

@@ -39,11 +39,17 @@ def known(
     return sorted(PassedTests(of or project(root), seed, shuffles).of(read(text)))
 
 
+def pass_all(of: Project, text: str = TEXT, shuffles: int = 0) -> None:
+    """Keep that all tests of a file passed."""
+    tests = read(text)
+    results = {test.name: TestResult(test, (), shuffles=shuffles) for test in tests}
+    PassedTests(of, 0, 1).add(tests, results)
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A folder in which all tests of the file passed."""
-    results = {test.name: TestResult(test, (), shuffles=2) for test in read()}
-    PassedTests(project(tmp_path), 0, 1).add(read(), results)
+    pass_all(project(tmp_path), shuffles=2)
     return tmp_path
 
 
@@ -84,24 +90,16 @@ def test_what_it_is_made_from_counts(
     assert known(root, project(root, shop.spoilt(file, old, new))) == kept
 
 
-def test_how_orders_are_drawn_counts(root: Path) -> None:
-    """Other orders were not tried, and none is less than one."""
-    assert known(root, seed=1) == known(root, shuffles=0) == []
-
-
-def test_the_program_counts(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another version, of infold or of a package."""
-    monkeypatch.setattr(passed, "program_version", lambda: "infold 99")
-
-    assert known(root) == []
-
-
-def test_settings_of_spark_count(root: Path) -> None:
-    """Those of the target, which tests have too."""
+def test_how_it_was_tested_counts(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other orders were not tried, and none is less than one; settings of Spark are those that
+    tests have too; another version, of infold or of a package, is another program.
+    """
     found = project(root)
     other = replace(found, target=replace(found.target, spark=(("spark.sql.x", "1"),)))
 
-    assert known(root, other) == []
+    assert known(root, seed=1) == known(root, shuffles=0) == known(root, other) == []
+    monkeypatch.setattr(passed, "program_version", lambda: "infold 99")
+    assert known(root) == []
 
 
 def test_a_failed_one_runs_again(tmp_path: Path) -> None:
@@ -119,8 +117,7 @@ def test_a_table_elsewhere_may_change(tmp_path: Path, format_: Format) -> None:
     found = project(tmp_path)
     source = replace(found.sources["raw.countries"], format=format_)
     found = replace(found, sources={**found.sources, "raw.countries": source})
-    results = {test.name: TestResult(test, ()) for test in read()}
-    PassedTests(found, 0, 1).add(read(), results)
+    pass_all(found)
 
     assert known(tmp_path, found) == []
 
@@ -132,9 +129,7 @@ def test_a_broken_file_knows_nothing(root: Path, text: str) -> None:
     path.write_text(text)
 
     assert known(root) == []
-    PassedTests(project(root), 0, 1).add(
-        read(), {test.name: TestResult(test, ()) for test in read()}
-    )
+    pass_all(project(root))
     assert known(root) == BOTH
     assert len(json.loads(path.read_text())) == len(BOTH)
 
@@ -159,8 +154,7 @@ expect daily:
 
 def test_what_is_before_a_given_model_counts(tmp_path: Path) -> None:
     """It says which columns there are, and of which types."""
-    [test] = read(GIVEN)
-    PassedTests(project(tmp_path), 0, 1).add([test], {test.name: TestResult(test, ())})
+    pass_all(project(tmp_path), GIVEN)
     other = shop.spoilt("models/sessions.sql", "sum(amount)", "cast(sum(amount) AS int)")
 
     assert known(tmp_path, text=GIVEN) == ["Given sessions"]
@@ -187,7 +181,6 @@ def tax(url):
     found = project(
         tmp_path, {**shop.SHOP, "functions/tax.py": function, "models/clicks.sql": clicks}
     )
-    results = {test.name: TestResult(test, ()) for test in read()}
-    PassedTests(found, 0, 1).add(read(), results)
+    pass_all(found)
 
     assert known(tmp_path, found) == kept

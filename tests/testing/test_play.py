@@ -140,7 +140,9 @@ def played(tmp_path: Path, text: str = TEXT, rule: Rule = counted) -> tuple[Test
 
 
 def test_tests_that_begin_alike_share_their_runs(tmp_path: Path) -> None:
-    """What is given to all is run once; so is everything that two orders have in common."""
+    """What is given to all is run once; so is everything that two orders have in common. A passed
+    test says in how many other orders it came out the same.
+    """
     report, player = played(tmp_path)
 
     assert [result.passed for result in report.results] == [True, True]
@@ -148,10 +150,14 @@ def test_tests_that_begin_alike_share_their_runs(tmp_path: Path) -> None:
     arrivals = 2 + 2  # the first of both tests is one run
     assert report.runs < arrivals + sum(result.shuffles * 2 for result in report.results)
     assert len(player.played) == 2
+    line = result_line(TestResult(report.results[0].test, (), 1.25, 2))
+    assert line == "ok    More clicks  (1.25 s, 2 other orders)"
 
 
 def test_a_failure_shows_the_rows_beside_each_other(tmp_path: Path) -> None:
-    """Differing values are marked; the order of rows and columns without a name do not count."""
+    """Differing values are marked; the order of rows and columns without a name do not count. JSON
+    has what differs, JUnit's XML the text of the screen.
+    """
     text = TEXT.replace("| ann     | 2      |", "| ann     | 3      |\n| cat     | 1      |")
     text = text.replace("| bob     | 1      |\n", "")
     report, _ = played(tmp_path, text)
@@ -184,6 +190,17 @@ def test_a_failure_shows_the_rows_beside_each_other(tmp_path: Path) -> None:
     ]
     assert result_line(report.results[0]).startswith("FAIL  More clicks  (")
     assert "1 passed, 1 failed in 1.00 s (" in report_screen(report)
+    found = report_json(report)
+    assert (found["passed"], found["seed"]) == (False, 0)
+    (shown,) = found["tests"][0]["failures"]
+    assert (shown["model"], shown["at"]) == ("sessions", "tests/shop.md:22")
+    assert shown["rows"][:2] == [
+        {"side": "expected", "values": ["ann", "3"], "differing": ["events"]},
+        {"side": "actual", "values": ["ann", "2"], "differing": ["events"]},
+    ]
+    xml = junit_xml(report)
+    assert '<testsuite name="infold" tests="2" failures="1"' in xml
+    assert "expected  ann      *3*" in xml
 
 
 def test_what_depends_on_the_order_is_found(tmp_path: Path) -> None:
@@ -212,23 +229,6 @@ def test_a_run_that_fails_is_the_tests_failure(tmp_path: Path) -> None:
     assert failure.after == "arrival 2"
     assert "not-built: clicks has not been built yet" in report_screen(report)
     assert report.results[1].passed
-
-
-def test_programs_get_the_same(tmp_path: Path) -> None:
-    """JSON has what differs, JUnit's XML the text of the screen."""
-    report, _ = played(tmp_path, TEXT.replace("| ann     | 2      |", "| ann     | 3      |"))
-    found = report_json(report)
-
-    assert (found["passed"], found["seed"]) == (False, 0)
-    (failure,) = found["tests"][0]["failures"]
-    assert (failure["model"], failure["at"]) == ("sessions", "tests/shop.md:22")
-    assert failure["rows"] == [
-        {"side": "expected", "values": ["ann", "3"], "differing": ["events"]},
-        {"side": "actual", "values": ["ann", "2"], "differing": ["events"]},
-    ]
-    xml = junit_xml(report)
-    assert '<testsuite name="infold" tests="2" failures="1"' in xml
-    assert "expected  ann      *3*" in xml
 
 
 @pytest.mark.parametrize(
@@ -264,15 +264,6 @@ def test_given_rows_of_a_model_stand_for_it() -> None:
     assert made.sources["sessions"].event_time_column == "session_start"
 
 
-def test_results_are_lines() -> None:
-    """A passed test says in how many other orders it came out the same."""
-    (test,), _ = read_test_file("tests/shop.md", TEXT.split("# The first", maxsplit=1)[0])
-
-    line = result_line(TestResult(test, (), 1.25, 2))
-
-    assert line == "ok    More clicks  (1.25 s, 2 other orders)"
-
-
 def test_rows_that_their_time_leaves_out_are_noted(tmp_path: Path) -> None:
     """A failure says which given rows are from before the start, or from after the clock."""
     text = TEXT.replace("| a3       | ann     | 2024-03-09 |", "| a3 | cat | 2019-10-23 |")
@@ -289,25 +280,38 @@ def test_rows_that_their_time_leaves_out_are_noted(tmp_path: Path) -> None:
 def test_given_rows_of_a_view_stand_for_it() -> None:
     """
     Its readers are compiled over a table of its columns, by its event time; events of one instant
-    are in the order of the view's tables.
+    are in the order of the view's tables. A timestamp among the columns of a view over a lookup is
+    no event time: it may be NULL.
     """
+    lookup = "sources:\n  raw.users: {path: users/*.json, columns: {user_id: string, born: string}}"
+    visits = shop.model("sessions\nsessions: {user: user_id, gap: 1 hour}", "SELECT %s FROM seen")
     files = {
-        "models/seen.sql": "---\nmaterialization: view\n---\n"
-        "SELECT event_id, user_id, event_ts, url, event_ts AS at FROM clicks",
-        "models/visits.sql": "---\nmaterialization: sessions\n"
-        "sessions: {user: user_id, gap: 1 hour}\n---\n"
-        "SELECT count(*) AS n, first(url) AS entry FROM seen",
-        "models/urls.sql": "---\nmaterialization: table\n"
-        "timeseries: {event_time_column: event_ts, partition_column: day, granularity: day}\n"
-        "incremental: {}\n---\n"
-        "SELECT cast(event_ts AS date) AS day, url, count(*) AS n FROM seen GROUP BY 1, 2",
+        **shop.spoilt("infold.yml", "sources:", lookup),
+        "models/seen.sql": shop.model(
+            "view", "SELECT event_id, user_id, event_ts, url, event_ts AS at FROM clicks"
+        ),
+        "models/visits.sql": visits % "count(*) AS n, first(url) AS entry",
+        "models/urls.sql": shop.DAILY.partition("SELECT")[0].replace("session_start", "event_ts")
+        + "SELECT cast(event_ts AS date) AS day, url, count(*) AS n FROM seen GROUP BY 1, 2",
+        "models/users.sql": shop.model(
+            "view", "SELECT user_id, cast(born AS timestamp) AS born FROM raw.users"
+        ),
+        "models/ages.sql": shop.model(
+            "table", "SELECT born, count(*) AS n FROM users GROUP BY born"
+        ),
     }
-    base = shop.project({**shop.SHOP, **files})
+    base = shop.project(files)
     times = dict.fromkeys(("at", "event_ts"), "timestamp")
-    types = {**TYPES, "seen": {"event_id": "string", "user_id": "string", "url": "string", **times}}
-    tables = Tables.of(base, {**types, "visits": {}, "urls": {}}, {})
+    types: dict[str, dict[str, str]] = {
+        **TYPES,
+        **{name: {} for name in ("visits", "urls", "ages")},
+        "seen": {"event_id": "string", "user_id": "string", "url": "string", **times},
+        "users": {"user_id": "string", "born": "timestamp"},
+    }
+    tables = Tables.of(base, types, {})
 
     made = project_under_test(base, ["visits", "urls"], ["seen"], tables)
+    ages = project_under_test(base, ["ages"], ["users"], tables)
 
     assert sorted(node.name for node in made) == ["seen", "urls", "visits"]
     assert made["seen"].landed
@@ -317,25 +321,4 @@ def test_given_rows_of_a_view_stand_for_it() -> None:
     assert query is not None
     assert (query.input, query.time_column, query.key) == ("seen", "event_ts", ("event_id",))
     assert made["urls"].input("seen").time_column == "event_ts"
-
-
-def test_given_rows_of_a_view_without_times_are_those_of_a_lookup() -> None:
-    """A timestamp among the columns of a view over a lookup is no event time: it may be NULL."""
-    files = {
-        "models/users.sql": "---\nmaterialization: view\n---\n"
-        "SELECT user_id, cast(born AS timestamp) AS born FROM raw.users",
-        "models/ages.sql": "---\nmaterialization: table\n---\n"
-        "SELECT born, count(*) AS n FROM users GROUP BY born",
-        "infold.yml": shop.SHOP["infold.yml"].replace(
-            "sources:\n",
-            "sources:\n"
-            "  raw.users: {path: users/*.json, columns: {user_id: string, born: string}}\n",
-        ),
-    }
-    base = shop.project({**shop.SHOP, **files})
-    columns = {"user_id": "string", "born": "timestamp"}
-    tables = Tables.of(base, {**TYPES, "users": columns, "ages": {}}, {})
-
-    made = project_under_test(base, ["ages"], ["users"], tables)
-
-    assert made.sources["users"].event_time_column is None
+    assert ages.sources["users"].event_time_column is None

@@ -75,7 +75,9 @@ def typed(text: str) -> tuple[list[UnitTest], list[InfoldError]]:
 
 
 def test_all_that_can_be_written_is_read() -> None:
-    """Given arrivals come first; files, clock, notes, cells and escapes are what they say."""
+    """Given arrivals come first; files, clock, notes, cells and escapes are what they say. Without
+    a clock it is the end of the last day that is given.
+    """
     tests, errors = typed(GOOD)
 
     assert [str(error) for error in errors] == []
@@ -99,13 +101,7 @@ def test_all_that_can_be_written_is_read() -> None:
     assert (sessions.model, sessions.within and sessions.within.text) == ("sessions", "2024-03-09")
     assert sessions.rows == ({"user_id": None, "events": 1},)
     assert (daily.rows, daily.columns) == ((), ())
-
-
-def test_without_a_clock_nothing_is_in_the_future() -> None:
-    """The clock is the end of the last day that is given; one before the first clock too."""
-    text = GOOD.replace("clock: 2024-03-10\n", "")
-    (test,), _ = typed(text)
-
+    (test,), _ = typed(GOOD.replace("clock: 2024-03-10\n", ""))
     assert {arrival.clock for arrival in test.arrivals} == {parse_instant_text("2024-03-10")}
 
 
