@@ -218,7 +218,7 @@ def test_a_delta_table_of_others(object_store: ObjectStore, tmp_path: Path) -> N
     retarget(shop.root, {"storage_options": object_store.options})
     orders = Orders(tmp_path / "written" / "orders", 2)
     mirror = Mirror(object_store, orders.folder, url)
-    play(shop, orders, rounds=1, landed=mirror)
+    play(shop, orders, rounds=2, landed=mirror)
 
     orders.append()
     mirror()

@@ -235,7 +235,7 @@ def test_all_that_can_be_given_is_compared(folder: Path) -> None:
 
     assert done.exit_code == 1, done.output
     (line,) = [line for line in done.output.splitlines() if "ok    A lookup changes" in line]
-    assert "1 other order" in line
+    assert "2 other orders" in line
     assert "ok    Rows of a model stand for it  (" in done.output
     assert "FAIL  This one fails  (" in done.output
     assert "  missing  ann      1" in done.output
