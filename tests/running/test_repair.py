@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from tests.crash.scenario import living
-from tests.running.commands import infold
-from tests.running.standing_tables import NAMES, put, stand_up, tables, taken_over
+from tests.running.commands import said
+from tests.running.standing_tables import NAMES, leased, put, stand_up, tables, taken_over
 from tests.running.test_ledger_consistency import CLICKS, ledger_file, second_run
 
 from infold import api
@@ -31,29 +31,39 @@ def shop(tmp_path: Path) -> Project:
 
 def repaired(shop: Project, *words: str) -> dict[str, tuple[str, str]]:
     """What the command does about each table, and why; it has nothing left to do afterwards."""
-    code, text = infold(shop, "repair", "--yes", "--json", *words)
-    assert code == 0, text
-    found = json.loads(text)
-    if "--dry-run" not in words:
-        assert "there is nothing to repair" in infold(shop, "repair")[1]
-        api.observe(shop)  # not refused any more
+    found = json.loads(said(shop, "repair", "--yes", "--json", *words))
+    assert "there is nothing to repair" in said(shop, "repair")
     return {one["table"]: (one["repair"], one["why"]) for one in found["tables"]}
 
 
 def lose_ledger(shop: Project) -> None:
-    """The file is gone."""
+    """The file is gone, and so is its log."""
+    close_all()
     for path in ledger_file(shop).parent.glob("ledger.db*"):
-        path.unlink()
+        if "damaged" not in path.name:
+            path.unlink()
 
 
-def test_nothing_to_repair(shop: Project) -> None:
-    """A ledger that fits its tables stays as it is."""
+def edited(shop: Project, statement: str) -> None:
+    """Somebody does something to the ledger's file."""
+    with closing(sqlite3.connect(ledger_file(shop))) as book, book:
+        book.execute(statement)
+
+
+def written_by_others(shop: Project, name: str, parent: int) -> None:
+    """Another engine commits on top of a snapshot."""
+    metadata = shop.warehouse / shop.name / name / "metadata" / "1.metadata.json"
+    found = json.loads(metadata.read_text(encoding="utf-8"))
+    theirs = {"snapshot-id": 9, "parent-snapshot-id": parent, "summary": {"operation": "append"}}
+    found = {"snapshots": [*found["snapshots"], theirs], "current-snapshot-id": 9}
+    metadata.write_text(json.dumps(found), encoding="utf-8")
+
+
+def test_nothing_to_repair(shop: Project, tmp_path: Path) -> None:
+    """A ledger that fits its tables stays as it is; so does a backup of both of one moment."""
     before = ledger_file(shop).read_bytes()
 
-    code, text = infold(shop, "repair")
-
-    assert code == 0
-    assert text == (
+    assert said(shop, "repair") == (
         "ledger  sqlite:///.infold/ledger.db\n"
         "\n"
         "  clicks    stays  version 1\n"
@@ -63,16 +73,21 @@ def test_nothing_to_repair(shop: Project) -> None:
         "The ledger fits the tables: there is nothing to repair.\n"
     )
     assert ledger_file(shop).read_bytes() == before
+    shutil.copytree(shop.root, tmp_path / "backup")
+    second_run(shop)
+    shutil.rmtree(shop.root)
+    shutil.copytree(tmp_path / "backup", shop.root)
+    assert "there is nothing to repair" in said(shop, "repair")
 
 
 def test_a_lost_ledger(shop: Project) -> None:
-    """Nothing is known of the tables: all are built again, and stay until then."""
+    """Nothing is known of the tables: all are built again, and stay until then. Without --yes
+    nothing is done where nobody can answer.
+    """
     lose_ledger(shop)
-    assert infold(shop, "plan")[0] == 3
+    said(shop, "plan", code=3)
 
-    code, text = infold(shop, "repair", "--dry-run")
-    assert code == 0
-    assert text == (
+    assert said(shop, "repair", "--dry-run") == (
         "ledger  sqlite:///.infold/ledger.db\n"
         "\n"
         "  clicks    built again  1 commit unknown to it, the newest by step r1-1\n"
@@ -83,6 +98,7 @@ def test_a_lost_ledger(shop: Project) -> None:
         "definitions of forward-only changes, findings of audits, and the history of runs were "
         "in the ledger alone.\n"
     )
+    said(shop, "repair", "--json", code=3)
     assert not ledger_file(shop).exists()
 
     found = repaired(shop)
@@ -102,14 +118,12 @@ def test_an_older_ledger(shop: Project) -> None:
     newest = lake.metadata("clicks")
     assert newest is not None
     assert newest.snapshot == 201
-    book = api.ledger(shop)
-    [known] = book.runs(1)
-    book.acquire("r9")
-    book.begin_run("r9", "run", 0, {})
-    book.finish_run("r9", "refused", Receipt(), "ledger-behind")
-    book.close()
-    said = infold(shop, "repair", "--dry-run")[1]
-    assert f"recorded after {show_instant(known.started_at)} is not in this one" in said
+    with leased(shop, "r9") as book:
+        [known] = book.runs(1)
+        book.begin_run("r9", "run", 0, {})
+        book.finish_run("r9", "refused", Receipt(), "ledger-behind")
+    text = said(shop, "repair", "--dry-run")
+    assert f"recorded after {show_instant(known.started_at)} is not in this one" in text
 
     found = repaired(shop)
 
@@ -118,8 +132,7 @@ def test_an_older_ledger(shop: Project) -> None:
         "1 commit unknown to it, the newest by step r2-1; version 1 is still there",
     )
     assert (found["sessions"][0], found["daily"][0]) == ("keep", "keep")
-    code, text = infold(shop, "history", "--limit", "1")
-    assert (code, "clicks  set back  done" in text) == (0, True), text
+    assert "clicks  set back  done" in said(shop, "history", "--limit", "1")
     now = lake.metadata("clicks")
     assert now is not None
     assert (now.snapshot, [*now.steps]) == (101, ["r1-1"])
@@ -142,59 +155,55 @@ def test_an_older_ledger_whose_version_is_gone(shop: Project) -> None:
     assert [one.dropped_since for one in seen["sessions"].inputs] == [True]
 
 
-def test_an_older_table(shop: Project) -> None:
-    """A table that was put back from a backup is built again."""
-    second_run(shop)
-    put(shop, "clicks", *CLICKS)
-
-    assert repaired(shop)["clicks"] == ("build", "it lacks version 2")
-
-
-def test_a_late_commit(shop: Project) -> None:
-    """What a run committed after another had taken over is taken back."""
-    taken_over(shop, "r2")
-    put(shop, "clicks", "r2-1", 201, CLICKS)
-
-    assert repaired(shop)["clicks"] == (
+COMMITS = {
+    "an older table": (None, [CLICKS], "build", "it lacks version 2"),
+    "a late commit": (
+        "r2",
+        [CLICKS, ("r2-1", 201)],
         "set back",
         "a run that had been taken over wrote to it; version 1 is still there",
-    )
-
-
-def test_a_late_commit_below_the_newest_version(shop: Project) -> None:
-    """It cannot be taken back without what came after it, so the table is built again."""
-    taken_over(shop, "r0")
-    second_run(shop)
-    put(shop, "clicks", "r2-1", 201, CLICKS, ("r0-1", 151))
-
-    assert repaired(shop)["clicks"] == ("build", "a run that had been taken over wrote to it")
-
-
-def test_two_ledgers_took_turns(shop: Project) -> None:
-    """A version above a commit that the ledger does not know is not what the ledger says."""
-    second_run(shop)
-    put(shop, "clicks", "r2-1", 201, CLICKS, ("other-1", 151))
-
-    assert repaired(shop)["clicks"] == (
+    ),
+    "a late commit below the newest version": (
+        "r0",
+        [CLICKS, ("r0-1", 151), ("r2-1", 201)],
+        "build",
+        "a run that had been taken over wrote to it",
+    ),
+    "two ledgers took turns": (
+        None,
+        [CLICKS, ("other-1", 151), ("r2-1", 201)],
         "build",
         "1 commit unknown to it, the newest by step other-1",
-    )
+    ),
+}
+"""Which run was taken over, the commits of clicks, what is done, and why."""
+
+
+@pytest.mark.parametrize(("over", "commits", "repair", "why"), COMMITS.values(), ids=COMMITS)
+def test_other_commits_than_the_ledger_knows(
+    shop: Project, over: str | None, commits: list[tuple[str, int]], repair: str, why: str
+) -> None:
+    """
+    A table that was put back from a backup is built again. What a run committed after another had
+    taken over is taken back, if nothing came after it; nor is a version above a commit that the
+    ledger does not know what the ledger says.
+    """
+    if over:
+        taken_over(shop, over)
+    if over != "r2":
+        second_run(shop)
+    put(shop, "clicks", *commits[-1], *commits[:-1])
+
+    assert repaired(shop)["clicks"] == (repair, why)
 
 
 def test_what_somebody_else_wrote_stays_refused(shop: Project) -> None:
     """A commit of another engine on top is not taken away, also where the ledger is gone."""
     lose_ledger(shop)
     put(shop, "clicks", *CLICKS)
-    metadata = next((shop.warehouse / shop.name / "clicks" / "metadata").glob("*.json"))
-    found = json.loads(metadata.read_text(encoding="utf-8"))
-    theirs = {"snapshot-id": 9, "parent-snapshot-id": 101, "summary": {"operation": "append"}}
-    found = {"snapshots": [*found["snapshots"], theirs], "current-snapshot-id": 9}
-    metadata.write_text(json.dumps(found), encoding="utf-8")
+    written_by_others(shop, "clicks", CLICKS[1])
 
-    code, text = infold(shop, "repair", "--yes")
-
-    assert code == 0, text
-    assert "clicks    left alone   somebody else wrote to it" in text
+    assert "clicks    left alone   somebody else wrote to it" in said(shop, "repair", "--yes")
     refused = api.observe_all(shop).refused
     assert {name: error.slug for name, error in refused.items()} == {"clicks": "foreign-write"}
 
@@ -204,8 +213,7 @@ def test_a_damaged_ledger(shop: Project, damage: str) -> None:
     """The file is put aside and kept; a new ledger is begun."""
     file = ledger_file(shop)
     if damage == "a table":
-        with closing(sqlite3.connect(file)) as book, book:
-            book.execute("DROP TABLE cells")
+        edited(shop, "DROP TABLE cells")
     else:
         content = bytearray(file.read_bytes())
         at = 0 if damage == "no database" else 4096 * 3
@@ -213,9 +221,7 @@ def test_a_damaged_ledger(shop: Project, damage: str) -> None:
         file.write_bytes(content)
     damaged = file.read_bytes()
 
-    code, text = infold(shop, "repair", "--dry-run")
-    assert code == 0, text
-    assert "It is damaged: " in text
+    assert "It is damaged: " in said(shop, "repair", "--dry-run")
     assert file.read_bytes() == damaged
 
     found = repaired(shop)
@@ -225,49 +231,22 @@ def test_a_damaged_ledger(shop: Project, damage: str) -> None:
     assert aside.read_bytes() == damaged
 
 
-@pytest.mark.parametrize("dies", [False, True])
-def test_entries_of_a_damaged_ledger(shop: Project, dies: bool) -> None:
-    """What people entered is taken out of a damaged ledger, if that part of it can be read."""
-    book = api.ledger(shop)
-    book.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=True, reason="a bot")])
-    before = book.entries("sessions")
-    book.close()
-    with closing(sqlite3.connect(ledger_file(shop))) as damaged, damaged:
-        damaged.execute("DROP TABLE cells")
-    if dies:
-        for number in range(1, 8):
-            with living(number):
-                repair_ledger(shop)
-
-    done = repair_ledger(shop)
-
-    assert dies or done.entries == 1
-    assert list(api.ledger(shop).entries("sessions")) == list(before)
-
-
 def test_a_database_of_somebody_else_is_left_alone(shop: Project) -> None:
     """A file that is no ledger, and no damaged one, is not touched."""
     lose_ledger(shop)
-    with closing(sqlite3.connect(ledger_file(shop))) as other, other:
-        other.execute("CREATE TABLE songs (name TEXT)")
+    edited(shop, "CREATE TABLE songs (name TEXT)")
 
-    code, text = infold(shop, "repair", "--yes")
-
-    assert code == 2, text
-    assert text.startswith("not-a-ledger")
+    assert said(shop, "repair", "--yes", code=2).startswith("not-a-ledger")
 
 
 def test_rows_of_the_ledger_are_gone(shop: Project) -> None:
     """A table whose rows in the ledger contradict each other is built again, and what reads it."""
-    with closing(sqlite3.connect(ledger_file(shop))) as book, book:
-        book.execute("DELETE FROM cells WHERE table_name = 'sessions'")
-    book_of = api.ledger(shop)
-    book_of.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=True)])
-    book_of.close()
+    edited(shop, "DELETE FROM cells WHERE table_name = 'sessions'")
+    book = api.ledger(shop)
+    book.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=True)])
+    book.close()
 
-    found = repaired(shop)
-
-    assert found == {
+    assert repaired(shop) == {
         "clicks": ("keep", "version 1"),
         "sessions": ("build", "its cells have 0 rows, and its newest version 6"),
         "daily": ("build", "it reads sessions, and the ledger lost rows about that"),
@@ -277,13 +256,10 @@ def test_rows_of_the_ledger_are_gone(shop: Project) -> None:
 
 def test_all_versions_of_a_table_are_gone(shop: Project) -> None:
     """What else is known of it is erased with that of its readers, also without its trace."""
-    with closing(sqlite3.connect(ledger_file(shop))) as book, book:
-        book.execute("DELETE FROM versions WHERE table_name = 'sessions'")
-        book.execute("DELETE FROM traces WHERE model = 'sessions'")
+    edited(shop, "DELETE FROM versions WHERE table_name = 'sessions'")
+    edited(shop, "DELETE FROM traces WHERE model = 'sessions'")
 
-    found = repaired(shop)
-
-    assert {name: what for name, (what, _) in found.items()} == {
+    assert {name: what for name, (what, _) in repaired(shop).items()} == {
         "clicks": "keep",
         "sessions": "build",
         "daily": "build",
@@ -293,19 +269,14 @@ def test_all_versions_of_a_table_are_gone(shop: Project) -> None:
 
 def test_orphans_are_named_and_dropped_on_request(shop: Project) -> None:
     """A table that infold made and nothing points to any more is dropped if it is asked for."""
-    put(shop, "clicks__0123abcd", "r0-1", 7)
+    orphan = "clicks__0123abcd"
+    put(shop, orphan, "r0-1", 7)
 
-    assert (
-        "Nothing points to this table, which infold made: clicks__0123abcd\n"
-        in (infold(shop, "repair")[1])
-    )
-    assert api.lake(shop).metadata("clicks__0123abcd") is not None
+    assert f"Nothing points to this table, which infold made: {orphan}\n" in said(shop, "repair")
+    assert api.lake(shop).metadata(orphan) is not None
+    assert f"Dropped {orphan}." in said(shop, "repair", "--drop-orphans", "--yes")
 
-    code, text = infold(shop, "repair", "--drop-orphans", "--yes")
-
-    assert code == 0, text
-    assert "Dropped clicks__0123abcd." in text
-    assert api.lake(shop).metadata("clicks__0123abcd") is None
+    assert api.lake(shop).metadata(orphan) is None
     assert tables(shop) == set(NAMES)
 
 
@@ -318,8 +289,7 @@ def test_a_repair_that_dies_anywhere(shop: Project, loss: str) -> None:
         ledger_file(shop).write_bytes(older)
         put(shop, "daily", "r2-2", 301)
     elif loss == "rows":
-        with closing(sqlite3.connect(ledger_file(shop))) as book, book:
-            book.execute("DELETE FROM cells WHERE table_name = 'sessions'")
+        edited(shop, "DELETE FROM cells WHERE table_name = 'sessions'")
     else:
         lose_ledger(shop)
         if loss == "damaged":
@@ -342,16 +312,6 @@ def test_a_repair_that_dies_anywhere(shop: Project, loss: str) -> None:
     }.get(loss, dict.fromkeys(NAMES, False))
 
 
-def test_nobody_is_there_to_ask(shop: Project) -> None:
-    """Without --yes nothing is done where nobody can answer."""
-    lose_ledger(shop)
-
-    code, text = infold(shop, "repair", "--json")
-
-    assert code == 3, text
-    assert not ledger_file(shop).exists()
-
-
 def test_rows_set_aside_after_it(shop: Project) -> None:
     """The table of rows that could not be used goes back with the tables that it belongs to."""
     put(shop, "infold__set_aside", "r1-1", 50)
@@ -366,13 +326,3 @@ def test_rows_set_aside_after_it(shop: Project) -> None:
     head = api.lake(shop).metadata("infold__set_aside")
     assert head is not None
     assert head.snapshot == 50
-
-
-def test_another_ledger_is_put_back_with_its_tables(shop: Project, tmp_path: Path) -> None:
-    """A backup of both of the same moment needs no repair."""
-    shutil.copytree(shop.root, tmp_path / "backup")
-    second_run(shop)
-    shutil.rmtree(shop.root)
-    shutil.copytree(tmp_path / "backup", shop.root)
-
-    assert "there is nothing to repair" in infold(shop, "repair")[1]

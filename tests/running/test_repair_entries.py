@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.crash.scenario import living
-from tests.running.commands import infold
+from tests.running.commands import said
 from tests.running.standing_tables import stand_up
 from tests.running.test_ledger_consistency import ledger_file
+from tests.running.test_repair import edited, lose_ledger
 
 from infold import api
 from infold.api.repairing import look_at_ledger, repair_ledger
@@ -26,41 +25,30 @@ def shop(tmp_path: Path) -> Project:
     book = api.ledger(found)
     book.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=True, reason="a bot")])
     book.close()
-    with closing(sqlite3.connect(ledger_file(found))) as damaged, damaged:
-        damaged.execute("DROP TABLE cells")
+    edited(found, "DROP TABLE cells")
     return found
 
 
-def entries(shop: Project) -> int:
-    """How many the ledger has."""
+def entries(shop: Project) -> list[tuple[str, str]]:
+    """Those that the ledger has."""
     book = api.ledger(shop)
-    found = len(book.entries("sessions"))
+    found = [(one.owner, one.reason) for one in book.entries("sessions")]
     book.close()
     return found
 
 
-def lose_ledger(shop: Project) -> None:
-    """The file is gone, and so is its log."""
-    close_all()
-    for suffix in ("", "-wal", "-shm"):
-        Path(f"{ledger_file(shop)}{suffix}").unlink(missing_ok=True)
+KEPT = [("ann", "a bot")]
 
 
 def test_they_are_taken_out_of_the_file_that_is_put_aside(shop: Project) -> None:
-    """It is said beforehand."""
-    code, text = infold(shop, "repair", "--dry-run")
-    assert code == 0, text
+    """It is said beforehand, also where nobody is asked and nothing is done."""
+    text = said(shop, "repair", "--dry-run")
     assert "1 manual entry for sessions in it can be read, and will be taken over." in text
-    assert entries_refused(shop)
+    text = said(shop, "repair", "--json", code=3)
+    assert "take over 1 manual entry for sessions from the damaged ledger" in text
 
     assert repair_ledger(shop).entries == 1
-    assert entries(shop) == 1
-
-
-def entries_refused(shop: Project) -> bool:
-    """Whether nobody is asked, and nothing is done, without --yes."""
-    code, text = infold(shop, "repair", "--json")
-    return code == 3 and "take over 1 manual entry for sessions from the damaged ledger" in text
+    assert entries(shop) == KEPT
 
 
 def test_never_out_of_the_file_of_an_earlier_repair(shop: Project) -> None:
@@ -70,7 +58,7 @@ def test_never_out_of_the_file_of_an_earlier_repair(shop: Project) -> None:
 
     assert look_at_ledger(shop).entries is None
     assert repair_ledger(shop).entries is None
-    assert entries(shop) == 0
+    assert entries(shop) == []
 
 
 def test_never_after_a_teardown(shop: Project) -> None:
@@ -80,8 +68,7 @@ def test_never_after_a_teardown(shop: Project) -> None:
     assert life.dead
     close_all()
     assert look_at_ledger(shop).entries == 1
-    code, text = infold(shop, "teardown", "--yes")
-    assert code == 0, text
+    said(shop, "teardown", "--yes")
 
     assert look_at_ledger(shop).entries is None
 
@@ -95,9 +82,9 @@ def test_a_repair_that_died_goes_on_with_its_file(shop: Project) -> None:
         if not life.dead:
             break
         found = look_at_ledger(shop)
-        assert found.entries == 1 or entries(shop) == 1, life.passed
+        assert found.entries == 1 or entries(shop) == KEPT, life.passed
 
     assert number > 3
-    assert entries(shop) == 1
+    assert entries(shop) == KEPT
     assert not look_at_ledger(shop).changes
     assert len([*ledger_file(shop).parent.glob("ledger.db.*")]) == 1

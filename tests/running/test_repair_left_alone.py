@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sqlite3
 from contextlib import closing
@@ -10,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.running.commands import infold
-from tests.running.standing_tables import NAMES, put, stand_up, tables
-from tests.running.test_ledger_consistency import ledger_file
+from tests.running.commands import said
+from tests.running.standing_tables import NAMES, leased, put, stand_up, tables
+from tests.running.test_repair import edited, lose_ledger, repaired, written_by_others
 
 from infold import api
 from infold.api.repairing import look_at_ledger, repair_ledger
@@ -28,25 +27,17 @@ def shop(tmp_path: Path) -> Project:
     return stand_up(tmp_path / "shop")
 
 
-def repaired(shop: Project, *words: str) -> dict[str, str]:
+def what(shop: Project, *words: str) -> dict[str, str]:
     """What the command does about each table; it has nothing left to do afterwards."""
-    code, text = infold(shop, "repair", "--yes", "--json", *words)
-    assert code == 0, text
-    assert "there is nothing to repair" in infold(shop, "repair")[1]
-    return {one["table"]: one["repair"] for one in json.loads(text)["tables"]}
+    return {name: found for name, (found, _) in repaired(shop, *words).items()}
 
 
 def test_what_somebody_else_wrote_to_a_table_that_the_ledger_is_wrong_about(shop: Project) -> None:
     """The ledger loses what is wrong in it; the table is left alone, and refused."""
-    (metadata,) = (shop.warehouse / shop.name / "sessions" / "metadata").glob("*.json")
-    found = json.loads(metadata.read_text(encoding="utf-8"))
-    theirs = {"snapshot-id": 9, "parent-snapshot-id": 102, "summary": {"operation": "append"}}
-    found = {"snapshots": [*found["snapshots"], theirs], "current-snapshot-id": 9}
-    metadata.write_text(json.dumps(found), encoding="utf-8")
-    with closing(sqlite3.connect(ledger_file(shop))) as book, book:
-        book.execute("DELETE FROM cells WHERE table_name = 'sessions'")
+    written_by_others(shop, "sessions", 102)
+    edited(shop, "DELETE FROM cells WHERE table_name = 'sessions'")
 
-    assert repaired(shop) == {"clicks": "keep", "sessions": "leave", "daily": "build"}
+    assert what(shop) == {"clicks": "keep", "sessions": "leave", "daily": "build"}
 
     assert api.ledger(shop).contradictions() == {}
     refused = api.observe_all(shop).refused
@@ -95,9 +86,8 @@ def test_orphans_in_a_namespace_that_others_may_share(shop: Project) -> None:
 
 def test_only_orphans_are_dropped_by_name(shop: Project) -> None:
     """The table of a model is none."""
-    code, text = infold(shop, "repair", "--drop", "daily", "--yes")
+    text = said(shop, "repair", "--drop", "daily", "--yes", code=3)
 
-    assert code == 3, text
     assert text.startswith("not-an-orphan"), text
     assert tables(shop) == {*NAMES}
 
@@ -105,31 +95,27 @@ def test_only_orphans_are_dropped_by_name(shop: Project) -> None:
 def test_rows_set_aside_that_the_ledger_knows_nothing_of(shop: Project) -> None:
     """Nothing would ever remove them: files have other numbers in another ledger."""
     put(shop, "infold__set_aside", "r1-1", 50)
-    for path in ledger_file(shop).parent.glob("ledger.db*"):
-        path.unlink()
+    lose_ledger(shop)
 
-    assert repaired(shop)["infold__set_aside"] == "build"
+    assert what(shop)["infold__set_aside"] == "build"
 
     assert api.lake(shop).metadata("infold__set_aside") is None
-    code, text = infold(shop, "show", "set_aside")
-    assert code == 0, text
+    said(shop, "show", "set_aside")
 
 
 @pytest.mark.parametrize("command", ["repair", "forget"])
 def test_a_table_that_was_built_again_since_it_was_forgotten(shop: Project, command: str) -> None:
     """A backup of the ledger was made in the middle of a `forget`: that is not done again."""
-    book = api.ledger(shop)
-    book.acquire("f1")
-    book.begin_run("f1", "forget", 0, {})
-    book.begin_step("f1", "f1-1", 1, "clicks", FORGET, {})
-    book.forget("clicks", step="f1-1")
-    book.close()
+    with leased(shop, "f1") as book:
+        book.begin_run("f1", "forget", 0, {})
+        book.begin_step("f1", "f1-1", 1, "clicks", FORGET, {})
+        book.forget("clicks", step="f1-1")
     put(shop, "clicks", "r9-1", 901)
     close_all()
 
     if command == "repair":
-        assert repaired(shop)["clicks"] == "build"
+        assert what(shop)["clicks"] == "build"
     else:
-        assert infold(shop, "forget", "daily", "--yes")[0] == 0
+        said(shop, "forget", "daily", "--yes")
 
     assert "clicks" in tables(shop)

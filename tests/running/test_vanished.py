@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
-import pytest
-from tests.running.standing_tables import drop, folders, stand_up
+from tests.running.standing_tables import drop, folders, leased, stand_up
 
 from infold import api
 from infold.core.interval import Ranges
 from infold.core.plan import Action
-from infold.messages.errors import InfoldError
 from infold.running.recover import LOSE, recover
 
 
@@ -45,40 +41,20 @@ def test_its_readers_wait_for_it(tmp_path: Path) -> None:
     assert both.steps[1].expected
 
 
-def test_a_table_that_others_made_again_is_refused(tmp_path: Path) -> None:
-    """A table that others created under the same name is never replaced."""
-    shop = stand_up(tmp_path / "shop")
-    with closing(sqlite3.connect(shop.catalog_db)) as catalog, catalog:
-        catalog.execute(
-            "UPDATE iceberg_tables SET metadata_location = "
-            "(SELECT metadata_location FROM iceberg_tables WHERE table_name = 'clicks') "
-            "WHERE table_name = 'daily'"
-        )
-
-    with pytest.raises(InfoldError) as caught:
-        api.observe(shop)
-
-    assert caught.value.slug == "foreign-write"
-
-
 def test_a_run_that_died_while_forgetting_leaves_its_files(tmp_path: Path) -> None:
     """After a death while forgetting, files of a table that somebody else dropped are left
     alone.
     """
     shop = stand_up(tmp_path / "shop")
     drop(shop, "daily")
-    book = api.ledger(shop)
-    book.acquire("r2")
-    book.begin_run("r2", "run", 0, {})
-    book.begin_step("r2", "r2-gone1", 0, "daily", LOSE, {})
-    book.forget("daily", step="r2-gone1")
-    book.close()
+    with leased(shop) as book:
+        book.begin_run("r2", "run", 0, {})
+        book.begin_step("r2", "r2-gone1", 0, "daily", LOSE, {})
+        book.forget("daily", step="r2-gone1")
 
-    book = api.ledger(shop)
-    book.acquire("r3")
-    messages = recover(book, api.lake(shop)).notes
+    with leased(shop, "r3") as book:
+        messages = recover(book, api.lake(shop)).notes
+        assert not book.unfinished()
 
     assert messages == ("daily: forgetting it, which a dead run had begun, was finished",)
-    assert not book.unfinished()
-    book.close()
     assert "daily" in folders(shop)
