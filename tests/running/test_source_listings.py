@@ -20,7 +20,7 @@ from infold.core.formats import Format
 from infold.core.interval import DAY, HOUR, datetime_of
 from infold.core.model import Source
 from infold.core.project import Project
-from infold.core.record import Outcome
+from infold.core.record import FULL_LISTING, Outcome
 from infold.core.target import Target
 from infold.core.trace import Trace
 from infold.lake.reading.dated_folders import dated_path, list_without
@@ -146,14 +146,21 @@ OLD = frozenset(map(name_of, range(7)))
 
 
 def test_known_folders_before_the_window_are_left_out(landing: Landing) -> None:
-    """Those within the window are listed, and all files of the others count as there; all are
-    listed where a definition that changed may read all files.
+    """
+    Those within the window are listed, also where a file of them leaves, and all files of the
+    others count as there. All are listed where a definition that changed may read all files, and
+    after a table was forgotten.
     """
     listed, seen = landing.look(landing.looks(NOON))
 
     assert (listed.folders, listed.left_out) == (3, OLD)
     assert (seen.none, seen.unchanged) == (True, 10)
+    (landing.root / name_of(9) / "a.json").unlink()
+    assert landing.run(NOON).left_out == OLD
+    assert landing.taken() == landing.there()
     assert not landing.run(NOON, everything=True).left_out
+    landing.ledger.forget("events")
+    assert FULL_LISTING.format("events") not in landing.ledger.locations()
 
 
 def test_a_window_of_its_own(landing: Landing) -> None:
