@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.running.standing_tables import stand_up
+from tests.running.standing_tables import leased, stand_up
 
 from infold import api
 from infold.core.project import Project
@@ -30,12 +30,10 @@ def shop(tmp_path: Path) -> Project:
 
 def begin_steps(shop: Project, *models: str) -> None:
     """A run that died in a step of each of these models."""
-    book = api.ledger(shop)
-    book.acquire("r2")
-    book.begin_run("r2", "run", 0, {})
-    for number, name in enumerate(models, 1):
-        book.begin_step("r2", f"r2-{number}", number, name, "build", {})
-    book.close()
+    with leased(shop) as book:
+        book.begin_run("r2", "run", 0, {})
+        for number, name in enumerate(models, 1):
+            book.begin_step("r2", f"r2-{number}", number, name, "build", {})
 
 
 def open_steps(shop: Project) -> list[str]:
