@@ -118,19 +118,6 @@ def test_an_unknown_model_is_an_error(shop: Project) -> None:
         assert "unknown-model" in said(shop, *words, *window, "--allow-destructive=dayly", code=2)
 
 
-def test_a_column_that_a_reader_uses_is_an_error_of_the_project(shop: Project) -> None:
-    """A dropped column is found before any plan is made where a model reads it: with the reader's
-    file, line and the column; and so is one under another name.
-    """
-    for new in ("", ", sum(amount) AS income"):
-        change(shop, ("models/sessions.sql", ", sum(amount) AS revenue", new))
-        printed = said(shop, "plan", code=2)
-        assert "unknown-column" in printed
-        assert "models/daily.sql:6" in printed
-        assert "revenue" in printed
-        said(shop, "run")  # by what is applied
-
-
 def test_types_are_asked_for_where_columns_are_stored(shop: Project) -> None:
     """Of models without a table the engine analyses nothing."""
     asked: list[list[str]] = []

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.crash.scenario import living
 from tests.running.commands import said
-from tests.running.standing_tables import NAMES, commit, day, folders, leased, put, stand_up, tables
+from tests.running.standing_tables import NAMES, commit, day, folders, put, stand_up, tables
 
 from infold import api
 from infold.core.interval import Ranges
@@ -24,7 +24,6 @@ from infold.core.trace import CellChange, Trace, net_changes
 from infold.ledger.lease import Holder
 from infold.ledger.store import SqlLedger
 from infold.messages.errors import InfoldError
-from infold.running.recover import recover
 
 PROD = "  prod: {warehouse: tables, ledger: 'sqlite:///prod.db', protected: true, apply: auto}\n"
 
@@ -358,17 +357,3 @@ def test_a_death_at_any_write_point_is_repaired_by_asking_again(tmp_path: Path, 
             act(project)
         assert life.dead
         made_good(project, what, name)
-
-
-@pytest.mark.deep
-def test_the_next_run_finishes_a_forgetting_that_died(tmp_path: Path) -> None:
-    """The next run finishes a forgetting that died, and drops the unknown table before it
-    builds.
-    """
-    project = stand_up(tmp_path / "shop")
-    die(project, "forget", INFOLD_CRASH_AT="drop sessions: before")
-    with leased(project, "r9") as book:
-        messages = recover(book, api.lake(project)).notes
-
-    assert messages == ("sessions: forgetting it, which a dead run had begun, was finished",)
-    assert "sessions" not in tables(project)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.running.commands import die, infold, said
+from tests.running.commands import die, said
 from tests.running.production import applied, as_json, shop_in_production
 from tests.running.promoted import MORE, OWN, QUERY, at, with_environment
 from tests.running.standing_tables import commit, day, drop, leased, put
@@ -100,7 +99,12 @@ class TestPromote:
         assert [(step.model, step.cells) for step in plan.steps] == [("daily", Ranges((day(2),)))]
 
     def test_definitions_without_other_rows_are_applied_too(self, shop: Project) -> None:
-        """A change that gives no other rows is applied with the promote, without any table."""
+        """A change that gives no other rows is applied with the promote, without any table. Where
+        nothing differs nothing is done.
+        """
+        with_environment(shop, own={})
+        assert "nothing differs" in said(shop, "promote", "dev")
+        assert api.ledger(shop).swaps() == ()
         with_environment(shop, QUERY, ("models/sessions.sql", "-- one row", "-- a row"))
 
         assert "Promoted 1 table of dev" in said(shop, "promote", "dev", "--yes")
@@ -124,13 +128,6 @@ class TestPromote:
         project = api.open_project(shop.root, "prod")
         [step] = api.make_plan(project, api.observe(project)).steps
         assert (step.model, day(1).start in step.cells) == ("daily", True)
-
-    def test_nothing_differs(self, shop: Project) -> None:
-        """An environment without a difference is promoted by doing nothing."""
-        with_environment(shop, own={})
-
-        assert "nothing differs" in said(shop, "promote", "dev")
-        assert api.ledger(shop).swaps() == ()
 
     def test_a_model_that_the_environment_lacks_stays(self, shop: Project) -> None:
         """A model that was removed in the environment is not dropped, and that is said."""
@@ -324,16 +321,14 @@ class TestRollback:
     def test_what_is_not_promoted_cannot_be_taken_back(self, shop: Project) -> None:
         """Nothing was promoted, or it was taken back already."""
         assert "nothing-to-roll-back" in refused(shop, "rollback", "--yes")
-        with_environment(shop, QUERY)
-        as_json(shop, "promote", "dev", "--yes")
-        as_json(shop, "rollback", "--yes")
+        promoted(shop)
+        said(shop, "rollback", "--yes")
 
         assert "nothing-to-roll-back" in refused(shop, "rollback", "--yes")
 
     def test_another_definition_since(self, shop: Project) -> None:
         """A definition that was applied after the promote would be lost."""
-        with_environment(shop, QUERY)
-        as_json(shop, "promote", "dev", "--yes")
+        promoted(shop)
         old = api.ledger(shop).swaps()[0].definitions["daily"][0]
         with leased(shop, "apply") as book:
             book.keep_definitions({}, {**applied(shop), "daily": old}, {})
@@ -342,12 +337,18 @@ class TestRollback:
 
     def test_a_kept_table_that_is_gone(self, shop: Project) -> None:
         """Somebody dropped the kept table: there is no way back to it."""
-        with_environment(shop, QUERY)
-        as_json(shop, "promote", "dev", "--yes")
-        [kept] = api.ledger(shop).swaps()[0].kept.values()
-        drop(shop, str(kept))
+        drop(shop, promoted(shop))
 
         assert "is not there any more" in refused(shop, "rollback", "--yes")
+
+
+def promoted(shop: Project) -> str:
+    """An environment is promoted; the table that is kept."""
+    with_environment(shop, QUERY)
+    as_json(shop, "promote", "dev", "--yes")
+    [kept] = api.ledger(shop).swaps()[0].kept.values()
+    assert kept is not None
+    return kept
 
 
 def keep_no_longer(shop: Project) -> None:
@@ -364,11 +365,8 @@ class TestKept:
 
     def test_they_are_dropped_when_they_are_over(self, shop: Project) -> None:
         """A run of production drops them once `keep_old` is over, and says so."""
-        with_environment(shop, QUERY)
-        as_json(shop, "promote", "dev", "--yes")
-        [kept] = api.ledger(shop).swaps()[0].kept.values()
-        assert kept is not None
-        assert "were dropped" not in infold(shop, "run")[1]
+        kept = promoted(shop)
+        assert "were dropped" not in said(shop, "run")
         folder = Path(str(at(shop, [kept])[kept]).removeprefix("file:")).parent.parent
         assert folder.name == "daily"
         keep_no_longer(shop)
@@ -378,126 +376,40 @@ class TestKept:
         assert "the tables that the promote of dev replaced were dropped: daily" in printed
         assert at(shop, [kept]) == {kept: None}
         assert not folder.exists()
-        assert "Nothing to do" in infold(shop, "run")[1]
+        assert "Nothing to do" in said(shop, "run")
         assert "nothing-to-roll-back" in refused(shop, "rollback", "--yes")
 
     def test_nothing_shows_them_and_a_teardown_drops_them(self, shop: Project) -> None:
         """The state of models and of their tables has each model once; after a teardown nothing is
         left in the warehouse.
         """
-        with_environment(shop, QUERY)
-        as_json(shop, "promote", "dev", "--yes")
+        promoted(shop)
 
         assert "daily__" not in said(shop, "status")
         assert api.ledger(shop).traces().keys() == {"clicks", "sessions", "daily"}
         said(shop, "teardown", "--yes", "--allow-refresh")
         assert list((shop.warehouse / "shop").iterdir()) == []
 
-
-POINTS = [
-    f"{name}: {side} commit"
-    for name in (
-        "ledger begin_step",
-        "rename",
-        "ledger finish_swap",
-        "ledger remember_locations",
-        "ledger finish_run",
-    )
-    for side in ("before", "after")
-]
-
-
-@pytest.mark.deep
-class TestKilled:
-    """A death at any write point leaves all of the old tables, or all of the new ones."""
-
-    @pytest.mark.parametrize("command", ["promote dev", "rollback"])
-    def test_at_every_point(self, shop: Project, tmp_path: Path, command: str) -> None:
-        """
-        After each death names, ledger and applied definitions are all as before, or all as after.
-
-        The next run finds nothing else to do, and the command can be given again if it did not
-        happen.
-        """
-        with_environment(shop, QUERY, MORE, own=BOTH)
-        if command == "rollback":
-            as_json(shop, "promote", "dev", "--yes")
-        before = states(shop)
-        for point in deaths(shop, POINTS, tmp_path):
-            assert die(shop, *command.split(), "--yes", at=point).dead, point
-            code, printed = infold(shop, "run")
-
-            assert code == 0, (point, printed)
-            assert "Nothing to do" in printed, point
-            happened = states(shop) != before
-            assert happened == (point not in EARLY), point
-            assert consistent(shop), point
-            if not happened:
-                assert infold(shop, *command.split(), "--yes")[0] == 0, point
-                assert consistent(shop), point
-                assert states(shop) != before
-
-    def test_while_kept_tables_are_dropped(self, shop: Project, tmp_path: Path) -> None:
+    @pytest.mark.deep
+    def test_deaths_while_they_are_dropped(self, shop: Project, tmp_path: Path) -> None:
         """After a death at any point of dropping kept tables the next run drops what is left."""
-        with_environment(shop, QUERY)
-        as_json(shop, "promote", "dev", "--yes")
-        [kept] = api.ledger(shop).swaps()[0].kept.values()
-        assert kept is not None
+        kept = promoted(shop)
         keep_no_longer(shop)
-        points = (
+        shutil.copytree(shop.root, tmp_path / "before")
+        for point in (
             "ledger begin_step: after commit",
             "ledger forget_swap: before commit",
             "ledger forget_swap: after commit",
             f"drop {kept}: before",
             f"drop {kept}: after",
             "delete daily: after",
-        )
-        for point in deaths(shop, points, tmp_path):
+        ):
+            shutil.rmtree(shop.root)
+            shutil.copytree(tmp_path / "before", shop.root)
             assert die(shop, "run", at=point).dead, point
-            code, printed = infold(shop, "run")
+            said(shop, "run")
 
-            assert code == 0, (point, printed)
             assert at(shop, [kept]) == {kept: None}, point
             assert not (shop.warehouse / "shop" / "daily").exists(), point
             assert api.ledger(shop).swaps() == ()
             assert at(shop, ["daily"])["daily"] is not None
-
-
-def deaths(shop: Project, points: Iterable[str], folder: Path) -> Iterator[str]:
-    """Points one after the other, for each of which the project is as it was before the first."""
-    shutil.copytree(shop.root, folder / "before")
-    for point in points:
-        shutil.rmtree(shop.root)
-        shutil.copytree(folder / "before", shop.root)
-        yield point
-
-
-EARLY = {
-    "ledger begin_step: before commit",
-    "ledger begin_step: after commit",
-    "rename: before commit",
-}
-
-
-def states(shop: Project) -> object:
-    """Names, traces and applied definitions."""
-    traces = api.ledger(shop).traces()
-    return (
-        at(shop, ("daily", "sessions")),
-        {name: traces[name].fingerprint for name in ("daily", "sessions")},
-        applied(shop),
-    )
-
-
-def consistent(shop: Project) -> bool:
-    """Whether ledger and tables fit, and are as the applied definitions say."""
-    project = api.open_project(shop.root, "prod")
-    api.observer(project).check_ledger()
-    traces = api.ledger(shop).traces()
-    new = "__" in str(at(shop, ["daily"])["daily"])
-    return all(
-        traces[name].fingerprint == project[name].fingerprint
-        and traces[name].definition == applied(shop)[name]
-        and ("__" in str(at(shop, [name])[name])) == new
-        for name in ("daily", "sessions")
-    )

@@ -9,13 +9,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.crash.scenario import living
 from tests.running.commands import said
 from tests.running.standing_tables import NAMES, leased, put, stand_up, tables, taken_over
 from tests.running.test_ledger_consistency import CLICKS, ledger_file, second_run
 
 from infold import api
-from infold.api.repairing import look_at_ledger, repair_ledger
 from infold.core.interval import show_instant
 from infold.core.manual_entry import ManualEntry
 from infold.core.project import Project
@@ -278,38 +276,6 @@ def test_orphans_are_named_and_dropped_on_request(shop: Project) -> None:
 
     assert api.lake(shop).metadata(orphan) is None
     assert tables(shop) == set(NAMES)
-
-
-@pytest.mark.parametrize("loss", ["older", "gone", "rows", "damaged"])
-def test_a_repair_that_dies_anywhere(shop: Project, loss: str) -> None:
-    """After a death at each write point in turn, the same command does what is left to do."""
-    older = ledger_file(shop).read_bytes()
-    second_run(shop)
-    if loss == "older":
-        ledger_file(shop).write_bytes(older)
-        put(shop, "daily", "r2-2", 301)
-    elif loss == "rows":
-        edited(shop, "DELETE FROM cells WHERE table_name = 'sessions'")
-    else:
-        lose_ledger(shop)
-        if loss == "damaged":
-            ledger_file(shop).write_bytes(b"nothing")
-    met: list[tuple[str, str]] = []
-    for _ in range(60):
-        with living(met=met) as life:
-            repair_ledger(shop)
-        if not life.dead:
-            break
-        met.append(life.passed[-1])
-        close_all()
-
-    assert len(met) > 8
-    assert not look_at_ledger(shop).changes
-    trace = {name: state.trace is not None for name, state in api.observe(shop).models.items()}
-    assert trace == {
-        "older": {"clicks": True, "sessions": True, "daily": False},
-        "rows": {"clicks": True, "sessions": False, "daily": False},
-    }.get(loss, dict.fromkeys(NAMES, False))
 
 
 def test_rows_set_aside_after_it(shop: Project) -> None:
