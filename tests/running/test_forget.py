@@ -29,12 +29,6 @@ PROD = "  prod: {warehouse: tables, ledger: 'sqlite:///prod.db', protected: true
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Project:
-    """Three tables, each built once."""
-    return stand_up(tmp_path / "shop")
-
-
-@pytest.fixture
 def prod(tmp_path: Path) -> Project:
     """The same on a protected target."""
     return stand_up(tmp_path / "shop", PROD, "prod")

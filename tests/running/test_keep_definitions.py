@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from tests.declare.shop import SHOP, project, spoilt, write
 from tests.ledger.fresh import FreshLedger
 from tests.ledger.steps import do
 from tests.running.commands import said
-from tests.running.standing_tables import NAMES, stand_up
+from tests.running.standing_tables import NAMES
 
 from infold import api
 from infold.core.definition_text import digest_of
@@ -145,11 +144,10 @@ def applied_as_explained(of: Project) -> list[bool | None]:
     return [None if shape is None else shape["same"] for shape in shapes]
 
 
-def test_explain_says_whether_the_files_have_what_is_applied(tmp_path: Path) -> None:
+def test_explain_says_whether_the_files_have_what_is_applied(shop: Project) -> None:
     """Before the first run that keeps definitions nothing is said to be applied; then a comment
     makes the files differ until the next run; nothing of it needs Spark.
     """
-    shop = stand_up(tmp_path / "shop")
     assert applied_as_explained(shop) == [None, None, None]
 
     said(shop, "run", "--select", "daily")

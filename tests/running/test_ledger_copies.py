@@ -8,19 +8,13 @@ from pathlib import Path
 
 import pytest
 from tests.running.commands import infold, said
-from tests.running.standing_tables import NAMES, folders, leased, stand_up, tables
+from tests.running.standing_tables import NAMES, folders, leased, tables
 
 from infold import api
 from infold.core.project import Project
 from infold.core.target import Target
 
 TO = "sqlite:///elsewhere/new.db"
-
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Project:
-    """Three tables, each built once."""
-    return stand_up(tmp_path / "shop")
 
 
 def written(project: Project, url: str) -> Project:

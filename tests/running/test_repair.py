@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.running.commands import said
-from tests.running.standing_tables import NAMES, leased, put, stand_up, tables, taken_over
+from tests.running.standing_tables import NAMES, leased, put, tables, taken_over
 from tests.running.test_ledger_consistency import CLICKS, ledger_file, second_run
 
 from infold import api
@@ -19,19 +19,18 @@ from infold.core.manual_entry import ManualEntry
 from infold.core.project import Project
 from infold.core.record import Receipt
 from infold.ledger.database import close_all
-
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Project:
-    """Three tables that stand, and a ledger that knows them."""
-    return stand_up(tmp_path / "shop")
+from infold.messages.errors import InfoldError
 
 
 def repaired(shop: Project, *words: str) -> dict[str, tuple[str, str]]:
-    """What the command does about each table, and why; it has nothing left to do afterwards."""
-    found = json.loads(said(shop, "repair", "--yes", "--json", *words))
+    """What the command does about each table, and why. It has nothing left to do afterwards, and
+    no table is refused but those that it leaves alone.
+    """
+    found = json.loads(said(shop, "repair", "--yes", "--json", *words))["tables"]
     assert "there is nothing to repair" in said(shop, "repair")
-    return {one["table"]: (one["repair"], one["why"]) for one in found["tables"]}
+    left = {one["table"] for one in found if one["repair"] == "leave"}
+    assert api.observe_all(shop).refused.keys() == left
+    return {one["table"]: (one["repair"], one["why"]) for one in found}
 
 
 def lose_ledger(shop: Project) -> None:
@@ -154,37 +153,52 @@ def test_an_older_ledger_whose_version_is_gone(shop: Project) -> None:
 
 
 COMMITS = {
-    "an older table": (None, [CLICKS], "build", "it lacks version 2"),
+    "an older table": (
+        None,
+        [CLICKS],
+        {"clicks": "it lacks version 2"},
+        ("build", "it lacks version 2"),
+    ),
     "a late commit": (
         "r2",
         [CLICKS, ("r2-1", 201)],
-        "set back",
-        "a run that had been taken over wrote to it; version 1 is still there",
+        {"snapshot": "201", "by": "step r2-1"},
+        ("set back", "a run that had been taken over wrote to it; version 1 is still there"),
+    ),
+    "a late commit of all rows": (
+        "r2",
+        [("r2-1", 201)],
+        {"snapshot": "201", "by": "step r2-1"},
+        ("build", "it lacks version 1"),
     ),
     "a late commit below the newest version": (
         "r0",
         [CLICKS, ("r0-1", 151), ("r2-1", 201)],
-        "build",
-        "a run that had been taken over wrote to it",
+        {"snapshot": "151", "by": "step r0-1"},
+        ("build", "a run that had been taken over wrote to it"),
     ),
     "two ledgers took turns": (
         None,
         [CLICKS, ("other-1", 151), ("r2-1", 201)],
-        "build",
-        "1 commit unknown to it, the newest by step other-1",
+        {"clicks": "1 commit unknown to it, the newest by step other-1"},
+        ("build", "1 commit unknown to it, the newest by step other-1"),
     ),
 }
-"""Which run was taken over, the commits of clicks, what is done, and why."""
+"""Which run was taken over, the commits of clicks, what is refused, and what is done."""
 
 
-@pytest.mark.parametrize(("over", "commits", "repair", "why"), COMMITS.values(), ids=COMMITS)
+@pytest.mark.parametrize(("over", "commits", "facts", "repair"), COMMITS.values(), ids=COMMITS)
 def test_other_commits_than_the_ledger_knows(
-    shop: Project, over: str | None, commits: list[tuple[str, int]], repair: str, why: str
+    shop: Project,
+    over: str | None,
+    commits: list[tuple[str, int]],
+    facts: dict[str, str],
+    repair: tuple[str, str],
 ) -> None:
     """
-    A table that was put back from a backup is built again. What a run committed after another had
-    taken over is taken back, if nothing came after it; nor is a version above a commit that the
-    ledger does not know what the ledger says.
+    Each is refused, with the version or the commit. A table that was put back from a backup is
+    built again. What a run committed after another had taken over is taken back, if nothing came
+    after it; nor is a version above a commit that the ledger does not know what the ledger says.
     """
     if over:
         taken_over(shop, over)
@@ -192,7 +206,10 @@ def test_other_commits_than_the_ledger_knows(
         second_run(shop)
     put(shop, "clicks", *commits[-1], *commits[:-1])
 
-    assert repaired(shop)["clicks"] == (repair, why)
+    with pytest.raises(InfoldError) as caught:
+        api.observe(shop)
+    assert dict(caught.value.facts).items() >= facts.items()
+    assert repaired(shop)["clicks"] == repair
 
 
 def test_what_somebody_else_wrote_stays_refused(shop: Project) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.running.commands import said
-from tests.running.standing_tables import NAMES, leased, put, stand_up, tables
+from tests.running.standing_tables import NAMES, leased, put, tables
 from tests.running.test_repair import edited, lose_ledger, repaired, written_by_others
 
 from infold import api
@@ -19,12 +19,6 @@ from infold.core.project import Project
 from infold.ledger.database import close_all
 from infold.messages.errors import InfoldError
 from infold.running.recover import FORGET
-
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Project:
-    """Three tables that stand, and a ledger that knows them."""
-    return stand_up(tmp_path / "shop")
 
 
 def what(shop: Project, *words: str) -> dict[str, str]:

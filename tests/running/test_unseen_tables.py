@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
-from tests.running.standing_tables import leased, stand_up
+from tests.running.standing_tables import leased
 
 from infold import api
 from infold.core.project import Project
@@ -20,12 +19,6 @@ from infold.messages.errors import InfoldError
 
 OF_TABLES = ["sessions", "daily"]
 """The models that read no files, as there are none."""
-
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Project:
-    """Three tables that stand, and a ledger that knows them."""
-    return stand_up(tmp_path / "shop")
 
 
 def begin_steps(shop: Project, *models: str) -> None:

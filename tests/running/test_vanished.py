@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from tests.running.standing_tables import drop, folders, leased, stand_up
+from tests.running.standing_tables import drop, folders, leased
 
 from infold import api
 from infold.core.interval import Ranges
 from infold.core.plan import Action
+from infold.core.project import Project
 from infold.running.recover import LOSE, recover
 
 
-def test_a_dropped_table_is_rebuilt_and_reported(tmp_path: Path) -> None:
+def test_a_dropped_table_is_rebuilt_and_reported(shop: Project) -> None:
     """A dropped table is reported as rebuilt, and not shown as covered."""
-    shop = stand_up(tmp_path / "shop")
     drop(shop, "daily")
 
     todo = api.make_plan(shop, api.observe(shop), select=["daily"])
@@ -28,9 +26,8 @@ def test_a_dropped_table_is_rebuilt_and_reported(tmp_path: Path) -> None:
     assert [row["model"] for row in manifest] == ["clicks", "sessions"]
 
 
-def test_its_readers_wait_for_it(tmp_path: Path) -> None:
+def test_its_readers_wait_for_it(shop: Project) -> None:
     """Readers of a dropped table wait, and are built once it exists again."""
-    shop = stand_up(tmp_path / "shop")
     drop(shop, "sessions")
 
     alone = api.make_plan(shop, api.observe(shop), select=["daily"])
@@ -41,11 +38,10 @@ def test_its_readers_wait_for_it(tmp_path: Path) -> None:
     assert both.steps[1].expected
 
 
-def test_a_run_that_died_while_forgetting_leaves_its_files(tmp_path: Path) -> None:
+def test_a_run_that_died_while_forgetting_leaves_its_files(shop: Project) -> None:
     """After a death while forgetting, files of a table that somebody else dropped are left
     alone.
     """
-    shop = stand_up(tmp_path / "shop")
     drop(shop, "daily")
     with leased(shop) as book:
         book.begin_run("r2", "run", 0, {})
