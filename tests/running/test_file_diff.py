@@ -73,13 +73,7 @@ class Book(FreshLedger):
     def file_versions(self, model: str) -> Mapping[str, tuple[str, int]]:
         """The versions of all files; that they were asked for is noted."""
         self.compared += 1
-        files = super().files(model)
-        return {file.path: (file.fingerprint, file.id) for file in files}
-
-    def files_due(self, model: str, until: int) -> tuple[IngestedFile, ...]:
-        """The files with rows that wait up to an instant."""
-        waiting = ((file, file.next_due) for file in super().files(model))
-        return tuple(file for file, due in waiting if due is not None and due <= until)
+        return super().file_versions(model)
 
 
 @given(ingested(), LISTINGS, st.sampled_from([PLAIN, BY_POLICY]), st.data())

@@ -182,15 +182,6 @@ def test_new_folders_of_any_date_are_listed(landing: Landing) -> None:
     assert landing.taken() == landing.there()
 
 
-def test_everything_when_it_is_asked_for(landing: Landing) -> None:
-    """``--full-listing`` lists all; the next run leaves out again."""
-    landing.put(f"{name_of(2)}/a.json")
-
-    assert not landing.run(NOON, full=True).left_out
-    assert landing.taken() == landing.there()
-    assert landing.run(NOON + HOUR).left_out == OLD
-
-
 def test_a_folder_that_is_gone_whole_is_noticed(landing: Landing) -> None:
     """The names of folders are listed each time."""
     (landing.root / name_of(2) / "a.json").unlink()
@@ -267,6 +258,8 @@ def test_two_models_of_a_source(landing: Landing) -> None:
 
     assert not new.left_out
     assert landing.look(looks)[0] is new
+    assert not landing.run(NOON, full=True).left_out
+    assert landing.run(NOON + HOUR).left_out == OLD
 
 
 @pytest.mark.parametrize(

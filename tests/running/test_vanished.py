@@ -26,18 +26,6 @@ def test_a_dropped_table_is_rebuilt_and_reported(shop: Project) -> None:
     assert [row["model"] for row in manifest] == ["clicks", "sessions"]
 
 
-def test_its_readers_wait_for_it(shop: Project) -> None:
-    """Readers of a dropped table wait, and are built once it exists again."""
-    drop(shop, "sessions")
-
-    alone = api.make_plan(shop, api.observe(shop), select=["daily"])
-    both = api.make_plan(shop, api.observe(shop), select=["sessions", "daily"])
-
-    assert not alone.steps
-    assert [step.model for step in both.steps] == ["sessions", "daily"]
-    assert both.steps[1].expected
-
-
 def test_a_run_that_died_while_forgetting_leaves_its_files(shop: Project) -> None:
     """After a death while forgetting, files of a table that somebody else dropped are left
     alone.
