@@ -1,5 +1,5 @@
-"""Files of tables that somebody deleted are noticed by each command that reads tables, and
-named.
+"""Tables that somebody dropped, and files of tables that somebody deleted, are noticed by each
+command that reads tables, and named.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 from tests.running.commands import said
-from tests.running.standing_tables import also_built, leased, stand_up
+from tests.running.standing_tables import also_built, drop, leased, stand_up
 
 from infold import api
+from infold.core.interval import Ranges
 from infold.core.plan import Action
 from infold.core.project import Project
 from infold.core.report import RunFailed
@@ -149,3 +150,18 @@ def test_a_metadata_file_that_cannot_be_read(shop: Project, text: str) -> None:
         "users": "metadata-missing"
     }
     assert [one.model for one in api.status(more) if one.refused is not None] == ["users"]
+
+
+def test_a_dropped_table_is_rebuilt_and_reported(shop: Project) -> None:
+    """A dropped table is reported as rebuilt, and not shown as covered."""
+    drop(shop, "daily")
+
+    todo = api.make_plan(shop, api.observe(shop), select=["daily"])
+    (daily,) = (entry for entry in api.status(shop) if entry.model == "daily")
+
+    assert [(step.model, step.action) for step in todo.steps] == [("daily", Action.BUILD)]
+    assert todo.notes == ("daily: its table was dropped, not by infold; all of it is rebuilt",)
+    assert (str(daily.state), daily.rows, daily.covered) == ("new model", 0, Ranges())
+    assert "daily" not in api.coverage(shop)
+    manifest = api.manifest(shop, "incremental_manifest").to_pylist()
+    assert [row["model"] for row in manifest] == ["clicks", "sessions"]

@@ -12,7 +12,17 @@ from typing import Any
 import pytest
 from tests.crash.scenario import living
 from tests.running.commands import said
-from tests.running.standing_tables import NAMES, commit, day, folders, put, stand_up, tables
+from tests.running.standing_tables import (
+    NAMES,
+    commit,
+    day,
+    drop,
+    folders,
+    leased,
+    put,
+    stand_up,
+    tables,
+)
 
 from infold import api
 from infold.core.interval import Ranges
@@ -24,6 +34,7 @@ from infold.core.trace import CellChange, Trace, net_changes
 from infold.ledger.lease import Holder
 from infold.ledger.store import SqlLedger
 from infold.messages.errors import InfoldError
+from infold.running.recover import LOSE, recover
 
 PROD = "  prod: {warehouse: tables, ledger: 'sqlite:///prod.db', protected: true, apply: auto}\n"
 
@@ -350,3 +361,21 @@ def test_a_death_at_any_write_point_is_repaired_by_asking_again(tmp_path: Path, 
             act(project)
         assert life.dead
         made_good(project, what, name)
+
+
+def test_a_run_that_died_while_forgetting_leaves_its_files(shop: Project) -> None:
+    """After a death while forgetting, files of a table that somebody else dropped are left
+    alone.
+    """
+    drop(shop, "daily")
+    with leased(shop) as book:
+        book.begin_run("r2", "run", 0, {})
+        book.begin_step("r2", "r2-gone1", 0, "daily", LOSE, {})
+        book.forget("daily", step="r2-gone1")
+
+    with leased(shop, "r3") as book:
+        messages = recover(book, api.lake(shop)).notes
+        assert not book.unfinished()
+
+    assert messages == ("daily: forgetting it, which a dead run had begun, was finished",)
+    assert "daily" in folders(shop)
