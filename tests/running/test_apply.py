@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,6 +19,7 @@ from tests.running.production import (
     production,
     shop_in_production,
 )
+from tests.running.promoted import MORE, QUERY, at, with_environment
 
 from infold import api
 from infold.cli import output
@@ -25,8 +28,6 @@ from infold.messages.errors import InfoldError
 
 COMMENT = ("models/daily.sql", "FROM sessions", "FROM sessions /* all */")
 OTHER_COMMENT = ("models/sessions.sql", "count(*) AS", "count(*) /* all */ AS")
-QUERY = ("models/daily.sql", "count(*) AS sessions", "count(events) AS sessions")
-MORE = ("models/sessions.sql", "AS entry_url", "AS entry_url, max(amount) AS dearest")
 READS_MORE = ("models/daily.sql", "sum(revenue)", "sum(dearest) AS dearest, sum(revenue)")
 BROKEN = ("models/daily.sql", "GROUP BY 1", "GROUP BY")
 LEFT = (
@@ -105,17 +106,6 @@ def test_runs_go_on_by_the_applied_definitions(shop: Project) -> None:
     assert (ran.steps, ran.unapplied, applied(shop)) == ((), ("daily",), before)
 
 
-def test_apply_has_to_be_confirmed(shop: Project) -> None:
-    """Where nobody can be asked nothing is applied without --yes."""
-    before = applied(shop)
-    change(shop, COMMENT)
-
-    for words in (("apply",), ("apply", "--json")):
-        assert "apply-not-confirmed" in said(shop, *words, code=3)
-
-    assert applied(shop) == before
-
-
 @pytest.mark.parametrize("yes", [True, False])
 def test_apply_asks_on_a_terminal(
     shop: Project, monkeypatch: pytest.MonkeyPatch, *, yes: bool
@@ -138,31 +128,28 @@ def test_apply_asks_on_a_terminal(
     assert (applied(shop) != before) == yes
 
 
-def test_a_comment_is_applied_without_a_step(shop: Project) -> None:
-    """A change that builds nothing is recorded, and nothing differs after it."""
-    change(shop, COMMENT)
-    before = applied(shop)
-
-    assert "`infold apply` applies these definitions" in said(shop, "plan")
-    assert "applied: daily" in said(shop, "apply", "--yes")
-
-    after = applied(shop)
-    assert {name for name in after if after[name] != before[name]} == {"daily"}
-    assert as_json(shop, "run")["unapplied"] == []
-    assert "Nothing to do" in said(shop, "apply")  # nothing to confirm
-    assert [run.command for run in api.history(shop)][1] == "apply"
-
-
 def test_some_models_are_applied(shop: Project) -> None:
-    """With a term only the chosen definition is applied; the other change stays in the files."""
+    """
+    Where nobody can be asked nothing is applied without --yes. With a term only the chosen
+    definition is applied; the other change stays in the files. A change that builds nothing is
+    recorded, and nothing differs after it.
+    """
     before = applied(shop)
     change(shop, COMMENT, OTHER_COMMENT)
 
+    assert "`infold apply` applies these definitions" in said(shop, "plan")
+    for words in (("apply",), ("apply", "--json")):
+        assert "apply-not-confirmed" in said(shop, *words, code=3)
+    assert applied(shop) == before
     assert "applied: daily\n" in said(shop, "apply", "daily", "--yes")
 
     after = applied(shop)
     assert {name for name in after if after[name] != before[name]} == {"daily"}
+    assert api.history(shop)[0].command == "apply"
     assert as_json(shop, "run")["unapplied"] == ["sessions"]
+    assert "applied: sessions\n" in said(shop, "apply", "--yes")
+    assert as_json(shop, "run")["unapplied"] == []
+    assert "Nothing to do" in said(shop, "apply")  # nothing to confirm
 
 
 def test_definitions_that_do_not_fit_are_not_applied(shop: Project) -> None:
@@ -183,19 +170,23 @@ def test_definitions_that_do_not_fit_are_not_applied(shop: Project) -> None:
 
 
 def test_a_removed_model_is_built_until_that_is_applied(shop: Project) -> None:
-    """A model without a file stays applied, and leaves with an `apply` of all models that is
-    allowed to; its table stays.
+    """
+    Without its file a model is built, shown and explained by what is applied, and an environment
+    does without it. It leaves with an `apply` of all models that is allowed to; its table stays.
     """
     (shop.root / "models" / "daily.sql").unlink()
 
     done = as_json(shop, "run")
     assert (done["unapplied"], done["notes"]) == (["daily"], [LEFT])
-    assert "daily" in said(shop, "status")
+    for words in ("status", "explain daily", "history daily"):
+        assert "daily" in said(shop, *words.split())
+    said(shop, "plan", "--env", "dev")
     removed = as_json(shop, "plan")["definitions"]
     assert isinstance(removed, list)
     assert [(one["model"], one["category"]) for one in removed] == [("daily", "removed")]
-    lost = "its table is no longer kept up to date (models/daily.sql)"
-    assert lost in said(shop, "apply", "--yes", code=3)
+    refused = said(shop, "apply", "--yes", code=3)
+    assert "destructive-change" in refused
+    assert "its table is no longer kept up to date (models/daily.sql)" in refused
     assert applied(shop).keys() == {"clicks", "sessions", "daily"}
 
     assert "applied: daily" in said(shop, "apply", "--yes", "--allow-destructive", "daily")
@@ -251,6 +242,26 @@ def test_definitions_that_are_not_understood(
     assert "daily" in printed
 
 
+def test_a_lost_text_stops_what_goes_by_it(shop: Project) -> None:
+    """Where the ledger lacks an applied definition, runs, promotes and the way back are refused
+    with its name, and write nothing; a plan shows what an `apply` of the files would do.
+    """
+    with_environment(shop, QUERY)
+    with closing(sqlite3.connect(shop.root / "prod.db")) as book, book:
+        book.execute("DELETE FROM definitions WHERE digest = ?", (applied(shop)["daily"],))
+    before = (applied(shop), at(shop, ("daily",)))
+
+    for words in ("run", "promote dev --yes", "rollback --yes"):
+        printed = said(shop, *words.split(), code=3)
+        assert printed.startswith("applied-unknown:")
+        assert "daily" in printed
+        assert "the ledger does not have them" in printed
+
+    assert "`infold apply` carries this out" in said(shop, "plan")
+    assert (applied(shop), at(shop, ("daily",))) == before
+    assert api.ledger(shop).swaps() == ()
+
+
 def test_what_was_applied_meanwhile_is_not_taken_back(
     shop: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,7 +271,7 @@ def test_what_was_applied_meanwhile_is_not_taken_back(
     waiting = api.open_project(shop.root, "prod")
     late = api.to_apply(api.open_project(shop.root, "prod", declared=True))
     change(shop, COMMENT)
-    assert infold(shop, "apply", "--yes")[0] == 0
+    said(shop, "apply", "--yes")
     after = applied(shop)
 
     for project in (waiting, late):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.running.commands import said
 from tests.running.production import EVENT, applied, as_json, change, shop_in_production
+from tests.running.promoted import QUERY
 from tests.running.standing_tables import commit, leased
 
 from infold import api
@@ -22,7 +23,6 @@ from infold.core.saved_plan import KEYS, SavedFiles, SavedPlan, plan_of_text, te
 
 COMMENT = ("models/daily.sql", "FROM sessions", "FROM sessions /* all */")
 OTHER = ("models/daily.sql", "FROM sessions", "FROM sessions /* every one */")
-QUERY = ("models/daily.sql", "count(*) AS sessions", "count(events) AS sessions")
 
 PLAN = SavedPlan(
     project="shop",
@@ -144,20 +144,20 @@ def happens(shop: Project, what: str) -> None:
             (landing(shop) / "a.json").unlink()
 
 
-@pytest.mark.parametrize(
-    ("what", "fact"),
-    [
-        ("definition", "daily:  its definition changed"),
-        ("applied", "daily:  another definition was applied"),
-        ("table", "daily:  its table changed"),
-        ("no file", "daily:  its definition changed"),
-        ("forgotten", "daily:  its table changed"),
-        ("entries", "sessions:  entries were made by hand"),
-        ("replaced", "landing/clicks/a.json:  it was replaced"),
-        ("gone", "landing/clicks/a.json:  it is gone"),
-    ],
-)
-def test_what_changed_since_refuses(shop: Project, file: Path, what: str, fact: str) -> None:
+FACTS = {
+    "definition": "daily:  its definition changed",
+    "applied": "daily:  another definition was applied",
+    "table": "daily:  its table changed",
+    "no file": "daily:  its definition changed",
+    "forgotten": "daily:  its table changed",
+    "entries": "sessions:  entries were made by hand",
+    "replaced": "landing/clicks/a.json:  it was replaced",
+    "gone": "landing/clicks/a.json:  it is gone",
+}
+
+
+@pytest.mark.parametrize("what", FACTS)
+def test_what_changed_since_refuses(shop: Project, file: Path, what: str) -> None:
     """A plan of what is no longer there is refused, with what changed by name; nothing is
     applied, and the run is in the history as refused.
     """
@@ -166,7 +166,7 @@ def test_what_changed_since_refuses(shop: Project, file: Path, what: str, fact: 
     printed = refused(shop, file)
 
     assert printed.startswith("plan-outdated:")
-    assert fact in printed
+    assert FACTS[what] in printed
     assert api.history(shop)[0].state == "refused"
 
 

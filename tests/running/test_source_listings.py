@@ -250,7 +250,9 @@ def test_another_pattern_lists_everything(landing: Landing) -> None:
 
 
 def test_two_models_of_a_source(landing: Landing) -> None:
-    """One that knows nothing of it has everything listed; the other takes that."""
+    """One that knows nothing of it has everything listed; the other takes that. When all is asked
+    for, all is listed, and the next run leaves out again.
+    """
     looks = landing.looks(NOON)
     assert landing.look(looks)[0].left_out == OLD
 
