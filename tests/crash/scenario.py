@@ -237,6 +237,17 @@ class Life:
         """Nothing that matters here."""
 
 
+class AllBut(list[tuple[str, str]]):
+    """The write points that a process survives: all but those of one name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def __contains__(self, point: object) -> bool:
+        return isinstance(point, tuple) and point[1] != self.name
+
+
 _generations = itertools.count()
 
 

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from tests.crash.scenario import (
     SHAPE,
     TABLES,
+    AllBut,
     Reader,
     Scenario,
     kill,
@@ -54,17 +55,6 @@ def scenario(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     found = new_scenario(folder, f"killed_{request.param}", shape=shape)
     found.settle()
     return found
-
-
-class AllBut(list[tuple[str, str]]):
-    """The write points that no run dies at: all but one of a name."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self.name = name
-
-    def __contains__(self, point: object) -> bool:
-        return isinstance(point, tuple) and point[1] != self.name
 
 
 def test_a_run_that_dies_at_each_commit(scenario: Scenario) -> None:

@@ -32,6 +32,19 @@ SHARES = 4
 """Deliveries that share the points among them."""
 
 
+def check_claims(
+    scenario: DryScenario, before: Mapping[str, Rows], after: Mapping[str, Rows]
+) -> None:
+    """Each table is as before or as after, and the ledger claims nothing that is not there."""
+    ledger, read = scenario.ledger, scenario.read()
+    found = whole_steps(read, before, after)
+    assert not found, found
+    for name, rows in read.items():
+        claimed = sum(cell.rows for cell in ledger.cells(name))
+        assert claimed in (len(rows), len(before[name])), name
+    ledger.close()
+
+
 def die_until_met(
     scenario: DryScenario,
     met: list[tuple[str, str]],
@@ -42,8 +55,7 @@ def die_until_met(
     for _ in range(MOST):
         with living(met=met) as life:
             scenario.go(life)
-        found = whole_steps(scenario.read(), before, after)
-        assert not found, f"after a death at {life.passed[-1]}: {found}"
+        check_claims(scenario, before, after)
         if not life.dead:
             break
         met.append(life.passed[-1])

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from tests.orchestration.recorded import lay_out_stand_in, says
+from tests.running.telling.test_hooks import alive
 
 from infold.messages.errors import InfoldError
 from infold.orchestration.command import InfoldProject, RunningCommand
-from infold.orchestration.outcome import Verdict
+from infold.orchestration.outcome import Outcome, Verdict
 
 pytestmark = pytest.mark.deep
 
@@ -25,6 +26,18 @@ STAND_IN = Path(__file__).with_name("stand_in.py")
 def said(tmp_path: Path) -> Path:
     """What the command in infold's place does."""
     return lay_out_stand_in(tmp_path / "said")
+
+
+def in_the_background(
+    running: RunningCommand, project: InfoldProject, words: Sequence[str], begun: Path
+) -> tuple[threading.Thread, list[Outcome]]:
+    """A run in a thread, once there is a file; what will come of it."""
+    found: list[Outcome] = []
+    thread = threading.Thread(target=lambda: found.append(running.carry_out(project, "run", words)))
+    thread.start()
+    while not begun.exists():
+        time.sleep(0.02)
+    return thread, found
 
 
 def project_of(said: Path) -> InfoldProject:
@@ -58,14 +71,8 @@ def test_commands_without_a_log(said: Path) -> None:
 
 def test_a_command_that_is_stopped(said: Path) -> None:
     """It gets a SIGTERM, and its end is waited for."""
-    running, found = RunningCommand(), []
-    words = ["--select=slow"]
-    thread = threading.Thread(
-        target=lambda: found.append(running.carry_out(project_of(said), "run", words))
-    )
-    thread.start()
-    while not (said / "sleeping").exists():
-        time.sleep(0.02)
+    running, project = RunningCommand(), project_of(said)
+    thread, found = in_the_background(running, project, ["--select=slow"], said / "sleeping")
 
     running.stop()
 
@@ -77,35 +84,22 @@ def test_a_command_that_is_stopped(said: Path) -> None:
 
 def test_a_command_that_does_not_end_is_killed(tmp_path: Path) -> None:
     """With all that it started, once its time is over."""
-    script = tmp_path / "deaf.sh"
-    script.write_text(f"trap '' TERM\nsleep 60 &\necho $! > {tmp_path}/child\nwait\nwait\n")
-    running, found = RunningCommand(stop_seconds=0.3), []
+    script, child = tmp_path / "deaf.sh", tmp_path / "child"
+    started = f"echo $! > {child}.new\nmv {child}.new {child}"
+    script.write_text(f"trap '' TERM\nsleep 60 &\n{started}\nwait\nwait\n")
+    running = RunningCommand(stop_seconds=0.3)
     project = InfoldProject("/shop", infold_command=["bash", str(script)])
-    thread = threading.Thread(target=lambda: found.append(running.carry_out(project, "run")))
-    thread.start()
-    while not (tmp_path / "child").exists() or not (tmp_path / "child").read_text().strip():
-        time.sleep(0.02)
+    thread, found = in_the_background(running, project, [], child)
 
     running.stop()
 
     thread.join(10)
     assert found[0].exit_code == -9
-    child = int((tmp_path / "child").read_text())
     for _ in range(100):
-        if not _runs(child):
+        if not alive(int(child.read_text())):
             break
         time.sleep(0.05)
-    assert not _runs(child)
-
-
-def _runs(process: int) -> bool:
-    """Whether a process is there and is more than an entry that nobody has asked for."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    status = Path(f"/proc/{process}/stat")
-    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
+    assert not alive(int(child.read_text()))
 
 
 def test_a_command_that_is_not_there() -> None:

@@ -76,26 +76,26 @@ def test_the_slugs_are_those_of_messages_with_that_exit_code() -> None:
     assert {slug for slug in LASTING_FAILURES if 1 not in codes.get(slug, ())} == set()
 
 
-def test_why_has_each_error_with_what_to_do() -> None:
-    """An error that two models have is told once."""
-    one = error("drift", 1, facts={"file": "a.json"}, todo="Declare it.")
-
-    assert Outcome(1, failed(one, one)).why == (
-        "infold ended with exit code 1\ndrift: this\n  file: a.json\n  Declare it."
-    )
+DRIFT = error("drift", 1, facts={"file": "a.json"}, todo="Declare it.")
 
 
 @pytest.mark.parametrize(
-    ("code", "said", "why"),
+    ("outcome", "why"),
     [
-        (2, "Usage: infold\n", "infold ended with exit code 2\nUsage: infold"),
-        (-9, "", "infold was ended by signal 9"),
-        (143, "", "infold was ended by signal 15"),
+        (
+            Outcome(1, failed(DRIFT, DRIFT)),
+            "infold ended with exit code 1\ndrift: this\n  file: a.json\n  Declare it.",
+        ),
+        (Outcome(2, {}, "Usage: infold\n"), "infold ended with exit code 2\nUsage: infold"),
+        (Outcome(-9, {}), "infold was ended by signal 9"),
+        (Outcome(143, {}), "infold was ended by signal 15"),
     ],
 )
-def test_why_without_an_error(code: int, said: str, why: str) -> None:
-    """What was printed last, and which signal it was."""
-    assert Outcome(code, {}, said).why == why
+def test_why(outcome: Outcome, why: str) -> None:
+    """Each error with what to do, once if two models have it; else what was printed last, and
+    which signal it was.
+    """
+    assert outcome.why == why
 
 
 def test_warnings() -> None:
@@ -110,11 +110,7 @@ def test_warnings() -> None:
 
 
 def test_models_with_work_are_in_the_order_of_their_steps() -> None:
-    """A model with several steps is there once."""
+    """A model with several steps is there once. Nothing of other output is taken for a result."""
     assert models_with_work({"steps": [step("a"), step("b"), step("a")]}) == ["a", "b"]
-
-
-@pytest.mark.parametrize("text", ["", "no json", "[1]", '"text"'])
-def test_other_output_is_no_result(text: str) -> None:
-    """Nothing of it is taken for a result."""
-    assert parsed(text) == {}
+    for text in ("", "no json", "[1]", '"text"'):
+        assert parsed(text) == {}

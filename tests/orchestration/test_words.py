@@ -19,13 +19,10 @@ from infold.orchestration.log_lines import log_line
 from infold.orchestration.words import RunOptions
 
 
-def test_a_run_waits_and_is_asked_for_nothing_else() -> None:
-    """Two tasks of one target meet each other; none of them is to fail for that."""
-    assert RunOptions().words() == ("--wait=600",)
-
-
 def test_every_option_is_one_of_the_command() -> None:
-    """Terms are a list, or a text as on the command line; an empty template is no option."""
+    """Terms are a list, or a text as on the command line; an empty template is no option. A run
+    waits and is asked for nothing else: two tasks of one target meet each other.
+    """
     options = RunOptions(
         select="daily+, users",
         exclude=["clicks"],
@@ -37,29 +34,21 @@ def test_every_option_is_one_of_the_command() -> None:
         environment="dev",
         flags=["--fail-fast"],
     )
+    words = "--select=daily+ --select=users --exclude=clicks --start=2024-03-01 --max-rows=5"
 
-    assert options.words() == (
-        "--select=daily+",
-        "--select=users",
-        "--exclude=clicks",
-        "--start=2024-03-01",
-        "--max-rows=5",
-        "--jobs=2",
-        "--env=dev",
-        "--fail-fast",
-    )
-    words = [*RunOptions(end="2024-03-02", wait=1.5).words(), *options.words(), "--help"]
-    assert CliRunner().invoke(cli, ["run", *words]).exit_code == 0
+    assert RunOptions().words() == ("--wait=600",)
+    assert options.words() == (*words.split(), "--jobs=2", "--env=dev", "--fail-fast")
+    more = RunOptions(end="2024-03-02", wait=1.5).words()
+    assert CliRunner().invoke(cli, ["run", *more, *options.words(), "--help"]).exit_code == 0
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_commands_that_are_followed_by_their_log_can_write_one(name: str) -> None:
+def test_commands_that_are_followed_by_their_log_can_write_one() -> None:
     """A task of any command is given no option that the command does not have."""
-    command = cli.get_command(Context(cli), name)
-    assert command is not None
-    options = {option for param in command.params for option in param.opts}
-
-    assert ("--log" in options) == (name in WITH_LOG)
+    for name in COMMANDS:
+        command = cli.get_command(Context(cli), name)
+        assert command is not None
+        options = {option for param in command.params for option in param.opts}
+        assert ("--log" in options) == (name in WITH_LOG), name
 
 
 def test_the_command_line_of_a_project() -> None:
@@ -136,12 +125,10 @@ def test_a_file_that_is_no_graph(text: str | None, tmp_path: Path) -> None:
     ],
 )
 def test_lines_of_the_log(event: dict[str, object], line: str) -> None:
-    """What a person wants to read of a run; its beginning and end are the task's own."""
+    """What a person wants to read of a run; its beginning and end are the task's own, and a line
+    that was cut short says nothing.
+    """
     assert log_line(json.dumps({"model": "daily", "action": "fold", **event})) == line
-
-
-def test_lines_that_are_no_log() -> None:
-    """A line that was cut short says nothing."""
     assert log_line('{"event": "no') == ""
 
 

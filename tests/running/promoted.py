@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from tests.running.production import change
-from tests.running.standing_tables import day, put
+from tests.running.standing_tables import day, leased, put
 
 from infold import api
 from infold.core.definition_text import digest_of
@@ -26,7 +25,6 @@ def with_environment(
     shop: Project,
     *changes: tuple[str, str, str],
     own: Mapping[str, Mapping[str, int]] = {"daily": {"sessions": 1}},
-    name: str = "dev",
 ) -> Project:
     """
     An environment by changed files; of ``own`` models it has tables, by these inputs.
@@ -37,37 +35,25 @@ def with_environment(
     declared = api.open_project(shop.root, "prod", declared=True)
     definitions = definitions_of(declared)
     digests = {model: digest_of(one) for model, one in definitions.items()}
-    book = api.ledger(shop)
-    traces = book.traces()
-    base = {model: one.definition for model, one in traces.items()}
-    book.acquire("env")
-    run = f"env{len(book.runs(100))}"
-    book.begin_run(run, "run --env dev", 0, {})
-    by_digest = {digests[model]: one for model, one in definitions.items()}
-    book.keep_definitions(by_digest, digests, {}, environment=name)
-    tables = tuple(
-        OwnTable(model, OWN[model], model, digests[model], base.get(model, "")) for model in own
-    )
-    at = api.now()
-    made = Environment(name, "me@here", at, None, at, at, tables)
-    book.put_environment(made)
-    for seq, (model, inputs) in enumerate(own.items()):
-        step = f"{run}-{seq}"
-        book.begin_step(run, step, seq, OWN[model], "build", {})
-        trace = Trace(OWN[model], declared[model].fingerprint, dict(inputs))
-        outcome = Outcome(
-            OWN[model],
-            1,
-            replace(trace, definition=digests[model]),
-            (_cell(0, 7), _cell(1, 9), _cell(2, 1)),
-            whole=True,
-            snapshot=200 + seq,
+    cells = (_cell(0, 7), _cell(1, 9), _cell(2, 1))
+    with leased(shop, "env") as book:
+        base = {model: one.definition for model, one in book.traces().items()}
+        run, now = f"env{len(book.runs(100))}", api.now()
+        book.begin_run(run, "run --env dev", 0, {})
+        by_digest = {digests[model]: one for model, one in definitions.items()}
+        book.keep_definitions(by_digest, digests, {}, environment="dev")
+        tables = tuple(
+            OwnTable(model, OWN[model], model, digests[model], base.get(model, "")) for model in own
         )
-        book.finish_step(step, outcome)
-        put(shop, OWN[model], step, 200 + seq)
-    book.remember_locations(locations_and_files(api.lake(shop), [OWN[model] for model in own]))
-    book.finish_run(run, "done", Receipt())
-    book.close()
+        book.put_environment(Environment("dev", "me@here", now, None, now, now, tables))
+        for seq, (model, inputs) in enumerate(own.items()):
+            step, key, snapshot = f"{run}-{seq}", OWN[model], 200 + seq
+            book.begin_step(run, step, seq, key, "build", {})
+            trace = Trace(key, declared[model].fingerprint, dict(inputs), definition=digests[model])
+            book.finish_step(step, Outcome(key, 1, trace, cells, whole=True, snapshot=snapshot))
+            put(shop, key, step, snapshot)
+        book.remember_locations(locations_and_files(api.lake(shop), [OWN[name] for name in own]))
+        book.finish_run(run, "done", Receipt())
     return declared
 
 

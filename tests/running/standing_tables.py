@@ -6,8 +6,8 @@ import itertools
 import json
 import shutil
 import sqlite3
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -67,14 +67,31 @@ def also_built(project: Project, name: str, reads: str) -> None:
     book.close()
 
 
-def taken_over(project: Project, run: str) -> None:
-    """A run began its first step, of clicks, and the next one forgot it."""
+@contextmanager
+def leased(project: Project, run: str = "r2") -> Iterator[SqlLedger]:
+    """The ledger, to be written to by a run until the end of the block."""
     book = api.ledger(project)
     book.acquire(run)
-    book.begin_run(run, "run", 0, {})
-    book.begin_step(run, f"{run}-1", 1, "clicks", "ingest", {})
-    book.close_step(f"{run}-1", "forgotten")
-    book.close()
+    try:
+        yield book
+    finally:
+        book.close()
+
+
+def commit(project: Project, outcome: Outcome, run: str = "r2") -> None:
+    """A run with one step, of which this came."""
+    with leased(project, run) as book:
+        book.begin_run(run, "run", 0, {})
+        book.begin_step(run, f"{run}-1", 1, outcome.model, "build", {})
+        book.finish_step(f"{run}-1", outcome)
+
+
+def taken_over(project: Project, run: str) -> None:
+    """A run began its first step, of clicks, and the next one forgot it."""
+    with leased(project, run) as book:
+        book.begin_run(run, "run", 0, {})
+        book.begin_step(run, f"{run}-1", 1, "clicks", "ingest", {})
+        book.close_step(f"{run}-1", "forgotten")
 
 
 @cache

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
 import click
 import pytest
 from tests.declare.shop import INFOLD, SHOP, write
-from tests.running.commands import die, infold
+from tests.running.commands import infold, said
 from tests.running.production import (
     TARGET,
     applied,
@@ -18,6 +19,7 @@ from tests.running.production import (
     production,
     shop_in_production,
 )
+from tests.running.promoted import MORE, QUERY, at, with_environment
 
 from infold import api
 from infold.cli import output
@@ -26,10 +28,12 @@ from infold.messages.errors import InfoldError
 
 COMMENT = ("models/daily.sql", "FROM sessions", "FROM sessions /* all */")
 OTHER_COMMENT = ("models/sessions.sql", "count(*) AS", "count(*) /* all */ AS")
-QUERY = ("models/daily.sql", "count(*) AS sessions", "count(events) AS sessions")
-MORE = ("models/sessions.sql", "AS entry_url", "AS entry_url, max(amount) AS dearest")
 READS_MORE = ("models/daily.sql", "sum(revenue)", "sum(dearest) AS dearest, sum(revenue)")
 BROKEN = ("models/daily.sql", "GROUP BY 1", "GROUP BY")
+LEFT = (
+    "1 model has changes that are not applied: daily; `infold plan` shows them, "
+    "`infold apply` carries them out"
+)
 
 
 @pytest.fixture
@@ -63,8 +67,8 @@ def test_before_the_first_apply_nothing_runs(tmp_path: Path) -> None:
     shop = api.open_project(root, "prod")
 
     for words in (("run",), ("restate", "daily"), ("run", "daily")):
-        code, printed = infold(shop, *words)
-        assert (code, printed.split(":")[0]) == (3, "nothing-applied")
+        printed = said(shop, *words, code=3)
+        assert printed.startswith("nothing-applied:")
         assert "clicks, sessions, daily" in printed
     with pytest.raises(InfoldError, match="nothing-applied"):
         api.run(shop)
@@ -73,8 +77,7 @@ def test_before_the_first_apply_nothing_runs(tmp_path: Path) -> None:
     assert "`infold apply` carries this out" in planned
     assert "says why" not in planned
     for words in (("explain", "daily"), ("show", "daily"), ("history", "daily")):
-        code, printed = infold(shop, *words)
-        assert (code, "daily: `infold apply daily` applies it" in printed) == (2, True), printed
+        assert "daily: `infold apply daily` applies it" in said(shop, *words, code=2)
     assert as_json(shop, "status")["unapplied"] == ["clicks", "sessions", "daily"]
     last = infold(shop, "status")[1].splitlines()[-1]
     assert last.startswith("Nothing is applied in prod yet: `infold apply` applies 3 models")
@@ -82,40 +85,25 @@ def test_before_the_first_apply_nothing_runs(tmp_path: Path) -> None:
 
 def test_runs_go_on_by_the_applied_definitions(shop: Project) -> None:
     """A changed query is not built by `run`, which says so, as `status` does; the plan shows what
-    `apply` would do, and that it needs no other permission.
+    `apply` would do, and that it needs no other permission. Nor is it built by a program that runs
+    the declared project.
     """
     before = applied(shop)
     change(shop, QUERY)
-    left = (
-        "1 model has changes that are not applied: daily; `infold plan` shows them, "
-        "`infold apply` carries them out"
-    )
 
     for words in (("run",), ("status",), ("run", "daily")):
-        code, printed = infold(shop, *words)
-        assert (code, left in printed) == (0, True), printed
+        assert LEFT in said(shop, *words)
     done, plan = as_json(shop, "run"), as_json(shop, "plan")
 
     assert (done["steps"], done["unapplied"], plan["unapplied"]) == ([], ["daily"], ["daily"])
     steps = plan["steps"]
     assert isinstance(steps, list)
     assert [step["model"] for step in steps] == ["daily"]
-    printed = infold(shop, "plan")[1]
+    printed = said(shop, "plan")
     assert "`infold apply` carries this out; `infold run` leaves these changes alone" in printed
     assert "--allow-refresh" not in printed
-    assert applied(shop) == before
-
-
-def test_apply_has_to_be_confirmed(shop: Project) -> None:
-    """Where nobody can be asked nothing is applied without --yes."""
-    before = applied(shop)
-    change(shop, COMMENT)
-
-    for words in (("apply",), ("apply", "--json")):
-        code, printed = infold(shop, *words)
-        assert (code, "apply-not-confirmed" in printed) == (3, True), printed
-
-    assert applied(shop) == before
+    ran = api.run(api.open_project(shop.root, "prod", declared=True))
+    assert (ran.steps, ran.unapplied, applied(shop)) == ((), ("daily",), before)
 
 
 @pytest.mark.parametrize("yes", [True, False])
@@ -132,7 +120,7 @@ def test_apply_asks_on_a_terminal(
         if abort and not yes:
             raise click.Abort
 
-    monkeypatch.setattr(output, "sys", SimpleNamespace(stdin=Terminal()))
+    monkeypatch.setattr(output, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
     monkeypatch.setattr("click.confirm", say)
     code, _ = infold(shop, "apply")
 
@@ -140,42 +128,28 @@ def test_apply_asks_on_a_terminal(
     assert (applied(shop) != before) == yes
 
 
-class Terminal:
-    """What somebody types at."""
-
-    def isatty(self) -> bool:
-        """It is a terminal."""
-        return True
-
-
-def test_a_comment_is_applied_without_a_step(shop: Project) -> None:
-    """A change that builds nothing is recorded, and nothing differs after it."""
-    change(shop, COMMENT)
-    before = applied(shop)
-
-    plan = infold(shop, "plan")[1]
-    code, printed = infold(shop, "apply", "--yes")
-
-    assert "`infold apply` applies these definitions" in plan
-    assert (code, "applied: daily" in printed) == (0, True), printed
-    after = applied(shop)
-    assert {name for name in after if after[name] != before[name]} == {"daily"}
-    assert as_json(shop, "run")["unapplied"] == []
-    assert "Nothing to do" in infold(shop, "apply")[1]  # nothing to confirm
-    assert [run.command for run in api.history(shop)][1] == "apply"
-
-
 def test_some_models_are_applied(shop: Project) -> None:
-    """With a term only the chosen definition is applied; the other change stays in the files."""
+    """
+    Where nobody can be asked nothing is applied without --yes. With a term only the chosen
+    definition is applied; the other change stays in the files. A change that builds nothing is
+    recorded, and nothing differs after it.
+    """
     before = applied(shop)
     change(shop, COMMENT, OTHER_COMMENT)
 
-    code, printed = infold(shop, "apply", "daily", "--yes")
+    assert "`infold apply` applies these definitions" in said(shop, "plan")
+    for words in (("apply",), ("apply", "--json")):
+        assert "apply-not-confirmed" in said(shop, *words, code=3)
+    assert applied(shop) == before
+    assert "applied: daily\n" in said(shop, "apply", "daily", "--yes")
 
-    assert (code, "applied: daily\n" in printed) == (0, True), printed
     after = applied(shop)
     assert {name for name in after if after[name] != before[name]} == {"daily"}
+    assert api.history(shop)[0].command == "apply"
     assert as_json(shop, "run")["unapplied"] == ["sessions"]
+    assert "applied: sessions\n" in said(shop, "apply", "--yes")
+    assert as_json(shop, "run")["unapplied"] == []
+    assert "Nothing to do" in said(shop, "apply")  # nothing to confirm
 
 
 def test_definitions_that_do_not_fit_are_not_applied(shop: Project) -> None:
@@ -186,41 +160,41 @@ def test_definitions_that_do_not_fit_are_not_applied(shop: Project) -> None:
     change(shop, MORE, READS_MORE)
 
     for words in (("apply", "daily", "--yes"), ("plan", "daily")):
-        code, printed = infold(shop, *words)
-        assert (code, printed.split(":")[0]) == (3, "apply-incomplete")
+        printed = said(shop, *words, code=3)
+        assert printed.startswith("apply-incomplete:")
         assert "models/daily.sql:6:" in printed
         assert "dearest" in printed
 
     assert applied(shop) == before
-    plan = as_json(shop, "plan", "sessions", "daily")
-    assert plan["unapplied"] == ["sessions", "daily"]
+    assert as_json(shop, "plan", "sessions", "daily")["unapplied"] == ["sessions", "daily"]
 
 
 def test_a_removed_model_is_built_until_that_is_applied(shop: Project) -> None:
-    """A model without a file stays applied, and leaves with an `apply` of all models."""
+    """
+    Without its file a model is built, shown and explained by what is applied, and an environment
+    does without it. It leaves with an `apply` of all models that is allowed to; its table stays.
+    """
     (shop.root / "models" / "daily.sql").unlink()
 
     done = as_json(shop, "run")
-    assert (done["unapplied"], done["notes"]) == (["daily"], [note("daily")])
-    assert "daily" in infold(shop, "status")[1]
+    assert (done["unapplied"], done["notes"]) == (["daily"], [LEFT])
+    for words in ("status", "explain daily", "history daily"):
+        assert "daily" in said(shop, *words.split())
+    said(shop, "plan", "--env", "dev")
     removed = as_json(shop, "plan")["definitions"]
     assert isinstance(removed, list)
     assert [(one["model"], one["category"]) for one in removed] == [("daily", "removed")]
+    refused = said(shop, "apply", "--yes", code=3)
+    assert "destructive-change" in refused
+    assert "its table is no longer kept up to date (models/daily.sql)" in refused
+    assert applied(shop).keys() == {"clicks", "sessions", "daily"}
 
-    code, printed = infold(shop, "apply", "--yes", "--allow-destructive", "daily")
+    assert "applied: daily" in said(shop, "apply", "--yes", "--allow-destructive", "daily")
 
-    assert (code, "applied: daily" in printed) == (0, True), printed
     assert applied(shop).keys() == {"clicks", "sessions"}
-    assert "daily" in api.ledger(shop).traces()  # its table stays, and what is known of it
+    assert api.lake(shop).metadata("daily") is not None
+    assert "daily" in api.ledger(shop).traces()  # and what is known of it
     assert as_json(shop, "run")["unapplied"] == []
-
-
-def note(model: str) -> str:
-    """The note on one model with a change that is not applied."""
-    return (
-        f"1 model has changes that are not applied: {model}; `infold plan` shows them, "
-        "`infold apply` carries them out"
-    )
 
 
 def test_a_new_model_waits(shop: Project) -> None:
@@ -229,8 +203,7 @@ def test_a_new_model_waits(shop: Project) -> None:
     (shop.root / "models" / "extra.sql").write_text(text, encoding="utf-8")
 
     assert as_json(shop, "run")["unapplied"] == ["extra"]
-    code, printed = infold(shop, "run", "extra")
-    assert (code, "extra: `infold apply extra` applies it" in printed) == (2, True), printed
+    assert "extra: `infold apply extra` applies it" in said(shop, "run", "extra", code=2)
     assert "extra" not in api.open_project(shop.root, "prod")
     assert "extra" in api.open_project(shop.root, "prod", declared=True)
 
@@ -241,10 +214,9 @@ def test_mistakes_in_the_files_stop_no_run(shop: Project) -> None:
     """
     change(shop, BROKEN)
 
-    code, printed = infold(shop, "run")
-    assert (code, "the files have a mistake, which `infold check` shows" in printed) == (0, True)
+    assert "the files have a mistake, which `infold check` shows" in said(shop, "run")
     for command in ("check", "plan", "apply"):
-        assert infold(shop, command)[0] == 2
+        said(shop, command, code=2)
 
 
 def test_mistakes_in_infold_yml_stop_runs(shop: Project) -> None:
@@ -264,10 +236,30 @@ def test_definitions_that_are_not_understood(
         "infold.declare.from_definitions.with_start_and_limit", lambda node, *_: node
     )
 
-    code, printed = infold(shop, "run")
+    printed = said(shop, "run", code=3)
 
-    assert (code, printed.split(":")[0]) == (3, "applied-unknown")
+    assert printed.startswith("applied-unknown:")
     assert "daily" in printed
+
+
+def test_a_lost_text_stops_what_goes_by_it(shop: Project) -> None:
+    """Where the ledger lacks an applied definition, runs, promotes and the way back are refused
+    with its name, and write nothing; a plan shows what an `apply` of the files would do.
+    """
+    with_environment(shop, QUERY)
+    with closing(sqlite3.connect(shop.root / "prod.db")) as book, book:
+        book.execute("DELETE FROM definitions WHERE digest = ?", (applied(shop)["daily"],))
+    before = (applied(shop), at(shop, ("daily",)))
+
+    for words in ("run", "promote dev --yes", "rollback --yes"):
+        printed = said(shop, *words.split(), code=3)
+        assert printed.startswith("applied-unknown:")
+        assert "daily" in printed
+        assert "the ledger does not have them" in printed
+
+    assert "`infold apply` carries this out" in said(shop, "plan")
+    assert (applied(shop), at(shop, ("daily",))) == before
+    assert api.ledger(shop).swaps() == ()
 
 
 def test_what_was_applied_meanwhile_is_not_taken_back(
@@ -279,7 +271,7 @@ def test_what_was_applied_meanwhile_is_not_taken_back(
     waiting = api.open_project(shop.root, "prod")
     late = api.to_apply(api.open_project(shop.root, "prod", declared=True))
     change(shop, COMMENT)
-    assert infold(shop, "apply", "--yes")[0] == 0
+    said(shop, "apply", "--yes")
     after = applied(shop)
 
     for project in (waiting, late):
@@ -287,41 +279,6 @@ def test_what_was_applied_meanwhile_is_not_taken_back(
             api.run(project)
 
     assert applied(shop) == after
-
-
-def test_two_applies_at_once(shop: Project) -> None:
-    """While a run has the target, `apply` is refused, and applies nothing."""
-    change(shop, COMMENT)
-    before = applied(shop)
-    book = api.ledger(shop)
-    book.acquire("another")
-    try:
-        code, printed = infold(shop, "apply", "--yes")
-    finally:
-        book.release()
-        book.close()
-
-    assert (code, "locked" in printed, applied(shop)) == (3, True, before)
-
-
-def test_a_limit_refuses_before_anything_is_applied(shop: Project) -> None:
-    """With too many rows to read nothing is applied."""
-    before = applied(shop)
-    change(shop, QUERY)
-
-    code, printed = infold(shop, "apply", "--yes", "--max-rows", "1")
-
-    assert (code, "over-budget" in printed, applied(shop)) == (3, True, before)
-
-
-def test_the_project_of_the_files_is_not_run(shop: Project) -> None:
-    """A program that runs the declared project goes on by the applied one all the same."""
-    before = applied(shop)
-    change(shop, QUERY)
-
-    done = api.run(api.open_project(shop.root, "prod", declared=True))
-
-    assert (done.steps, done.unapplied, applied(shop)) == ((), ("daily",), before)
 
 
 def test_forward_only_of_a_model_that_did_not_change(shop: Project) -> None:
@@ -337,11 +294,11 @@ def test_forward_only_of_a_model_that_did_not_change(shop: Project) -> None:
 def test_a_model_cannot_be_built_whole_for_once(shop: Project) -> None:
     """--allow-downgrade makes a definition that could not be applied."""
     for command in ("run", "plan", "apply"):
-        assert infold(shop, command, "--allow-downgrade")[0] == 2
-    code, printed = infold(shop, "run", "--forward-only", "daily")
-    assert (code, "`infold apply --forward-only` does" in printed) == (2, True)
-    code, printed = infold(shop, "apply", "--effective-from", "2024-03-01")
-    assert (code, "name its models too" in printed) == (2, True)
+        said(shop, command, "--allow-downgrade", code=2)
+    printed = said(shop, "run", "--forward-only", "daily", code=2)
+    assert "`infold apply --forward-only` does" in printed
+    printed = said(shop, "apply", "--effective-from", "2024-03-01", code=2)
+    assert "name its models too" in printed
 
 
 def test_an_automatic_target_takes_the_files(shop: Project) -> None:
@@ -354,28 +311,3 @@ def test_an_automatic_target_takes_the_files(shop: Project) -> None:
     assert "Nothing to do" in infold(shop, "apply")[1]
     assert as_json(shop, "run")["unapplied"] == []
     assert applied(shop) != before
-
-
-@pytest.mark.deep
-def test_killed_at_each_write_point(shop: Project) -> None:
-    """Before the transaction that applies, nothing was applied; after it everything was, and the
-    next run goes on by it.
-    """
-    before = applied(shop)
-    number = 0
-    while True:
-        number += 1
-        change(shop, COMMENT, ("models/daily.sql", "GROUP BY 1", f"GROUP BY 1 -- {number}"))
-        life = die(shop, "apply", "--yes", at=number)
-        if not life.dead:
-            break
-        points = [name for _, name in life.passed]
-        kept = "ledger keep_definitions: after commit" in points
-        now = applied(shop)
-        assert (now != before) == kept, points
-        done = as_json(shop, "run")
-        assert done["unapplied"] == ([] if kept else ["daily"])
-        before = applied(shop)
-        assert before == now
-    assert number > 5
-    assert json.loads(infold(shop, "run", "--json")[1])["unapplied"] == []

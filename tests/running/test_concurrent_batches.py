@@ -56,43 +56,43 @@ def outcome(*, committed: bool = True) -> Outcome:
 
 
 def test_batches_beside_a_step_build_their_own_cells() -> None:
-    """A step builds its own cells and each batch its own; together they are all of them."""
+    """A step builds its own cells and each batch its own; together they are all of them, and all
+    are pending before the first batch commits.
+    """
     assert [batch.cells for batch in concurrent_batches(STEP)] == [
         days(0, 1),
         days(2, 3),
         days(4, 5),
     ]
-
-
-def test_before_any_batch_all_of_their_cells_are_pending() -> None:
-    """Before the first batch commits, all of the step's cells are pending, its own included."""
     assert CommitLock.of(STEP).trace.pending_ranges == days(0, 1, 2, 3, 4, 5)
+
+
+def committed(*batches: tuple[Ranges, bool]) -> list[Outcome]:
+    """What is recorded of batches that commit in this order, where they wrote something."""
+    lock, found = CommitLock.of(STEP), []
+    for cells, wrote in batches:
+        turn = CommitTurn(cells, lock)
+        found.append(turn.take(outcome(committed=wrote)))
+        turn.release(found[-1])
+    return found
 
 
 def test_each_batch_leaves_pending_what_the_others_have_yet_to_build() -> None:
     """After a batch's commit exactly the cells of uncommitted batches are pending."""
-    lock = CommitLock.of(STEP)
-    left = []
-    for cells in (days(2, 3), days(0, 1), days(4, 5)):
-        turn = CommitTurn(cells, lock)
-        holds = turn.take(outcome())
-        turn.release(holds)
-        left.append(holds.trace.pending_ranges)
+    found = committed((days(2, 3), True), (days(0, 1), True), (days(4, 5), True))
 
-    assert left == [days(0, 1, 4, 5), days(4, 5), Ranges()]
+    assert [holds.trace.pending_ranges for holds in found] == [
+        days(0, 1, 4, 5),
+        days(4, 5),
+        Ranges(),
+    ]
 
 
 def test_each_commit_is_the_next_version_and_a_batch_without_one_uses_none() -> None:
     """Each commit is the next version; a batch that commits nothing uses no version."""
-    lock = CommitLock.of(STEP)
-    versions = []
-    for cells, committed in ((days(0, 1), True), (days(2, 3), False), (days(4, 5), True)):
-        turn = CommitTurn(cells, lock)
-        holds = turn.take(outcome(committed=committed))
-        turn.release(holds)
-        versions.append(holds.version)
+    found = committed((days(0, 1), True), (days(2, 3), False), (days(4, 5), True))
 
-    assert versions == [7, 8, 8]
+    assert [holds.version for holds in found] == [7, 8, 8]
 
 
 def test_a_batch_that_wrote_nothing_leaves_its_cells_pending() -> None:
@@ -129,9 +129,7 @@ def test_no_batch_follows_a_commit_unknown_to_the_ledger() -> None:
 
 def test_a_step_without_batches_does_not_wait() -> None:
     """A step without batches records its outcome unchanged and waits for nobody."""
-    alone = CommitTurn(days(0, 1))
-
-    assert alone.take(outcome()) == outcome()
+    assert CommitTurn(days(0, 1)).take(outcome()) == outcome()
 
 
 KINDS = {"clicks": Kind.EVENTS, "orders": Kind.EVENTS, "names": Kind.VIEW}
@@ -165,7 +163,9 @@ class TestSideBySide:
     """Which steps are carried out together."""
 
     def test_as_many_models_as_the_engine_likes_if_nobody_says(self) -> None:
-        """Without a number of steps, the engine's number of models."""
+        """Without a number of steps, the engine's number of models. One that reads one with a step
+        comes after it; files are ingested one at a time.
+        """
         steps = one("a"), one("b"), one("c")
 
         assert chosen(*steps) == ["a"]
@@ -173,12 +173,9 @@ class TestSideBySide:
         assert chosen(*steps, models_at_once=4) == ["a", "b", "c"]
         assert chosen(*steps, jobs=1, models_at_once=4) == ["a"]
         assert chosen(*steps, jobs=3, models_at_once=2) == ["a", "b", "c"]
-
-    def test_none_that_waits_for_another_model(self) -> None:
-        """A model that reads one with a step comes after it; files are ingested one at a time."""
-        steps = one("clicks"), one("sessions", expected=True), one("orders"), one("b")
-
-        assert chosen(*steps, models_at_once=4) == ["clicks", "b"]
+        waits = one("sessions", expected=True)
+        found = chosen(one("clicks"), waits, one("orders"), one("b"), models_at_once=4)
+        assert found == ["clicks", "b"]
 
     def test_none_whose_audits_read_a_table_that_is_to_be_built(self) -> None:
         """The table comes first, whether it is ready or waits itself; a view is what it reads."""
@@ -213,30 +210,26 @@ class Reading(dict[str, Any]):
         return set().union(*(reads.get(name, set()) for name in names))
 
 
-class TestOwnRowsSideBySide:
-    """Steps about stored rows, which a plan has readers first."""
+@pytest.mark.parametrize("action", [action for action in Action if action.of_own_rows])
+def test_no_input_beside_its_readers(action: Action) -> None:
+    """
+    Of steps about stored rows, which a plan has readers first, an input comes after all of its
+    readers, also after one that has to wait itself. It waits for no reader that is computed from
+    it, or that waits for it.
+    """
+    names = ("rolling", "daily", "events", "other")
+    table = SimpleNamespace(kind=Kind.TABLE, audits=())
+    project: Any = Reading((name, SimpleNamespace(name=name, model=table)) for name in names)
 
-    def chosen(self, *steps: Step) -> list[str]:
-        """The models of the steps that are carried out together, of four at most."""
-        table = SimpleNamespace(kind=Kind.TABLE, audits=())
-        nodes = {s.model: SimpleNamespace(name=s.model, model=table) for s in steps}
-        project, lake = cast("Any", Reading(nodes)), cast("Any", SimpleNamespace())
-        return [step.model for step, _ in side_by_side(project, lake, Plan(steps), None, 4)]
+    def chosen(*steps: Step) -> list[str]:
+        found = side_by_side(project, cast("Any", SimpleNamespace()), Plan(steps), None, 4)
+        return [step.model for step, _ in found]
 
-    @pytest.mark.parametrize("action", [action for action in Action if action.of_own_rows])
-    def test_no_input_beside_its_readers(self, action: Action) -> None:
-        """An input comes after all of its readers, also after one that has to wait itself."""
-        rolling, daily = (replace(one(name), action=Action.DERIVE) for name in ("rolling", "daily"))
-        events, other = (replace(one(name), action=action) for name in ("events", "other"))
+    rolling, daily = (replace(one(name), action=Action.DERIVE) for name in ("rolling", "daily"))
+    events, other = (replace(one(name), action=action) for name in ("events", "other"))
 
-        assert self.chosen(rolling, daily, events, other) == ["rolling", "other"]
-        assert self.chosen(daily, events, other) == ["daily", "other"]
-        assert self.chosen(events, other) == ["events", "other"]
-
-    def test_readers_that_read_their_inputs_do_not_matter(self) -> None:
-        """An input waits for no reader that is computed from it, or that waits for it."""
-        events = replace(one("events"), action=Action.EVOLVE)
-        later = replace(one("daily", expected=True), action=Action.DERIVE)
-
-        assert self.chosen(one("daily"), events) == ["daily", "events"]
-        assert self.chosen(later, events) == ["events"]
+    assert chosen(rolling, daily, events, other) == ["rolling", "other"]
+    assert chosen(daily, events, other) == ["daily", "other"]
+    assert chosen(events, other) == ["events", "other"]
+    assert chosen(one("daily"), replace(events, action=Action.EVOLVE)) == ["daily", "events"]
+    assert chosen(replace(daily, expected=True), events) == ["events"]

@@ -1,5 +1,5 @@
-"""Files of tables that somebody deleted are noticed by each command that reads tables, and
-named.
+"""Tables that somebody dropped, and files of tables that somebody deleted, are noticed by each
+command that reads tables, and named.
 """
 
 from __future__ import annotations
@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.running.commands import infold
-from tests.running.standing_tables import also_built, stand_up
+from tests.running.commands import said
+from tests.running.standing_tables import also_built, drop, leased, stand_up
 
 from infold import api
+from infold.core.interval import Ranges
 from infold.core.plan import Action
 from infold.core.project import Project
 from infold.core.report import RunFailed
@@ -24,10 +25,8 @@ from infold.running.table_locations import locations_and_files
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     """Three tables as a run left them; a list gives the files that a snapshot needs."""
     made = stand_up(tmp_path / "shop")
-    book = api.ledger(made)
-    book.acquire("r2")
-    book.remember_locations(locations_and_files(api.lake(made), book.newest_versions()))
-    book.close()
+    with leased(made) as book:
+        book.remember_locations(locations_and_files(api.lake(made), book.newest_versions()))
 
     def needed(location: str) -> tuple[str, ...]:
         rows = Path(location.removeprefix("file:")).parents[1] / "data" / "rows.parquet"
@@ -60,21 +59,34 @@ def test_a_run_does_not_say_that_nothing_is_to_do(shop: Project) -> None:
         assert error.facts == (("file", str(rows_of(shop, "daily"))), ("gone", "1 of its files"))
         assert "infold forget daily\n  infold run" in error.todo
 
-    assert infold(shop, "forget", "daily", "--yes")[0] == 0
+    said(shop, "forget", "daily", "--yes")
     api.observe(shop)
 
 
 def test_other_files_beside_them_are_no_damage(
     shop: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Extra files beside a table's own, such as those of a
-    dead run, are no damage and are checked once.
     """
-    (rows_of(shop, "daily").parent / "left.parquet").write_bytes(b"rows")
+    Extra files beside a table's own, such as those of a dead run, are no damage and are checked
+    once: while file names are the same no manifest is read, because that costs more than a run
+    with nothing to do may. A damaged table stays reported; only whole ones are remembered.
+    """
+    (rows_of(shop, "sessions").parent / "left.parquet").write_bytes(b"rows")
 
+    def never(location: str) -> tuple[str, ...]:
+        raise AssertionError(location)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(missing_files, "missing_data_files", never)
+        with pytest.raises(AssertionError):
+            api.observe(shop)
+    rows_of(shop, "daily").unlink()
+    assert not api.run(shop, select=["sessions"]).steps
+    with pytest.raises(RunFailed):
+        api.run(shop, select=["daily"])
+    rows_of(shop, "daily").write_bytes(b"rows")
     api.observe(shop)
-    assert not api.run(shop, select=["daily"]).steps
-    never_closely(monkeypatch)
+    monkeypatch.setattr(missing_files, "missing_data_files", never)
     api.observe(shop)
 
 
@@ -111,7 +123,7 @@ def test_a_metadata_file_that_is_gone_is_damage(
     assert not api.plan(shop, select=["sessions"]).refused
     assert not api.run(shop, select=["sessions"]).steps  # and does not take it for sound
     assert api.plan(shop).refused.keys() == {"daily"}
-    assert infold(shop, "forget", "daily", "--yes")[0] == 0
+    said(shop, "forget", "daily", "--yes")
     assert not api.plan(shop).refused
 
 
@@ -128,10 +140,8 @@ def test_a_metadata_file_that_cannot_be_read(shop: Project, text: str) -> None:
     (shop.root / "models" / "users.sql").write_text(USERS)
     more = api.open_project(shop.root)
     also_built(more, "users", "clicks")
-    book = api.ledger(more)
-    book.acquire("r3")
-    book.remember_locations(locations_and_files(api.lake(more), ["users"]))
-    book.close()
+    with leased(more, "r3") as book:
+        book.remember_locations(locations_and_files(api.lake(more), ["users"]))
     assert not api.plan(more).refused
     [metadata] = (shop.warehouse / shop.name / "users" / "metadata").iterdir()
     metadata.write_text(text, encoding="latin-1")
@@ -142,32 +152,16 @@ def test_a_metadata_file_that_cannot_be_read(shop: Project, text: str) -> None:
     assert [one.model for one in api.status(more) if one.refused is not None] == ["users"]
 
 
-def test_what_is_damaged_stays_so_for_the_runs_to_come(shop: Project) -> None:
-    """A damaged table stays reported by later runs; only
-    tables with all their files are remembered as whole.
-    """
-    rows_of(shop, "daily").unlink()
-    (rows_of(shop, "sessions").parent / "left.parquet").write_bytes(b"rows")
+def test_a_dropped_table_is_rebuilt_and_reported(shop: Project) -> None:
+    """A dropped table is reported as rebuilt, and not shown as covered."""
+    drop(shop, "daily")
 
-    assert not api.run(shop, select=["sessions"]).steps
-    with pytest.raises(RunFailed):
-        api.run(shop, select=["daily"])
+    todo = api.make_plan(shop, api.observe(shop), select=["daily"])
+    (daily,) = (entry for entry in api.status(shop) if entry.model == "daily")
 
-
-def test_manifests_are_not_read_while_file_names_are_the_same(
-    shop: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """While file names are the same no manifest is read,
-    because that costs more than a no-op run may.
-    """
-    never_closely(monkeypatch)
-    api.observe(shop)
-
-
-def never_closely(patch: pytest.MonkeyPatch) -> None:
-    """Have it fail to look closely."""
-
-    def never(location: str) -> tuple[str, ...]:
-        raise AssertionError(location)
-
-    patch.setattr(missing_files, "missing_data_files", never)
+    assert [(step.model, step.action) for step in todo.steps] == [("daily", Action.BUILD)]
+    assert todo.notes == ("daily: its table was dropped, not by infold; all of it is rebuilt",)
+    assert (str(daily.state), daily.rows, daily.covered) == ("new model", 0, Ranges())
+    assert "daily" not in api.coverage(shop)
+    manifest = api.manifest(shop, "incremental_manifest").to_pylist()
+    assert [row["model"] for row in manifest] == ["clicks", "sessions"]

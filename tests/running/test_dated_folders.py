@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.running.commands import infold
+from tests.running.commands import said
 from tests.running.production import EVENT, as_json, change, production
 
 from infold import api
@@ -29,7 +29,7 @@ def shop(tmp_path: Path) -> Project:
     with closing(sqlite3.connect(found.root / "prod.db")) as book, book:
         book.execute("UPDATE files SET path = ?", (f"landing/clicks/{NAME}",))
     change(found, DAILY)
-    assert infold(found, "run")[0] == 0
+    said(found, "run")
     return api.open_project(found.root, "prod")
 
 
@@ -46,26 +46,30 @@ def planned(shop: Project, *words: str) -> list[dict[str, Any]]:
 
 
 def test_a_plan_says_what_was_left_out(shop: Project) -> None:
-    """The run recorded its listing, and a plan leaves out the folder of years ago."""
-    _, printed = infold(shop, "plan")
+    """The run recorded its listing, and a plan leaves out the folder of years ago; a new one is
+    planned, and as JSON the folders are counted too.
+    """
+    left = "1 file as before; 0 dated folders listed, 1 left for a full listing"
+    assert left in said(shop, "plan")
 
-    assert "1 file as before; 0 dated folders listed, 1 left for a full listing" in printed
-
-
-def test_a_new_folder_is_planned(shop: Project) -> None:
-    """One file is new, and as JSON the folders are counted too."""
-    path = landing(shop, "dt=2020-01-01/b.json")
-    path.parent.mkdir()
-    path.write_text(json.dumps(EVENT), encoding="utf-8")
-
+    put_new(shop)
     [files] = planned(shop)
 
     assert files["new"] == ["landing/clicks/dt=2020-01-01/b.json"]
     assert (files["same"], files["folders_listed"], files["folders_left_out"]) == (1, 1, 1)
 
 
+def put_new(shop: Project) -> None:
+    """A file of a new folder."""
+    path = landing(shop, "dt=2020-01-01/b.json")
+    path.parent.mkdir()
+    path.write_text(json.dumps(EVENT), encoding="utf-8")
+
+
 def test_a_change_in_an_old_folder_is_planned_when_all_is_listed(shop: Project) -> None:
-    """By ``--full-listing``, and for a table that is built again."""
+    """By ``--full-listing``, for a table that is built again, and by default: a date in the path
+    alone leaves nothing out.
+    """
     landing(shop, NAME).write_text(json.dumps(EVENT) * 2, encoding="utf-8")
 
     assert planned(shop) == []
@@ -74,13 +78,7 @@ def test_a_change_in_an_old_folder_is_planned_when_all_is_listed(shop: Project) 
     change(shop, DAILY, ("models/clicks.sql", "event_id, ", "upper(event_id) AS event_id, "))
     [files] = planned(shop)
     assert (files["folders_left_out"], files["replaced"]) == (0, 1)
-
-
-def test_by_default_all_is_listed(shop: Project) -> None:
-    """A date in the path alone leaves nothing out."""
     change(shop, FULL)
-    landing(shop, NAME).write_text(json.dumps(EVENT) * 2, encoding="utf-8")
-
     assert len(planned(shop)) == 1
 
 
@@ -89,12 +87,9 @@ def test_a_saved_plan_lists_as_it_was_made(shop: Project, tmp_path: Path) -> Non
     change(shop, DAILY, ("models/daily.sql", "FROM sessions", "FROM sessions /* all */"))
     landing(shop, NAME).write_text(json.dumps(EVENT) * 2, encoding="utf-8")
     plan = tmp_path / "plan.json"
-    assert infold(shop, "plan", "--save", str(plan))[0] == 0
-    path = landing(shop, "dt=2020-01-01/b.json")
-    path.parent.mkdir()
-    path.write_text(json.dumps(EVENT), encoding="utf-8")
+    said(shop, "plan", "--save", str(plan))
+    put_new(shop)
 
-    code, printed = infold(shop, "apply", str(plan))
+    said(shop, "apply", str(plan))
 
-    assert code == 0, printed
     assert len(planned(shop)) == 1

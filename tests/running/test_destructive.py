@@ -10,11 +10,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from tests.declare.shop import SHOP
-from tests.running.commands import infold
+from tests.running.commands import said
 from tests.running.production import applied, as_json, change, shop_in_production
 
-from infold import api
 from infold.core.plan import PlanOptions
 from infold.core.project import Project
 from infold.core.target import Target
@@ -46,38 +44,29 @@ def test_the_plan_says_what_will_be_refused(shop: Project) -> None:
     """
     change(shop, DROP)
 
-    code, printed = infold(shop, "plan")
-    assert (code, "  daily  revenue  refused" in printed) == (0, True), printed
+    printed = said(shop, "plan")
+    assert "  daily  revenue  refused" in printed
     assert (
         "daily: column revenue is dropped (models/daily.sql:6): refused; "
         "--allow-destructive daily allows it"
     ) in printed
-    closing = (
+    assert (
         "`infold apply` refuses this, `infold apply --allow-destructive daily` carries it out."
-    )
-    assert closing in printed
-    _, printed = infold(shop, "plan", "--save", str(shop.root / "plan.json"))
+    ) in printed
+    printed = said(shop, "plan", "--save", str(shop.root / "plan.json"))
     assert "Saved, and it will be refused: save it again with --allow-destructive daily." in printed
+    place = {"before": "", "after": "", "file": "models/daily.sql", "line": 6}
+    lost = {"part": "column", "name": "revenue", **place}
     assert as_json(shop, "plan")["destructive"] == [
-        {
-            "model": "daily",
-            "on": "error",
-            "losses": [
-                {
-                    "part": "column",
-                    "name": "revenue",
-                    "before": "",
-                    "after": "",
-                    "file": "models/daily.sql",
-                    "line": 6,
-                }
-            ],
-        }
+        {"model": "daily", "on": "error", "losses": [lost]}
     ]
 
-    code, printed = infold(shop, "plan", "--allow-destructive", "daily")
-    assert (code, "refuse" in printed, "  daily  revenue" in printed) == (0, False, True)
+    printed = said(shop, "plan", "--allow-destructive", "daily")
+    assert ("refuse" in printed, "  daily  revenue" in printed) == (False, True)
     assert "infold apply --allow-destructive daily" in printed
+    saved = shop.root / "p.json"
+    said(shop, "plan", "--save", str(saved), "--allow-destructive", "daily")
+    assert json.loads(saved.read_text())["asked"]["allow_destructive"] == ["daily"]
 
 
 def test_apply_refuses_it_and_nothing_is_done(shop: Project) -> None:
@@ -87,24 +76,16 @@ def test_apply_refuses_it_and_nothing_is_done(shop: Project) -> None:
     before, tables = applied(shop), bytes_of(shop)
     change(shop, DROP)
     saved = str(shop.root / "p.json")
-    assert infold(shop, "plan", "--save", saved)[0] == 0
+    said(shop, "plan", "--save", saved)
 
     for words in (("apply", "--yes"), ("apply", "--json", "--yes"), ("apply", saved, "--yes")):
-        code, printed = infold(shop, *words)
-        assert (code, "destructive-change" in printed) == (3, True), printed
+        printed = said(shop, *words, code=3)
+        assert "destructive-change" in printed
         assert "models/daily.sql:6" in printed
         assert "--allow-destructive daily" in printed
 
     assert (applied(shop), bytes_of(shop)) == (before, tables)
     assert as_json(shop, "run")["unapplied"] == ["daily"]
-
-
-def test_a_saved_plan_keeps_what_it_allows(shop: Project) -> None:
-    """Who reviews a plan with the option reviews the loss too."""
-    change(shop, DROP)
-    saved = shop.root / "p.json"
-    assert infold(shop, "plan", "--save", str(saved), "--allow-destructive", "daily")[0] == 0
-    assert json.loads(saved.read_text())["asked"]["allow_destructive"] == ["daily"]
 
 
 @pytest.mark.parametrize("column", [True, False], ids=["key", "defaults"])
@@ -114,64 +95,27 @@ def test_the_key_allows_it_for_good(shop: Project, column: bool) -> None:
     if not column:
         with (shop.root / "infold.yml").open("a") as file:
             file.write("defaults: {on_destructive_change: allow}\n")
-    _, printed = infold(shop, "plan")
+    printed = said(shop, "plan")
     assert ("  daily  revenue" in printed, "refuse" in printed) == (True, False), printed
-
-
-def test_a_removed_model(shop: Project) -> None:
-    """It is not removed without permission; with it, its table stays and it is applied no more."""
-    (shop.root / "models" / "daily.sql").unlink()
-    before = applied(shop)
-
-    code, printed = infold(shop, "apply", "--yes")
-    assert (code, "its table is no longer kept up to date (models/daily.sql)" in printed) == (
-        3,
-        True,
-    )
-    assert applied(shop) == before
-
-    assert infold(shop, "apply", "--yes", "--allow-destructive", "daily")[0] == 0
-    assert applied(shop).keys() == {"clicks", "sessions"}
-    assert api.lake(shop).metadata("daily") is not None
 
 
 def test_the_last_word_of_a_removed_model_counts(shop: Project) -> None:
     """A model that was applied with the key may be removed without the option."""
     change(shop, FOR_GOOD)
-    assert infold(shop, "apply", "--yes")[0] == 0
+    said(shop, "apply", "--yes")
     (shop.root / "models" / "daily.sql").unlink()
 
-    assert infold(shop, "apply", "--yes")[0] == 0
+    said(shop, "apply", "--yes")
     assert applied(shop).keys() == {"clicks", "sessions"}
 
 
 def test_an_unknown_model_is_an_error(shop: Project) -> None:
     """A misspelled name would allow nothing, and nobody would know why."""
     change(shop, DROP)
-    for command in ("plan", "apply", "run"):
-        code, printed = infold(shop, command, "--allow-destructive", "dayly")
-        assert (code, "unknown-model" in printed) == (2, True), printed
-    for words in (("restate", "daily"), ("backbuild", "daily", *WINDOW)):
-        code, printed = infold(shop, *words, "--allow-destructive", "dayly")
-        assert (code, "unknown-model" in printed) == (2, True), printed
-
-
-def test_a_column_that_a_reader_uses_is_an_error_of_the_project(shop: Project) -> None:
-    """A dropped column is found before any plan is made where a model reads it: with the reader's
-    file, line and the column; and so is one under another name.
-    """
-    for new in ("", ", sum(amount) AS income"):
-        change(shop, ("models/sessions.sql", ", sum(amount) AS revenue", new))
-        code, printed = infold(shop, "plan")
-        assert (code, "unknown-column" in printed) == (2, True), printed
-        assert "models/daily.sql:6" in printed
-        assert "revenue" in printed
-        assert infold(shop, "run")[0] == 0  # by what is applied
-
-
-def test_the_sample_is_what_these_tests_say() -> None:
-    """The place of the daily table's query is the sixth line of its file."""
-    assert SHOP["models/daily.sql"].splitlines()[5].startswith("SELECT")
+    names = ("plan", "apply", "run", "restate daily", "backbuild daily")
+    for words in map(str.split, names):
+        window = WINDOW if words[0] == "backbuild" else ()
+        assert "unknown-model" in said(shop, *words, *window, "--allow-destructive=dayly", code=2)
 
 
 def test_types_are_asked_for_where_columns_are_stored(shop: Project) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.declare.shop import INFOLD, SHOP, write
-from tests.running.commands import die, infold
+from tests.running.commands import die, infold, said
 from tests.running.production import change, production
-from tests.running.standing_tables import NAMES, day, folders, put, stand_up
+from tests.running.standing_tables import NAMES, commit, day, folders, leased, put, stand_up
 
 from infold import api
 from infold.api import environments
@@ -37,10 +37,8 @@ OTHER = SHOP["models/daily.sql"].replace("count(*) AS", "count(*) + 1 AS")
 def shop(tmp_path: Path) -> Project:
     """Three tables of production, each built once, by definitions that the ledger keeps."""
     made = stand_up(tmp_path / "shop")
-    book = api.ledger(made)
-    book.acquire("r0")
-    keep_definitions(made, book, definitions_of(made))
-    book.close()
+    with leased(made, "r0") as book:
+        keep_definitions(made, book, definitions_of(made))
     return made
 
 
@@ -57,17 +55,15 @@ def built(shop: Project, name: str = "dev", expires_at: int | None = None) -> st
     found = variant_of(shop, name)
     (shop.root / "models" / "daily.sql").write_text(text, encoding="utf-8")
     [table] = found.tables
-    book = api.ledger(shop)
-    book.acquire("r2")
-    book.begin_run("r2", f"run --env {name}", 0, {})
     made = Environment(name, "ann@host", api.now() - DAY, expires_at, api.now(), None, (table,))
-    book.put_environment(made)
     step, trace = f"r2-{table.key}", Trace(table.key, found.project[table.key].fingerprint)
     changes = (CellChange(day(0), 3, 0, 0, 3, 0, 9),)
-    book.begin_step("r2", step, 1, table.key, "build", {})
-    book.finish_step(step, Outcome(table.key, 1, trace, changes, whole=True, snapshot=501))
-    book.finish_run("r2", "done", Receipt())
-    book.close()
+    with leased(shop) as book:
+        book.begin_run("r2", f"run --env {name}", 0, {})
+        book.put_environment(made)
+        book.begin_step("r2", step, 1, table.key, "build", {})
+        book.finish_step(step, Outcome(table.key, 1, trace, changes, whole=True, snapshot=501))
+        book.finish_run("r2", "done", Receipt())
     put(shop, table.key, step, 501)
     return table.key
 
@@ -94,12 +90,10 @@ def test_it_is_listed(shop: Project) -> None:
     """The list has the owner, the tables with their rows, and the size; as JSON too."""
     key = built(shop, expires_at=api.now() + 3 * DAY + DAY // 2)
 
-    code, printed = infold(shop, "env", "list")
-    assert code == 0
+    line = said(shop, "env", "list").splitlines()[1]
     for word in ("dev", "ann@host", "1 day", "not finished", "in 4 days", "daily", "3"):
-        assert word in printed.splitlines()[1]
-    _, printed = infold(shop, "env", "list", "--json")
-    [one] = json.loads(printed)["environments"]
+        assert word in line
+    [one] = json.loads(said(shop, "env", "list", "--json"))["environments"]
     assert one["tables"] == [{"model": "daily", "table": key, "rows": 3}]
     assert one["bytes"] == sum(
         file.stat().st_size for file in (shop.warehouse / "shop" / key).rglob("*.*")
@@ -118,31 +112,25 @@ def test_lateness_of_what_an_environment_has(
 
     monkeypatch.setattr(measured, "lateness_of", noted)
     shared = variant_of(shop)
-    model = shop.root / "models" / "clicks.sql"
-    text = model.read_text(encoding="utf-8")
-    model.write_text(text + "AND 1 = 2", encoding="utf-8")
+    with (shop.root / "models" / "clicks.sql").open("a", encoding="utf-8") as model:
+        model.write("AND 1 = 2")
     own = variant_of(shop)
     for found in (shared, own):
         monkeypatch.setattr(environments, "stored", lambda *_, found=found: found)
 
-        code, printed = infold(shop, "lateness", "--env", "dev", "--json")
-
-        assert code == 0, printed
-        [one] = json.loads(printed)["models"]
+        [one] = json.loads(said(shop, "lateness", "--env", "dev", "--json"))["models"]
         assert one["model"] == "clicks"
     assert asked == [(PRODUCTION, "clicks"), ("dev", own.own["clicks"])]
 
 
 def test_without_any(shop: Project) -> None:
     """Where there is none, lists and drops say so, and what is no name is refused."""
-    assert "has no environment" in infold(shop, "env", "list")[1]
-    assert infold(shop, "env", "expire") == (0, "No environment has expired.\n")
+    assert "has no environment" in said(shop, "env", "list")
+    assert said(shop, "env", "expire") == "No environment has expired.\n"
     for words in (["env", "drop", "dev", "--yes"], ["show", "daily", "--env", "dev"]):
-        code, printed = infold(shop, *words, "--json")
-        assert (code, json.loads(printed)["error"]["slug"]) == (2, "unknown-environment")
+        assert '"unknown-environment"' in said(shop, *words, "--json", code=2)
     for name in ("../x", "", "1a", "-a", "a b", "a" * 41, "prod/dev"):
-        code, printed = infold(shop, "plan", f"--env={name}", "--json")
-        assert (code, json.loads(printed)["error"]["slug"]) == (2, "bad-environment-name")
+        assert '"bad-environment-name"' in said(shop, "plan", f"--env={name}", "--json", code=2)
 
 
 def test_dropping_one_has_to_be_confirmed(shop: Project) -> None:
@@ -150,13 +138,10 @@ def test_dropping_one_has_to_be_confirmed(shop: Project) -> None:
     before = known(shop)
     key = built(shop)
 
-    code, _ = infold(shop, "env", "drop", "dev")
-    assert (code, folders(shop)) == (3, {*NAMES, key})
-    code, printed = infold(shop, "env", "drop", "dev", "--yes")
-    assert (code, printed) == (
-        0,
-        "Dropped the environment dev, with 1 table of its own: daily.\n",
-    )
+    said(shop, "env", "drop", "dev", code=3)
+    assert folders(shop) == {*NAMES, key}
+    printed = said(shop, "env", "drop", "dev", "--yes")
+    assert printed == "Dropped the environment dev, with 1 table of its own: daily.\n"
     assert (folders(shop), known(shop)) == (set(NAMES), before)
     assert api.ledger(shop).environments() == {}
     assert key not in api.ledger(shop).newest_versions()
@@ -165,11 +150,9 @@ def test_dropping_one_has_to_be_confirmed(shop: Project) -> None:
 def test_what_is_over_is_dropped(shop: Project) -> None:
     """Only environments with a time to live that is over are dropped."""
     key = built(shop, expires_at=api.now() - 1)
-    book = api.ledger(shop)
-    book.acquire("r3")
-    book.put_environment(Environment("other", "bob@host", 1))
-    book.put_environment(Environment("later", "bob@host", 1, api.now() + DAY))
-    book.close()
+    with leased(shop, "r3") as book:
+        book.put_environment(Environment("other", "bob@host", 1))
+        book.put_environment(Environment("later", "bob@host", 1, api.now() + DAY))
 
     assert expire_environments(shop) == ("dev",)
     assert key not in folders(shop)
@@ -182,34 +165,32 @@ def test_a_run_of_production_drops_what_is_over(tmp_path: Path) -> None:
     the tables of removed models that environments have are none of removed models.
     """
     shop = production(tmp_path / "shop")
-    assert infold(shop, "apply", "--yes")[0] == 0
+    said(shop, "apply", "--yes")
     key = built(shop)
 
-    _, printed = infold(shop, "run")
-    assert "dev" not in printed
-    assert "no longer" not in printed
+    printed = said(shop, "run")
+    assert ("dev" in printed, "no longer" in printed) == (False, False)
     assert key in folders(shop)
-    book = api.ledger(shop)
-    book.acquire("r3")
-    book.put_environment(replace(book.environments()["dev"], expires_at=1))
-    book.close()
-    _, printed = infold(shop, "run")
-    assert "the environment dev of ann@host had expired, and was dropped" in printed
+    with leased(shop, "r3") as book:
+        book.put_environment(replace(book.environments()["dev"], expires_at=1))
+    over = "the environment dev of ann@host had expired, and was dropped"
+    assert over in said(shop, "run")
     assert key not in folders(shop)
 
 
 def test_a_saved_plan_is_not_outdated_by_it(tmp_path: Path) -> None:
     """What is done in an environment leaves a saved plan of production what it was."""
     shop = production(tmp_path / "shop")
-    assert infold(shop, "apply", "--yes")[0] == 0
+    said(shop, "apply", "--yes")
     change(shop, ("models/daily.sql", "FROM sessions", "FROM sessions WHERE true"))
-    plans = [tmp_path / name for name in ("before.json", "after.json")]
-    for plan in plans:
-        assert infold(shop, "plan", "--save", str(plan))[0] == 0
-        if plan == plans[0]:
-            built(shop)
+    plan = tmp_path / "plan.json"
 
-    before, after = (json.loads(plan.read_text(encoding="utf-8")) for plan in plans)
+    said(shop, "plan", "--save", str(plan))
+    before = json.loads(plan.read_text(encoding="utf-8"))
+    built(shop)
+    said(shop, "plan", "--save", str(plan))
+    after = json.loads(plan.read_text(encoding="utf-8"))
+
     assert before["versions"] == after["versions"]
     assert before.keys() == after.keys()
 
@@ -251,38 +232,37 @@ def test_keys_that_are_taken(shop: Project) -> None:
 
 def test_a_plan_of_one(shop: Project) -> None:
     """A plan names what differs from production and what follows; it writes nothing."""
+    nothing = "Nothing to do: nothing that was asked for differs from production"
+    assert nothing in said(shop, "plan", "--env", "dev")
     write(shop.root, {**SHOP, "infold.yml": INFOLD, "models/daily.sql": OTHER})
 
-    code, printed = infold(shop, "plan", "--env", "dev")
-    assert code == 0
-    assert "environment dev" in printed
-    assert "Definitions: 1 model differs from production" in printed
-    assert "daily  breaking" in printed
-    assert "`infold run --env dev` carries this out." in printed
-    assert "production's tables are used of: clicks, sessions" in printed
-    _, printed = infold(shop, "plan", "--env", "dev", "--json")
-    found = json.loads(printed)
+    printed = said(shop, "plan", "--env", "dev")
+    for line in (
+        "environment dev",
+        "Definitions: 1 model differs from production",
+        "daily  breaking",
+        "`infold run --env dev` carries this out.",
+        "production's tables are used of: clicks, sessions",
+    ):
+        assert line in printed
+    found = json.loads(said(shop, "plan", "--env", "dev", "--json"))
     assert found["environment"] == "dev"
     assert [step["model"] for step in found["steps"]] == ["daily"]
     assert not found["left"]
     assert api.ledger(shop).environments() == {}
     for words in (["--save", "x"], ["--allow-downgrade"], ["--forward-only", "daily"]):
-        assert infold(shop, "plan", "--env", "dev", *words)[0] == 2
+        said(shop, "plan", "--env", "dev", *words, code=2)
+    write(shop.root, {"models/daily.sql": SHOP["models/daily.sql"]})
+    assert nothing in said(shop, "run", "--env", "dev")
 
 
 def test_a_table_of_an_unknown_definition_is_not_shared(shop: Project) -> None:
     """Where nobody knows what production's table is of, the environment builds its own."""
     assert variant_of(shop).own == {}
-    book = api.ledger(shop)
-    book.acquire("r2")
-    book.begin_run("r2", "run", 0, {})
-    book.begin_step("r2", "r2-1", 1, "sessions", "build", {})
     unknown = Trace("sessions", "another", {"clicks": 1})
-    book.finish_step("r2-1", Outcome("sessions", 1, unknown, committed=False))
-    book.close()
+    commit(shop, Outcome("sessions", 1, unknown, committed=False))
 
-    found = variant_of(shop)
-    assert list(found.own) == ["sessions", "daily"]
+    assert list(variant_of(shop).own) == ["sessions", "daily"]
 
 
 @pytest.mark.parametrize(
@@ -318,14 +298,6 @@ def test_tables_of_equal_content(
 
     stored: Any = Stored()
     assert same_contents(stored, stored, "daily", "daily__1") is same
-
-
-def test_nothing_of_its_own(shop: Project) -> None:
-    """Where every table is production's, plan and run say that, and not that none was asked for."""
-    for words in (["plan", "--env", "dev"], ["run", "--env", "dev"]):
-        code, printed = infold(shop, *words)
-        assert code == 0, printed
-        assert "Nothing to do: nothing that was asked for differs from production" in printed
 
 
 def test_levels_are_one_run() -> None:

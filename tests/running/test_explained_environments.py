@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.running.commands import infold
+from tests.running.commands import said
 from tests.running.production import as_json, shop_in_production
 from tests.running.promoted import OWN, QUERY, with_environment
 
@@ -23,32 +23,26 @@ def shop(tmp_path: Path) -> Project:
 
 
 def test_a_model_with_a_table_of_its_own(shop: Project) -> None:
-    """It is explained by its own table, under the model's name, and by the declared query."""
-    code, printed = infold(shop, "explain", "daily", "--env", "dev")
+    """It is explained by its own table, under the model's name, and by the declared query; a cell
+    is one of its own table.
+    """
+    printed = said(shop, "explain", "daily", "--env", "dev")
 
-    assert code == 0, printed
     assert printed.startswith("daily\n")
     assert OWN["daily"] not in printed
     assert "version 1, 9 rows in 3 cells" in printed
     assert "count(events) AS sessions" in printed
     assert "Not stale" in printed, printed
-    assert "version 1, 6 rows in 2 cells" in infold(shop, "explain", "daily")[1]
-
-
-def test_one_of_its_cells(shop: Project) -> None:
-    """A cell is one of its own table."""
+    assert "version 1, 6 rows in 2 cells" in said(shop, "explain", "daily")
     cell = as_json(shop, "explain", "daily", "2024-03-03", "--env", "dev")
-
-    assert cell["model"] == "daily"
-    assert cell["rows"] == 9
-    assert infold(shop, "explain", "daily", "yesterday", "--env", "dev")[0] == 2
+    assert (cell["model"], cell["rows"]) == ("daily", 9)
+    said(shop, "explain", "daily", "yesterday", "--env", "dev", code=2)
 
 
 def test_a_shared_model(shop: Project) -> None:
     """A model without a table of the environment's own is production's, and that is said."""
-    code, printed = infold(shop, "explain", "sessions", "--env", "dev")
+    printed = said(shop, "explain", "sessions", "--env", "dev")
 
-    assert code == 0, printed
     assert "production's: dev has none of its own" in printed
     assert "differs from the files" not in printed
     assert "Not stale" in printed, printed
@@ -56,15 +50,14 @@ def test_a_shared_model(shop: Project) -> None:
 
 def test_what_is_refused(shop: Project) -> None:
     """Unknown names are refused as elsewhere, and sessions are not explained in an environment."""
-    for words, said in (
-        (("explain", "dayly", "--env", "dev"), "unknown-model"),
-        (("explain", "daily", "--env", "nobody"), "unknown-environment"),
-        (("history", "--env", "../x"), "bad-environment-name"),
-        (("history", "dayly", "--env", "dev"), "unknown-model"),
-        (("explain", "session", "1", "--env", "dev"), "not for sessions"),
+    for words, why in (
+        ("explain dayly --env dev", "unknown-model"),
+        ("explain daily --env nobody", "unknown-environment"),
+        ("history --env ../x", "bad-environment-name"),
+        ("history dayly --env dev", "unknown-model"),
+        ("explain session 1 --env dev", "not for sessions"),
     ):
-        code, printed = infold(shop, *words)
-        assert (code, said in printed) == (2, True), printed
+        assert why in said(shop, *words.split(), code=2)
 
 
 def test_its_runs(shop: Project) -> None:
@@ -76,7 +69,7 @@ def test_its_runs(shop: Project) -> None:
     assert [step["model"] for step in runs[0]["steps"]] == ["daily"]
     assert as_json(shop, "history", "daily", "--env", "dev")["runs"] == runs
     assert as_json(shop, "history", "sessions", "--env", "dev")["runs"] == []
-    assert "No runs of sessions" in infold(shop, "history", "sessions", "--env", "dev")[1]
+    assert "No runs of sessions" in said(shop, "history", "sessions", "--env", "dev")
     assert len(api.history(shop)) > 1
 
 

@@ -11,8 +11,18 @@ from typing import Any
 
 import pytest
 from tests.crash.scenario import living
-from tests.running.commands import infold
-from tests.running.standing_tables import NAMES, day, folders, put, stand_up, tables
+from tests.running.commands import said
+from tests.running.standing_tables import (
+    NAMES,
+    commit,
+    day,
+    drop,
+    folders,
+    leased,
+    put,
+    stand_up,
+    tables,
+)
 
 from infold import api
 from infold.core.interval import Ranges
@@ -24,15 +34,9 @@ from infold.core.trace import CellChange, Trace, net_changes
 from infold.ledger.lease import Holder
 from infold.ledger.store import SqlLedger
 from infold.messages.errors import InfoldError
-from infold.running.recover import recover
+from infold.running.recover import LOSE, recover
 
 PROD = "  prod: {warehouse: tables, ledger: 'sqlite:///prod.db', protected: true, apply: auto}\n"
-
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Project:
-    """Three tables, each built once."""
-    return stand_up(tmp_path / "shop")
 
 
 @pytest.fixture
@@ -41,13 +45,26 @@ def prod(tmp_path: Path) -> Project:
     return stand_up(tmp_path / "shop", PROD, "prod")
 
 
+def planned(project: Project, model: str) -> list[tuple[str, Action]]:
+    """The steps of a plan for one model."""
+    return [(step.model, step.action) for step in api.plan(project, select=[model]).steps]
+
+
+def changed(project: Project) -> Project:
+    """The project with another definition of its daily table."""
+    path = project.root / "models" / "daily.sql"
+    path.write_text(path.read_text().replace("count(*)", "count(*) + 1"), encoding="utf-8")
+    return api.open_project(project.root, project.target.name)
+
+
 class TestForget:
     """A forgotten model is rebuilt by the next run while others go on."""
 
     def test_its_table_and_its_trace_go(self, shop: Project) -> None:
-        """Forgetting drops the model's table and trace and
-        no other's, and the history says who did it.
+        """Forgetting drops the model's table and trace and no other's, and the history says who did
+        it. The next run rebuilds it as a new one, and has nothing else to do.
         """
+        (shop.root / "landing" / "clicks" / "x").mkdir()
         done = api.forget(shop, ["daily"])
 
         assert (done.models, done.missing) == (("daily",), ())
@@ -58,15 +75,8 @@ class TestForget:
         assert [(step.model, step.action, step.state) for step in run.steps] == [
             ("daily", "forget", "done")
         ]
-
-    def test_the_next_run_rebuilds_it_and_nothing_else(self, shop: Project) -> None:
-        """The next run rebuilds the forgotten model as a new one, and has nothing else to do."""
-        (shop.root / "landing" / "clicks" / "x").mkdir()
-        api.forget(shop, ["daily"])
-        todo = api.make_plan(shop, api.observe(shop), select=["daily"])
+        assert planned(shop, "daily") == [("daily", Action.BUILD)]
         states = {entry.model: str(entry.state) for entry in api.status(shop)}
-
-        assert [(step.model, step.action) for step in todo.steps] == [("daily", Action.BUILD)]
         assert states["daily"] == "new model"
 
     def test_readers_wait_until_it_is_there_again(self, shop: Project) -> None:
@@ -86,16 +96,11 @@ class TestForget:
         readers, and a cell that does not return is one.
         """
         api.forget(shop, ["sessions"])
-        book = api.ledger(shop)
-        gone = net_changes(book.changes("sessions", 1))
-        book.acquire("r2")
-        book.begin_run("r2", "run", 0, {})
-        book.begin_step("r2", "r2-1", 1, "sessions", "build", {})
+        gone = net_changes(api.ledger(shop).changes("sessions", 1))
         again = CellChange(day(0), 3, 0, 0, 3, 0, 7, 1)
         trace = Trace("sessions", "f", {"clicks": 1})
-        book.finish_step("r2-1", Outcome("sessions", 3, trace, (again,), whole=True, snapshot=200))
-        back = net_changes(book.changes("sessions", 1))
-        book.close()
+        commit(shop, Outcome("sessions", 3, trace, (again,), whole=True, snapshot=200))
+        back = net_changes(api.ledger(shop).changes("sessions", 1))
 
         assert [(change.cell, change.rows_after) for change in gone] == [(day(0), 0), (day(1), 0)]
         assert [(change.cell, change.rows_after) for change in back] == [(day(1), 0)]
@@ -103,94 +108,70 @@ class TestForget:
     def test_sessions_over_a_rebuilt_table_are_built_not_folded(self, shop: Project) -> None:
         """Sessions over a rebuilt table are built, because their input's old snapshot is gone."""
         api.forget(shop, ["clicks"])
-        book = api.ledger(shop)
-        book.acquire("r2")
-        book.begin_run("r2", "run", 0, {})
-        book.begin_step("r2", "r2-1", 1, "clicks", "build", {})
-        cells = (
-            CellChange(day(0), 3, 0, 0, 3, 0, 7, 1),
-            CellChange(day(1), 90, 0, 0, 90, 0, 8, 1),
-            CellChange(day(2), 1, 0, 0, 1, 0, 9, 1),
+        cells = tuple(
+            CellChange(day(at), rows, 0, 0, rows, 0, 7 + at, 1)
+            for at, rows in enumerate((3, 90, 1))
         )
         trace = Trace("clicks", shop["clicks"].fingerprint, {})
-        book.finish_step("r2-1", Outcome("clicks", 3, trace, cells, whole=True, snapshot=200))
-        book.close()
+        commit(shop, Outcome("clicks", 3, trace, cells, whole=True, snapshot=200))
         put(shop, "clicks", "r2-1", 200)
-        todo = api.make_plan(shop, api.observe(shop), select=["sessions"])
 
-        assert [(step.model, step.action) for step in todo.steps] == [("sessions", Action.BUILD)]
-        assert todo.steps[0].stale_cells.overlaps(day(1))
+        [step] = api.plan(shop, select=["sessions"]).steps
+        assert (step.model, step.action) == ("sessions", Action.BUILD)
+        assert step.stale_cells.overlaps(day(1))
 
     def test_files_stay_known(self, shop: Project) -> None:
         """Files of a forgotten model stay known, so that rows
         set aside from deleted files leave with the rebuild.
         """
         api.forget(shop, ["clicks"])
-        (diff,) = (
+        [diff] = [
             seen.files for seen in api.observe(shop).models.values() if seen.files is not None
-        )
+        ]
 
         assert [file.path for file in diff.removed] == ["landing/a.json"]
 
     def test_unknown_names_are_reported(self, shop: Project) -> None:
         """Names that have nothing to forget are reported, and the others are forgotten."""
-        assert infold(shop, "forget", "daily", "dialy", "--yes") == (
-            0,
-            (
-                "Deleted model daily from the manifest, and what was stored.\n"
-                "The next run builds what is still in the project again.\n"
-                "dialy does not exist in the manifest.\n"
-            ),
+        assert said(shop, "forget", "daily", "dialy", "--yes") == (
+            "Deleted model daily from the manifest, and what was stored.\n"
+            "The next run builds what is still in the project again.\n"
+            "dialy does not exist in the manifest.\n"
         )
-        assert infold(shop, "forget", "daily", "x") == (
-            0,
-            "daily, x do not exist in the manifest.\n",
-        )
+        assert said(shop, "forget", "daily", "x") == "daily, x do not exist in the manifest.\n"
+        found = json.loads(said(shop, "forget", "sessions", "x", "--yes", "--json"))
+        assert found == {"models": ["sessions"], "missing": ["x"], "entries": 0}
 
     def test_a_model_that_left_the_project_can_be_forgotten(self, shop: Project) -> None:
-        """A model that is no longer in the project can be forgotten by name, with its table."""
+        """A model that is no longer in the project can be forgotten by name, with its table. Others
+        are selected as by --select: by a glob, a tag, a plus.
+        """
+        assert set(api.forgettable(shop, ["sessions+"])[0]) == {"sessions", "daily"}
         (shop.root / "models" / "daily.sql").unlink()
         project = api.open_project(shop.root)
 
         assert api.forget(project, ["daily"]).models == ("daily",)
         assert "daily" not in tables(project)
 
-    def test_terms_are_those_of_select(self, shop: Project) -> None:
-        """Models to forget are selected as by --select: a glob, a tag, a plus."""
-        assert set(api.forgettable(shop, ["sessions+"])[0]) == {"sessions", "daily"}
-
-    def test_json(self, shop: Project) -> None:
-        """`forget --json` lists what was dropped and which names had nothing."""
-        code, text = infold(shop, "forget", "daily", "x", "--yes", "--json")
-
-        assert code == 0
-        assert json.loads(text) == {"models": ["daily"], "missing": ["x"], "entries": 0}
-
 
 class TestTeardown:
     """`teardown` drops all tables of a target and its ledger."""
 
     def test_nothing_is_left(self, shop: Project) -> None:
-        """Teardown leaves nothing; a second one does no harm, and the next run is a first run."""
-        assert infold(shop, "teardown", "--yes") == (
-            0,
-            (
-                "Dropped 3 tables and the ledger of dev: clicks, sessions, daily.\n"
-                "The next run is a first run.\n"
-            ),
+        """Teardown leaves nothing but tables that infold did not make; a second one does no harm,
+        and the next run is a first run.
+        """
+        put(shop, "foreign", "s", 9)
+
+        assert said(shop, "teardown", "--yes") == (
+            "Dropped 3 tables and the ledger of dev: clicks, sessions, daily.\n"
+            "The next run is a first run.\n"
         )
-        assert tables(shop) == folders(shop) == set()
+        assert (tables(shop), folders(shop)) == (set(), {"foreign"})
+        assert api.lake(shop).metadata("foreign") is not None
         assert list((shop.root / ".infold").glob("ledger.db*")) == []
         assert {str(entry.state) for entry in api.status(shop)} == {"first run"}
-        assert infold(shop, "teardown", "--yes")[0] == 0
-
-    def test_tables_of_others_stay(self, shop: Project) -> None:
-        """Teardown drops only tables that infold made, because the namespace may contain others."""
-        put(shop, "foreign", "s", 9)
-        api.teardown(shop)
-
-        assert folders(shop) == {"foreign"}
-        assert api.lake(shop).metadata("foreign") is not None
+        said(shop, "teardown", "--yes")
 
     def test_who_waits_for_the_ledger_gets_a_new_one(self, shop: Project) -> None:
         """A run that waited for the ledger during a teardown starts a new ledger."""
@@ -207,46 +188,33 @@ class TestTeardown:
         assert [run.id for run in api.history(shop)] == ["w2"]
 
 
+@pytest.mark.parametrize("words", [("forget", "daily"), ("teardown",)])
 class TestRefusals:
     """Nothing is dropped that is protected, in use, or unconfirmed."""
 
-    @pytest.mark.parametrize("words", [("forget", "daily"), ("teardown",)])
     def test_without_a_terminal_yes_is_required(
         self, shop: Project, words: tuple[str, ...]
     ) -> None:
-        """Without a terminal to ask on, `--yes` is required: exit code 3, and nothing is
-        dropped.
-        """
-        code, text = infold(shop, *words)
-
-        assert code == 3
-        assert "--yes confirms it" in text
+        """Without a terminal to ask on, `--yes` is required."""
+        assert "--yes confirms it" in said(shop, *words, code=3)
         assert tables(shop) == set(NAMES)
 
-    @pytest.mark.parametrize("words", [("forget", "daily"), ("teardown",)])
     def test_a_protected_target_refuses(self, prod: Project, words: tuple[str, ...]) -> None:
         """A protected target refuses unless the command is allowed to, and the refusal says how."""
-        code, text = infold(prod, *words, "--yes")
-
-        assert code == 3
-        assert "--allow-refresh allows it, for this once" in text
+        allows = "--allow-refresh allows it, for this once"
+        assert allows in said(prod, *words, "--yes", code=3)
         assert tables(prod) == set(NAMES)
-        assert infold(prod, *words, "--yes", "--allow-refresh")[0] == 0
+        said(prod, *words, "--yes", "--allow-refresh")
         assert "daily" not in tables(prod)
 
-    @pytest.mark.parametrize("words", [("forget", "daily"), ("teardown",)])
-    def test_while_another_run_goes_on(
-        self, shop: Project, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_while_another_run_goes_on(self, shop: Project, words: tuple[str, ...]) -> None:
         """While another run is going on the command is refused, with that run's name."""
         other = SqlLedger(shop.root / ".infold/ledger.db", holder=Holder("else", "x", 1, "y"))
         other.acquire("the-other-run")
-        try:
-            code, text = infold(shop, *words, "--yes")
-        finally:
-            other.close()
 
-        assert code == 3
+        text = said(shop, *words, "--yes", code=3)
+
+        other.close()
         assert "locked: run the-other-run is working on this target" in text
         assert tables(shop) == set(NAMES)
 
@@ -267,21 +235,14 @@ class TestProtection:
         facts = [fact for error in caught.value.errors for fact in error.facts]
         return "; ".join(f"{name}: {why}" for name, why in facts)
 
-    def changed(self, project: Project) -> Project:
-        """The project with another definition of its daily table."""
-        path = project.root / "models" / "daily.sql"
-        path.write_text(path.read_text().replace("count(*)", "count(*) + 1"), encoding="utf-8")
-        return api.open_project(project.root, "prod")
-
     def test_a_changed_definition(self, prod: Project) -> None:
         """On a protected target a changed definition is refused
         as a rebuild, and the plan says what a run needs.
         """
-        project = self.changed(prod)
-        todo = api.make_plan(project, api.observe(project), select=["daily"])
+        project = changed(prod)
 
         assert self.refused(project, "daily") == "daily: its definition changed"
-        assert todo.notes == (
+        assert api.plan(project, select=["daily"]).notes == (
             "daily: its definition changed; prod is protected, so a run needs --allow-refresh",
         )
 
@@ -322,10 +283,7 @@ class TestProtection:
 
     def test_an_unprotected_target_rebuilds(self, shop: Project) -> None:
         """On an unprotected target the same rebuild is planned without a flag."""
-        path = shop.root / "models" / "daily.sql"
-        path.write_text(path.read_text().replace("count(*)", "count(*) + 1"), encoding="utf-8")
-        project = api.open_project(shop.root)
-        todo = api.make_plan(project, api.observe(project), select=["daily"])
+        todo = api.plan(changed(shop), select=["daily"])
 
         assert [step.model for step in todo.steps] == ["daily"]
         assert not [note for note in todo.notes if "protected" in note]
@@ -345,13 +303,8 @@ api.forget(project, ["sessions"]) if sys.argv[2] == "forget" else api.teardown(p
 def die(project: Project, what: str, **environment: str) -> int:
     """The return code of a process that forgets or tears down."""
     command = [sys.executable, "-c", _DO, str(project.root), what]
-    return subprocess.run(
-        command, env={"PYTHONPATH": _path(), **environment}, check=False
-    ).returncode
-
-
-def _path() -> str:
-    return str(Path(api.__file__).parents[1])
+    path = str(Path(api.__file__).parents[1])
+    return subprocess.run(command, env={"PYTHONPATH": path, **environment}, check=False).returncode
 
 
 def made_good(project: Project, what: str, where: str) -> None:
@@ -410,17 +363,19 @@ def test_a_death_at_any_write_point_is_repaired_by_asking_again(tmp_path: Path, 
         made_good(project, what, name)
 
 
-@pytest.mark.deep
-def test_the_next_run_finishes_a_forgetting_that_died(tmp_path: Path) -> None:
-    """The next run finishes a forgetting that died, and drops the unknown table before it
-    builds.
+def test_a_run_that_died_while_forgetting_leaves_its_files(shop: Project) -> None:
+    """After a death while forgetting, files of a table that somebody else dropped are left
+    alone.
     """
-    project = stand_up(tmp_path / "shop")
-    die(project, "forget", INFOLD_CRASH_AT="drop sessions: before")
-    book = api.ledger(project)
-    book.acquire("r9")
-    messages = recover(book, api.lake(project)).notes
-    book.close()
+    drop(shop, "daily")
+    with leased(shop) as book:
+        book.begin_run("r2", "run", 0, {})
+        book.begin_step("r2", "r2-gone1", 0, "daily", LOSE, {})
+        book.forget("daily", step="r2-gone1")
 
-    assert messages == ("sessions: forgetting it, which a dead run had begun, was finished",)
-    assert "sessions" not in tables(project)
+    with leased(shop, "r3") as book:
+        messages = recover(book, api.lake(shop)).notes
+        assert not book.unfinished()
+
+    assert messages == ("daily: forgetting it, which a dead run had begun, was finished",)
+    assert "daily" in folders(shop)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from tests.declare.shop import SHOP, project, spoilt, write
 from tests.ledger.fresh import FreshLedger
 from tests.ledger.steps import do
-from tests.running.commands import infold
-from tests.running.standing_tables import stand_up
+from tests.running.commands import said
+from tests.running.standing_tables import NAMES
 
 from infold import api
 from infold.core.definition_text import digest_of
@@ -49,7 +48,7 @@ def keep(ledger: FreshLedger, of: Project, *, rebuilds_allowed: bool = False) ->
 def build(ledger: FreshLedger, of: Project, digests: dict[str, str]) -> None:
     """Every table is built by the project's definitions."""
     for node in of:
-        if node.name in {"clicks", "sessions", "daily"}:
+        if node.name in NAMES:
             trace = Trace(node.name, node.fingerprint, definition=digests.get(node.name, ""))
             number = len(ledger.versions(node.name)) + 1
             do(ledger, Outcome(node.name, number, trace, whole=True, snapshot=number))
@@ -102,22 +101,16 @@ def test_a_trace_keeps_the_definition_that_built_it(ledger: FreshLedger) -> None
 def test_a_protected_target_applies_what_it_may_build(
     ledger: FreshLedger, *, allowed: bool
 ) -> None:
-    """In a protected target a change that needs a rebuild is applied once that is allowed."""
-    before = keep(ledger, in_production(project()))
-    build(ledger, project(), before)
+    """In a protected target a change that builds nothing is applied without being asked, and one
+    that needs a rebuild once that is allowed.
+    """
+    build(ledger, project(), keep(ledger, in_production(project())))
+    before = keep(ledger, in_production(project(COMMENT)))
+    assert applied(ledger) == before
 
     after = keep(ledger, in_production(project(CHANGED)), rebuilds_allowed=allowed)
 
     assert applied(ledger) == {**after, "daily": (after if allowed else before)["daily"]}
-
-
-def test_a_protected_target_applies_a_comment(ledger: FreshLedger) -> None:
-    """A change that builds nothing is applied in a protected target without being asked."""
-    build(ledger, project(), keep(ledger, in_production(project())))
-
-    after = keep(ledger, in_production(project(COMMENT)))
-
-    assert applied(ledger) == after
 
 
 def test_a_changed_view_waits_for_its_tables(ledger: FreshLedger) -> None:
@@ -145,34 +138,27 @@ def test_a_removed_model_stays_applied_where_its_table_is_protected(ledger: Fres
     assert applied(ledger).keys() == {"clicks", "sessions"}
 
 
-def applied_as_explained(of: Project) -> dict[str, bool | None]:
+def applied_as_explained(of: Project) -> list[bool | None]:
     """What `infold explain --json` says of each model: whether the files have what is applied."""
-    found: dict[str, bool | None] = {}
-    for name in ("clicks", "sessions", "daily"):
-        code, printed = infold(of, "explain", name, "--json")
-        assert code == 0, printed
-        shape = json.loads(printed)["applied"]
-        found[name] = None if shape is None else shape["same"]
-    return found
+    shapes = [json.loads(said(of, "explain", name, "--json"))["applied"] for name in NAMES]
+    return [None if shape is None else shape["same"] for shape in shapes]
 
 
-def test_explain_says_whether_the_files_have_what_is_applied(tmp_path: Path) -> None:
+def test_explain_says_whether_the_files_have_what_is_applied(shop: Project) -> None:
     """Before the first run that keeps definitions nothing is said to be applied; then a comment
     makes the files differ until the next run; nothing of it needs Spark.
     """
-    shop = stand_up(tmp_path / "shop")
-    assert applied_as_explained(shop) == dict.fromkeys(("clicks", "sessions", "daily"))
+    assert applied_as_explained(shop) == [None, None, None]
 
-    code, printed = infold(shop, "run", "--select", "daily")
-    assert code == 0, printed
-    assert applied_as_explained(shop) == dict.fromkeys(("clicks", "sessions", "daily"), True)
+    said(shop, "run", "--select", "daily")
+    assert applied_as_explained(shop) == [True, True, True]
     traces = api.ledger(shop).traces()
     assert all(trace.definition for trace in traces.values())
 
     write(shop.root, COMMENT)
-    assert applied_as_explained(shop) == {"clicks": True, "sessions": True, "daily": False}
-    assert "differs from the files" in infold(shop, "explain", "daily")[1]
+    assert applied_as_explained(shop) == [True, True, False]
+    assert "differs from the files" in said(shop, "explain", "daily")
 
-    assert infold(shop, "run", "--select", "daily")[0] == 0
-    assert applied_as_explained(shop) == dict.fromkeys(("clicks", "sessions", "daily"), True)
+    said(shop, "run", "--select", "daily")
+    assert applied_as_explained(shop) == [True, True, True]
     assert api.ledger(shop).traces() == traces

@@ -7,21 +7,14 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.running.commands import infold
-from tests.running.standing_tables import NAMES, folders, stand_up, tables
+from tests.running.commands import infold, said
+from tests.running.standing_tables import NAMES, folders, leased, tables
 
 from infold import api
 from infold.core.project import Project
 from infold.core.target import Target
-from infold.ledger import open_ledger
 
 TO = "sqlite:///elsewhere/new.db"
-
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Project:
-    """Three tables, each built once."""
-    return stand_up(tmp_path / "shop")
 
 
 def written(project: Project, url: str) -> Project:
@@ -41,11 +34,14 @@ def seen(project: Project) -> object:
 class TestCopy:
     """The target goes on with the copy, and with nothing else."""
 
-    def test_what_it_prints(self, shop: Project) -> None:
-        """What was copied, and how the target is to name it."""
-        code, output = infold(shop, "ledger", "copy", TO)
+    def test_the_tables_are_known_to_the_copy(self, shop: Project) -> None:
+        """As they were to the original; it says what was copied, and how the target is to name it.
+        A relative place is the project's, as in infold.yml.
+        """
+        before = seen(shop)
 
-        assert code == 0
+        output = said(shop, "ledger", "copy", TO)
+
         rows = output.partition(" rows in")[0].rpartition(" ")[2]
         assert output == (
             f"Copied the ledger of dev, {rows} rows in 29 tables, and compared what was written.\n"
@@ -61,44 +57,24 @@ class TestCopy:
             "Until then every run of dev is refused: the ledger that was copied is closed.\n"
             "Keep it, as a backup, until the first run with the copy is done.\n"
         )
-
-    def test_the_tables_are_known_to_the_copy(self, shop: Project) -> None:
-        """As they were to the original."""
-        before = seen(shop)
-
-        assert infold(shop, "ledger", "copy", TO, "--json")[0] == 0
-
+        assert (shop.root / "elsewhere" / "new.db").exists()
         after = written(shop, TO)
         assert seen(after) == before
         assert {run.id for run in api.history(after)} == {"r1"}
 
-    @pytest.mark.parametrize(
-        "words",
-        [["status"], ["plan"], ["run"], ["teardown", "--yes"], ["ledger", "copy", TO]],
-        ids=lambda words: words[0],
-    )
-    def test_nobody_goes_on_with_the_original(self, shop: Project, words: list[str]) -> None:
-        """It says where the copy is; a teardown would drop tables that the copy tells of."""
-        infold(shop, "ledger", "copy", TO)
-
-        code, output = infold(shop, *words)
-
-        assert code == 3
-        assert output.startswith("ledger-moved")
-        assert f"copied to:  {TO}" in output
-        assert tables(shop) == folders(shop) == set(NAMES)
-
-    def test_a_lost_copy(self, shop: Project) -> None:
-        """What the original has can still be exported, and be a ledger again."""
+    def test_nobody_goes_on_with_the_original(self, shop: Project, tmp_path: Path) -> None:
+        """It says where the copy is; a teardown would drop tables that the copy tells of. What the
+        original has can still be exported, and be a ledger again.
+        """
         before = seen(shop)
-        infold(shop, "ledger", "copy", TO)
-        saved = str(shop.root / "saved")
+        said(shop, "ledger", "copy", TO, "--json")
 
-        assert infold(shop, "ledger", "export", saved)[0] == 0
-        api.ledger(shop).close()
-        (shop.root / ".infold" / "ledger.db").unlink()
-        assert infold(shop, "ledger", "import", saved)[0] == 0
-
+        for words in ("status", "plan", "run", "teardown --yes", f"ledger copy {TO}"):
+            output = said(shop, *words.split(), code=3)
+            assert output.startswith("ledger-moved")
+            assert f"copied to:  {TO}" in output
+        assert tables(shop) == folders(shop) == set(NAMES)
+        put_back(shop, tmp_path / "saved")
         assert seen(shop) == before
 
     def test_a_copy_that_another_made_before(self, shop: Project) -> None:
@@ -107,14 +83,11 @@ class TestCopy:
         api.ledger(shop).close()
         shutil.copy(shop.root / ".infold" / "ledger.db", shop.root / "elsewhere" / "new.db")
 
-        code, output = infold(shop, "ledger", "copy", TO)
-
-        assert code == 0
-        assert output.startswith("The copy was there already")
-        assert infold(shop, "plan")[1].startswith("ledger-moved")
+        assert said(shop, "ledger", "copy", TO).startswith("The copy was there already")
+        assert said(shop, "plan", code=3).startswith("ledger-moved")
 
     @pytest.mark.parametrize(
-        ("words", "slug", "said"),
+        ("words", "slug", "why"),
         [
             (["postgresql://me:secret@host/db"], "ledger-url", "a password is written out"),
             (["postgresql://me:${env:X@host/db"], "ledger-url", "no reference to a secret"),
@@ -128,13 +101,13 @@ class TestCopy:
             ([Target("dev").ledger], "ledger-not-empty", "nothing is written over it"),
         ],
     )
-    def test_what_is_refused(self, shop: Project, words: list[str], slug: str, said: str) -> None:
+    def test_what_is_refused(self, shop: Project, words: list[str], slug: str, why: str) -> None:
         """Before anything is written; no password is shown."""
         code, output = infold(shop, "ledger", "copy", *words)
 
         assert code in (2, 3)
         assert output.startswith(slug)
-        assert said in output
+        assert why in output
         assert "secret@" not in output
         assert api.status(shop)
 
@@ -143,85 +116,60 @@ class TestCopy:
         fresh = written(shop, "sqlite:///fresh.db")
 
         for words in (["copy", TO], ["export", str(shop.root / "saved")]):
-            code, output = infold(fresh, "ledger", *words)
-            assert (code, output.partition(":")[0]) == (2, "ledger-missing")
+            assert said(fresh, "ledger", *words, code=2).startswith("ledger-missing:")
         assert not (shop.root / "fresh.db").exists()
         assert not (shop.root / "saved").exists()
+
+
+def put_back(shop: Project, file: Path) -> str:
+    """The ledger is exported, lost, and made from the file; what the import prints as JSON."""
+    output = said(shop, "ledger", "export", str(file))
+    assert output.count("\n") == 1
+    assert output.startswith("Exported the ledger of dev, ")
+    api.ledger(shop).close()
+    (shop.root / ".infold" / "ledger.db").unlink()
+    return said(shop, "ledger", "import", str(file), "--json")
 
 
 class TestFile:
     """A target's ledger to a file, and from one."""
 
     def test_a_lost_ledger_is_put_back(self, shop: Project, tmp_path: Path) -> None:
-        """The tables are those that it tells of."""
+        """The tables are those that it tells of; a second import writes nothing over."""
         before = api.status(shop)
         file = tmp_path / "saved.jsonl.gz"
-        code, output = infold(shop, "ledger", "export", str(file))
-        assert (code, output.count("\n")) == (0, 1)
-        assert output.startswith("Exported the ledger of dev, ")
-        api.ledger(shop).close()
-        (shop.root / ".infold" / "ledger.db").unlink()
 
-        code, output = infold(shop, "ledger", "import", str(file), "--json")
+        found = json.loads(put_back(shop, file))
 
-        assert code == 0
-        assert json.loads(output)["from"] == str(file)
-        assert json.loads(output)["rows"]["runs"] == 1
+        assert (found["from"], found["rows"]["runs"]) == (str(file), 1)
+        again = said(shop, "ledger", "import", str(file), code=3)
+        assert again.startswith("ledger-not-empty:")
         assert api.status(shop) == before
 
     def test_an_older_one_is_found_out(self, shop: Project, tmp_path: Path) -> None:
         """A ledger that lacks commits of the tables is refused, wherever it came from."""
         file = tmp_path / "saved"
-        infold(shop, "ledger", "export", str(file))
+        said(shop, "ledger", "export", str(file))
         text = file.read_text(encoding="utf-8")
         lines = [line for line in text.splitlines(keepends=True) if '"r1-3"' not in line]
         file.write_text("".join(lines), encoding="utf-8")
         elsewhere = written(shop, TO)
 
-        code, output = infold(elsewhere, "ledger", "import", str(file))
+        damaged = said(elsewhere, "ledger", "import", str(file), code=2)
+        assert damaged.startswith("ledger-file-damaged:")
+        assert said(elsewhere, "plan", code=3).startswith("ledger-behind")
 
-        assert (code, output.partition(":")[0]) == (2, "ledger-file-damaged")
-        assert infold(elsewhere, "plan")[1].startswith("ledger-behind")
-
-    def test_a_mistake_in_a_model_does_not_matter(self, shop: Project, tmp_path: Path) -> None:
-        """A backup is made all the same."""
+    def test_a_backup_is_always_made(self, shop: Project, tmp_path: Path) -> None:
+        """A mistake in a model does not matter, and a run at work is named."""
         (shop.root / "models" / "wrong.sql").write_text("SELEC", encoding="utf-8")
-        assert infold(shop, "check")[0] == 2
-
-        assert infold(shop, "ledger", "export", str(tmp_path / "saved"))[0] == 0
-        assert infold(shop, "ledger", "copy", TO)[0] == 0
-
-    def test_a_run_at_work(self, shop: Project, tmp_path: Path) -> None:
-        """It is named."""
-        book = api.ledger(shop)
-        book.acquire("r9")
-
-        assert "Run r9 had its lease" in infold(shop, "ledger", "export", str(tmp_path / "x"))[1]
-        book.release()
+        said(shop, "check", code=2)
+        with leased(shop, "r9"):
+            assert "Run r9 had its lease" in said(shop, "ledger", "export", str(tmp_path / "x"))
+        said(shop, "ledger", "copy", TO)
 
     def test_files_that_are_not_there(self, shop: Project) -> None:
         """No folder to write to, nothing to read."""
         for words in (["export", "no/where"], ["import", "nothing"]):
-            code, output = infold(shop, "ledger", *words)
-            assert code == 2
-            assert "Traceback" not in output
-        assert infold(shop, "ledger", "import", str(shop.root / "infold.yml"))[1].startswith(
-            "not-a-ledger-file"
-        )
-
-    def test_it_is_made_once(self, shop: Project, tmp_path: Path) -> None:
-        """Nothing is written over."""
-        infold(shop, "ledger", "export", str(tmp_path / "saved"))
-
-        code, output = infold(shop, "ledger", "import", str(tmp_path / "saved"))
-
-        assert (code, output.partition(":")[0]) == (3, "ledger-not-empty")
-        assert api.status(shop)
-
-
-def test_relative_places_are_the_projects(shop: Project) -> None:
-    """As in infold.yml."""
-    infold(shop, "ledger", "copy", TO)
-
-    assert open_ledger(TO, shop.root).runs()
-    assert (shop.root / "elsewhere" / "new.db").exists()
+            assert "Traceback" not in said(shop, "ledger", *words, code=2)
+        other = said(shop, "ledger", "import", str(shop.root / "infold.yml"), code=2)
+        assert other.startswith("not-a-ledger-file")

@@ -80,38 +80,18 @@ def file_diff(*present: ListedFile, settling: tuple[str, ...] = (), as_of: int =
     return files
 
 
-def test_an_unchanged_file_is_no_change() -> None:
-    """An unchanged file is counted as the same and is no change."""
-    found = file_diff(SEEN)
-
-    assert not found
-    assert found.unchanged == 1
-
-
-def test_a_replaced_file_is_added_and_removed() -> None:
-    """A replaced file is added and its old rows are removed
-    in one step, so that no reader sees both or none.
-    """
-    found = file_diff(replace(SEEN, fingerprint="two"))
-
-    assert [file.fingerprint for file in found.new] == ["two"]
-    assert found.removed == (TAKEN,)
-    assert found.replaced == 1
-
-
-def test_a_deleted_file_takes_its_rows_along() -> None:
-    """A deleted file removes its rows and adds none."""
-    found = file_diff()
-
-    assert (found.new, found.removed) == ((), (TAKEN,))
-
-
 def test_a_known_file_that_is_being_written_again_stays_as_it_was() -> None:
-    """A known file that is being rewritten keeps its rows until the new version has settled."""
-    found = file_diff(settling=("a.csv",))
+    """
+    A known file that is being rewritten keeps its rows until the new version has settled; then it
+    is added and its old rows are removed in one step, so that no reader sees both or none.
+    """
+    young, same = file_diff(settling=("a.csv",)), file_diff(SEEN)
+    settled = file_diff(replace(SEEN, fingerprint="two"))
 
-    assert not found
-    assert found.settling == 1
+    assert (bool(young), young.settling) == (False, 1)
+    assert (bool(same), same.unchanged) == (False, 1)
+    assert [file.fingerprint for file in settled.new] == ["two"]
+    assert (settled.removed, settled.replaced) == ((TAKEN,), 1)
 
 
 def test_a_waiting_row_is_due_at_its_instant() -> None:

@@ -54,24 +54,24 @@ def seen(
 
 
 def test_a_version_that_changes_nothing_for_a_reader_is_skipped() -> None:
-    """The reader may begin with the last version before the first that matters to it."""
+    """The reader may begin with the last version before the first that matters to it; a reader of
+    another column, or of all of them, sees every version. A later version counts for those cells
+    alone that it changed for the reader.
+    """
     assert seen(DAILY, 1, 2) == (2, [])
     assert seen(DAILY, 1, 3) == (2, [change(2, 2, 3)])
+    assert seen(DAILY, 2, 2) == (2, [])
+    for columns in (frozenset({"id", "x"}), None):
+        assert seen(DAILY, 1, 2, columns) == ALL
+    assert seen(DAILY, 1, 4) == (2, [replace(change(2, 2, 4), added=6, removed=6)])
 
 
-@pytest.mark.parametrize("columns", [frozenset({"id", "x"}), None], ids=["others", "all"])
-def test_readers_of_other_columns_see_all_changes(columns: frozenset[str] | None) -> None:
-    """A reader of another column, or of all of them, sees every version."""
-    assert seen(DAILY, 1, 2, columns) == (1, [change(1, 1, 2), change(2, 1, 2)])
+ALL = (1, [change(1, 1, 2), change(2, 1, 2)])
 
 
 @pytest.mark.parametrize(
     ("reads", "expected"),
-    [
-        (ID, (2, [])),
-        (frozenset({"id", "x"}), (1, [change(1, 1, 2), change(2, 1, 2)])),
-        (None, (1, [change(1, 1, 2), change(2, 1, 2)])),
-    ],
+    [(ID, (2, [])), (frozenset({"id", "x"}), ALL), (None, ALL)],
     ids=["the same", "others", "all"],
 )
 def test_columns_of_earlier_definitions_count_too(
@@ -94,21 +94,11 @@ def test_columns_of_earlier_definitions_count_too(
     assert found.since(DAILY, "sessions", 1, 2, (other,)) == (2, ())
 
 
-def test_cells_are_built_only_where_the_columns_changed() -> None:
-    """A later version counts for those cells alone that it changed for the reader."""
-    assert seen(DAILY, 1, 4) == (2, [replace(change(2, 2, 4), added=6, removed=6)])
-
-
 def test_a_fold_takes_all_changes_after_the_skipped_versions() -> None:
     """A fold compares rows of two versions, so it needs all cells that changed between them."""
     assert seen(SESSIONS, 1, 2) == (2, [])
     both = [change(1, 2, 4), replace(change(2, 2, 4), added=6, removed=6)]
     assert seen(SESSIONS, 1, 4) == (2, both)
-
-
-def test_a_reader_that_is_up_to_date() -> None:
-    """Without a newer version nothing is asked."""
-    assert seen(DAILY, 2, 2) == (2, [])
 
 
 def test_traces_advance_over_skipped_versions() -> None:

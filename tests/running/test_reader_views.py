@@ -6,9 +6,10 @@ import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.running.commands import infold
+from tests.running.commands import said
 from tests.running.production import TARGET, shop_in_production
 from tests.running.promoted import MORE, OWN, with_environment
 from tests.running.standing_tables import NAMES, put
@@ -31,6 +32,14 @@ def hiding(shop: Project) -> Project:
     return with_key(shop)
 
 
+@pytest.fixture
+def made(hiding: Project) -> Project:
+    """The same after a run with nothing to do: the key takes effect whatever that builds."""
+    assert "Nothing to do" in said(hiding, "run")
+    assert views(hiding) == {*NAMES}
+    return hiding
+
+
 def with_key(shop: Project) -> Project:
     """The project with the key in infold.yml."""
     file, new = shop.root / "infold.yml", TARGET.replace("{", "{hide_technical: views, ", 1)
@@ -38,60 +47,51 @@ def with_key(shop: Project) -> Project:
     return api.open_project(shop.root, "prod")
 
 
+def in_catalog(shop: Project, statement: str, *values: str) -> list[Any]:
+    """What a statement of SQL does to the catalog, or finds there."""
+    with closing(sqlite3.connect(shop.catalog_db)) as catalog, catalog:
+        return catalog.execute(statement, values).fetchall()
+
+
 def views(shop: Project) -> set[str]:
     """The views in the catalog."""
-    with closing(sqlite3.connect(shop.catalog_db)) as catalog:
-        found = catalog.execute(
-            "SELECT table_name FROM iceberg_tables"
-            " WHERE table_namespace = ? AND iceberg_type = 'VIEW'",
-            (f"{shop.namespace}_views",),
-        )
-        return {name for (name,) in found}
+    columns = "table_name, table_namespace, iceberg_type"
+    found = in_catalog(shop, f"SELECT {columns} FROM iceberg_tables")
+    return {name for name, *where in found if where == [f"{shop.namespace}_views", "VIEW"]}
 
 
-def test_a_run_with_nothing_to_do_makes_them(hiding: Project) -> None:
-    """The key takes effect with the next run, whatever that builds; tables are not written."""
-    code, printed = infold(hiding, "run")
-
-    assert (code, "Nothing to do" in printed) == (0, True), printed
-    assert views(hiding) == {*NAMES}
+def with_other_columns(shop: Project, table: str) -> None:
+    """A table whose metadata has a column."""
+    at = Path((api.lake(shop).location(table) or "").removeprefix("file:"))
+    schema = '{"schema-id": 0, "fields": [{"id": 1, "name": "dearest", "type": "long"}]}'
+    text = at.read_text(encoding="utf-8")
+    at.write_text(text.replace("{", f'{{"current-schema-id": 0, "schemas": [{schema}], ', 1))
 
 
 def test_not_without_the_key(shop: Project) -> None:
     """By default there are none."""
-    assert infold(shop, "run")[0] == 0
+    said(shop, "run")
     assert views(shop) == set()
 
 
-def test_a_forgotten_model_has_none(hiding: Project) -> None:
-    """Its view would name a table that is not there."""
-    infold(hiding, "run")
+def test_a_forgotten_model_has_none(made: Project) -> None:
+    """Its view would name a table that is not there. Without the key the next command that changes
+    a table takes all away.
+    """
+    said(made, "forget", "daily", "--yes", "--allow-refresh")
+    assert views(made) == {"clicks", "sessions"}
 
-    assert infold(hiding, "forget", "daily", "--yes", "--allow-refresh")[0] == 0
-
-    assert views(hiding) == {"clicks", "sessions"}
-
-
-def test_a_teardown_takes_them_along(hiding: Project) -> None:
-    """Nothing of infold's is left in the catalog, and nothing on the disk."""
-    infold(hiding, "run")
-
-    code, printed = infold(hiding, "teardown", "--yes", "--allow-refresh")
-
-    assert code == 0, printed
-    assert views(hiding) == set()
-    assert not any((hiding.warehouse / f"{hiding.namespace}_views").rglob("*.json"))
-
-
-def test_the_key_is_taken_away(hiding: Project) -> None:
-    """So are the views, with the next command that changes a table."""
-    infold(hiding, "run")
-    file = hiding.root / "infold.yml"
+    file = made.root / "infold.yml"
     file.write_text(file.read_text(encoding="utf-8").replace("hide_technical: views, ", ""))
+    said(made, "forget", "sessions", "--yes", "--allow-refresh")
+    assert views(made) == set()
 
-    assert infold(hiding, "forget", "daily", "--yes", "--allow-refresh")[0] == 0
 
-    assert views(hiding) == set()
+def test_a_teardown_takes_them_along(made: Project) -> None:
+    """Nothing of infold's is left in the catalog, and nothing on the disk."""
+    said(made, "teardown", "--yes", "--allow-refresh")
+
+    assert views(made) == _files(made) == set()
 
 
 def test_a_promote_makes_them_anew(shop: Project) -> None:
@@ -100,116 +100,78 @@ def test_a_promote_makes_them_anew(shop: Project) -> None:
     hiding = with_key(shop)
     refresh_views(hiding, api.lake(hiding))
     made = _files(hiding)
-    own = Path((api.lake(hiding).location(OWN["sessions"]) or "").removeprefix("file:"))
-    schema = '{"schema-id": 0, "fields": [{"id": 1, "name": "dearest", "type": "long"}]}'
-    text = own.read_text().replace("{", f'{{"current-schema-id": 0, "schemas": [{schema}], ', 1)
-    own.write_text(text)
+    with_other_columns(hiding, OWN["sessions"])
 
-    code, printed = infold(hiding, "promote", "dev", "--yes")
+    said(hiding, "promote", "dev", "--yes")
 
-    assert code == 0, printed
     assert {path.parent.parent.name for path in _files(hiding) - made} == {"sessions"}
 
 
-def test_a_repair_makes_them_anew(hiding: Project) -> None:
+def test_a_repair_makes_them_anew(made: Project) -> None:
     """Those of tables that are gone go, those that are missing come."""
-    infold(hiding, "run")
-    with closing(sqlite3.connect(hiding.catalog_db)) as catalog, catalog:
-        catalog.execute("DELETE FROM iceberg_tables WHERE table_name = 'daily'")
-        catalog.execute(
-            "DELETE FROM iceberg_tables WHERE table_name = 'sessions' AND iceberg_type = 'VIEW'"
-        )
-        catalog.execute(
-            "INSERT INTO iceberg_tables SELECT catalog_name, table_namespace, 'daily',"
-            " metadata_location, NULL, 'VIEW' FROM iceberg_tables"
-            " WHERE table_name = 'clicks' AND iceberg_type = 'VIEW'"
-        )
+    gone = "DELETE FROM iceberg_tables WHERE table_name = ? AND iceberg_type = ?"
+    in_catalog(made, gone, "daily", "TABLE")
+    in_catalog(made, gone, "sessions", "VIEW")
 
-    code, printed = infold(hiding, "repair", "--yes")
+    said(made, "repair", "--yes")
 
-    assert code == 0, printed
-    assert views(hiding) == {"clicks", "sessions"}
+    assert views(made) == {"clicks", "sessions"}
 
 
-def test_after_a_death_all_are_looked_at(hiding: Project) -> None:
+def test_after_a_death_all_are_looked_at(made: Project) -> None:
     """A run that died may have changed a table, and no view after it: the next one does that."""
-    infold(hiding, "run")
-    made = _files(hiding)
-    at = Path((api.lake(hiding).location("daily") or "").removeprefix("file:"))
-    schema = '{"schema-id": 0, "fields": [{"id": 1, "name": "dearest", "type": "long"}]}'
-    text = at.read_text(encoding="utf-8")
-    at.write_text(text.replace("{", f'{{"current-schema-id": 0, "schemas": [{schema}], ', 1))
-    assert infold(hiding, "run")[0] == 0
-    assert _files(hiding) == made  # nothing told that run to look
+    before = _files(made)
+    with_other_columns(made, "daily")
+    said(made, "run")
+    assert _files(made) == before  # nothing told that run to look
 
-    with closing(sqlite3.connect(hiding.root / "prod.db")) as book, book:
+    with closing(sqlite3.connect(made.root / "prod.db")) as book, book:
         book.execute("UPDATE runs SET state = 'died'")
-    assert infold(hiding, "run")[0] == 0
+    said(made, "run")
 
-    assert {path.parent.parent.name for path in _files(hiding) - made} == {"daily"}
+    assert {path.parent.parent.name for path in _files(made) - before} == {"daily"}
 
 
 @pytest.mark.parametrize(
-    "command",
-    ["run", "forget sessions --yes --allow-refresh", "repair --yes"],
-    ids=["run", "forget", "repair"],
+    "command", ["run", "forget sessions --yes --allow-refresh", "repair --yes"]
 )
 def test_among_the_tables_of_another_project_are_none(hiding: Project, command: str) -> None:
-    """A command that would make them there is refused, and changes nothing."""
-    with closing(sqlite3.connect(hiding.catalog_db)) as catalog, catalog:
-        catalog.execute(
-            "INSERT INTO iceberg_tables SELECT catalog_name, ?, 'orders', metadata_location, NULL,"
-            " 'TABLE' FROM iceberg_tables WHERE table_name = 'clicks'",
-            (f"{hiding.namespace}_views",),
-        )
-        catalog.execute("DELETE FROM iceberg_tables WHERE table_name = 'daily'")  # to be repaired
+    """A command that would make them there is refused, and changes nothing. Doctor says so before:
+    whether views can be made is tried, and found out by no run.
+    """
+    in_catalog(
+        hiding,
+        "INSERT INTO iceberg_tables SELECT catalog_name, ?, 'orders', metadata_location, NULL,"
+        " 'TABLE' FROM iceberg_tables WHERE table_name = 'clicks'",
+        f"{hiding.namespace}_views",
+    )
+    found = next(one for one in examine(hiding.root, "prod") if one.name == "tables")
+    assert [error.slug for error in found.errors] == ["catalog-shared-namespace"]
+    in_catalog(hiding, "DELETE FROM iceberg_tables WHERE table_name = 'daily'")  # to be repaired
 
-    code, printed = infold(hiding, *command.split())
-
-    assert (code, "catalog-shared-namespace" in printed) == (2, True), printed
+    assert "catalog-shared-namespace" in said(hiding, *command.split(), code=2)
     assert views(hiding) == set()
     assert {*api.lake(hiding).made_tables()} == {*NAMES} - {"daily"}
 
 
-def test_doctor_says_so_before(hiding: Project) -> None:
-    """Whether views can be made is tried, and found out by no run."""
-    with closing(sqlite3.connect(hiding.catalog_db)) as catalog, catalog:
-        catalog.execute(
-            "UPDATE iceberg_tables SET table_namespace = ? WHERE table_name = 'daily'",
-            (f"{hiding.namespace}_views",),
-        )
-
-    found = next(one for one in examine(hiding.root, "prod") if one.name == "tables")
-
-    assert [error.slug for error in found.errors] == ["catalog-shared-namespace"]
-
-
-def test_an_environment_has_none(hiding: Project) -> None:
+def test_an_environment_has_none(made: Project) -> None:
     """Its tables come and go; and its runs leave those of production alone."""
-    infold(hiding, "run")
-    before = _files(hiding)
-    put(hiding, "daily__00000001", "s", 5)
+    before = _files(made)
+    put(made, "daily__00000001", "s", 5)
 
-    assert refresh_views(_in_environment(hiding), api.lake(hiding)) == ()
-    assert (views(hiding), _files(hiding)) == ({*NAMES}, before)
+    assert refresh_views(replace(made, environment="dev"), api.lake(made)) == ()
+    assert (views(made), _files(made)) == ({*NAMES}, before)
 
 
 def test_a_name_that_is_taken_is_told(hiding: Project) -> None:
     """What somebody else made stays; the run says that there is no view."""
-    with closing(sqlite3.connect(hiding.catalog_db)) as catalog, catalog:
-        catalog.execute(
-            "INSERT INTO iceberg_tables VALUES ('infold', ?, 'daily', 'elsewhere', NULL, 'VIEW')",
-            (f"{hiding.namespace}_views",),
-        )
+    in_catalog(
+        hiding,
+        "INSERT INTO iceberg_tables VALUES ('infold', ?, 'daily', 'elsewhere', NULL, 'VIEW')",
+        f"{hiding.namespace}_views",
+    )
 
-    code, printed = infold(hiding, "run")
-
-    assert code == 0
-    assert "no view of daily was made" in printed
-
-
-def _in_environment(shop: Project) -> Project:
-    return replace(shop, environment="dev")
+    assert "no view of daily was made" in said(hiding, "run")
 
 
 def _files(shop: Project) -> set[Path]:

@@ -40,8 +40,8 @@ def run_command(shop: Project, *words: str) -> tuple[int, str, str]:
 
 
 def test_a_plan_has_steps_of_all_models_that_do_not_read_it(shop: Project) -> None:
-    """The plan has the steps that a run would carry out;
-    the refused model and its readers are skipped by name.
+    """The plan has the steps that a run would carry out; the refused model and its readers are
+    skipped by name. When only unaffected models are selected, nothing is refused.
     """
     todo = api.plan(shop)
 
@@ -51,19 +51,14 @@ def test_a_plan_has_steps_of_all_models_that_do_not_read_it(shop: Project) -> No
         "sessions": "refused: sessions was changed by something other than infold",
         "daily": "waits for sessions, which is refused",
     }
-
-
-def test_other_models_can_be_selected(shop: Project) -> None:
-    """When only unaffected models are selected, neither plan nor run is refused."""
-    todo = api.plan(shop, select=["totals", "clicks"])
-
-    assert [step.model for step in todo.steps] == ["clicks", "totals"]
-    assert not todo.refused
+    others = api.plan(shop, select=["totals", "clicks"])
+    assert [step.model for step in others.steps] == ["clicks", "totals"]
+    assert not others.refused
 
 
 def test_the_plan_ends_with_the_error_and_its_cure(shop: Project) -> None:
-    """The plan ends with the error and its cure: exit code
-    1, or 3 where nothing else is to be done.
+    """Exit code 1, or 3 where nothing else is to be done. As JSON it is one object with the error
+    in it.
     """
     code, out, errors = run_command(shop, "plan")
     assert code == 1
@@ -75,11 +70,7 @@ def test_the_plan_ends_with_the_error_and_its_cure(shop: Project) -> None:
     assert code == 3
     assert out.startswith("Nothing can be done: ")
 
-
-def test_a_plan_as_json(shop: Project) -> None:
-    """The JSON of a plan is one object with the error in it."""
     code, out, errors = run_command(shop, "plan", "--json")
-
     found = json.loads(out)
     assert (code, errors) == (1, "")
     assert [step["model"] for step in found["steps"]] == ["clicks", "totals"]
@@ -88,12 +79,14 @@ def test_a_plan_as_json(shop: Project) -> None:
 
 
 def test_status_shows_the_others(shop: Project) -> None:
-    """Status names the refused model and the readers that wait for it: exit code 1."""
+    """Status names the refused model and the readers that wait for it: exit code 1. In its JSON
+    the error is at its model.
+    """
     code, out, errors = run_command(shop, "status")
 
-    rows = {line.split()[0]: line for line in out.splitlines() if line.startswith("  ")}
     assert code == 1
-    assert " refused " in next(line for line in out.splitlines() if "sessions  " in line)
+    rows = {line.split()[0]: line for line in out.splitlines() if line.startswith("  ")}
+    assert " refused " in rows["sessions"]
     assert "sessions: refused: sessions was changed by something other than infold" in out
     assert "daily: waits for sessions, refused" in out
     assert "totals" in rows
@@ -101,11 +94,7 @@ def test_status_shows_the_others(shop: Project) -> None:
     assert run_command(shop, "status", "clicks")[0] == 0
     assert run_command(shop, "status", "sessions")[0] == 3
 
-
-def test_status_as_json(shop: Project) -> None:
-    """In the JSON of status the error is at its model."""
     code, out, errors = run_command(shop, "status", "--json")
-
     found = {entry["model"]: entry for entry in json.loads(out)["models"]}
     assert (code, errors) == (1, "")
     assert found["sessions"]["refused"]["slug"] == "foreign-write"
@@ -113,14 +102,10 @@ def test_status_as_json(shop: Project) -> None:
     assert (found["clicks"]["refused"], found["clicks"]["waits_for"]) == (None, [])
 
 
-@pytest.mark.parametrize(("term", "code"), [("totals", 0), ("sessions", 3)])
-def test_restate_is_refused_for_selected_models_only(shop: Project, term: str, code: int) -> None:
-    """Restate is refused only for what is selected."""
-    assert run_command(shop, "restate", term, "--dry-run")[0] == code
-
-
-def test_explain_of_another_model(shop: Project) -> None:
-    """Explain of another model works, and explain of the refused one prints the error."""
+def test_explain_and_restate_of_another_model(shop: Project) -> None:
+    """They are refused for the refused model alone."""
+    for term, code in (("totals", 0), ("sessions", 3)):
+        assert run_command(shop, "restate", term, "--dry-run")[0] == code
     assert api.explain(shop, "clicks").version == 1
     with pytest.raises(InfoldError, match="foreign-write"):
         api.explain(shop, "sessions")

@@ -6,12 +6,13 @@ import json
 import shutil
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.crash.scenario import living
-from tests.running.commands import infold
-from tests.running.standing_tables import NAMES, put, stand_up, tables, taken_over
+from tests.running.commands import said
+from tests.running.standing_tables import NAMES, leased, put, tables, taken_over
 from tests.running.test_ledger_consistency import CLICKS, ledger_file, second_run
 
 from infold import api
@@ -21,39 +22,49 @@ from infold.core.manual_entry import ManualEntry
 from infold.core.project import Project
 from infold.core.record import Receipt
 from infold.ledger.database import close_all
-
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Project:
-    """Three tables that stand, and a ledger that knows them."""
-    return stand_up(tmp_path / "shop")
+from infold.messages.errors import InfoldError
+from infold.running.recover import FORGET
 
 
 def repaired(shop: Project, *words: str) -> dict[str, tuple[str, str]]:
-    """What the command does about each table, and why; it has nothing left to do afterwards."""
-    code, text = infold(shop, "repair", "--yes", "--json", *words)
-    assert code == 0, text
-    found = json.loads(text)
-    if "--dry-run" not in words:
-        assert "there is nothing to repair" in infold(shop, "repair")[1]
-        api.observe(shop)  # not refused any more
-    return {one["table"]: (one["repair"], one["why"]) for one in found["tables"]}
+    """What the command does about each table, and why. It has nothing left to do afterwards, and
+    no table is refused but those that it leaves alone.
+    """
+    found = json.loads(said(shop, "repair", "--yes", "--json", *words))["tables"]
+    assert "there is nothing to repair" in said(shop, "repair")
+    left = {one["table"] for one in found if one["repair"] == "leave"}
+    assert api.observe_all(shop).refused.keys() == left
+    return {one["table"]: (one["repair"], one["why"]) for one in found}
 
 
 def lose_ledger(shop: Project) -> None:
-    """The file is gone."""
+    """The file is gone, and so is its log."""
+    close_all()
     for path in ledger_file(shop).parent.glob("ledger.db*"):
-        path.unlink()
+        if "damaged" not in path.name:
+            path.unlink()
 
 
-def test_nothing_to_repair(shop: Project) -> None:
-    """A ledger that fits its tables stays as it is."""
+def edited(shop: Project, statement: str) -> None:
+    """Somebody does something to the ledger's file."""
+    with closing(sqlite3.connect(ledger_file(shop))) as book, book:
+        book.execute(statement)
+
+
+def written_by_others(shop: Project, name: str, parent: int) -> None:
+    """Another engine commits on top of a snapshot."""
+    metadata = shop.warehouse / shop.name / name / "metadata" / "1.metadata.json"
+    found = json.loads(metadata.read_text(encoding="utf-8"))
+    theirs = {"snapshot-id": 9, "parent-snapshot-id": parent, "summary": {"operation": "append"}}
+    found = {"snapshots": [*found["snapshots"], theirs], "current-snapshot-id": 9}
+    metadata.write_text(json.dumps(found), encoding="utf-8")
+
+
+def test_nothing_to_repair(shop: Project, tmp_path: Path) -> None:
+    """A ledger that fits its tables stays as it is; so does a backup of both of one moment."""
     before = ledger_file(shop).read_bytes()
 
-    code, text = infold(shop, "repair")
-
-    assert code == 0
-    assert text == (
+    assert said(shop, "repair") == (
         "ledger  sqlite:///.infold/ledger.db\n"
         "\n"
         "  clicks    stays  version 1\n"
@@ -63,16 +74,21 @@ def test_nothing_to_repair(shop: Project) -> None:
         "The ledger fits the tables: there is nothing to repair.\n"
     )
     assert ledger_file(shop).read_bytes() == before
+    shutil.copytree(shop.root, tmp_path / "backup")
+    second_run(shop)
+    shutil.rmtree(shop.root)
+    shutil.copytree(tmp_path / "backup", shop.root)
+    assert "there is nothing to repair" in said(shop, "repair")
 
 
 def test_a_lost_ledger(shop: Project) -> None:
-    """Nothing is known of the tables: all are built again, and stay until then."""
+    """Nothing is known of the tables: all are built again, and stay until then. Without --yes
+    nothing is done where nobody can answer.
+    """
     lose_ledger(shop)
-    assert infold(shop, "plan")[0] == 3
+    said(shop, "plan", code=3)
 
-    code, text = infold(shop, "repair", "--dry-run")
-    assert code == 0
-    assert text == (
+    assert said(shop, "repair", "--dry-run") == (
         "ledger  sqlite:///.infold/ledger.db\n"
         "\n"
         "  clicks    built again  1 commit unknown to it, the newest by step r1-1\n"
@@ -83,6 +99,7 @@ def test_a_lost_ledger(shop: Project) -> None:
         "definitions of forward-only changes, findings of audits, and the history of runs were "
         "in the ledger alone.\n"
     )
+    said(shop, "repair", "--json", code=3)
     assert not ledger_file(shop).exists()
 
     found = repaired(shop)
@@ -102,14 +119,12 @@ def test_an_older_ledger(shop: Project) -> None:
     newest = lake.metadata("clicks")
     assert newest is not None
     assert newest.snapshot == 201
-    book = api.ledger(shop)
-    [known] = book.runs(1)
-    book.acquire("r9")
-    book.begin_run("r9", "run", 0, {})
-    book.finish_run("r9", "refused", Receipt(), "ledger-behind")
-    book.close()
-    said = infold(shop, "repair", "--dry-run")[1]
-    assert f"recorded after {show_instant(known.started_at)} is not in this one" in said
+    with leased(shop, "r9") as book:
+        [known] = book.runs(1)
+        book.begin_run("r9", "run", 0, {})
+        book.finish_run("r9", "refused", Receipt(), "ledger-behind")
+    text = said(shop, "repair", "--dry-run")
+    assert f"recorded after {show_instant(known.started_at)} is not in this one" in text
 
     found = repaired(shop)
 
@@ -118,8 +133,7 @@ def test_an_older_ledger(shop: Project) -> None:
         "1 commit unknown to it, the newest by step r2-1; version 1 is still there",
     )
     assert (found["sessions"][0], found["daily"][0]) == ("keep", "keep")
-    code, text = infold(shop, "history", "--limit", "1")
-    assert (code, "clicks  set back  done" in text) == (0, True), text
+    assert "clicks  set back  done" in said(shop, "history", "--limit", "1")
     now = lake.metadata("clicks")
     assert now is not None
     assert (now.snapshot, [*now.steps]) == (101, ["r1-1"])
@@ -142,59 +156,73 @@ def test_an_older_ledger_whose_version_is_gone(shop: Project) -> None:
     assert [one.dropped_since for one in seen["sessions"].inputs] == [True]
 
 
-def test_an_older_table(shop: Project) -> None:
-    """A table that was put back from a backup is built again."""
-    second_run(shop)
-    put(shop, "clicks", *CLICKS)
+COMMITS = {
+    "an older table": (
+        None,
+        [CLICKS],
+        {"clicks": "it lacks version 2"},
+        ("build", "it lacks version 2"),
+    ),
+    "a late commit": (
+        "r2",
+        [CLICKS, ("r2-1", 201)],
+        {"snapshot": "201", "by": "step r2-1"},
+        ("set back", "a run that had been taken over wrote to it; version 1 is still there"),
+    ),
+    "a late commit of all rows": (
+        "r2",
+        [("r2-1", 201)],
+        {"snapshot": "201", "by": "step r2-1"},
+        ("build", "it lacks version 1"),
+    ),
+    "a late commit below the newest version": (
+        "r0",
+        [CLICKS, ("r0-1", 151), ("r2-1", 201)],
+        {"snapshot": "151", "by": "step r0-1"},
+        ("build", "a run that had been taken over wrote to it"),
+    ),
+    "two ledgers took turns": (
+        None,
+        [CLICKS, ("other-1", 151), ("r2-1", 201)],
+        {"clicks": "1 commit unknown to it, the newest by step other-1"},
+        ("build", "1 commit unknown to it, the newest by step other-1"),
+    ),
+}
+"""Which run was taken over, the commits of clicks, what is refused, and what is done."""
 
-    assert repaired(shop)["clicks"] == ("build", "it lacks version 2")
 
+@pytest.mark.parametrize(("over", "commits", "facts", "repair"), COMMITS.values(), ids=COMMITS)
+def test_other_commits_than_the_ledger_knows(
+    shop: Project,
+    over: str | None,
+    commits: list[tuple[str, int]],
+    facts: dict[str, str],
+    repair: tuple[str, str],
+) -> None:
+    """
+    Each is refused, with the version or the commit. A table that was put back from a backup is
+    built again. What a run committed after another had taken over is taken back, if nothing came
+    after it; nor is a version above a commit that the ledger does not know what the ledger says.
+    """
+    if over:
+        taken_over(shop, over)
+    if over != "r2":
+        second_run(shop)
+    put(shop, "clicks", *commits[-1], *commits[:-1])
 
-def test_a_late_commit(shop: Project) -> None:
-    """What a run committed after another had taken over is taken back."""
-    taken_over(shop, "r2")
-    put(shop, "clicks", "r2-1", 201, CLICKS)
-
-    assert repaired(shop)["clicks"] == (
-        "set back",
-        "a run that had been taken over wrote to it; version 1 is still there",
-    )
-
-
-def test_a_late_commit_below_the_newest_version(shop: Project) -> None:
-    """It cannot be taken back without what came after it, so the table is built again."""
-    taken_over(shop, "r0")
-    second_run(shop)
-    put(shop, "clicks", "r2-1", 201, CLICKS, ("r0-1", 151))
-
-    assert repaired(shop)["clicks"] == ("build", "a run that had been taken over wrote to it")
-
-
-def test_two_ledgers_took_turns(shop: Project) -> None:
-    """A version above a commit that the ledger does not know is not what the ledger says."""
-    second_run(shop)
-    put(shop, "clicks", "r2-1", 201, CLICKS, ("other-1", 151))
-
-    assert repaired(shop)["clicks"] == (
-        "build",
-        "1 commit unknown to it, the newest by step other-1",
-    )
+    with pytest.raises(InfoldError) as caught:
+        api.observe(shop)
+    assert dict(caught.value.facts).items() >= facts.items()
+    assert repaired(shop)["clicks"] == repair
 
 
 def test_what_somebody_else_wrote_stays_refused(shop: Project) -> None:
     """A commit of another engine on top is not taken away, also where the ledger is gone."""
     lose_ledger(shop)
     put(shop, "clicks", *CLICKS)
-    metadata = next((shop.warehouse / shop.name / "clicks" / "metadata").glob("*.json"))
-    found = json.loads(metadata.read_text(encoding="utf-8"))
-    theirs = {"snapshot-id": 9, "parent-snapshot-id": 101, "summary": {"operation": "append"}}
-    found = {"snapshots": [*found["snapshots"], theirs], "current-snapshot-id": 9}
-    metadata.write_text(json.dumps(found), encoding="utf-8")
+    written_by_others(shop, "clicks", CLICKS[1])
 
-    code, text = infold(shop, "repair", "--yes")
-
-    assert code == 0, text
-    assert "clicks    left alone   somebody else wrote to it" in text
+    assert "clicks    left alone   somebody else wrote to it" in said(shop, "repair", "--yes")
     refused = api.observe_all(shop).refused
     assert {name: error.slug for name, error in refused.items()} == {"clicks": "foreign-write"}
 
@@ -204,8 +232,7 @@ def test_a_damaged_ledger(shop: Project, damage: str) -> None:
     """The file is put aside and kept; a new ledger is begun."""
     file = ledger_file(shop)
     if damage == "a table":
-        with closing(sqlite3.connect(file)) as book, book:
-            book.execute("DROP TABLE cells")
+        edited(shop, "DROP TABLE cells")
     else:
         content = bytearray(file.read_bytes())
         at = 0 if damage == "no database" else 4096 * 3
@@ -213,9 +240,7 @@ def test_a_damaged_ledger(shop: Project, damage: str) -> None:
         file.write_bytes(content)
     damaged = file.read_bytes()
 
-    code, text = infold(shop, "repair", "--dry-run")
-    assert code == 0, text
-    assert "It is damaged: " in text
+    assert "It is damaged: " in said(shop, "repair", "--dry-run")
     assert file.read_bytes() == damaged
 
     found = repaired(shop)
@@ -225,49 +250,22 @@ def test_a_damaged_ledger(shop: Project, damage: str) -> None:
     assert aside.read_bytes() == damaged
 
 
-@pytest.mark.parametrize("dies", [False, True])
-def test_entries_of_a_damaged_ledger(shop: Project, dies: bool) -> None:
-    """What people entered is taken out of a damaged ledger, if that part of it can be read."""
-    book = api.ledger(shop)
-    book.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=True, reason="a bot")])
-    before = book.entries("sessions")
-    book.close()
-    with closing(sqlite3.connect(ledger_file(shop))) as damaged, damaged:
-        damaged.execute("DROP TABLE cells")
-    if dies:
-        for number in range(1, 8):
-            with living(number):
-                repair_ledger(shop)
-
-    done = repair_ledger(shop)
-
-    assert dies or done.entries == 1
-    assert list(api.ledger(shop).entries("sessions")) == list(before)
-
-
 def test_a_database_of_somebody_else_is_left_alone(shop: Project) -> None:
     """A file that is no ledger, and no damaged one, is not touched."""
     lose_ledger(shop)
-    with closing(sqlite3.connect(ledger_file(shop))) as other, other:
-        other.execute("CREATE TABLE songs (name TEXT)")
+    edited(shop, "CREATE TABLE songs (name TEXT)")
 
-    code, text = infold(shop, "repair", "--yes")
-
-    assert code == 2, text
-    assert text.startswith("not-a-ledger")
+    assert said(shop, "repair", "--yes", code=2).startswith("not-a-ledger")
 
 
 def test_rows_of_the_ledger_are_gone(shop: Project) -> None:
     """A table whose rows in the ledger contradict each other is built again, and what reads it."""
-    with closing(sqlite3.connect(ledger_file(shop))) as book, book:
-        book.execute("DELETE FROM cells WHERE table_name = 'sessions'")
-    book_of = api.ledger(shop)
-    book_of.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=True)])
-    book_of.close()
+    edited(shop, "DELETE FROM cells WHERE table_name = 'sessions'")
+    book = api.ledger(shop)
+    book.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=True)])
+    book.close()
 
-    found = repaired(shop)
-
-    assert found == {
+    assert repaired(shop) == {
         "clicks": ("keep", "version 1"),
         "sessions": ("build", "its cells have 0 rows, and its newest version 6"),
         "daily": ("build", "it reads sessions, and the ledger lost rows about that"),
@@ -277,13 +275,10 @@ def test_rows_of_the_ledger_are_gone(shop: Project) -> None:
 
 def test_all_versions_of_a_table_are_gone(shop: Project) -> None:
     """What else is known of it is erased with that of its readers, also without its trace."""
-    with closing(sqlite3.connect(ledger_file(shop))) as book, book:
-        book.execute("DELETE FROM versions WHERE table_name = 'sessions'")
-        book.execute("DELETE FROM traces WHERE model = 'sessions'")
+    edited(shop, "DELETE FROM versions WHERE table_name = 'sessions'")
+    edited(shop, "DELETE FROM traces WHERE model = 'sessions'")
 
-    found = repaired(shop)
-
-    assert {name: what for name, (what, _) in found.items()} == {
+    assert {name: what for name, (what, _) in repaired(shop).items()} == {
         "clicks": "keep",
         "sessions": "build",
         "daily": "build",
@@ -293,63 +288,15 @@ def test_all_versions_of_a_table_are_gone(shop: Project) -> None:
 
 def test_orphans_are_named_and_dropped_on_request(shop: Project) -> None:
     """A table that infold made and nothing points to any more is dropped if it is asked for."""
-    put(shop, "clicks__0123abcd", "r0-1", 7)
+    orphan = "clicks__0123abcd"
+    put(shop, orphan, "r0-1", 7)
 
-    assert (
-        "Nothing points to this table, which infold made: clicks__0123abcd\n"
-        in (infold(shop, "repair")[1])
-    )
-    assert api.lake(shop).metadata("clicks__0123abcd") is not None
+    assert f"Nothing points to this table, which infold made: {orphan}\n" in said(shop, "repair")
+    assert api.lake(shop).metadata(orphan) is not None
+    assert f"Dropped {orphan}." in said(shop, "repair", "--drop-orphans", "--yes")
 
-    code, text = infold(shop, "repair", "--drop-orphans", "--yes")
-
-    assert code == 0, text
-    assert "Dropped clicks__0123abcd." in text
-    assert api.lake(shop).metadata("clicks__0123abcd") is None
+    assert api.lake(shop).metadata(orphan) is None
     assert tables(shop) == set(NAMES)
-
-
-@pytest.mark.parametrize("loss", ["older", "gone", "rows", "damaged"])
-def test_a_repair_that_dies_anywhere(shop: Project, loss: str) -> None:
-    """After a death at each write point in turn, the same command does what is left to do."""
-    older = ledger_file(shop).read_bytes()
-    second_run(shop)
-    if loss == "older":
-        ledger_file(shop).write_bytes(older)
-        put(shop, "daily", "r2-2", 301)
-    elif loss == "rows":
-        with closing(sqlite3.connect(ledger_file(shop))) as book, book:
-            book.execute("DELETE FROM cells WHERE table_name = 'sessions'")
-    else:
-        lose_ledger(shop)
-        if loss == "damaged":
-            ledger_file(shop).write_bytes(b"nothing")
-    met: list[tuple[str, str]] = []
-    for _ in range(60):
-        with living(met=met) as life:
-            repair_ledger(shop)
-        if not life.dead:
-            break
-        met.append(life.passed[-1])
-        close_all()
-
-    assert len(met) > 8
-    assert not look_at_ledger(shop).changes
-    trace = {name: state.trace is not None for name, state in api.observe(shop).models.items()}
-    assert trace == {
-        "older": {"clicks": True, "sessions": True, "daily": False},
-        "rows": {"clicks": True, "sessions": False, "daily": False},
-    }.get(loss, dict.fromkeys(NAMES, False))
-
-
-def test_nobody_is_there_to_ask(shop: Project) -> None:
-    """Without --yes nothing is done where nobody can answer."""
-    lose_ledger(shop)
-
-    code, text = infold(shop, "repair", "--json")
-
-    assert code == 3, text
-    assert not ledger_file(shop).exists()
 
 
 def test_rows_set_aside_after_it(shop: Project) -> None:
@@ -368,11 +315,169 @@ def test_rows_set_aside_after_it(shop: Project) -> None:
     assert head.snapshot == 50
 
 
-def test_another_ledger_is_put_back_with_its_tables(shop: Project, tmp_path: Path) -> None:
-    """A backup of both of the same moment needs no repair."""
-    shutil.copytree(shop.root, tmp_path / "backup")
-    second_run(shop)
-    shutil.rmtree(shop.root)
-    shutil.copytree(tmp_path / "backup", shop.root)
+@pytest.fixture
+def damaged(shop: Project) -> Project:
+    """The same with an entry for a session, and a ledger that is damaged."""
+    book = api.ledger(shop)
+    book.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=True, reason="a bot")])
+    book.close()
+    edited(shop, "DROP TABLE cells")
+    return shop
 
-    assert "there is nothing to repair" in infold(shop, "repair")[1]
+
+def entries(shop: Project) -> list[tuple[str, str]]:
+    """Those that the ledger has."""
+    book = api.ledger(shop)
+    found = [(one.owner, one.reason) for one in book.entries("sessions")]
+    book.close()
+    return found
+
+
+KEPT = [("ann", "a bot")]
+
+
+class TestEntries:
+    """What people entered, out of the damaged ledger that is put aside."""
+
+    def test_they_are_taken_out_of_the_file_that_is_put_aside(self, damaged: Project) -> None:
+        """It is said beforehand, also where nobody is asked and nothing is done."""
+        text = said(damaged, "repair", "--dry-run")
+        assert "1 manual entry for sessions in it can be read, and will be taken over." in text
+        text = said(damaged, "repair", "--json", code=3)
+        assert "take over 1 manual entry for sessions from the damaged ledger" in text
+
+        assert repair_ledger(damaged).entries == 1
+        assert entries(damaged) == KEPT
+
+    def test_never_out_of_the_file_of_an_earlier_repair(self, damaged: Project) -> None:
+        """A ledger that is lost later has lost them; the old file says what was once."""
+        repair_ledger(damaged)
+        lose_ledger(damaged)
+
+        assert look_at_ledger(damaged).entries is None
+        assert repair_ledger(damaged).entries is None
+        assert entries(damaged) == []
+
+    def test_never_after_a_teardown(self, damaged: Project) -> None:
+        """Who tore a target down, also after a repair that died, wants none of it back."""
+        with living(2) as life:  # the file is put aside
+            repair_ledger(damaged)
+        assert life.dead
+        close_all()
+        assert look_at_ledger(damaged).entries == 1
+        said(damaged, "teardown", "--yes")
+
+        assert look_at_ledger(damaged).entries is None
+
+    def test_a_repair_that_died_goes_on_with_its_file(self, damaged: Project) -> None:
+        """Wherever it dies, they come over once, and it is said what will be done."""
+        for number in range(1, 60):
+            with living(number) as life:
+                repair_ledger(damaged)
+            close_all()
+            if not life.dead:
+                break
+            found = look_at_ledger(damaged)
+            assert found.entries == 1 or entries(damaged) == KEPT, life.passed
+
+        assert number > 3
+        assert entries(damaged) == KEPT
+        assert not look_at_ledger(damaged).changes
+        assert len([*ledger_file(damaged).parent.glob("ledger.db.*")]) == 1
+
+
+# -- what is left alone ------------------------------------------------------------------------
+
+
+def what(shop: Project, *words: str) -> dict[str, str]:
+    """What the command does about each table; it has nothing left to do afterwards."""
+    return {name: found for name, (found, _) in repaired(shop, *words).items()}
+
+
+def test_what_somebody_else_wrote_to_a_table_that_the_ledger_is_wrong_about(shop: Project) -> None:
+    """The ledger loses what is wrong in it; the table is left alone, and refused."""
+    written_by_others(shop, "sessions", 102)
+    edited(shop, "DELETE FROM cells WHERE table_name = 'sessions'")
+
+    assert what(shop) == {"clicks": "keep", "sessions": "leave", "daily": "build"}
+
+    assert api.ledger(shop).contradictions() == {}
+    refused = api.observe_all(shop).refused
+    assert {name: error.slug for name, error in refused.items()} == {"sessions": "foreign-write"}
+
+
+def move_tables(shop: Project, before: Path, after: Path, like: str, namespace: str) -> None:
+    """Tables lie in another folder, and in a namespace."""
+    shutil.move(before, after)
+    with closing(sqlite3.connect(shop.catalog_db)) as catalog, catalog:
+        catalog.execute(
+            "UPDATE iceberg_tables SET metadata_location = replace(metadata_location, ?, ?), "
+            "table_namespace = ? WHERE table_name LIKE ?",
+            (str(before), str(after), namespace, like),
+        )
+
+
+def test_tables_of_another_warehouse_are_no_orphans(shop: Project, tmp_path: Path) -> None:
+    """Another project with its tables in the same namespace has them in its own folder."""
+    put(shop, "visits", "r0-1", 7)
+    move_tables(shop, shop.warehouse / shop.name / "visits", tmp_path / "v", "visits", shop.name)
+
+    assert look_at_ledger(shop).orphans == ()
+    assert repaired(shop, "--drop-orphans").keys() == {*NAMES}
+
+    assert api.lake(shop).metadata("visits") is not None
+
+
+def test_orphans_in_a_namespace_that_others_may_share(shop: Project) -> None:
+    """They are dropped by name: nothing tells whose they are."""
+    for name in ("visits", "sessions__0123abcd"):
+        put(shop, name, "r0-1", 7)
+    move_tables(shop, shop.warehouse / shop.name, shop.warehouse / "team", "%", "team")
+    target = replace(shop.target, catalog=replace(shop.target.catalog, namespace="team"))
+    team = replace(shop, target=target)
+
+    assert look_at_ledger(team).shared == "team"
+    for do in (look_at_ledger, repair_ledger):
+        with pytest.raises(InfoldError, match="another project may have") as refused:
+            do(team, drop_orphans=True)
+        assert refused.value.slug == "orphans-of-others"
+    repair_ledger(team, drop=["sessions__0123abcd"])
+
+    assert look_at_ledger(team).orphans == ("visits",)
+
+
+def test_only_orphans_are_dropped_by_name(shop: Project) -> None:
+    """The table of a model is none."""
+    text = said(shop, "repair", "--drop", "daily", "--yes", code=3)
+
+    assert text.startswith("not-an-orphan"), text
+    assert tables(shop) == {*NAMES}
+
+
+def test_rows_set_aside_that_the_ledger_knows_nothing_of(shop: Project) -> None:
+    """Nothing would ever remove them: files have other numbers in another ledger."""
+    put(shop, "infold__set_aside", "r1-1", 50)
+    lose_ledger(shop)
+
+    assert what(shop)["infold__set_aside"] == "build"
+
+    assert api.lake(shop).metadata("infold__set_aside") is None
+    said(shop, "show", "set_aside")
+
+
+@pytest.mark.parametrize("command", ["repair", "forget"])
+def test_a_table_that_was_built_again_since_it_was_forgotten(shop: Project, command: str) -> None:
+    """A backup of the ledger was made in the middle of a `forget`: that is not done again."""
+    with leased(shop, "f1") as book:
+        book.begin_run("f1", "forget", 0, {})
+        book.begin_step("f1", "f1-1", 1, "clicks", FORGET, {})
+        book.forget("clicks", step="f1-1")
+    put(shop, "clicks", "r9-1", 901)
+    close_all()
+
+    if command == "repair":
+        assert what(shop)["clicks"] == "build"
+    else:
+        said(shop, "forget", "daily", "--yes")
+
+    assert "clicks" in tables(shop)

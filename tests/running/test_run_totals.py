@@ -57,7 +57,9 @@ def test_a_file_arrives_once(
 
 
 def test_rows_wait_once_and_removed_files_count_once() -> None:
-    """Waiting rows and removed files count once, also files that come due."""
+    """Waiting rows and removed files count once, also files that come due. Rows of several steps
+    of one model add up, because they ingest different files.
+    """
     done = [
         took(name, "raw.a", "x", of(3, waiting=2, removed=1), gone="g", due="y")
         for name in ("one", "two")
@@ -65,6 +67,8 @@ def test_rows_wait_once_and_removed_files_count_once() -> None:
     done.append((Step("three", Action.FOLD, Ranges(), ()), Receipt(read=5)))
     found = run_receipt(done)
     assert (found.arrived, found.waiting, found.files_removed, found.read) == (3, 2, 1, 11)
+    found = run_receipt([took("one", "raw.a", "x", of(3)), took("one", "raw.a", "y", of(4))])
+    assert (found.arrived, found.files_new) == (7, 2)
 
 
 def test_dated_folders_count_once() -> None:
@@ -79,12 +83,6 @@ def test_dated_folders_count_once() -> None:
     ]
     found = run_receipt(done)
     assert (found.folders_listed, found.folders_left_out) == (12, 4)
-
-
-def test_steps_of_one_model_add_up() -> None:
-    """Rows of several steps of one model add up, because they ingest different files."""
-    done = [took("one", "raw.a", "x", of(3)), took("one", "raw.a", "y", of(4))]
-    assert (run_receipt(done).arrived, run_receipt(done).files_new) == (7, 2)
 
 
 def out(model: str, by: str, rows: int, **also: int) -> tuple[Step, Receipt]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.running.commands import infold
+from tests.running.commands import said
 from tests.running.production import EVENT, applied, as_json, change, shop_in_production
+from tests.running.promoted import QUERY
+from tests.running.standing_tables import commit, leased
 
 from infold import api
 from infold.core.interval import Interval
@@ -55,94 +55,61 @@ def shop(tmp_path: Path) -> Project:
 @pytest.fixture
 def file(shop: Project, tmp_path: Path) -> Path:
     """The plan of that, saved."""
-    path = tmp_path / "plan.json"
-    assert infold(shop, "plan", "--save", str(path))[0] == 0
+    return saved(shop, tmp_path / "plan.json")
+
+
+def saved(shop: Project, path: Path) -> Path:
+    """The plan of what there is now."""
+    said(shop, "plan", "--save", str(path))
     return path
+
+
+def refused(shop: Project, file: Path, *words: str, code: int = 3) -> str:
+    """A saved plan is refused, and nothing is applied; what is printed."""
+    before = applied(shop)
+    printed = said(shop, "apply", str(file), *words, code=code)
+    assert applied(shop) == before
+    return printed
 
 
 def test_a_plan_as_text_loses_nothing() -> None:
     """What is written is read again as it was."""
-    assert plan_of_text(text_of(PLAN)) == PLAN
-    none = replace(PLAN, asked=PlanOptions())
-    assert plan_of_text(text_of(none)) == none
+    for plan in (PLAN, replace(PLAN, asked=PlanOptions())):
+        assert plan_of_text(text_of(plan)) == plan
 
 
-def test_a_saved_plan_is_carried_out_without_a_question(shop: Project, file: Path) -> None:
-    """Its definitions are applied, and it has the clock of the plan."""
+def test_a_saved_plan_is_carried_out_once_without_a_question(shop: Project, file: Path) -> None:
+    """Its definitions are applied, and it has the clock of the plan. A second time there is
+    something else to apply it to.
+    """
     before = applied(shop)
 
-    code, printed = infold(shop, "apply", str(file))
-
-    assert (code, "applied: daily" in printed) == (0, True), printed
+    assert "applied: daily" in said(shop, "apply", str(file))
     assert applied(shop) != before
     newest = api.history(shop)[0]
     assert (newest.command, newest.as_of) == ("apply", plan_of_text(file.read_text()).as_of)
 
+    printed = refused(shop, file)
+    assert printed.startswith("plan-outdated:")
+    assert "daily:  another definition was applied" in printed
+
 
 def test_a_plan_without_its_ending_is_known_by_its_mark(shop: Project, file: Path) -> None:
     """A file is a plan by what is in it, whatever it is called."""
-    other = file.rename(file.with_name("plan"))
-
-    assert infold(shop, "apply", str(other), "--yes")[0] == 0
+    said(shop, "apply", str(file.rename(file.with_name("plan"))), "--yes")
     assert as_json(shop, "run")["unapplied"] == []
 
 
 def test_the_screen_names_the_file(shop: Project, tmp_path: Path) -> None:
     """The last line of a saved plan with steps says how to carry it out."""
-    change(shop, ("models/daily.sql", "count(*) AS sessions", "count(events) AS sessions"))
+    change(shop, QUERY)
     path = tmp_path / "plan.json"
 
-    printed = infold(shop, "plan", "--save", str(path))[1]
+    printed = said(shop, "plan", "--save", str(path))
 
     assert f"Saved: `infold apply {path}` carries this out" in printed
     [step] = json.loads(path.read_text())["steps"]
     assert (step["model"], step["action"]) == ("daily", "build")
-
-
-def redefine(shop: Project) -> None:
-    """Another change of the same model."""
-    change(shop, OTHER)
-
-
-def apply_another(shop: Project) -> None:
-    """Somebody applies another definition, and puts the file back."""
-    change(shop, OTHER)
-    assert infold(shop, "apply", "--yes")[0] == 0
-    change(shop, COMMENT)
-
-
-def build(shop: Project) -> None:
-    """Somebody's run commits a table."""
-    book = api.ledger(shop)
-    book.acquire("r9")
-    book.begin_run("r9", "run", 0, {})
-    trace = book.traces()["daily"]
-    book.begin_step("r9", "r9-1", 1, "daily", "build", {})
-    book.finish_step("r9-1", Outcome("daily", 2, trace, whole=True))
-    book.release()
-    book.close()
-
-
-def remove_model(shop: Project) -> None:
-    """The file of an applied definition goes."""
-    (shop.root / "models" / "daily.sql").unlink()
-
-
-def forget(shop: Project) -> None:
-    """The ledger is one of before the table was built, put back from a copy."""
-    book = api.ledger(shop)
-    book.acquire("r9")
-    book.begin_run("r9", "forget", 0, {})
-    book.begin_step("r9", "r9-1", 1, "daily", "forget", {})
-    book.forget("daily", step="r9-1")
-    book.close_step("r9-1", "done")
-    book.release()
-    book.close()
-
-
-def enter(shop: Project) -> None:
-    """Somebody puts a session into quarantine by hand."""
-    api.ledger(shop).add_entries("sessions", [ManualEntry(0, "u", in_quarantine=True)])
 
 
 def landing(shop: Project) -> Path:
@@ -150,71 +117,66 @@ def landing(shop: Project) -> Path:
     return shop.root / "landing" / "clicks"
 
 
-def replace_file(shop: Project) -> None:
-    """A file that was ingested is written again."""
-    (landing(shop) / "a.json").write_text(json.dumps(EVENT) * 2, encoding="utf-8")
+def happens(shop: Project, what: str) -> None:
+    """Something changes after the plan was saved."""
+    match what:
+        case "definition":
+            change(shop, OTHER)
+        case "applied":  # another definition, and the file is put back
+            change(shop, OTHER)
+            said(shop, "apply", "--yes")
+            change(shop, COMMENT)
+        case "table":
+            commit(shop, Outcome("daily", 2, api.ledger(shop).traces()["daily"], whole=True), "r9")
+        case "no file":
+            (shop.root / "models" / "daily.sql").unlink()
+        case "forgotten":  # the ledger is one of before the table was built, put back from a copy
+            with leased(shop, "r9") as book:
+                book.begin_run("r9", "forget", 0, {})
+                book.begin_step("r9", "r9-1", 1, "daily", "forget", {})
+                book.forget("daily", step="r9-1")
+                book.close_step("r9-1", "done")
+        case "entries":
+            api.ledger(shop).add_entries("sessions", [ManualEntry(0, "u", in_quarantine=True)])
+        case "replaced":
+            (landing(shop) / "a.json").write_text(json.dumps(EVENT) * 2, encoding="utf-8")
+        case "gone":
+            (landing(shop) / "a.json").unlink()
 
 
-def remove_file(shop: Project) -> None:
-    """A file that was ingested goes."""
-    (landing(shop) / "a.json").unlink()
+FACTS = {
+    "definition": "daily:  its definition changed",
+    "applied": "daily:  another definition was applied",
+    "table": "daily:  its table changed",
+    "no file": "daily:  its definition changed",
+    "forgotten": "daily:  its table changed",
+    "entries": "sessions:  entries were made by hand",
+    "replaced": "landing/clicks/a.json:  it was replaced",
+    "gone": "landing/clicks/a.json:  it is gone",
+}
 
 
-@pytest.mark.parametrize(
-    ("happens", "fact"),
-    [
-        (redefine, "daily:  its definition changed"),
-        (apply_another, "daily:  another definition was applied"),
-        (build, "daily:  its table changed"),
-        (remove_model, "daily:  its definition changed"),
-        (forget, "daily:  its table changed"),
-        (enter, "sessions:  entries were made by hand"),
-        (replace_file, "landing/clicks/a.json:  it was replaced"),
-        (remove_file, "landing/clicks/a.json:  it is gone"),
-    ],
-    ids=["definition", "applied", "table", "no file", "forgotten", "entries", "replaced", "gone"],
-)
-def test_what_changed_since_refuses(
-    shop: Project, file: Path, happens: Callable[[Project], None], fact: str
-) -> None:
+@pytest.mark.parametrize("what", FACTS)
+def test_what_changed_since_refuses(shop: Project, file: Path, what: str) -> None:
     """A plan of what is no longer there is refused, with what changed by name; nothing is
     applied, and the run is in the history as refused.
     """
-    happens(shop)
-    before = applied(shop)
+    happens(shop, what)
 
-    code, printed = infold(shop, "apply", str(file))
+    printed = refused(shop, file)
 
-    assert (code, printed.split(":")[0]) == (3, "plan-outdated"), printed
-    assert fact in printed
-    assert applied(shop) == before
+    assert printed.startswith("plan-outdated:")
+    assert FACTS[what] in printed
     assert api.history(shop)[0].state == "refused"
 
 
-def test_a_saved_plan_is_carried_out_once(shop: Project, file: Path) -> None:
-    """What it applies is applied then; a second time there is something else to apply it to."""
-    assert infold(shop, "apply", str(file))[0] == 0
-    now = applied(shop)
-
-    code, printed = infold(shop, "apply", str(file))
-
-    assert (code, printed.split(":")[0]) == (3, "plan-outdated"), printed
-    assert "daily:  another definition was applied" in printed
-    assert applied(shop) == now
-
-
-def test_two_saved_plans_at_once(shop: Project, file: Path) -> None:
-    """While a run has the target, a saved plan is refused, and applies nothing."""
+def test_two_applies_at_once(shop: Project, file: Path) -> None:
+    """While a run has the target, an apply of the files or of a saved plan applies nothing."""
     before = applied(shop)
-    book = api.ledger(shop)
-    book.acquire("another")
-    try:
-        code, printed = infold(shop, "apply", str(file))
-    finally:
-        book.release()
-        book.close()
-
-    assert (code, "locked" in printed, applied(shop)) == (3, True, before)
+    with leased(shop, "another"):
+        for words in (str(file), "--yes"):
+            assert "locked" in said(shop, "apply", words, code=3)
+    assert applied(shop) == before
 
 
 @pytest.mark.parametrize(
@@ -224,6 +186,9 @@ def test_two_saved_plans_at_once(shop: Project, file: Path) -> None:
         ("applied", {}, "plan-outdated"),
         ("versions", {"daily": 7}, "plan-outdated"),
         ("files", {"clicks": {"new": [["x", "1"]], "removed": [], "due": []}}, "plan-outdated"),
+        ("project", "another", "plan-of-another"),
+        ("target", "another", "plan-of-another"),
+        ("warehouse", "another", "plan-of-another"),
         ("steps", 7, "bad-plan-file"),
         ("asked", {}, "bad-plan-file"),
         ("definitions", ["daily"], "bad-plan-file"),
@@ -232,15 +197,13 @@ def test_two_saved_plans_at_once(shop: Project, file: Path) -> None:
 def test_a_plan_that_was_edited(
     shop: Project, file: Path, key: str, value: object, slug: str
 ) -> None:
-    """A plan that follows from something else than what is there is refused; nothing is applied."""
-    before = applied(shop)
+    """A plan that follows from something else than what is there is refused, and so is one of
+    another project, target or warehouse.
+    """
     found = json.loads(file.read_text())
     file.write_text(json.dumps({**found, key: value}), encoding="utf-8")
 
-    code, printed = infold(shop, "apply", str(file))
-
-    assert (code, printed.split(":")[0]) == (2 if slug == "bad-plan-file" else 3, slug), printed
-    assert applied(shop) == before
+    assert refused(shop, file, code=2 if slug == "bad-plan-file" else 3).startswith(f"{slug}:")
 
 
 def land(shop: Project, name: str) -> Path:
@@ -254,35 +217,25 @@ def test_files_that_arrived_since_are_left(shop: Project, file: Path) -> None:
     """A file that came after the plan is neither taken in nor a reason to refuse."""
     land(shop, "b.json")
 
-    code, printed = infold(shop, "apply", str(file))
-
-    assert (code, "Nothing to do" in printed) == (0, True), printed
-    [step] = [step for step in as_json_steps(shop) if step["model"] == "clicks"]
-    assert step["files"]["new"] == ["landing/clicks/b.json"]
-
-
-def as_json_steps(shop: Project) -> list[dict[str, Any]]:
-    """The steps of a plan."""
+    assert "Nothing to do" in said(shop, "apply", str(file))
     steps = as_json(shop, "plan")["steps"]
     assert isinstance(steps, list)
-    return steps
+    [step] = [step for step in steps if step["model"] == "clicks"]
+    assert step["files"]["new"] == ["landing/clicks/b.json"]
 
 
 @pytest.mark.parametrize("replaced", [True, False], ids=["replaced", "gone"])
 def test_a_planned_file_has_to_stay(shop: Project, tmp_path: Path, *, replaced: bool) -> None:
     """A new file that the plan covers has to be there as it was."""
     path = land(shop, "b.json")
-    file = tmp_path / "plan.json"
-    assert infold(shop, "plan", "--save", str(file))[0] == 0
+    file = saved(shop, tmp_path / "plan.json")
     if replaced:
         os.utime(path, (1, 1))
     else:
         path.unlink()
 
-    code, printed = infold(shop, "apply", str(file))
-
     why = "it was replaced" if replaced else "it is gone"
-    assert (code, f"landing/clicks/b.json:  {why}" in printed) == (3, True), printed
+    assert f"landing/clicks/b.json:  {why}" in refused(shop, file)
 
 
 def test_a_removed_file_that_is_back(shop: Project, tmp_path: Path) -> None:
@@ -290,47 +243,29 @@ def test_a_removed_file_that_is_back(shop: Project, tmp_path: Path) -> None:
     path = landing(shop) / "a.json"
     away = path.rename(tmp_path / "a.json")
     land(shop, "b.json")  # otherwise the source shrank too much
-    file = tmp_path / "plan.json"
-    assert infold(shop, "plan", "--save", str(file))[0] == 0
+    file = saved(shop, tmp_path / "plan.json")
     away.rename(path)
 
-    code, printed = infold(shop, "apply", str(file))
-
-    assert (code, "landing/clicks/a.json:  it is back" in printed) == (3, True), printed
+    assert "landing/clicks/a.json:  it is back" in refused(shop, file)
 
 
-def test_a_limit_refuses_a_saved_plan_before_anything_is_applied(
-    shop: Project, tmp_path: Path
-) -> None:
-    """--max-rows and the limit of removals count for a saved plan too."""
-    change(shop, ("models/daily.sql", "count(*) AS sessions", "count(events) AS sessions"))
+def test_a_limit_refuses_before_anything_is_applied(shop: Project, tmp_path: Path) -> None:
+    """--max-rows and the limit of removals count for an apply, and for that of a saved plan."""
+    change(shop, QUERY)
+    file = saved(shop, tmp_path / "plan.json")
     before = applied(shop)
-    file = tmp_path / "plan.json"
-    assert infold(shop, "plan", "--save", str(file))[0] == 0
 
-    code, printed = infold(shop, "apply", str(file), "--max-rows", "1")
-    assert (code, "over-budget" in printed, applied(shop)) == (3, True, before)
-
+    assert "over-budget" in refused(shop, file, "--max-rows", "1")
+    assert "over-budget" in said(shop, "apply", "--yes", "--max-rows", "1", code=3)
     (landing(shop) / "a.json").unlink()
-    assert infold(shop, "plan", "--save", str(file))[0] == 0
-    code, printed = infold(shop, "apply", str(file))
-    assert (code, "source-shrank" in printed, applied(shop)) == (3, True, before)
-
-
-@pytest.mark.parametrize("key", ["project", "target", "warehouse"])
-def test_a_plan_of_another(shop: Project, file: Path, key: str) -> None:
-    """A plan is carried out in its own project, target and warehouse alone."""
-    value = json.loads(file.read_text())
-    file.write_text(json.dumps({**value, key: "another"}), encoding="utf-8")
-
-    code, printed = infold(shop, "apply", str(file))
-
-    assert (code, printed.split(":")[0]) == (3, "plan-of-another")
+    assert "source-shrank" in refused(shop, saved(shop, file))
+    assert applied(shop) == before
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
+        (None, ""),
         ("{", "it is no JSON"),
         ("[]", "it has no key infold_plan"),
         ('{"infold_plan": 2}', "its form is 2, and this infold knows 1"),
@@ -339,41 +274,34 @@ def test_a_plan_of_another(shop: Project, file: Path, key: str) -> None:
         (text_of(PLAN).replace('"window": [', '"window": [0, '), "a value is of another kind"),
     ],
 )
-def test_a_file_that_is_no_plan(shop: Project, tmp_path: Path, text: str, why: str) -> None:
-    """A file that is no plan is refused with what is wrong with it."""
+def test_a_file_that_is_no_plan(shop: Project, tmp_path: Path, text: str | None, why: str) -> None:
+    """A file that is no plan, or is not there, is refused with what is wrong with it."""
     path = tmp_path / "other.json"
-    path.write_text(text, encoding="utf-8")
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
 
-    code, printed = infold(shop, "apply", str(path))
+    printed = refused(shop, path, code=2)
 
-    assert (code, printed.split(":")[0]) == (2, "bad-plan-file")
+    assert printed.startswith("bad-plan-file:")
     assert why in printed
 
 
-def test_no_file(shop: Project, tmp_path: Path) -> None:
-    """A file that is not there is no plan; nor is one saved in a folder that is not there."""
-    code, printed = infold(shop, "apply", str(tmp_path / "none.json"))
-    assert (code, printed.split(":")[0]) == (2, "bad-plan-file")
-
-    assert infold(shop, "plan", "--save", str(tmp_path / "none" / "plan.json"))[0] == 2
-
-
-@pytest.mark.parametrize("words", [("daily",), ("--select", "daily"), ("--as-of", "2024-03-01")])
-def test_a_saved_plan_has_its_own_options(
-    shop: Project, file: Path, words: tuple[str, ...]
-) -> None:
-    """Models, windows and clocks beside a saved plan are a mistake."""
-    assert infold(shop, "apply", str(file), *words)[0] == 2
+def test_a_saved_plan_has_its_own_options(shop: Project, file: Path) -> None:
+    """Models, windows and clocks beside a saved plan are a mistake; and none is saved in a folder
+    that is not there.
+    """
+    for words in (("daily",), ("--select", "daily"), ("--as-of", "2024-03-01")):
+        refused(shop, file, *words, code=2)
+    said(shop, "plan", "--save", str(file / "none" / "plan.json"), code=2)
 
 
 def test_an_automatic_target_carries_out_saved_plans_too(shop: Project, tmp_path: Path) -> None:
     """With `apply: auto` a saved plan is carried out or refused in the same way."""
     auto = ("infold.yml", "protected: true", "protected: true, apply: auto")
     change(shop, auto, COMMENT)
-    file = tmp_path / "plan.json"
-    assert infold(shop, "plan", "--save", str(file))[0] == 0
+    file = saved(shop, tmp_path / "plan.json")
     change(shop, auto, OTHER)
-    assert infold(shop, "apply", str(file))[0] == 3
+    refused(shop, file)
     change(shop, auto, COMMENT)
 
-    assert infold(shop, "apply", str(file))[0] == 0
+    said(shop, "apply", str(file))

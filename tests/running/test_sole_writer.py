@@ -62,23 +62,19 @@ def ended(monkeypatch: pytest.MonkeyPatch) -> list[tuple[RemoteSession, str]]:
 OWN = RemoteSession(SERVER, "ann", "one")
 
 
-def test_a_run_that_ends_leaves_nothing(
-    project: Project, ledger: SqlLedger, ended: list[tuple[RemoteSession, str]]
-) -> None:
-    """Its session is known while it works, once, and not any more when nothing can go on."""
+Ended = list[tuple[RemoteSession, str]]
+
+
+def test_a_run_that_ends_leaves_nothing(project: Project, ledger: SqlLedger, ended: Ended) -> None:
+    """Its session is known while it works, once, and not any more when nothing can go on. One that
+    fails ends what it asked for: a client that waits no longer has not stopped the server.
+    """
     with sole_writer(project, ledger):
         for _ in range(2):
             announce(project, ledger, Session)
         assert kept_sessions(ledger) == (OWN.as_json(),)
-
     assert kept_sessions(ledger) == ()
     assert ended == []
-
-
-def test_a_run_that_fails_ends_what_it_asked_for(
-    project: Project, ledger: SqlLedger, ended: list[tuple[RemoteSession, str]]
-) -> None:
-    """A client that waits no longer has not stopped the server."""
 
     def work() -> None:
         with sole_writer(project, ledger):
@@ -94,7 +90,7 @@ def test_a_run_that_fails_ends_what_it_asked_for(
 
 @pytest.mark.parametrize("moved", [False, True])
 def test_the_next_run_ends_what_a_dead_one_left(
-    project: Project, ledger: SqlLedger, ended: list[tuple[RemoteSession, str]], moved: bool
+    project: Project, ledger: SqlLedger, ended: Ended, moved: bool
 ) -> None:
     """Also one that computes elsewhere by now: that server gets no token of another one."""
     announce(project, ledger, Session)

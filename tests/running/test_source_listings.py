@@ -145,22 +145,22 @@ OLD = frozenset(map(name_of, range(7)))
 """The days that ended three days and more before the full listing."""
 
 
-def test_the_first_listing_is_of_everything(tmp_path: Path) -> None:
-    """Nothing is known, so nothing is left out."""
-    made = Landing(tmp_path)
-    made.put(f"{name_of(0)}/a.json")
-
-    listed = made.run(START + 90 * DAY)
-
-    assert (listed.folders, listed.left_out) == (1, frozenset())
-
-
 def test_known_folders_before_the_window_are_left_out(landing: Landing) -> None:
-    """Those within the window are listed, and all files of the others count as there."""
+    """
+    Those within the window are listed, also where a file of them leaves, and all files of the
+    others count as there. All are listed where a definition that changed may read all files, and
+    after a table was forgotten.
+    """
     listed, seen = landing.look(landing.looks(NOON))
 
     assert (listed.folders, listed.left_out) == (3, OLD)
     assert (seen.none, seen.unchanged) == (True, 10)
+    (landing.root / name_of(9) / "a.json").unlink()
+    assert landing.run(NOON).left_out == OLD
+    assert landing.taken() == landing.there()
+    assert not landing.run(NOON, everything=True).left_out
+    landing.ledger.forget("events")
+    assert FULL_LISTING.format("events") not in landing.ledger.locations()
 
 
 def test_a_window_of_its_own(landing: Landing) -> None:
@@ -180,37 +180,6 @@ def test_new_folders_of_any_date_are_listed(landing: Landing) -> None:
 
     assert listed.left_out == OLD
     assert landing.taken() == landing.there()
-
-
-@pytest.mark.parametrize("change", ["changed", "removed", "added"])
-def test_what_happens_in_old_folders_is_found_by_the_next_full_listing(
-    landing: Landing, change: str
-) -> None:
-    """Until then the file counts as it was taken in."""
-    before = landing.taken()
-    path = f"{name_of(2)}/{'b' if change == 'added' else 'a'}.json"
-    landing.put(path)
-    if change == "removed":
-        (landing.root / path).unlink()
-
-    landing.run(NOON)
-    assert landing.taken() == before
-    assert not landing.run(NOON + DAY).left_out
-    assert landing.taken() == landing.there() != before
-
-
-def test_everything_when_it_is_asked_for(landing: Landing) -> None:
-    """``--full-listing`` lists all; the next run leaves out again."""
-    landing.put(f"{name_of(2)}/a.json")
-
-    assert not landing.run(NOON, full=True).left_out
-    assert landing.taken() == landing.there()
-    assert landing.run(NOON + HOUR).left_out == OLD
-
-
-def test_everything_where_ingested_files_may_be_read(landing: Landing) -> None:
-    """A definition that changed reads all files, so all are looked at."""
-    assert not landing.run(NOON, everything=True).left_out
 
 
 def test_a_folder_that_is_gone_whole_is_noticed(landing: Landing) -> None:
@@ -270,14 +239,6 @@ def test_files_that_would_be_read_are_looked_at(landing: Landing, why: str) -> N
     assert known.id in {file.id for file in seen.removed}
 
 
-def test_a_removal_without_copies_needs_no_more(landing: Landing) -> None:
-    """A file of the last days that leaves alone has nothing else read."""
-    (landing.root / name_of(9) / "a.json").unlink()
-
-    assert landing.run(NOON).left_out == OLD
-    assert landing.taken() == landing.there()
-
-
 def test_another_pattern_lists_everything(landing: Landing) -> None:
     """What was recorded is about the source as it was declared."""
     for day in range(10):
@@ -289,7 +250,9 @@ def test_another_pattern_lists_everything(landing: Landing) -> None:
 
 
 def test_two_models_of_a_source(landing: Landing) -> None:
-    """One that knows nothing of it has everything listed; the other takes that."""
+    """One that knows nothing of it has everything listed; the other takes that. When all is asked
+    for, all is listed, and the next run leaves out again.
+    """
     looks = landing.looks(NOON)
     assert landing.look(looks)[0].left_out == OLD
 
@@ -297,6 +260,8 @@ def test_two_models_of_a_source(landing: Landing) -> None:
 
     assert not new.left_out
     assert landing.look(looks)[0] is new
+    assert not landing.run(NOON, full=True).left_out
+    assert landing.run(NOON + HOUR).left_out == OLD
 
 
 @pytest.mark.parametrize(
@@ -318,13 +283,6 @@ def test_when_the_next_is_due(every: str, hours: int, over: bool) -> None:
 
     assert FullListing.of_text(str(last)) == last
     assert last.is_over(every, last.at + hours * HOUR) is over
-
-
-def test_it_is_forgotten_with_the_files(landing: Landing) -> None:
-    """A table that is built anew has everything listed."""
-    landing.ledger.forget("events")
-
-    assert FULL_LISTING.format("events") not in landing.ledger.locations()
 
 
 EVENT = st.tuples(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
-from tests.running.standing_tables import stand_up
+from tests.running.standing_tables import leased
 
 from infold import api
 from infold.core.project import Project
@@ -22,20 +21,12 @@ OF_TABLES = ["sessions", "daily"]
 """The models that read no files, as there are none."""
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Project:
-    """Three tables that stand, and a ledger that knows them."""
-    return stand_up(tmp_path / "shop")
-
-
 def begin_steps(shop: Project, *models: str) -> None:
     """A run that died in a step of each of these models."""
-    book = api.ledger(shop)
-    book.acquire("r2")
-    book.begin_run("r2", "run", 0, {})
-    for number, name in enumerate(models, 1):
-        book.begin_step("r2", f"r2-{number}", number, name, "build", {})
-    book.close()
+    with leased(shop) as book:
+        book.begin_run("r2", "run", 0, {})
+        for number, name in enumerate(models, 1):
+            book.begin_step("r2", f"r2-{number}", number, name, "build", {})
 
 
 def open_steps(shop: Project) -> list[str]:

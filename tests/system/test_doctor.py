@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from infold import api
 from infold.api.doctor import examine
@@ -32,18 +32,15 @@ def checks(root: Path, target: str | None = None) -> Mapping[str, Check]:
     return {check.name: check for check in examine(root, target)}
 
 
-def slugs(check: Check) -> list[str]:
+def slugs(root: Path, name: str, target: str | None = None) -> list[str]:
     """The errors of a check."""
-    return [error.slug for error in check.errors]
-
-
-def doctor(root: Path, *words: str) -> Result:
-    """The command."""
-    return CliRunner().invoke(cli, ["-C", str(root), "doctor", *words])
+    return [error.slug for error in checks(root, target)[name].errors]
 
 
 def test_all_else_is_checked_without_java(root: Path) -> None:
-    """Spark is left out, and what needs it."""
+    """Spark is left out, and what needs it. No ledger and no table is left: the first run after
+    it is a first run.
+    """
     found = checks(root)
 
     assert {name: check.verdict for name, check in found.items()} == {
@@ -58,45 +55,32 @@ def test_all_else_is_checked_without_java(root: Path) -> None:
         "clocks": Verdict.LEFT_OUT,
         "source raw.clicks": Verdict.OK,
     }
-    assert slugs(found["Java"]) == ["java-missing"]
+    assert [error.slug for error in found["Java"].errors] == ["java-missing"]
     assert found["source raw.clicks"].found.startswith("2 files, ")
-
-
-def test_it_leaves_no_ledger_and_no_table(root: Path) -> None:
-    """The first run after it is a first run."""
-    checks(root)
-
     assert not (root / "warehouse").exists()
     assert sorted(path.name for path in (root / ".infold").iterdir()) == ["project.pickle"]
 
 
 def test_it_ends_with_1_and_every_error(root: Path) -> None:
-    """A line for each check, then what to do about those that failed."""
-    done = doctor(root)
+    """A line for each check, then what to do about those that failed; the same for programs."""
+    doctor = ["-C", str(root), "doctor"]
+    done = CliRunner().invoke(cli, doctor)
+    as_json = CliRunner().invoke(cli, [*doctor, "--json"])
 
-    assert done.exit_code == 1
-    assert "failed    Java       " in done.output
-    assert "left out  Spark      needs Java" in done.output
-    assert "Failed: Java." in done.output
-    assert "java-missing: " in done.output
-
-
-def test_json(root: Path) -> None:
-    """The same for programs."""
-    done = doctor(root, "--json")
-    found = json.loads(done.stdout)
-
-    assert done.exit_code == 1
+    assert done.exit_code == as_json.exit_code == 1
+    for line in (
+        "failed    Java       ",
+        "left out  Spark      needs Java",
+        "Failed: Java.",
+        "java-missing: ",
+    ):
+        assert line in done.output
+    found = json.loads(as_json.stdout)
     assert found["ok"] is False
     by_name = {check["name"]: check for check in found["checks"]}
     assert by_name["Java"]["errors"][0]["slug"] == "java-missing"
-    assert by_name["ledger"] | {"seconds": 0, "found": ""} == {
-        "name": "ledger",
-        "verdict": "ok",
-        "found": "",
-        "seconds": 0,
-        "errors": [],
-    }
+    same = {"name": "ledger", "found": "", "seconds": 0}
+    assert by_name["ledger"] | same == {**same, "verdict": "ok", "errors": []}
 
 
 def test_a_project_with_mistakes(root: Path) -> None:
@@ -109,70 +93,40 @@ def test_a_project_with_mistakes(root: Path) -> None:
     assert len(found["project"].errors) >= 2
 
 
-def test_an_unknown_target(root: Path) -> None:
-    """It is named, with those that there are."""
-    assert slugs(checks(root, "prod")["project"]) == ["unknown-target"]
+def test_no_project(root: Path, tmp_path: Path) -> None:
+    """Python and Java are checked all the same. An unknown target is named."""
+    assert checks(tmp_path)["Python"].verdict is Verdict.OK
+    assert slugs(tmp_path, "project") == ["no-project"]
+    assert slugs(root, "project", "prod") == ["unknown-target"]
 
 
-def test_no_project(tmp_path: Path) -> None:
-    """Python and Java are checked all the same."""
-    found = checks(tmp_path)
-
-    assert found["Python"].verdict is Verdict.OK
-    assert slugs(found["project"]) == ["no-project"]
-
-
-class TestTheLedger:
-    """It is read, and its lease taken and given back."""
-
-    def test_one_that_is_there(self, root: Path) -> None:
-        """Afterwards the lease is free."""
-        book = api.ledger(api.open_project(root))
-        book.acquire("one")
+def test_the_lease_of_a_ledger(root: Path) -> None:
+    """It is taken and given back; that of a run that is at work stays its own, and is no fault."""
+    book = api.ledger(api.open_project(root))
+    for run in ("one", "two"):
+        book.acquire(run)
+        at_work = checks(root)["ledger"]
         book.close()
-        found = checks(root)["ledger"]
+        free = checks(root)["ledger"]
 
-        assert found.verdict is Verdict.OK
-        assert "no run yet; its lease was taken and given back" in found.found
-        book.acquire("two")
-        book.close()
-
-    def test_a_run_that_is_at_work_is_no_fault(self, root: Path) -> None:
-        """Its lease stays its own."""
-        book = api.ledger(api.open_project(root))
-        book.acquire("one")
-        found = checks(root)["ledger"]
-
-        assert found.verdict is Verdict.OK
-        assert "a run is at work in it" in found.found
-        book.close()
-
-    def test_what_is_no_ledger(self, root: Path) -> None:
-        """Another file in its place is named."""
-        (root / ".infold").mkdir(exist_ok=True)
-        (root / ".infold" / "ledger.db").write_text("not a database, but long enough " * 50)
-
-        assert slugs(checks(root)["ledger"]) == ["not-a-ledger"]
+        assert at_work.verdict is free.verdict is Verdict.OK
+        assert "a run is at work in it" in at_work.found
+        assert "no run yet; its lease was taken and given back" in free.found
 
 
-def test_a_warehouse_that_cannot_be_written(root: Path) -> None:
-    """A file is where the folder would be."""
+def test_what_is_not_as_it_should_be(root: Path) -> None:
+    """Another file in the place of the ledger, or of the folder of the warehouse, is named, and so
+    is a source whose folder is missing. One without files is no fault: they may yet come.
+    """
+    (root / ".infold").mkdir(exist_ok=True)
+    (root / ".infold" / "ledger.db").write_text("not a database, but long enough " * 50)
     (root / "warehouse").write_text("a file")
-
-    assert slugs(checks(root)["warehouse"]) == ["system-refused"]
-
-
-def test_a_source_whose_folder_is_missing(root: Path) -> None:
-    """It is named."""
-    (root / "landing").rename(root / "elsewhere")
-
-    assert slugs(checks(root)["source raw.clicks"]) == ["no-such-folder"]
-
-
-def test_a_source_without_files(root: Path) -> None:
-    """That is no fault: they may yet come."""
     for file in (root / "landing" / "clicks").iterdir():
         file.unlink()
-    found = checks(root)["source raw.clicks"]
 
+    assert slugs(root, "ledger") == ["not-a-ledger"]
+    assert slugs(root, "warehouse") == ["system-refused"]
+    found = checks(root)["source raw.clicks"]
     assert (found.verdict, found.found) == (Verdict.OK, "0 files, 0 bytes: nothing to read")
+    (root / "landing").rename(root / "elsewhere")
+    assert slugs(root, "source raw.clicks") == ["no-such-folder"]

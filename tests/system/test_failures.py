@@ -97,15 +97,11 @@ def test_the_cause_of_a_full_disk_is_named() -> None:
     """A full disk is named with the line of the stack that says so, and the file if there is
     one.
     """
-    found = known_failure(
-        java("x\nCaused by: java.io.IOException: /t/a.parquet: No space left on device")
-    )
+    why = "java.io.IOException: /t/a.parquet: No space left on device"
+    found = known_failure(java(f"x\nCaused by: {why}"))
 
     assert found is not None
-    assert found.facts == (
-        ("file", "/t/a.parquet"),
-        ("why", "java.io.IOException: /t/a.parquet: No space left on device"),
-    )
+    assert found.facts == (("file", "/t/a.parquet"), ("why", why))
 
 
 def test_an_unknown_failure_is_internal(tmp_path: Path) -> None:

@@ -15,26 +15,19 @@ URL = "postgresql+psycopg://ann:${env:SECRET}@host:5432/books"
 def test_a_part_of_a_url_is_percent_encoded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A password may have any characters: none of them means anything in the URL."""
+    """A password may have any characters: none of them means anything in the URL. What is all of
+    the URL is a URL already. An editor ends the last line of a file; blanks belong to the password.
+    """
     monkeypatch.setenv("SECRET", "p@ss/w:?#%rd ä")
-
-    assert resolve_url(URL, tmp_path, "ledger") == (
-        "postgresql+psycopg://ann:p%40ss%2Fw%3A%3F%23%25rd%20%C3%A4@host:5432/books"
-    )
-
-
-def test_a_whole_url_is_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is all of the URL is a URL already."""
-    monkeypatch.setenv("SECRET", "postgresql://a:b%40@h/d")
-
-    assert resolve_url("${env:SECRET}", tmp_path, "ledger") == "postgresql://a:b%40@h/d"
-
-
-def test_a_file_is_the_projects_and_its_last_line_ends(tmp_path: Path) -> None:
-    """An editor ends the last line of a file; blanks belong to the password."""
+    monkeypatch.setenv("WHOLE", "postgresql://a:b%40@h/d")
     (tmp_path / "secret").write_text(" x y\r\n", encoding="utf-8")
 
-    assert resolve_url("a${file:secret}b", tmp_path, "ledger") == "a%20x%20yb"
+    for url, resolved in (
+        (URL, "postgresql+psycopg://ann:p%40ss%2Fw%3A%3F%23%25rd%20%C3%A4@host:5432/books"),
+        ("${env:WHOLE}", "postgresql://a:b%40@h/d"),
+        ("a${file:secret}b", "a%20x%20yb"),
+    ):
+        assert resolve_url(url, tmp_path, "ledger") == resolved
 
 
 @pytest.mark.parametrize(
@@ -87,46 +80,47 @@ def test_what_only_looks_like_a_reference(text: str, wrong: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "shown"),
+    "url",
     [
-        ("ledger: postgresql://u@h/d", None),
-        ("ledger: postgresql://u:${env:P}@h/d", None),
-        ("ledger: sqlite:///.infold/ledger.db", None),
-        ("ledger: postgresql://h:5432/d", None),
-        ("ledger: 'postgresql://u:${env:P}@h/d?sslpassword=${file:p}&a=b'", None),
-        ("l: 'postgresql://u:x@h/d'", "l: 'postgresql://u:*@h/d'"),
-        ("l: postgresql://u:a?b@h/d", "l: postgresql://u:***@h/d"),
-        ("l: postgresql://u:a/b:c@h/d", "l: postgresql://u:*****@h/d"),
-        ("l: postgresql://u:a@b@h/d", "l: postgresql://u:***@h/d"),
-        ("l: postgresql://u:%40a@h/d", "l: postgresql://u:****@h/d"),
-        ("l: postgresql://u:a${env:P}@h/d", "l: postgresql://u:*${env:P}@h/d"),
-        ("l: postgresql://u:a'b@h/d", "l: postgresql://u:***@h/d"),
-        ('l: postgresql://u:"@h/d', "l: postgresql://u:*@h/d"),
-        ("l: postgresql://u:a b@h/d", "l: postgresql://u:***@h/d"),
-        ("l: postgresql://h/d?password='x", "l: postgresql://h/d?password=**"),
-        ("l: postgresql://h/d?password=a b", "l: postgresql://h/d?password=***"),
-        (
-            "l: postgresql://u@h/d?oauth_client_secret=a",
-            "l: postgresql://u@h/d?oauth_client_secret=*",
-        ),
-        ("l: postgresql://${env:U}@h/d", None),
-        ("l: postgresql://${env:U}:${env:P}@h/d", None),
-        ("l: postgresql://${env:U}:a@h/d", "l: postgresql://${env:U}:*@h/d"),
-        ("l: mysql://u:ab@h/d # note", "l: mysql://u:**@h/d # note"),
-        (
-            "l: postgresql://h/d?user=u&password=ab&x=y",
-            "l: postgresql://h/d?user=u&password=**&x=y",
-        ),
-        ("l: postgresql://h/d?PASSWORD=a", "l: postgresql://h/d?PASSWORD=*"),
-        ("l: postgresql://u@h/d?sslpassword=ab", "l: postgresql://u@h/d?sslpassword=**"),
+        "postgresql://u@h/d",
+        "postgresql://u:${env:P}@h/d",
+        "sqlite:///.infold/ledger.db",
+        "postgresql://h:5432/d",
+        "'postgresql://u:${env:P}@h/d?sslpassword=${file:p}&a=b'",
+        "postgresql://${env:U}@h/d",
+        "postgresql://${env:U}:${env:P}@h/d",
     ],
 )
-def test_a_password_is_found_and_hidden(line: str, shown: str | None) -> None:
+def test_what_has_no_password_is_shown(url: str) -> None:
+    """A reference to one is none."""
+    assert not has_password(url)
+    assert hide_passwords(f"ledger: {url}") == f"ledger: {url}"
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("'postgresql://u:x@h/d'", "'postgresql://u:*@h/d'"),
+        ("postgresql://u:a?b@h/d", "postgresql://u:***@h/d"),
+        ("postgresql://u:a/b:c@h/d", "postgresql://u:*****@h/d"),
+        ("postgresql://u:a@b@h/d", "postgresql://u:***@h/d"),
+        ("postgresql://u:%40a@h/d", "postgresql://u:****@h/d"),
+        ("postgresql://u:a${env:P}@h/d", "postgresql://u:*${env:P}@h/d"),
+        ("postgresql://u:a'b@h/d", "postgresql://u:***@h/d"),
+        ('postgresql://u:"@h/d', "postgresql://u:*@h/d"),
+        ("postgresql://u:a b@h/d", "postgresql://u:***@h/d"),
+        ("postgresql://h/d?password='x", "postgresql://h/d?password=**"),
+        ("postgresql://h/d?password=a b", "postgresql://h/d?password=***"),
+        ("postgresql://u@h/d?oauth_client_secret=a", "postgresql://u@h/d?oauth_client_secret=*"),
+        ("postgresql://${env:U}:a@h/d", "postgresql://${env:U}:*@h/d"),
+        ("mysql://u:ab@h/d # note", "mysql://u:**@h/d # note"),
+        ("postgresql://h/d?user=u&password=ab&x=y", "postgresql://h/d?user=u&password=**&x=y"),
+        ("postgresql://h/d?PASSWORD=a", "postgresql://h/d?PASSWORD=*"),
+        ("postgresql://u@h/d?sslpassword=ab", "postgresql://u@h/d?sslpassword=**"),
+    ],
+)
+def test_a_password_is_found_and_hidden(url: str, shown: str) -> None:
     """Whatever its characters, and as long as it was, so that a caret stays in place."""
-    assert has_password(line.partition(": ")[2]) == (shown is not None)
-    assert hide_passwords(line) == (shown or line)
-
-
-def test_a_parameter_with_an_encoded_name_is_a_password() -> None:
-    """PostgreSQL decodes names of parameters too."""
-    assert has_password("postgresql://h/d?%70assword=x")
+    assert has_password(url)
+    assert hide_passwords(f"l: {url}") == f"l: {shown}"
+    assert has_password("postgresql://h/d?%70assword=x")  # PostgreSQL decodes names, too

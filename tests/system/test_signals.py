@@ -36,11 +36,11 @@ def begun(*words: str) -> subprocess.Popen[str]:
     )
 
 
-def handling() -> subprocess.Popen[str]:
+def handling(hang_up: str = "SIG_DFL") -> subprocess.Popen[str]:
     """A process that handles signals and is at work; whoever runs the tests may use ``nohup``."""
     process = begun(
         "-c",
-        "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
+        f"import signal\nsignal.signal(signal.SIGHUP, signal.{hang_up})\n"
         f"from infold.system import signals\nsignals.install()\n{CALM}",
     )
     assert process.stdout is not None
@@ -63,13 +63,7 @@ def test_each_signal_has_a_code_and_they_share_a_line(number: int, code: int) ->
 @pytest.mark.deep
 def test_nohup_ignores_a_hang_up() -> None:
     """Under nohup a hang-up is ignored, and another signal still ends the process."""
-    process = begun(
-        "-c",
-        "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
-        f"from infold.system import signals\nsignals.install()\n{CALM}",
-    )
-    assert process.stdout is not None
-    process.stdout.readline()
+    process = handling("SIG_IGN")
 
     process.send_signal(signal.SIGHUP)
     time.sleep(0.2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -92,6 +93,16 @@ LINES = {
 }
 
 
+PLACES = {
+    OF_EVE: "hdfs:///lake/a",
+    "nn:8020": "hdfs://nn:8020",
+    AT_AZURE: AT_AZURE,
+    AT_GOOGLE: AT_GOOGLE,
+    AT: AT,
+}
+"""The place that is told, by what is in the line."""
+
+
 class Py4JJavaError(Exception):
     """Named as py4j's, which is recognized by its name."""
 
@@ -105,28 +116,9 @@ def test_a_failure_of_a_store_has_a_name(line: str, slug: str) -> None:
     found = known_failure(Py4JJavaError(trace))
     assert found is not None
     assert found.slug == slug
-    if OF_EVE in line:
-        assert dict(found.facts)["at"] == "hdfs:///lake/a"
-    if "nn:8020" in line:
-        assert dict(found.facts)["at"] == "hdfs://nn:8020"
-    if AT_AZURE in line:
-        assert dict(found.facts)["at"] == AT_AZURE
-    if AT_GOOGLE in line:
-        assert dict(found.facts)["at"] == AT_GOOGLE
-    if AT in line and slug != "store-bucket-missing":
-        assert dict(found.facts)["at"] == AT
-
-
-class Whole:
-    """Tables and a lake in which no file is missing."""
-
-    def lost_files(self, table: str) -> tuple[str, ...]:
-        """None."""
-        return ()
-
-    def has_file(self, table: str, path: str) -> bool:
-        """All are a table's."""
-        return True
+    places = [place for said, place in PLACES.items() if said in line]
+    if places and slug != "store-bucket-missing":
+        assert dict(found.facts)["at"] == places[0]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +131,7 @@ class Whole:
 )
 def test_a_table_is_not_damaged_by_a_store_that_fails(line: str, damaged: bool) -> None:
     """A cut connection says nothing of the table: nobody is told to build it again."""
-    whole: Any = Whole()
+    whole: Any = SimpleNamespace(lost_files=lambda table: (), has_file=lambda table, path: True)
     error = Py4JJavaError(f"Error while reading {AT}/b.parquet\nCaused by: {line}")
     found = damaged_table(whole, whole, ["daily"], error)
     assert (found is not None) == damaged

@@ -15,7 +15,6 @@ from infold.core.progress import Progress, SilentProgress
 from infold.core.project import Project
 from infold.core.report import RunFailed, RunResult
 from infold.core.sinks import Sinks
-from infold.messages.errors import InfoldError
 
 TARGET = "  dev: {warehouse: warehouse}\n"
 
@@ -37,15 +36,11 @@ def good(_: Progress) -> RunResult:
 
 def bad(result: RunResult) -> Callable[[Progress], RunResult]:
     """A run in which models failed."""
-
-    def run(_: Progress) -> RunResult:
-        raise RunFailed(result)
-
-    return run
+    return raising(RunFailed(result))
 
 
-def refused(error: InfoldError) -> Callable[[Progress], RunResult]:
-    """A run that did not begin."""
+def raising(error: BaseException) -> Callable[[Progress], RunResult]:
+    """A run that does not begin, or ends, by an error."""
 
     def run(_: Progress) -> RunResult:
         raise error

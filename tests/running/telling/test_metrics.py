@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.cli import sample
-from tests.running.telling.runs import bad, end, good, project, refused
+from tests.running.telling.runs import bad, end, good, project, raising
 
 from infold.core.report import RunFailed
 from infold.core.sinks import Sinks
@@ -37,7 +37,9 @@ def read(file: Path) -> Samples:
 
 
 def test_a_run(tmp_path: Path) -> None:
-    """What it did, in all and for each model."""
+    """What it did, in all and for each model. Names are as Prometheus' conventions want them: a
+    prefix, the unit in the plural at the end, no unit of a part.
+    """
     file = tmp_path / "infold.prom"
 
     result = end(project(tmp_path, ""), good, Sinks(metrics=file))
@@ -55,49 +57,36 @@ def test_a_run(tmp_path: Path) -> None:
     began = found["infold_run_start_timestamp_seconds", ""]
     assert at - began == pytest.approx(found["infold_run_duration_seconds", ""], abs=1e-3)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["infold.prom"]
+    units = "seconds|rows|steps|cells|models|audits|success|failed|info"
+    for name, _ in found:
+        assert re.fullmatch(rf"infold_(run|model|build)(_[a-z]+)*_({units})", name), name
 
 
 def test_a_failure_keeps_the_time_of_the_last_success(tmp_path: Path) -> None:
-    """An alert asks how long ago that was; a run that did not begin is a failure too."""
+    """An alert asks how long ago that was; a run that did not begin is a failure too. Before the
+    first success there is none, and not the beginning of time.
+    """
     file, shop = tmp_path / "infold.prom", project(tmp_path, "")
+    last = ("infold_run_last_success_timestamp_seconds", "")
+    with pytest.raises(RunFailed):
+        end(shop, bad(sample.failed()), Sinks(metrics=file))
+    assert last not in read(file)
     end(shop, good, Sinks(metrics=file))
-    before = read(file)["infold_run_last_success_timestamp_seconds", ""]
+    before = read(file)[last]
 
     with pytest.raises(RunFailed):
         end(shop, bad(sample.failed()), Sinks(metrics=file))
     failed = read(file)
     over = run_errors.over_budget(rows=10, max_rows=3)
     with pytest.raises(InfoldError):
-        end(shop, refused(over), Sinks(metrics=file))
+        end(shop, raising(over), Sinks(metrics=file))
     found = read(file)
 
-    assert failed["infold_run_last_success_timestamp_seconds", ""] == before
-    assert failed["infold_run_success", ""] == 0
+    assert (failed[last], failed["infold_run_success", ""]) == (before, 0)
     assert failed["infold_run_failed_models", ""] == 2
     assert failed["infold_run_waiting_models", ""] == 1
     assert [failed["infold_model_failed", one] for one in ("clicks", "daily", "users")] == [0, 1, 1]
-    assert found["infold_run_last_success_timestamp_seconds", ""] == before
-    assert found["infold_run_success", ""] == 0
-
-
-def test_a_first_failure_has_no_last_success(tmp_path: Path) -> None:
-    """None, and not the beginning of time."""
-    file = tmp_path / "infold.prom"
-
-    with pytest.raises(RunFailed):
-        end(project(tmp_path, ""), bad(sample.failed()), Sinks(metrics=file))
-
-    assert ("infold_run_last_success_timestamp_seconds", "") not in read(file)
-
-
-def test_names_have_their_unit_at_the_end(tmp_path: Path) -> None:
-    """As Prometheus' conventions want it: a prefix, the unit in the plural, no unit of a part."""
-    file = tmp_path / "infold.prom"
-    end(project(tmp_path, ""), good, Sinks(metrics=file))
-    units = "seconds|rows|steps|cells|models|audits|success|failed|info"
-
-    for name, _ in read(file):
-        assert re.fullmatch(rf"infold_(run|model|build)(_[a-z]+)*_({units})", name), name
+    assert (found[last], found["infold_run_success", ""]) == (before, 0)
 
 
 def test_another_environment_is_another_series(tmp_path: Path) -> None:

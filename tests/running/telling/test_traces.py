@@ -11,7 +11,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from tests.cli import sample
 from tests.running.telling.receiver import Receiver, receiver
-from tests.running.telling.runs import end, good, project, refused
+from tests.running.telling.runs import end, good, project, raising
 from tests.running.telling.test_log import in_steps
 
 from infold.core.report import RunFailed
@@ -48,7 +48,9 @@ def about(attributes: Any) -> Mapping[str, Any]:
 
 
 def test_a_run_that_fails(tmp_path: Path, collector: Receiver) -> None:
-    """Steps are parts of the run, with their counts; what failed says so."""
+    """Steps are parts of the run, with their counts; what failed says so, also a run that did not
+    begin.
+    """
     with pytest.raises(RunFailed):
         end(project(tmp_path, ""), in_steps)
 
@@ -63,13 +65,10 @@ def test_a_run_that_fails(tmp_path: Path, collector: Receiver) -> None:
     assert about(run.attributes)["infold.project"] == "shop"
     assert run.name == "infold run"
 
-
-def test_a_run_that_did_not_begin(tmp_path: Path, collector: Receiver) -> None:
-    """It has a span of its own with why."""
+    collector.got.clear()
     error = run_errors.source_changed(source="raw.clicks", path="a.json")
     with pytest.raises(InfoldError):
-        end(project(tmp_path, ""), refused(error))
-
+        end(project(tmp_path, ""), raising(error))
     (run,) = spans(collector)
     assert (run.status.code, "raw.clicks" in run.status.message) == (2, True)
 
@@ -117,21 +116,16 @@ def test_what_the_environment_says(
     assert set(result.notes) - set(sample.result().notes) == ({note} if note else set())
 
 
-def test_a_collector_that_is_away_is_a_note(tmp_path: Path, collector: Receiver) -> None:
-    """The run is as it was; its note has no address in it."""
+def test_what_cannot_be_sent_is_a_note(
+    tmp_path: Path, collector: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run is as it was; the note has no address in it, or says what has to be installed."""
     collector.answer = 400
-
     result = end(project(tmp_path, ""))
-
     assert traces.NOT_SENT in result.notes
     assert result.state == sample.result().state
 
-
-def test_without_the_package_it_is_a_note(
-    tmp_path: Path, collector: Receiver, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It says what has to be installed."""
+    collector.got.clear()
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
-
     assert traces.MISSING in end(project(tmp_path, "")).notes
     assert collector.got == []
