@@ -13,8 +13,10 @@ from tests.planning.strips import (
     built,
     changed,
     day,
+    planned,
     project,
     states,
+    step_of,
     with_incremental,
 )
 
@@ -22,21 +24,12 @@ from infold.core.definition import Category, Derivation, How, Redefinition
 from infold.core.files import IngestedFile
 from infold.core.interval import DAY, MAX, Interval, Ranges
 from infold.core.model import DefinitionChange
-from infold.core.plan import (
-    HELD_BACK,
-    Action,
-    FileDiff,
-    ModelObservation,
-    Observations,
-    Plan,
-    PlanOptions,
-)
+from infold.core.plan import HELD_BACK, Action, FileDiff, ModelObservation, Plan, PlanOptions
 from infold.core.project import Node
 from infold.core.trace import Cause, Pending, Trace
 from infold.messages.errors import ExitCode, InfoldError
 from infold.planning.derivations import FOLLOWS
 from infold.planning.model_states import reads_nothing
-from infold.planning.planner import plan
 from infold.planning.removals import refuse_removals
 
 OLD = replace(DAILY, fingerprint="old")
@@ -62,23 +55,22 @@ def observed(
 
 def made(seen: ModelObservation, asked: PlanOptions | None = None, node: Node = DAILY) -> Plan:
     """The plan for the daily table."""
-    return plan(project(node), Observations(0, {"daily": seen}), asked or PlanOptions())
+    return planned(node, asked=asked, daily=seen)
 
 
 def test_the_step() -> None:
     """It has the new fingerprint, and the versions and pending cells of the old rows."""
     left = Pending(Cause.LATE, Ranges((day(3),)))
-    [step] = made(observed(pending=(left,))).steps
+    step, trace = step_of(made(observed(pending=(left,))))
 
     assert (step.action, step.derivation) == (Action.DERIVE, DERIVATION)
     assert [(reason.cause, reason.detail, reason.rows) for reason in step.reasons] == [
         (Cause.DEFINITION, FOLLOWS, 0)
     ]
     assert step.inputs == {"sessions": (1, 1), "users": (1, 1)}
-    assert step.trace is not None
-    assert step.trace.fingerprint == DAILY.fingerprint
-    assert step.trace.inputs == {"sessions": 1, "users": 1}
-    assert step.trace.pending == (left,)
+    assert trace.fingerprint == DAILY.fingerprint
+    assert trace.inputs == {"sessions": 1, "users": 1}
+    assert trace.pending == (left,)
     assert not step.expected
     assert not reads_nothing(step)
 
@@ -98,7 +90,7 @@ def test_its_readers_follow() -> None:
     """A reader is built where the table may differ, and that reads its rows at most."""
     months = replace(built(MONTHLY), inputs=built(MONTHLY).inputs)
     seen = {"daily": observed(), "monthly": months}
-    derived, reader = plan(project(DAILY, MONTHLY), Observations(0, seen)).steps
+    derived, reader = planned(DAILY, MONTHLY, **seen).steps
 
     assert (derived.model, reader.model) == ("daily", "monthly")
     assert derived.rows_to_read == 0
@@ -130,7 +122,7 @@ def test_a_reader_is_derived_before_its_input(
         "monthly": replace(months, trace=old, redefined=mine),
     }
 
-    steps = plan(project(DAILY, MONTHLY), Observations(0, seen)).steps
+    steps = planned(DAILY, MONTHLY, **seen).steps
 
     assert [(step.model, step.action) for step in steps] == [
         (name, Action.DERIVE) for name in order
@@ -146,15 +138,13 @@ def test_a_moved_start() -> None:
     later, earlier = replace(DAILY, start=start), replace(DAILY, start=day(1).start)
     left = Pending(Cause.LATE, Ranges((day(1), day(4))))
 
-    [step] = made(observed(redefined(OLD, later), (left,)), node=later).steps
-    assert step.trace is not None
+    step, trace = step_of(made(observed(redefined(OLD, later), (left,)), node=later))
     assert step.cells == Ranges((Interval(start, MAX),))
-    assert step.trace.pending == (Pending(Cause.LATE, Ranges((day(4),))),)
+    assert trace.pending == (Pending(Cause.LATE, Ranges((day(4),))),)
 
     before = replace(OLD, start=start)
-    [step] = made(observed(redefined(before, earlier), (left,)), node=earlier).steps
-    assert step.trace is not None
-    assert step.trace.pending == (
+    step, trace = step_of(made(observed(redefined(before, earlier), (left,)), node=earlier))
+    assert trace.pending == (
         Pending(Cause.LATE, Ranges.of((day(1), day(4)))),
         Pending(Cause.MISSING, Ranges.of((day(1), day(2)))),
     )
@@ -180,15 +170,6 @@ def test_built_again(seen: ModelObservation, asked: PlanOptions) -> None:
     assert step.rows_to_read
 
 
-def test_other_inputs() -> None:
-    """A table that was built from other inputs is built again."""
-    seen = observed()
-    assert seen.trace is not None
-    [step] = made(replace(seen, trace=replace(seen.trace, inputs={"sessions": 1}))).steps
-
-    assert step.action is Action.BUILD
-
-
 def test_a_window_holds_it_back() -> None:
     """A part of the table cannot be derived either."""
     found = made(observed(), PlanOptions(window=Interval(day(1).start, day(2).end)))
@@ -203,11 +184,10 @@ def test_a_table_that_is_replaced_by_parts() -> None:
     seen = observed(redefined(OLD, by_parts), (Pending(Cause.REDEFINED, Ranges((day(3),))),))
     part = PlanOptions(window=Interval(day(1).start, day(2).end))
 
-    [step] = made(seen, node=by_parts).steps
+    step, trace = step_of(made(seen, node=by_parts))
     assert step.action is Action.DERIVE
-    assert step.trace is not None
-    assert step.trace.pending == (Pending(Cause.REDEFINED, Ranges((day(3),))),)
-    [step] = made(seen, part, by_parts).steps
+    assert trace.pending == (Pending(Cause.REDEFINED, Ranges((day(3),))),)
+    step, trace = step_of(made(seen, part, by_parts))
     assert (step.action, step.cells) == (
         Action.BUILD,
         Ranges((Interval(day(1).start, day(2).end),)),
@@ -219,7 +199,7 @@ def test_a_folding_reader_is_built_if_that_is_cheaper() -> None:
     reads_daily = replace(SESSIONS, inputs=(replace(SESSIONS.inputs[0], name="daily"),))
     seen = built(reads_daily, inputs=changed(reads_daily, "daily", "# # # # # # #").inputs)
     both = {"daily": observed(), "sessions": seen}
-    [_, reader] = plan(project(DAILY, reads_daily), Observations(0, both)).steps
+    [_, reader] = planned(DAILY, reads_daily, **both).steps
 
     assert reader.action is Action.BUILD
 
@@ -261,7 +241,7 @@ def test_renamed_columns_are_a_step_that_leaves_all_else() -> None:
     """The trace keeps its input versions and what is pending; no reader is stale by it."""
     left = Pending(Cause.LATE, Ranges((day(3),)))
     seen = {"daily": observed(RENAMED, pending=(left,)), "monthly": built(MONTHLY)}
-    [step] = plan(project(DAILY, MONTHLY), Observations(0, seen)).steps
+    [step] = planned(DAILY, MONTHLY, **seen).steps
 
     assert (step.action, step.renamed, step.cells) == (
         Action.EVOLVE,
@@ -305,7 +285,7 @@ def test_a_source_that_lost_its_files_is_refused_before_columns_get_wider_types(
     files = FileDiff("raw.clicks", (), (taken,), ingested=(taken,), lost=(taken,))
     seen = replace(built(old), files=files, redefined=wider)
 
-    found = plan(project(EVENTS), Observations(0, {"events": seen}), PlanOptions())
+    found = planned(EVENTS, events=seen)
 
     assert [step.action for step in found.steps] == [Action.EVOLVE]
     with pytest.raises(InfoldError, match="source-shrank") as refused:

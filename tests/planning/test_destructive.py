@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.planning.strips import DAILY, built, project
+from tests.planning.strips import DAILY, built, planned, project
 
 from infold.core.definition import Category, How, Loss, Lost, Redefinition
 from infold.core.model import OnLoss
-from infold.core.plan import Destroyed, Observations, Plan, PlanOptions
+from infold.core.plan import Destroyed, Plan, PlanOptions
 from infold.core.project import AppliedDefinitions, Node, Project
 from infold.core.target import Apply, Target
 from infold.core.type_changes import Type
 from infold.messages.errors import ExitCode, InfoldError
 from infold.planning.destructive import destroyed, loss_notes, lost_types, refuse_destructive
-from infold.planning.planner import plan
 
 NEW = replace(DAILY, columns=("day", "n"))
 OLD = replace(DAILY, fingerprint="old", columns=("day", "n", "amount"))
@@ -41,7 +40,7 @@ def shop(target: Target = PROD, node: Node = NEW, applies: tuple[str, ...] = ("d
 def rebuild(node: Node = NEW) -> Plan:
     """A plan that replaces the daily table."""
     seen = built(replace(node, fingerprint="old"))
-    return plan(project(node), Observations(0, {"daily": seen}))
+    return planned(node, daily=seen)
 
 
 def stored(*names: str) -> dict[str, tuple[str, ...]]:
@@ -103,7 +102,7 @@ def test_what_was_applied_is_permitted() -> None:
 
 def test_a_table_that_is_not_replaced_loses_nothing() -> None:
     """Without a step for it, and before its first build."""
-    first = plan(project(NEW), Observations(0, {"daily": replace(built(NEW), trace=None)}))
+    first = planned(NEW, daily=replace(built(NEW), trace=None))
     columns = stored("day", "n", "amount")
     for made in (Plan(()), first):
         assert destroyed(shop(), made, [DROPS], lambda name: columns[name], NOTHING) == ()

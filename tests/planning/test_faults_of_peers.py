@@ -25,6 +25,7 @@ from tests.planning.strips import (
     changed,
     day,
     node,
+    planned,
     project,
     states,
     strip,
@@ -62,7 +63,7 @@ def after(done: Plan, seen: Mapping[str, ModelObservation]) -> dict[str, ModelOb
 def test_a_plan_does_not_repeat_what_a_query_looks_back_at() -> None:
     """A rolling week is built where a row came, and by no later plan: nothing for safety."""
     seen = {"daily": replace(changed(ROLLING, "sessions", "+ # # # # # #"), cells=states("# #"))}
-    first = plan(project(ROLLING), Observations(0, seen))
+    first = planned(ROLLING, **seen)
     assert strip(first, "daily") == "B B B B B B B"
 
     again = Observations(0, after(first, seen))
@@ -80,7 +81,7 @@ def test_an_earlier_start_reaches_readers_after_what_they_read() -> None:
             now.name, Category.BREAKING, (), How.DERIVE, was, now, derivation=Derivation(())
         )
         seen[now.name] = replace(built(was), redefined=change, cells=states("- - - # # # #"))
-    first = plan(project(*new), Observations(0, seen))
+    first = planned(*new, **seen)
     assert {step.action for step in first.steps} == {Action.DERIVE}
 
     parent, reader = plan(project(*new), Observations(0, after(first, seen))).steps
@@ -89,18 +90,6 @@ def test_an_earlier_start_reaches_readers_after_what_they_read() -> None:
     assert parent.cells == Ranges((Interval(day(0).start, day(3).start),))
     assert {reason.cause for reason in parent.reasons} == {Cause.MISSING}
     assert not Ranges((Interval(day(0).start, day(3).start),)) - reader.cells
-
-
-def test_no_table_is_built_upon_one_that_is_behind() -> None:
-    """A changed reader is planned for what its stale input will have, not for what it has now."""
-    reader = replace(MONTHLY, fingerprint="new")
-    old = built(MONTHLY)
-    seen = {"daily": changed(DAILY, "sessions", "# + # # # # #"), "monthly": old}
-
-    first, then = plan(project(DAILY, reader), Observations(0, seen)).steps
-
-    assert (first.model, then.model, then.action) == ("daily", "monthly", Action.BUILD)
-    assert then.expected
 
 
 def hourly(name: str, reads: str) -> Node:
@@ -129,7 +118,7 @@ def test_half_a_million_hours_are_one_range(monkeypatch: pytest.MonkeyPatch) -> 
         for table in tables
     }
 
-    made = plan(project(*tables), Observations(FIRST + 30 * DAY, seen))
+    made = planned(*tables, now=FIRST + 30 * DAY, **seen)
 
     assert len(made.steps) == len(tables)
     assert {(len(step.cells), step.cells.span) for step in made.steps} == {
@@ -163,7 +152,7 @@ def test_restating_leaves_no_trace_behind() -> None:
     asked = PlanOptions(restated={"daily": Ranges((day(1),))})
     before = seen["daily"].trace
     for _ in range(100):
-        made = plan(project(DAILY), Observations(0, seen), asked)
+        made = planned(DAILY, asked=asked, **seen)
         assert strip(made, "daily") == "- B - - - - -"
         seen = after(made, seen)
 
@@ -174,9 +163,9 @@ def test_a_short_window_does_not_empty_a_whole_table() -> None:
     """A table without cells is built whole, or left alone; half a cell is refused."""
     hour = PlanOptions(window=Interval(FIRST, FIRST + HOUR))
     seen = replace(built(USERS), inputs=(InputDiff("raw.users", 1, 2, ()),))
-    assert not plan(project(USERS), Observations(0, {"users": seen}), hour)
+    assert not planned(USERS, asked=hour, users=seen)
     new = ModelObservation(inputs=(InputDiff("raw.users", 0, 1),))
-    [step] = plan(project(USERS), Observations(0, {"users": new}), hour).steps
+    [step] = planned(USERS, asked=hour, users=new).steps
     assert (step.action, step.cells) == (Action.BUILD, ALL)
 
     with pytest.raises(InfoldError) as refused:
@@ -190,10 +179,8 @@ def test_nothing_reads_a_table_that_is_not_there() -> None:
     unbuilt = ModelObservation(inputs=(InputDiff("daily", 0, 0),))
     seen = {"daily": ModelObservation(), "monthly": unbuilt}
 
-    made = plan(
-        project(DAILY, reader),
-        Observations(FIRST, seen),
-        PlanOptions(selected=frozenset({"monthly"})),
+    made = planned(
+        DAILY, reader, now=FIRST, asked=PlanOptions(selected=frozenset({"monthly"})), **seen
     )
 
     assert not made
@@ -209,19 +196,7 @@ def test_a_cron_of_minutes_builds_complete_days_once() -> None:
     noon = FIRST + 2 * DAY + 12 * HOUR
     for table, expected in ((often, "B B - - - - -"), (partial, "B B B - - - -")):
         fresh = {"daily": replace(changed(table, "sessions", "+ + +"), as_of=noon - HOUR)}
-        first = plan(project(table), Observations(noon, fresh))
+        first = planned(table, now=noon, **fresh)
         assert strip(first, "daily") == expected
         later = Observations(noon + HOUR, after(first, fresh))
         assert not plan(project(table), later)
-
-
-def test_a_batch_replaces_its_own_cells() -> None:
-    """No batch of a table empties what the others built."""
-    target = with_incremental(DAILY, batch_size=2, unique_key=("day",))
-    seen = {"daily": changed(target, "sessions", "+ + + + - - -")}
-    [step] = plan(project(target), Observations(0, seen)).steps
-
-    assert (step.action, step.batches) == (Action.RECOMPUTE, 2)
-    assert step.cells == Ranges((Interval(day(0).start, day(2).start),))
-    assert step.trace is not None
-    assert step.trace.pending_ranges == Ranges((Interval(day(2).start, day(4).start),))

@@ -13,8 +13,10 @@ from tests.planning.strips import (
     changed,
     changes,
     day,
+    planned,
     project,
     states,
+    step_of,
     strip,
     with_incremental,
 )
@@ -29,7 +31,6 @@ from infold.core.plan import (
     FileDiff,
     InputDiff,
     ModelObservation,
-    Observations,
     Plan,
     PlanOptions,
 )
@@ -37,7 +38,6 @@ from infold.core.project import Bound, Input, Node, Stretch
 from infold.core.trace import UNKNOWN, Cause, EarlierCells, Pending, Trace, merge_earlier
 from infold.planning.buildable_cells import cells_with_rows
 from infold.planning.forward_only import forward_only
-from infold.planning.planner import plan
 
 OLD = replace(DAILY, fingerprint="old", columns=("day", "n"))
 NEW = replace(DAILY, columns=("Users", "N", "day"))
@@ -160,7 +160,7 @@ def observed(
 
 def made(seen: ModelObservation, node: Node = NEW, options: PlanOptions | None = None) -> Plan:
     """The plan for the daily table."""
-    return plan(project(node), Observations(0, {"daily": seen}), options or PlanOptions())
+    return planned(node, asked=options, daily=seen)
 
 
 class TestTheStep:
@@ -202,7 +202,7 @@ class TestTheStep:
         seen = replace(built(reader), trace=trace, redefined=later)
 
         models = {"daily": observed(asked(day(4).start)), "monthly": seen}
-        first, second = plan(project(NEW, reader), Observations(0, models)).steps
+        first, second = planned(NEW, reader, **models).steps
 
         assert [(one.model, one.expected) for one in (first, second)] == [
             ("daily", False),
@@ -252,7 +252,7 @@ def test_readers_of_an_unchanged_table() -> None:
     daily = replace(reader.model, timeseries=Timeseries("day", "day"))
     reader = replace(reader, model=daily)
 
-    found = plan(project(DAILY, reader), Observations(0, {"daily": seen, "monthly": built(reader)}))
+    found = planned(DAILY, reader, daily=seen, monthly=built(reader))
 
     assert strip(found, "monthly") == "- - - B B B B"
 
@@ -303,9 +303,8 @@ class TestStaleCells:
     def test_late_rows_by_the_newest_definition(self) -> None:
         """With `late: new` it holds in stale cells from then on, and in no others."""
         seen, newest = stretched(OLD, "# + # # # + #", Late.NEW)
-        [step] = made(seen, newest).steps
-        assert step.trace is not None
-        assert step.trace.earlier == (EarlierCells(before(4) - Ranges((day(1),)), "first"),)
+        _, trace = step_of(made(seen, newest))
+        assert trace.earlier == (EarlierCells(before(4) - Ranges((day(1),)), "first"),)
 
     @pytest.mark.parametrize("size", [None, 2])
     @pytest.mark.parametrize("late", Late)
@@ -315,11 +314,10 @@ class TestStaleCells:
         """
         seen, newest = stretched(OLD, "# # # # # # #", late)
         options = PlanOptions(restated={"daily": Ranges.ever()}, batch_size=size)
-        [step] = made(seen, newest, options).steps
+        step, trace = step_of(made(seen, newest, options))
         assert step.action is Action.RECOMPUTE
         assert step.batches == (1 if size is None else 4)
-        assert step.trace is not None
-        held = Ranges.of(part for one in step.trace.earlier for part in one.cells)
+        held = Ranges.of(part for one in trace.earlier for part in one.cells)
         assert held == (before(4) - step.cells if late is Late.NEW else before(4))
 
     def test_pending_cells_of_the_change_are_built(self) -> None:
@@ -395,12 +393,11 @@ class TestEvents:
         seen = ModelObservation(
             EVENTS_TRACE, 1, files=files, cells=states("# # # # # . ."), redefined=change
         )
-        [step] = plan(project(EVENTS), Observations(0, {"clicks": seen})).steps
+        step, trace = step_of(planned(EVENTS, clicks=seen))
 
         assert (step.action, step.files) == (Action.DERIVE, None)
-        assert step.trace is not None
-        assert step.trace.pending_ranges == pending
-        assert step.trace.earlier == (EarlierCells(before(5 if since is None else since), "first"),)
+        assert trace.pending_ranges == pending
+        assert trace.earlier == (EarlierCells(before(5 if since is None else since), "first"),)
 
     def test_files_are_read_again_once(self) -> None:
         """The next step reads them with what arrived, and nothing is pending after it."""
@@ -410,7 +407,7 @@ class TestEvents:
         files = FileDiff("raw.clicks", ingested=(file(1), file(2)), redefined=(file(2),))
         stretch = Stretch(before(5), "clicks", project(clicks("old", "id", "ts")))
         seen = ModelObservation(trace, 1, files=files, earlier=(stretch,))
-        [step] = plan(project(EVENTS), Observations(0, {"clicks": seen})).steps
+        [step] = planned(EVENTS, clicks=seen).steps
 
         assert step.action is Action.INGEST
         assert step.files is not None
@@ -424,9 +421,9 @@ class TestEvents:
         settled = replace(trace, pending=())
         files = replace(files, redefined=())
         quiet = ModelObservation(settled, 1, files=files, earlier=(stretch,))
-        assert not plan(project(EVENTS), Observations(0, {"clicks": quiet})).steps
+        assert not planned(EVENTS, clicks=quiet).steps
         asked = PlanOptions(restated={"clicks": Ranges.ever()})
-        [step] = plan(project(EVENTS), Observations(0, {"clicks": quiet}), asked).steps
+        [step] = planned(EVENTS, asked=asked, clicks=quiet).steps
         assert step.action is Action.INGEST  # never a build by the newest definition alone
         assert step.files is not None
         assert step.files.reingest == (file(1), file(2))
@@ -445,7 +442,7 @@ class TestEvents:
         stretch = Stretch(before(5), "clicks", project(earlier))
         seen = ModelObservation(trace, 1, files=files, inputs=(diff,), earlier=(stretch,))
         newest = replace(EVENTS, inputs=(Input("pages"),))
-        [step] = plan(project(newest), Observations(0, {"clicks": seen})).steps
+        [step] = planned(newest, clicks=seen).steps
         assert step.files is not None
         assert tuple(one.id for one in step.files.reingest) == again
 

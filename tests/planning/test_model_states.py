@@ -15,9 +15,11 @@ from tests.planning.strips import (
     changed,
     day,
     node,
+    planned,
     project,
     states,
     with_incremental,
+    with_trace,
 )
 
 from infold.core.files import ListedFile
@@ -228,20 +230,6 @@ def test_states(case: Case) -> None:
 class TestOneModelAfterTheOther:
     """A model's state is its own, whichever models are run."""
 
-    def test_models_that_are_not_selected_wait_alone(self) -> None:
-        """A run of one tag builds its models, though others are stale, and leaves the others
-        stale.
-        """
-        seen = {"events": built(EVENTS), "a": changed(A, "events", "# # # # # # n"), "b": new()}
-        todo = plan(
-            project(EVENTS, A, B),
-            Observations(NOW, seen),
-            PlanOptions(selected=frozenset({"events", "a"})),
-        )
-
-        assert [step.model for step in todo.steps] == ["a"]
-        assert ("b", "not selected") in {(left.model, left.why) for left in todo.skipped}
-
     def test_sessions_and_whole_tables_have_states_too(self) -> None:
         """Sessions and tables without cells have states but
         no limits, as they process changes of any time.
@@ -300,9 +288,7 @@ class TestLimits:
         window = Interval(day(2).start, day(5).start)
         asked = PlanOptions(window=window)
         found = stand(EVENTS, A, asked=asked, events=built(EVENTS), a=seen)["a"]
-        (step,) = plan(
-            project(EVENTS, A), Observations(NOW, {"events": built(EVENTS), "a": seen}), asked
-        ).steps
+        (step,) = planned(EVENTS, A, now=NOW, asked=asked, events=built(EVENTS), a=seen).steps
 
         assert message(found).endswith(
             "No data in events between 2019-10-23 and 2019-10-26; covered without rows"
@@ -493,8 +479,7 @@ class TestBackfillLimit:
         """A changed definition rebuilds what the old table covered, and the backlog stays."""
         waiting = Ranges((Interval(day(3).start, MAX),))
         seen = self.after(waiting, "# # # # # # #")
-        assert seen.trace is not None
-        other = replace(seen, trace=replace(seen.trace, fingerprint="another"))
+        other = with_trace(seen, fingerprint="another")
         made, _, left = self.rounds(self.LIMITED, other)
         assert (made, left) == ("B B B - - - -", waiting)
 
@@ -508,9 +493,8 @@ class TestBackfillLimit:
         once.
         """
         seen = self.after(Ranges((day(3),)), "# # # # # # #")
-        assert seen.trace is not None
         pending = (Pending(Cause.DEFINITION, Ranges((day(3),))),)
-        mixed = replace(seen, trace=replace(seen.trace, pending=pending))
+        mixed = with_trace(seen, pending=pending)
 
         assert self.rounds(self.LIMITED, mixed)[0] == "B B B B B B B"
         found = stand(EVENTS, self.LIMITED, events=built(EVENTS), a=mixed)["a"]

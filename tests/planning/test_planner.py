@@ -22,27 +22,15 @@ from tests.planning.strips import (
     node,
     project,
     states,
+    step_of,
     strip,
     with_incremental,
+    with_trace,
 )
 
 from infold.core.files import IngestedFile, ListedFile
-from infold.core.interval import (
-    DAY,
-    EVER,
-    HOUR,
-    MAX,
-    MIN,
-    Interval,
-    Ranges,
-    parse_instant_text,
-)
-from infold.core.model import (
-    DefinitionChange,
-    Materialization,
-    Model,
-    Override,
-)
+from infold.core.interval import DAY, EVER, HOUR, MAX, MIN, Interval, Ranges, parse_instant_text
+from infold.core.model import DefinitionChange, Materialization, Model, Override
 from infold.core.plan import (
     HELD_BACK,
     READS_NO_CHANGE,
@@ -71,15 +59,13 @@ def kept(*names: str) -> frozenset[str]:
 def other(of: Node) -> ModelObservation:
     """A model that was built by another definition."""
     seen = built(of)
-    assert seen.trace is not None
-    return replace(seen, trace=replace(seen.trace, fingerprint="old"))
+    return with_trace(seen, fingerprint="old")
 
 
 def pending(seen: ModelObservation) -> ModelObservation:
     """The same with cells that were left out."""
-    assert seen.trace is not None
     part = (Pending(Cause.LATE, Ranges((day(1),))),)
-    return replace(seen, trace=replace(seen.trace, pending=part))
+    return with_trace(seen, pending=part)
 
 
 def redefined(
@@ -103,9 +89,7 @@ class TestManualEntries:
 
     def test_a_new_entry_is_folded_in(self) -> None:
         """The plan names a new manual entry as its cause, and the trace its number."""
-        made = plan(
-            project(SESSIONS), Observations(0, {"sessions": built(SESSIONS, newest_entry=2)})
-        )
+        made = planned(SESSIONS, sessions=built(SESSIONS, newest_entry=2))
         [step] = made.steps
         [reason] = step.reasons
 
@@ -117,15 +101,13 @@ class TestManualEntries:
     def test_an_applied_entry_is_no_cause(self) -> None:
         """An applied entry is no cause, and a new one adds none to a model that is built anyway."""
         seen = built(SESSIONS, newest_entry=2)
-        assert seen.trace is not None
-        applied = replace(seen, trace=replace(seen.trace, applied_entry=2))
-        assert not plan(project(SESSIONS), Observations(0, {"sessions": applied}))
+        applied = with_trace(seen, applied_entry=2)
+        assert not planned(SESSIONS, sessions=applied)
 
-        changed_query = replace(seen, trace=replace(seen.trace, fingerprint="old"))
-        [step] = plan(project(SESSIONS), Observations(0, {"sessions": changed_query})).steps
+        changed_query = with_trace(seen, fingerprint="old")
+        step, trace = step_of(planned(SESSIONS, sessions=changed_query))
         assert [reason.cause for reason in step.reasons] == [Cause.DEFINITION]
-        assert step.trace is not None
-        assert step.trace.applied_entry == 2
+        assert trace.applied_entry == 2
 
 
 class TestLateRows:
@@ -149,24 +131,6 @@ class TestLateRows:
         assert strip(made, "daily") == "- B - - B - -"
         assert {reason.cause for reason in made.steps[0].reasons} == {Cause.LATE, Cause.REMOVED}
 
-    def test_far_apart_days_are_two_ranges(self) -> None:
-        """Days far apart stay two ranges and never become their hull."""
-        old = CellChange(
-            Interval(parse_instant_text("2009-01-01"), parse_instant_text("2009-01-02")),
-            1,
-            0,
-            0,
-            1,
-            0,
-            1,
-        )
-        seen = changed(DAILY, "sessions", "# # # # # # +")
-        diffs = (replace(seen.inputs[0], changes=(old, *seen.inputs[0].changes)), seen.inputs[1])
-
-        made = plan(project(DAILY), Observations(0, {"daily": replace(seen, inputs=diffs)}))
-
-        assert len(made.steps[0].cells) == 2
-
     def test_a_months_cell_contains_the_changed_day(self) -> None:
         """A changed day makes its calendar month stale."""
         seen = Observations(0, {"monthly": changed(MONTHLY, "daily", "# + # # # # #")})
@@ -176,13 +140,6 @@ class TestLateRows:
         assert made.steps[0].cells == Ranges(
             (Interval(parse_instant_text("2019-10-01"), parse_instant_text("2019-11-01")),)
         )
-
-    def test_without_changes_a_model_is_skipped(self) -> None:
-        """A model with unchanged inputs is skipped with the reason."""
-        made = plan(project(DAILY), Observations(0, {"daily": built(DAILY)}))
-
-        assert not made
-        assert [left.why for left in made.skipped] == ["up to date"]
 
 
 class TestWholeReasons:
@@ -202,17 +159,6 @@ class TestWholeReasons:
             ("events", Action.BUILD, False),
             ("sessions", Action.BUILD, True),
         ]
-
-    def test_another_definition_builds_everything(self) -> None:
-        """A changed fingerprint makes the model stale as a whole."""
-        seen = built(DAILY)
-        assert seen.trace is not None
-        seen = replace(seen, trace=replace(seen.trace, fingerprint="old"))
-
-        made = plan(project(DAILY), Observations(0, {"daily": seen}))
-
-        assert made.steps[0].reasons[0].cause is Cause.DEFINITION
-        assert made.steps[0].cells == Ranges.ever()
 
     def test_readers_of_columns_that_stay_are_left_alone(self) -> None:
         """Where only a definition changed, and what a model reads is proven to stay, nothing is
@@ -279,7 +225,7 @@ class TestWholeReasons:
         events = replace(other(EVENTS), files=replace(found, **files))
         seen = {"events": events, "sessions": replace(built(SESSIONS), inputs_kept=kept("events"))}
 
-        made = plan(project(EVENTS, SESSIONS), Observations(0, seen))
+        made = planned(EVENTS, SESSIONS, **seen)
 
         assert ("sessions" not in {step.model for step in made.steps}) is left
 
@@ -289,7 +235,7 @@ class TestWholeReasons:
         change = CellChange(EVER, 1, 1, 5, 5, 1, 2)
         diffs = (seen.inputs[0], InputDiff("users", 1, 2, (change,), (CellState(EVER, 5, 2),)))
 
-        made = plan(project(DAILY), Observations(0, {"daily": replace(seen, inputs=diffs)}))
+        made = planned(DAILY, daily=replace(seen, inputs=diffs))
 
         assert made.steps[0].cells == Ranges.ever()
         assert made.steps[0].reasons[0].cause is Cause.LOOKUP
@@ -304,7 +250,7 @@ class TestWholeReasons:
 
         def planned(found: ChangedKeyRows | None) -> Plan:
             inputs = (seen.inputs[0], replace(diff, changed_keys=found))
-            return plan(project(daily), Observations(0, {"daily": replace(seen, inputs=inputs)}))
+            return planned(daily, daily=replace(seen, inputs=inputs))
 
         unknown = planned(None)
         assert (
@@ -336,7 +282,7 @@ class TestWholeReasons:
 
         def planned(found: ChangedKeyRows | None) -> Plan:
             diff = InputDiff("users", 1, 2, (change,), changed_keys=found)
-            return plan(project(events), Observations(0, {"events": replace(seen, inputs=(diff,))}))
+            return planned(events, events=replace(seen, inputs=(diff,)))
 
         def again(found: ChangedKeyRows | None) -> tuple[Action, tuple[int, ...]]:
             [step] = planned(found).steps
@@ -362,7 +308,7 @@ class TestWholeReasons:
         seen = built(SESSIONS)
         diff = InputDiff("events", 1, 2, (many,), (CellState(day(0), 100, 1),))
 
-        made = plan(project(SESSIONS), Observations(0, {"sessions": replace(seen, inputs=(diff,))}))
+        made = planned(SESSIONS, sessions=replace(seen, inputs=(diff,)))
 
         assert made.steps[0].action is Action.BUILD
 
@@ -390,22 +336,10 @@ class TestWholeReasons:
         if definition:
             events = replace(events, trace=Trace("events", definition))
 
-        made = plan(
-            project(EVENTS, SESSIONS),
-            Observations(0, {"events": events, "sessions": built(SESSIONS)}),
-        )
+        made = planned(EVENTS, SESSIONS, events=events, sessions=built(SESSIONS))
 
         assert made.steps[1].action is action
         assert made.steps[1].expected
-
-    def test_a_model_over_a_table_never_built_waits(self) -> None:
-        """Without its input a model is skipped, and the plan says which input is missing."""
-        seen = Observations(0, {"daily": ModelObservation(inputs=(InputDiff("sessions", 0, 0),))})
-
-        made = plan(project(DAILY), seen, PlanOptions(selected=frozenset({"daily"})))
-
-        assert not made
-        assert "never built" in made.skipped[0].why
 
 
 BY_USER = node(
@@ -420,9 +354,7 @@ class TestCumulative:
         self, seen: ModelObservation, asked: PlanOptions | None = None
     ) -> tuple[Action, list[Cause]]:
         """What a plan does to it, and why; it has one cell, whatever changed."""
-        [step] = plan(
-            project(BY_USER), Observations(0, {"by_user": seen}), asked or PlanOptions()
-        ).steps
+        [step] = planned(BY_USER, asked=asked, by_user=seen).steps
         assert step.cells == Ranges.ever()
         return step.action, [reason.cause for reason in step.reasons]
 
@@ -437,8 +369,7 @@ class TestCumulative:
             ModelObservation(inputs=(InputDiff("sessions", 0, 3, cells=states("# #")),))
         ) == (Action.BUILD, [Cause.MISSING])
         seen = built(BY_USER)
-        assert seen.trace is not None
-        other = replace(seen, trace=replace(seen.trace, fingerprint="old"))
+        other = with_trace(seen, fingerprint="old")
         assert self.planned(other) == (Action.BUILD, [Cause.DEFINITION])
         asked = PlanOptions(restated={"by_user": Ranges.ever()})
         assert self.planned(seen, asked) == (Action.BUILD, [Cause.RESTATED])
@@ -463,10 +394,6 @@ class TestCumulative:
             "       late        1 row in 1 cell of sessions",
         ]
 
-    def test_without_changes_it_is_skipped(self) -> None:
-        """A cumulative table without changes has no step, however old it is."""
-        assert not plan(project(BY_USER), Observations(0, {"by_user": built(BY_USER)}))
-
 
 class TestWindow:
     """``--start/--end`` bound what is recomputed; what is outside stays pending."""
@@ -482,17 +409,6 @@ class TestWindow:
         trace = made.steps[0].trace
         assert trace is not None
         assert trace.pending == (Pending(Cause.LATE, Ranges((day(4),))),)
-
-    def test_pending_days_are_built_when_the_window_is_lifted(self) -> None:
-        """A run without a window builds the days that a window left out."""
-        seen = built(DAILY)
-        assert seen.trace is not None
-        pending = (Pending(Cause.LATE, Ranges((day(4),))),)
-        seen = replace(seen, trace=replace(seen.trace, pending=pending))
-
-        made = plan(project(DAILY), Observations(0, {"daily": seen}))
-
-        assert strip(made, "daily") == "- - - - B - -"
 
     def test_folds_take_all_that_arrived(self) -> None:
         """A window does not limit a fold, which takes all changes."""
@@ -539,12 +455,11 @@ class TestBatches:
             (with_incremental(DAILY, batch_size=1), PlanOptions(batch_size=size)),
         ):
             made = self.made(target, asked)
-            [step] = made.steps
+            step, trace = step_of(made)
 
             assert strip(made, "daily") == (first or "- B - B B - B")
             assert step.batches == batches
-            assert step.trace is not None
-            assert step.stale_cells == step.cells | step.trace.pending_ranges
+            assert step.stale_cells == step.cells | trace.pending_ranges
 
     @pytest.mark.parametrize(
         ("own", "jobs", "beside"),
@@ -568,7 +483,7 @@ class TestBatches:
         """The first batch of a new table has none beside it."""
         target = with_incremental(DAILY, batch_size=1, batch_concurrency=4)
         seen = replace(changed(target, "sessions", self.LATE), trace=None)
-        [step] = plan(project(target), Observations(0, {"daily": seen})).steps
+        [step] = planned(target, daily=seen).steps
 
         assert step.batches == 7
         assert not step.concurrent_batches
@@ -589,7 +504,7 @@ class TestExchange:
 
     SEEN = changed(DAILY, "sessions", "# + # # # # #")
     assert SEEN.trace is not None
-    OTHER = replace(SEEN, trace=replace(SEEN.trace, fingerprint="other"))
+    OTHER = with_trace(SEEN, fingerprint="other")
 
     def made(self, target: Node, asked: PlanOptions | None = None, *others: Node) -> Plan:
         """A plan of a daily model that was built by another definition."""
@@ -597,7 +512,7 @@ class TestExchange:
         seen |= {
             other.name: ModelObservation(inputs=(InputDiff("daily", 1, 1),)) for other in others
         }
-        return plan(project(target, *others), Observations(0, seen), asked or PlanOptions())
+        return planned(target, *others, asked=asked, **seen)
 
     def test_batches_of_a_new_definition_are_committed_together(
         self, monkeypatch: pytest.MonkeyPatch
@@ -606,13 +521,12 @@ class TestExchange:
         by_cell = replace(DAILY, overrides_used=(Override.LIMIT,))
         monkeypatch.setattr("infold.planning.buildable_cells.CELLS_TOGETHER", 2)
         for target, pieces in ((with_incremental(DAILY, batch_size=3), 3), (by_cell, 4)):
-            [step] = self.made(target).steps
+            step, trace = step_of(self.made(target))
 
             assert (step.action, step.batches, step.cells) == (Action.BUILD, 1, Ranges.ever())
             assert len(step.pieces) == pieces
             assert Ranges.of(part for piece in step.pieces for part in piece) == Ranges.ever()
-            assert step.trace is not None
-            assert not step.trace.pending
+            assert not trace.pending
         assert self.made(DAILY).steps[0].pieces == ()
 
     def test_a_partial_window_builds_nothing(self) -> None:
@@ -643,7 +557,7 @@ class TestExchange:
         again = built(reader)
         diffs = (InputDiff("daily", 1, 2, changes("+"), states("#")),)
         seen = {"daily": self.OTHER, "reader": replace(again, inputs=diffs)}
-        live = plan(project(DAILY, reader), Observations(0, seen), part)
+        live = planned(DAILY, reader, asked=part, **seen)
         assert [step.model for step in live.steps] == ["reader"]
 
     def test_incomplete_cells_wait_for_their_tick(self) -> None:
@@ -652,12 +566,11 @@ class TestExchange:
         """
         target = with_incremental(DAILY, cron="0 5 * * *")
         seen = Observations(day(3).start + 5 * HOUR, {"daily": self.OTHER})
-        [step] = plan(project(target), seen).steps
+        step, trace = step_of(plan(project(target), seen))
 
         assert step.action is Action.BUILD
         assert step.cells == Ranges((Interval(MIN, day(3).start),))
-        assert step.trace is not None
-        [left] = step.trace.pending
+        [left] = trace.pending
         assert (left.cause, left.ranges) == (Cause.MISSING, Ranges((Interval(day(3).start, MAX),)))
 
 
@@ -682,14 +595,7 @@ class TestCron:
         seen = changed(self.DAILY, "sessions", strip)
         as_of = None if built_at is None else FIRST + built_at * HOUR
         seen = replace(seen, as_of=as_of)
-        return plan(project(self.DAILY), Observations(FIRST + hours * HOUR, {"daily": seen}))
-
-    def test_between_two_ticks_nothing_is_due(self) -> None:
-        """A model built at six is not due at seven if its next tick is later."""
-        made = self.made(24 * 7 + 7, 24 * 7 + 6)
-
-        assert not made
-        assert made.skipped[0].why.startswith("not due before")
+        return planned(self.DAILY, now=FIRST + hours * HOUR, daily=seen)
 
     def test_after_a_tick_all_complete_cells_are_built(self) -> None:
         """After the tick all complete days are built, and before it none is."""
@@ -699,15 +605,14 @@ class TestCron:
     def test_a_tick_without_rows_builds_nothing(self) -> None:
         """A tick without new rows builds nothing, though the day it waited for is complete."""
         seen = built(self.DAILY, as_of=FIRST + 24 * HOUR)
-        assert seen.trace is not None
         waits = (Pending(Cause.MISSING, Ranges((Interval(FIRST + 9 * DAY, MAX),))),)
-        seen = replace(seen, trace=replace(seen.trace, pending=waits))
+        seen = with_trace(seen, pending=waits)
 
-        made = plan(project(self.DAILY), Observations(FIRST + 20 * DAY, {"daily": seen}))
+        made = planned(self.DAILY, now=FIRST + 20 * DAY, daily=seen)
 
         assert not made
         fills = replace(self.DAILY, fills_cells=True)  # a lookup's rows are there, whatever comes
-        [step] = plan(project(fills), Observations(FIRST + 20 * DAY, {"daily": seen})).steps
+        [step] = planned(fills, now=FIRST + 20 * DAY, daily=seen).steps
         assert step.cells == Ranges((Interval(FIRST + 9 * DAY, FIRST + 19 * DAY),))
 
 
@@ -728,7 +633,7 @@ class TestFiles:
         )
         seen = built(EVENTS, files=diff)
 
-        made = plan(project(EVENTS), Observations(0, {"events": seen}))
+        made = planned(EVENTS, events=seen)
 
         assert made.steps[0].action is Action.INGEST
         assert [(reason.cause, reason.rows) for reason in made.steps[0].reasons] == [
@@ -746,7 +651,7 @@ class TestFiles:
         )
         seen = built(EVENTS, files=diff, cells=states("# # # . . . ."))
 
-        made = plan(project(EVENTS), Observations(0, {"events": seen}))
+        made = planned(EVENTS, events=seen)
 
         assert [(reason.cause, reason.rows) for reason in made.steps[0].reasons] == [
             (Cause.LATE, 2),
@@ -770,25 +675,14 @@ class TestFiles:
         assert strip(made, "sessions") == "- B B B - - -"
         assert [step.expected for step in made.steps] == [False, True]
 
-    def test_models_not_selected_are_skipped_and_named(self) -> None:
-        """Models that are not selected are skipped and named in the plan."""
-        made = plan(
-            project(EVENTS),
-            Observations(0, {"events": built(EVENTS)}),
-            PlanOptions(selected=frozenset()),
-        )
-
-        assert [left.why for left in made.skipped] == ["not selected"]
-
 
 @pytest.mark.parametrize("span", [(MIN, MAX), (MIN, FIRST), (FIRST, MAX)])
 def test_open_ranges_survive_planning(span: tuple[int, int]) -> None:
     """Cells with open ends are planned without walking their days."""
     seen = built(DAILY)
-    assert seen.trace is not None
     pending = (Pending(Cause.MISSING, Ranges((Interval(*span),))),)
-    seen = replace(seen, trace=replace(seen.trace, pending=pending))
+    seen = with_trace(seen, pending=pending)
 
-    made = plan(project(DAILY), Observations(0, {"daily": seen}))
+    made = planned(DAILY, daily=seen)
 
     assert made.steps[0].cells == Ranges((Interval(*span),))

@@ -16,8 +16,10 @@ from tests.planning.strips import (
     changed,
     changes,
     day,
+    planned,
     project,
     states,
+    step_of,
     with_incremental,
 )
 
@@ -80,13 +82,12 @@ def made(
 def test_longer_cells_cost_nothing() -> None:
     """The step reads no row, and keeps the versions of the inputs; what arrived comes after it."""
     found = made()
-    [step] = found.steps
+    step, trace = step_of(found)
 
     assert step.action is Action.REBUCKET
     assert [(reason.detail, reason.rows) for reason in step.reasons] == [(ADDED_UP, 0)]
-    assert step.trace is not None
-    assert step.trace.fingerprint == MONTHS.fingerprint
-    assert step.trace.inputs == {"sessions": 1, "users": 1}
+    assert trace.fingerprint == MONTHS.fingerprint
+    assert trace.inputs == {"sessions": 1, "users": 1}
     assert not step.expected
     assert "once the rows are in their new cells" in found.notes[0]
 
@@ -104,13 +105,11 @@ def test_a_pending_day_makes_its_month_pending() -> None:
     """And a pending month all its days."""
     assert SEEN.trace is not None
     left = replace(SEEN.trace, pending=(Pending(Cause.LATE, Ranges((day(3),))),))
-    [step] = made(seen=replace(SEEN, trace=left)).steps
-    assert step.trace is not None
-    assert step.trace.pending == (Pending(Cause.LATE, Ranges((OCTOBER,))),)
+    _, trace = step_of(made(seen=replace(SEEN, trace=left)))
+    assert trace.pending == (Pending(Cause.LATE, Ranges((OCTOBER,))),)
 
-    [step] = made(DAILY, redefined(MONTHS, DAILY, replace(SEEN, trace=step.trace))).steps
-    assert step.trace is not None
-    assert step.trace.pending == (Pending(Cause.LATE, Ranges((OCTOBER,))),)
+    _, trace = step_of(made(DAILY, redefined(MONTHS, DAILY, replace(SEEN, trace=trace))))
+    assert trace.pending == (Pending(Cause.LATE, Ranges((OCTOBER,))),)
 
 
 def test_readers_have_nothing_to_do() -> None:
@@ -200,6 +199,6 @@ def test_a_cell_that_is_not_over(as_of: str, partial: bool, action: Action) -> N
     """A table that has complete cells only would have a part of this month otherwise."""
     node = with_incremental(MONTHS, cron="0 0 * * *", allow_partials=partial)
     seen = redefined(DAILY, node, SEEN)
-    found = plan(project(node), Observations(parse_instant_text(as_of), {"daily": seen}))
+    found = planned(node, now=parse_instant_text(as_of), daily=seen)
 
     assert [step.action for step in found.steps] == [action]
