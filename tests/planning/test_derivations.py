@@ -18,6 +18,7 @@ from tests.planning.strips import (
     states,
     step_of,
     with_incremental,
+    with_trace,
 )
 
 from infold.core.definition import Category, Derivation, How, Redefinition
@@ -76,26 +77,19 @@ def test_the_step() -> None:
 
 
 def test_what_comes_after_it() -> None:
-    """A note says that stale cells are built next, if there may be any."""
+    """A note says that stale cells are built next, if there may be any; readers are built where
+    the table may differ.
+    """
     upto_date = tuple(replace(diff, newest_version=1) for diff in observed().inputs)
     missing = Pending(Cause.MISSING, Ranges((day(3),)))
+    found = planned(DAILY, MONTHLY, daily=observed(), monthly=built(MONTHLY))
 
-    assert [note.partition(":")[0] for note in made(observed()).notes] == ["daily"]
+    assert "built in a step after that" in found.notes[0].replace("\n", " ")
     assert not made(replace(observed(), inputs=upto_date)).notes
     assert made(replace(observed(pending=(missing,)), inputs=upto_date)).notes
-    assert "built in a step after that" in made(observed()).notes[0].replace("\n", " ")
-
-
-def test_its_readers_follow() -> None:
-    """A reader is built where the table may differ, and that reads its rows at most."""
-    months = replace(built(MONTHLY), inputs=built(MONTHLY).inputs)
-    seen = {"daily": observed(), "monthly": months}
-    derived, reader = planned(DAILY, MONTHLY, **seen).steps
-
-    assert (derived.model, reader.model) == ("daily", "monthly")
-    assert derived.rows_to_read == 0
-    assert reader.expected
-    assert reader.rows_to_read >= 0
+    derived, reader = found.steps
+    assert (derived.model, derived.rows_to_read) == ("daily", 0)
+    assert (reader.model, reader.expected) == ("monthly", True)
     assert reader.reasons[0].detail == "because daily is built"
 
 
@@ -159,8 +153,9 @@ def test_a_moved_start() -> None:
         (observed(fingerprint="another"), PlanOptions()),
         (observed(pending=(Pending(Cause.DEFINITION, Ranges((day(1),))),)), PlanOptions()),
         (replace(observed(), redefined=None), PlanOptions()),
+        (with_trace(observed(), inputs={"sessions": 1}), PlanOptions()),
     ],
-    ids=["no proof", "restated", "inexact", "another table", "two definitions", "unknown"],
+    ids=["no proof", "restated", "inexact", "another table", "two", "unknown", "other inputs"],
 )  # fmt: skip
 def test_built_again(seen: ModelObservation, asked: PlanOptions) -> None:
     """In doubt the table is built again."""
@@ -275,19 +270,17 @@ def test_a_table_that_is_not_that_of_the_earlier_definition_is_built(
     assert [step.action for step in made(observed(RENAMED), again).steps] != [Action.EVOLVE]
 
 
-def test_a_source_that_lost_its_files_is_refused_before_columns_get_wider_types() -> None:
+@pytest.mark.parametrize("how", [How.EVOLVE, How.DERIVE])
+def test_a_source_that_lost_its_files_is_refused_first(how: How) -> None:
     """Although only the step after it takes their rows out: nothing is written by then."""
     old = replace(EVENTS, fingerprint="old")
-    wider = Redefinition(
-        "events", Category.METADATA, (), How.EVOLVE, old, EVENTS, renamed=(("n", "v"),)
-    )
+    change = Redefinition("events", Category.METADATA, (), how, old, EVENTS, renamed=(("n", "v"),))
+    change = replace(change, derivation=DERIVATION if how is How.DERIVE else None)
     taken = IngestedFile(1, "1.csv", 100, "v1", 0, rows=10)
     files = FileDiff("raw.clicks", (), (taken,), ingested=(taken,), lost=(taken,))
-    seen = replace(built(old), files=files, redefined=wider)
+    found = planned(EVENTS, events=replace(built(old), files=files, redefined=change))
 
-    found = planned(EVENTS, events=seen)
-
-    assert [step.action for step in found.steps] == [Action.EVOLVE]
+    assert [step.action.name for step in found.steps] == [how.name]
     with pytest.raises(InfoldError, match="source-shrank") as refused:
         refuse_removals(project(EVENTS), found, allowed=False)
     assert refused.value.exit_code == ExitCode.REFUSED

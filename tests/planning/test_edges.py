@@ -46,7 +46,9 @@ def at_five(
 
 def test_a_model_that_was_built_at_the_very_tick_was_built_for_it() -> None:
     """A model built at the exact tick is not due an hour later, and is due at the next tick."""
-    assert not at_five(TICK, TICK + HOUR)
+    waits = at_five(TICK, TICK + HOUR)
+    assert not waits
+    assert waits.skipped[0].why.startswith("not due before")
     assert at_five(TICK, TICK + DAY)
     assert at_five(TICK - 1, TICK)
 
@@ -55,15 +57,12 @@ class TestBatchesOfOneTick:
     """A run continues its batches, and so does the next one where it came to no good end."""
 
     def test_of_a_run_that_goes_on_or_failed(self) -> None:
-        """What is left of them is due, by any clock until the next tick."""
+        """What is left of them is due by any clock; what a window or a limit left out waits."""
         left = Ranges.of([day(0)])
 
         assert at_five(TICK, TICK, left, unfinished=True)
         assert at_five(TICK, TICK + HOUR, left, unfinished=True)
-
-    def test_what_a_done_run_left_out_waits(self) -> None:
-        """A window or a limit left it out: that is for the next tick."""
-        assert not at_five(TICK, TICK + HOUR, Ranges.of([day(0)]))
+        assert not at_five(TICK, TICK + HOUR, left)
 
     @pytest.mark.parametrize("left", [day(7), day(5)], ids=["incomplete", "empty"])
     def test_a_failure_elsewhere_makes_no_complete_table_due(self, left: Interval) -> None:

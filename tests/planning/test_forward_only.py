@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.planning.strips import (
@@ -60,6 +61,14 @@ def asked(since: int | None = None, held: str = "# # # # # . .", **kept: object)
     return forward_only(made, TRACE, since, states(held))
 
 
+WEEKLY = Timeseries("day", "day", Granularity.WEEK)
+
+
+def declared(**keys: Any) -> Node:
+    """The new definition, with other keys."""
+    return replace(NEW, model=replace(NEW.model, **keys))
+
+
 class TestTheChange:
     """What a forward-only change does, and what it cannot do."""
 
@@ -79,19 +88,15 @@ class TestTheChange:
         assert found.derivation.columns == (("Users", "NULL"), ("N", "`n`"), ("day", "`day`"))
         assert found.derivation.added == {"Users"}
         assert found.derivation.stored == ("day", "n")
-
-    def test_it_holds_from_an_instant(self) -> None:
-        """The start of a cell is taken as it is, before the last row and after it."""
         assert asked(day(2).start).effective_from == day(2).start
         assert asked(day(6).end).effective_from == day(6).end
 
-    @pytest.mark.parametrize("how", [How.NOTHING, How.RESTAMP])
-    def test_what_changes_no_row_stays_as_it_is(self, how: How) -> None:
-        """Another comment or cron ends no definition."""
-        assert asked(how=how) == change(how=how)
-
     def test_without_rows_there_is_nothing_to_keep(self) -> None:
-        """An empty table, and one that a dead run left unknown, are built as ever."""
+        """An empty table, and one that a dead run left unknown, are built as ever; another comment
+        or cron ends no definition.
+        """
+        for how in (How.NOTHING, How.RESTAMP):
+            assert asked(how=how) == change(how=how)
         assert asked(held=". . .") == change()
         unknown = replace(TRACE, fingerprint=UNKNOWN)
         assert forward_only(change(), unknown, None, states("# #")) == change()
@@ -101,30 +106,14 @@ class TestTheChange:
         [
             (change(new=replace(NEW, columns=("day", "users"))), "it lacks: n"),
             (change(new=replace(NEW, start=day(1).start)), "its start changed"),
-            (
-                change(
-                    new=replace(
-                        NEW,
-                        model=replace(
-                            NEW.model, timeseries=Timeseries("day", "day", Granularity.WEEK)
-                        ),
-                    )
-                ),
-                "its timeseries changed",
-            ),
+            (change(new=declared(timeseries=WEEKLY)), "its timeseries changed"),
             (change(new=replace(NEW, downgraded=("why",))), "builds it whole"),
             (
-                change(
-                    new=replace(
-                        NEW, model=replace(NEW.model, materialization=Materialization.SESSIONS)
-                    )
-                ),
+                change(new=declared(materialization=Materialization.SESSIONS)),
                 "its kind changed, from incremental table to sessions",
             ),
             (
-                change(
-                    new=replace(NEW, model=replace(NEW.model, materialization=Materialization.VIEW))
-                ),
+                change(new=declared(materialization=Materialization.VIEW)),
                 "only events, sessions, and tables that are built cell by cell",
             ),
             (change(new=with_incremental(NEW), old=replace(OLD, fingerprint="x")), "is not known"),
@@ -170,6 +159,10 @@ class TestTheStep:
         """The trace has the new fingerprint, the old versions, and both definitions; what was
         pending for another reason stays pending for that.
         """
+        options = PlanOptions(window=day(1))  # no cell of another definition is written
+        assert [one.action for one in made(observed(asked()), options=options).steps] == [
+            Action.DERIVE
+        ]
         left = Pending(Cause.LATE, Ranges((day(6),)))
         [step] = made(observed(asked(day(4).start), (left,))).steps
 
@@ -185,12 +178,6 @@ class TestTheStep:
                 (Interval(day(4).start, day(5).end), Interval(day(6).end, MAX))
             ),
         }
-
-    def test_a_window_does_not_hold_it_back(self) -> None:
-        """The change writes no cell of another definition, so a part may be asked for."""
-        options = PlanOptions(window=day(1))
-        [step] = made(observed(asked()), options=options).steps
-        assert step.action is Action.DERIVE
 
     def test_it_waits_for_columns_of_its_inputs(self) -> None:
         """The new definition may name a column that an input gets in the same run."""
@@ -292,19 +279,14 @@ class TestStaleCells:
         )
         assert cells_with_rows(newest, replace(seen, inputs=none)) == [day(n) for n in range(4)]
 
-    def test_the_definitions_stay_where_they_are(self) -> None:
-        """Late cells of an earlier definition are built by it, so the trace says the same after."""
-        seen, newest = stretched(OLD, "# + # # # + #")
-        [step] = made(seen, newest).steps
-        assert step.action is Action.RECOMPUTE
-        assert step.trace is not None
-        assert step.trace.earlier == (EarlierCells(before(4), "first"),)
-
     def test_late_rows_by_the_newest_definition(self) -> None:
-        """With `late: new` it holds in stale cells from then on, and in no others."""
-        seen, newest = stretched(OLD, "# + # # # + #", Late.NEW)
-        _, trace = step_of(made(seen, newest))
-        assert trace.earlier == (EarlierCells(before(4) - Ranges((day(1),)), "first"),)
+        """With `late: new` it holds in stale cells from then on, and in no others; else late cells
+        of an earlier definition are built by it, so the trace says the same after.
+        """
+        for late, held in ((Late.NEW, before(4) - Ranges((day(1),))), (Late.EARLIER, before(4))):
+            step, trace = step_of(made(*stretched(OLD, "# + # # # + #", late)))
+            assert step.action is Action.RECOMPUTE
+            assert trace.earlier == (EarlierCells(held, "first"),)
 
     @pytest.mark.parametrize("size", [None, 2])
     @pytest.mark.parametrize("late", Late)

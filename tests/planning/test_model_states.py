@@ -127,19 +127,6 @@ CASES = (
         },
     ),
     Case(
-        "new files arrive while a model is new: what is live goes on at once",
-        (EVENTS, A, B),
-        {"events": built(EVENTS, files=files("x.csv")), "a": built(A), "b": new()},
-        {"events": "standard run", "a": "standard run", "b": "new model"},
-        {"a": "Standard incremental run"},
-    ),
-    Case(
-        "an earlier run left a part unbuilt",
-        (EVENTS, A, B),
-        {"events": built(EVENTS), "a": built(A), "b": built(B, trace=PENDING)},
-        {"events": "standard run", "a": "standard run", "b": "out of sync"},
-    ),
-    Case(
         "a run that failed left a part unbuilt, and the next one does not wait for the cron",
         (EVENTS, AT_NIGHT),
         {
@@ -198,18 +185,6 @@ CASES = (
         {"events": "standard run", "a": "standard run", "b": "standard run"},
     ),
     Case(
-        "a disabled model (its file is gone) counts for nothing",
-        (EVENTS,),
-        {"events": ModelObservation(files=files("x.csv"))},
-        {"events": "first run"},
-    ),
-    Case(
-        "a tagged model that is never selected keeps nobody else in another state",
-        (EVENTS, A, B),
-        {"events": built(EVENTS), "a": built(A), "b": new()},
-        {"events": "standard run", "a": "standard run", "b": "new model"},
-    ),
-    Case(
         "what changed lies before the model's start: it is not behind",
         (EVENTS, hourly("a", start=day(5).start)),
         {"events": built(EVENTS), "a": changed(A, "events", "+ + # # # # #")},
@@ -227,50 +202,33 @@ def test_states(case: Case) -> None:
     assert {name: message(found[name]) for name in case.says} == case.says
 
 
-class TestOneModelAfterTheOther:
-    """A model's state is its own, whichever models are run."""
+def test_sessions_and_whole_tables_have_states_too() -> None:
+    """They have no limits, as they process changes of any time."""
+    found = stand(
+        EVENTS,
+        SESSIONS,
+        USERS,
+        DAILY,
+        events=built(EVENTS),
+        sessions=changed(SESSIONS, "events", "# # + # # # #"),
+        users=ModelObservation(inputs=(InputDiff("raw.users", 0, 1, (), ()),)),
+        daily=built(DAILY),
+    )
 
-    def test_sessions_and_whole_tables_have_states_too(self) -> None:
-        """Sessions and tables without cells have states but
-        no limits, as they process changes of any time.
-        """
-        found = stand(
-            EVENTS,
-            SESSIONS,
-            USERS,
-            DAILY,
-            events=built(EVENTS),
-            sessions=changed(SESSIONS, "events", "# # + # # # #"),
-            users=ModelObservation(inputs=(InputDiff("raw.users", 0, 1, (), ()),)),
-            daily=built(DAILY),
-        )
-
-        assert drawn(found) == {
-            "events": "standard run",
-            "sessions": "out of sync",
-            "users": "new model",
-            "daily": "standard run",
-        }
-        assert (found["users"].lower, found["users"].upper) == (None, None)
+    states = ["standard run", "out of sync", "new model", "standard run"]
+    assert list(drawn(found).values()) == states
+    assert (found["users"].lower, found["users"].upper) == (None, None)
 
 
 class TestLimits:
     """Lower and upper limit are half-open event times, as far as they are known before a run."""
 
-    def test_a_first_run_is_from_the_start(self) -> None:
-        """A first run has limits from the start to the last row of its input."""
-        late = hourly("a", start=day(2).start)
-        found = stand(EVENTS, late, events=built(EVENTS), a=new())["a"]
-
-        assert (found.lower, found.upper) == (day(2).start, day(6).end)
-
     def test_the_lower_limit_is_never_before_the_start(self) -> None:
-        """A late row from before the start changes nothing and moves no limit."""
+        """A first run is from the start on, and a late row from before it moves no limit."""
         late = hourly("a", start=day(2).start)
-        seen = changed(late, "events", "+ # + # # # #")
-        found = stand(EVENTS, late, events=built(EVENTS), a=seen)["a"]
-
-        assert (found.lower, found.upper) == (day(2).start, day(2).end)
+        for seen, upper in ((new(), day(6)), (changed(late, "events", "+ # + # # # #"), day(2))):
+            found = stand(EVENTS, late, events=built(EVENTS), a=seen)["a"]
+            assert (found.lower, found.upper) == (day(2).start, upper.end)
 
     def test_a_start_after_all_data_is_reported(self) -> None:
         """With a start after all data the table is built empty, and the message says why."""
@@ -319,12 +277,9 @@ class TestLimits:
         """For tables that process changes, the limits after a run are those of the changed
         cells.
         """
-        (entry,) = (
-            state_after_run(SESSIONS, found, [(fold(), Receipt(read=9))], Ranges((day(0), day(6))))
-            for found in (
-                stand(EVENTS, SESSIONS, events=built(EVENTS), sessions=new())["sessions"],
-            )
-        )
+        found = stand(EVENTS, SESSIONS, events=built(EVENTS), sessions=new())["sessions"]
+        changed_cells = Ranges((day(0), day(6)))
+        entry = state_after_run(SESSIONS, found, [(fold(), Receipt(read=9))], changed_cells)
 
         assert (entry.lower, entry.upper) == (day(0).start, day(6).end)
         assert message(entry).endswith("Processing data of 2019-10-21, 2019-10-27")
@@ -382,23 +337,17 @@ class TestBackfillLimit:
         return replace(base, trace=trace, inputs=(diff,))
 
     def test_a_first_run_builds_the_limit_and_the_next_continues(self) -> None:
-        """Runs with a limit build from the first row on, oldest first, until nothing is left."""
+        """Runs build from the first row on, oldest first; one run begins no second part."""
         made, _, left = self.rounds(self.LIMITED, new())
         then, _, rest = self.rounds(self.LIMITED, self.after(left, "# # # # # # #"))
 
-        assert made == "B B - - - - -"
-        assert then == "- - B B - - -"
+        same_run, _, _ = self.rounds(
+            self.LIMITED, self.after(left, "# # # # # # #"), backfill_ends={"a": day(1).end}
+        )
+
+        assert (made, same_run, then) == ("B B - - - - -", "", "- - B B - - -")
         assert not rest.overlaps(Interval(day(0).start, day(4).start))
         assert rest.overlaps(day(4))
-
-    def test_one_run_does_not_begin_a_second_part(self) -> None:
-        """Once its part of the backlog is built, the same run plans nothing more."""
-        _, _, left = self.rounds(self.LIMITED, new())
-        seen = self.after(left, "# # # # # # #")
-
-        made, _, _ = self.rounds(self.LIMITED, seen, backfill_ends={"a": day(1).end})
-
-        assert made == ""
 
     def test_what_is_left_is_reported(self) -> None:
         """Cells beyond the limit are skipped and reported."""
@@ -434,26 +383,25 @@ class TestBackfillLimit:
         assert then == "- - B B B B B"
         assert not rest
 
-    def test_a_start_long_before_the_data_costs_no_run(self) -> None:
-        """The limit counts from the first row, so an early start costs no run."""
-        early = replace(self.LIMITED, start=day(0).start - 3650 * DAY)
-        made, cells, _ = self.rounds(early, new())
+    @pytest.mark.parametrize(
+        ("changes", "asked", "drawn"),
+        [
+            ({"start": day(0).start - 3650 * DAY}, {}, "B B - - - - -"),
+            ({"backfill_limit": 1}, {}, "B - - - - - -"),
+            ({}, {"window": Interval(day(0).start, day(5).start)}, "B B B B B - -"),
+        ],
+        ids=["a start long before the data", "shorter than a cell", "a window"],
+    )
+    def test_a_first_part(self, changes: Any, asked: dict[str, Any], drawn: str) -> None:
+        """The limit counts from the first row and is at least a cell, so that runs progress; a
+        window with both ends overrides it.
+        """
+        target = replace(self.LIMITED, **changes)
+        made, cells, _ = self.rounds(target, new(), **asked)
 
-        assert made == "B B - - - - -"
-        assert cells.span == Interval(day(0).start - 3650 * DAY, day(1).end)
-
-    def test_a_limit_shorter_than_a_cell_builds_one(self) -> None:
-        """A limit shorter than a cell builds one cell, so that runs progress."""
-        made, _, _ = self.rounds(replace(self.LIMITED, backfill_limit=1), new())
-
-        assert made == "B - - - - - -"
-
-    def test_a_window_with_both_ends_overrides_the_limit(self) -> None:
-        """A window with both ends overrides the limit."""
-        window = Interval(day(0).start, day(5).start)
-        made, _, _ = self.rounds(self.LIMITED, new(), window=window)
-
-        assert made == "B B B B B - -"
+        assert made == drawn
+        assert cells.span is not None
+        assert "start" not in changes or cells.span.start == changes["start"]
 
     def test_batches_are_cut_inside_the_limit(self) -> None:
         """Batches bound a commit and the limit bounds a run, so batches are cut inside the
@@ -466,14 +414,11 @@ class TestBackfillLimit:
         assert cells.span.end == day(0).end
 
     def test_a_changed_definition_is_built_at_once(self) -> None:
-        """A changed definition is rebuilt in one run, as
-        the limit bounds only what was never built.
-        """
-        seen = replace(new(), trace=Trace("a", "another", {"events": 1}), version=3)
-        made, _, left = self.rounds(self.LIMITED, seen)
-
-        assert made == "B B B B B B B"
-        assert not left
+        """The limit bounds only what was never built: no changed definition, and no late rows."""
+        other = replace(new(), trace=Trace("a", "another", {"events": 1}), version=3)
+        for seen in (other, changed(self.LIMITED, "events", "+ + + + + + +")):
+            made, _, left = self.rounds(self.LIMITED, seen)
+            assert (made, left) == ("B B B B B B B", Ranges())
 
     def test_a_changed_definition_leaves_the_backlog(self) -> None:
         """A changed definition rebuilds what the old table covered, and the backlog stays."""
@@ -499,13 +444,6 @@ class TestBackfillLimit:
         assert self.rounds(self.LIMITED, mixed)[0] == "B B B B B B B"
         found = stand(EVENTS, self.LIMITED, events=built(EVENTS), a=mixed)["a"]
         assert "it has rows of two definitions" in message(found)
-
-    def test_late_rows_are_not_limited(self) -> None:
-        """Late rows are built in one run, however many cells they touch."""
-        made, _, left = self.rounds(self.LIMITED, changed(self.LIMITED, "events", "+ + + + + + +"))
-
-        assert made == "B B B B B B B"
-        assert not left
 
     def test_what_was_left_is_out_of_sync(self) -> None:
         """A model with a backlog is out of sync, and the message gives the limits of the next

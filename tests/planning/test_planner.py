@@ -20,6 +20,7 @@ from tests.planning.strips import (
     changes,
     day,
     node,
+    planned,
     project,
     states,
     step_of,
@@ -248,21 +249,23 @@ class TestWholeReasons:
         seen, change = built(daily), CellChange(EVER, 1, 1, 5, 5, 1, 2)
         diff = InputDiff("users", 1, 2, (change,), (CellState(EVER, 5, 2),))
 
-        def planned(found: ChangedKeyRows | None) -> Plan:
+        def searched(found: ChangedKeyRows | None) -> Plan:
             inputs = (seen.inputs[0], replace(diff, changed_keys=found))
             return planned(daily, daily=replace(seen, inputs=inputs))
 
-        unknown = planned(None)
+        unknown = searched(None)
         assert (
-            unknown.steps[0].cells == planned(ChangedKeyRows(everywhere=True)).steps[0].cells == ALL
+            unknown.steps[0].cells
+            == searched(ChangedKeyRows(everywhere=True)).steps[0].cells
+            == ALL
         )
         assert unknown.notes == (
             "daily: at most this; a run finds the rows with changed keys of users first",
         )
-        [step] = planned(ChangedKeyRows((("sessions", Ranges((day(2),)), 3),), 40)).steps
+        [step] = searched(ChangedKeyRows((("sessions", Ranges((day(2),)), 3),), 40)).steps
         assert (step.cells, step.scanned) == (Ranges((day(2),)), 40)
         assert step.reasons[0].detail == "3 rows with changed keys of users"
-        [step] = planned(ChangedKeyRows((("sessions", Ranges(), 0),))).steps
+        [step] = searched(ChangedKeyRows((("sessions", Ranges(), 0),))).steps
         assert (step.action, step.cells, step.trace) == (
             Action.RECOMPUTE,
             Ranges(),
@@ -280,17 +283,17 @@ class TestWholeReasons:
         change = CellChange(EVER, 1, 1, 5, 5, 1, 2)
         seen = ModelObservation(trace, 1, FileDiff("raw.clicks", removed=known[:1], ingested=known))
 
-        def planned(found: ChangedKeyRows | None) -> Plan:
+        def searched(found: ChangedKeyRows | None) -> Plan:
             diff = InputDiff("users", 1, 2, (change,), changed_keys=found)
             return planned(events, events=replace(seen, inputs=(diff,)))
 
         def again(found: ChangedKeyRows | None) -> tuple[Action, tuple[int, ...]]:
-            [step] = planned(found).steps
+            [step] = searched(found).steps
             assert step.files is not None
             assert not step.cells, "where the rows are that differ is known once they are read"
             return step.action, tuple(file.id for file in step.files.reingest)
 
-        assert planned(None).notes == (
+        assert searched(None).notes == (
             "events: at most this; a run finds the rows with changed keys of users first",
         )
         assert again(None) == again(ChangedKeyRows(everywhere=True)) == (Action.INGEST, (2, 3))

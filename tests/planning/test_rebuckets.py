@@ -90,6 +90,8 @@ def test_longer_cells_cost_nothing() -> None:
     assert trace.inputs == {"sessions": 1, "users": 1}
     assert not step.expected
     assert "once the rows are in their new cells" in found.notes[0]
+    [step] = made(asked=PlanOptions(window=day(1))).steps
+    assert step.action is Action.REBUCKET, "it is about all cells"
 
 
 def test_shorter_cells_are_counted() -> None:
@@ -137,13 +139,6 @@ def test_a_fold_does_not_count_rows_that_stay() -> None:
     assert (first.action, then.action) == (Action.REBUCKET, Action.FOLD)
 
 
-def test_a_window_is_no_reason_to_wait() -> None:
-    """The step is about all cells, and builds none."""
-    [step] = made(asked=PlanOptions(window=day(1))).steps
-
-    assert step.action is Action.REBUCKET
-
-
 def test_events_and_sessions() -> None:
     """Longer cells of any kind add up; copies of events are not counted by shorter ones."""
     months, cells = Granularity.MONTH, states("# # #")
@@ -176,15 +171,9 @@ def test_events_and_sessions() -> None:
 def test_built_again(other: Mapping[str, Any]) -> None:
     """In doubt the table is built again."""
     [step] = made(seen=replace(SEEN, **other)).steps
-
     assert step.action is Action.BUILD
-
-
-def test_restated() -> None:
-    """What somebody asked to have built again is built."""
     [step] = made(asked=PlanOptions(restated={"daily": Ranges.ever()})).steps
-
-    assert step.action is Action.BUILD
+    assert step.action is Action.BUILD, "somebody asked for it"
 
 
 @pytest.mark.parametrize(

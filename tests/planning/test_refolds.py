@@ -56,6 +56,8 @@ def test_the_step() -> None:
     assert trace.applied_entry == 3
     assert not step.expected
     assert not reads_nothing(step)
+    [note] = made(observed()).notes
+    assert "in a step after that" in note
 
 
 def derived() -> ModelObservation:
@@ -80,13 +82,6 @@ def test_the_step_by_states() -> None:
         derivation=step.derivation,
         stored_by=None,
     )
-
-
-def test_what_comes_after_it() -> None:
-    """A note says that what arrived since is built next."""
-    [note] = made(observed()).notes
-
-    assert "in a step after that" in note
 
 
 LEFT = (Pending(Cause.DEFINITION, Ranges.ever()),)
@@ -114,11 +109,11 @@ LEFT = (Pending(Cause.DEFINITION, Ranges.ever()),)
     ids=[
         "no proof",
         "unknown",
-        "other types",
+        "types",
         "not told",
         "mixed",
-        "mostly new",
-        "not exact",
+        "new",
+        "inexact",
         "restated",
         "dropped",
     ],
