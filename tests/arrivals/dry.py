@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from tests.arrivals.play import DRY, Play, Tally, usable_rows
+from tests.arrivals.programs import Program
 from tests.arrivals.shape import (
     Rows,
+    Shape,
     SourceSpec,
     TableSpec,
     cell_start,
@@ -708,3 +710,10 @@ class DryPlay(Play):
                 if as_built != project[name]:
                     self._fail(f"{name}: {as_built} was kept of {project[name]}")
         ledger.close()
+
+
+def play_through(kind: type[DryPlay], shape: Shape, program: Program, **more: Any) -> None:
+    """All of a program, in a folder of its own."""
+    with tempfile.TemporaryDirectory(prefix="infold-dry-") as name:
+        folder = Path(name)
+        kind(shape, folder, shape.name, folder, program.users, **more).play(program)
