@@ -34,18 +34,15 @@ from tests.planning.strips import (
 
 from infold.analysis.definitions import compare
 from infold.analysis.definitions.meanings import Meaning
-from infold.core.definition import Category, Derivation, How, Redefinition
+from infold.core.definition import Redefinition
 from infold.core.interval import DAY, HOUR, Granularity, Interval, Ranges
 from infold.core.model import Incremental, Materialization, Model, Timeseries
 from infold.core.plan import Action, InputDiff, ModelObservation, Observations, Plan, PlanOptions
-from infold.core.project import Bound, Input, Node
-from infold.core.trace import Cause
+from infold.core.project import Input, Node
 from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.messages.errors import InfoldError
 from infold.planning.planner import plan
 from infold.planning.requested_window import parse_window
-
-ROLLING = replace(DAILY, inputs=(Input("sessions", "session_start", (Bound(6 * DAY, 0),)),))
 
 
 def after(done: Plan, seen: Mapping[str, ModelObservation]) -> dict[str, ModelObservation]:
@@ -58,38 +55,6 @@ def after(done: Plan, seen: Mapping[str, ModelObservation]) -> dict[str, ModelOb
             before, trace=step.trace, version=step.version, redefined=None, inputs=read
         )
     return found
-
-
-def test_a_plan_does_not_repeat_what_a_query_looks_back_at() -> None:
-    """A rolling week is built where a row came, and by no later plan: nothing for safety."""
-    seen = {"daily": replace(changed(ROLLING, "sessions", "+ # # # # # #"), cells=states("# #"))}
-    first = planned(ROLLING, **seen)
-    assert strip(first, "daily") == "B B B B B B B"
-
-    again = Observations(0, after(first, seen))
-    assert not plan(project(ROLLING), again)
-    assert not plan(project(with_incremental(ROLLING, batch_size=3)), again)
-
-
-def test_an_earlier_start_reaches_readers_after_what_they_read() -> None:
-    """The new days are missing in both tables, and built in the input before its reader."""
-    old = [replace(table, start=day(3).start, fingerprint="old") for table in (DAILY, MONTHLY)]
-    new = [replace(table, start=day(0).start) for table in (DAILY, MONTHLY)]
-    seen = {}
-    for was, now in zip(old, new, strict=True):
-        change = Redefinition(
-            now.name, Category.BREAKING, (), How.DERIVE, was, now, derivation=Derivation(())
-        )
-        seen[now.name] = replace(built(was), redefined=change, cells=states("- - - # # # #"))
-    first = planned(*new, **seen)
-    assert {step.action for step in first.steps} == {Action.DERIVE}
-
-    parent, reader = plan(project(*new), Observations(0, after(first, seen))).steps
-
-    assert (parent.model, reader.model, reader.expected) == ("daily", "monthly", True)
-    assert parent.cells == Ranges((Interval(day(0).start, day(3).start),))
-    assert {reason.cause for reason in parent.reasons} == {Cause.MISSING}
-    assert not Ranges((Interval(day(0).start, day(3).start),)) - reader.cells
 
 
 def hourly(name: str, reads: str) -> Node:

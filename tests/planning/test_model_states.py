@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -87,119 +87,97 @@ def stand(*nodes: Node, asked: Any = None, **seen: Any) -> dict[str, ModelState]
     return {entry.model: entry for entry in model_states(made, observed, todo)}
 
 
-def drawn(found: dict[str, ModelState]) -> dict[str, str]:
+def drawn(found: dict[str, ModelState]) -> list[str]:
     """The states alone."""
-    return {name: entry.state.value for name, entry in found.items()}
+    return [entry.state.value for entry in found.values()]
 
 
 AT_NIGHT = with_incremental(B, cron="0 0 * * *")
 PENDING = Trace("b", B.fingerprint, {"events": 1}, (Pending(Cause.MISSING, Ranges((day(2),))),))
+WAITS = built(AT_NIGHT, trace=PENDING, as_of=NOW, cells=states("# # # . . . ."))
 
 
-@dataclass(frozen=True)
-class Case:
-    """What is there, and the state that each model is in."""
-
-    claim: str
-    nodes: tuple[Node, ...]
-    seen: dict[str, ModelObservation]
-    states: dict[str, str] = field(default_factory=dict)
-    says: dict[str, str] = field(default_factory=dict)
-
-
-CASES = (
-    Case(
-        "nothing was ever built: the first run of every model",
-        (EVENTS, A),
-        {"events": ModelObservation(files=files("x.csv")), "a": ModelObservation()},
-        {"events": "first run", "a": "first run"},
+FIRST_RUN, NEW, STANDARD, SYNC = "first run", "new model", "standard run", "out of sync"
+CASES: dict[str, tuple[dict[Node, ModelObservation], list[str], dict[str, str]]] = {
+    "nothing was ever built: the first run of every model": (
+        {EVENTS: ModelObservation(files=files("x.csv")), A: ModelObservation()},
+        [FIRST_RUN, FIRST_RUN],
         {"a": "No data in manifest. Processing data from the first row"},
     ),
-    Case(
-        "a model is added: it is new, and nobody else is anything but in a standard run",
-        (EVENTS, A, B),
-        {"events": built(EVENTS), "a": built(A), "b": new()},
-        {"events": "standard run", "a": "standard run", "b": "new model"},
+    "a model is added: it is new, and nobody else is anything but in a standard run": (
+        {EVENTS: built(EVENTS), A: built(A), B: new()},
+        [STANDARD, STANDARD, NEW],
         {
             "b": "New incremental model. Backfilling. "
             "Processing data between 2019-10-21 and 2019-10-28",
             "a": "Standard incremental run. Nothing to process",
         },
     ),
-    Case(
-        "a run that failed left a part unbuilt, and the next one does not wait for the cron",
-        (EVENTS, AT_NIGHT),
-        {
-            "events": built(EVENTS),
-            "b": built(
-                AT_NIGHT, trace=PENDING, as_of=NOW, unfinished=True, cells=states("# # # . . . .")
-            ),
-        },
-        {"events": "standard run", "b": "out of sync"},
+    "a run that failed left a part unbuilt, and the next one does not wait for the cron": (
+        {EVENTS: built(EVENTS), AT_NIGHT: replace(WAITS, unfinished=True)},
+        [STANDARD, SYNC],
+        {},
     ),
-    Case(
-        "a part that waits for its cron",
-        (EVENTS, AT_NIGHT),
-        {"events": built(EVENTS), "b": built(AT_NIGHT, trace=PENDING, as_of=NOW)},
-        {"events": "standard run", "b": "standard run"},
+    "a part that waits for its cron": (
+        {EVENTS: built(EVENTS), AT_NIGHT: WAITS},
+        [STANDARD] * 2,
+        {},
     ),
-    Case(
-        "the definition changed",
-        (EVENTS, A),
-        {"events": built(EVENTS), "a": built(A, trace=Trace("a", "another", {"events": 1}))},
-        {"events": "standard run", "a": "out of sync"},
+    "the definition changed": (
+        {EVENTS: built(EVENTS), A: with_trace(built(A), fingerprint="another")},
+        [STANDARD, SYNC],
+        {},
     ),
-    Case(
-        "a run died while it replaced the table",
-        (EVENTS, A),
-        {"events": built(EVENTS), "a": built(A, trace=Trace("a", UNKNOWN, {"events": 1}))},
-        {"events": "standard run", "a": "out of sync"},
+    "a run died while it replaced the table": (
+        {EVENTS: built(EVENTS), A: with_trace(built(A), fingerprint=UNKNOWN)},
+        [STANDARD, SYNC],
+        {},
     ),
-    Case(
-        "an input was built further, and the run ended before this model",
-        (EVENTS, A, B),
-        {"events": built(EVENTS), "a": built(A), "b": changed(B, "events", "# # # + # # #")},
-        {"events": "standard run", "a": "standard run", "b": "out of sync"},
+    "an input was built further, and the run ended before this model": (
+        {EVENTS: built(EVENTS), A: built(A), B: changed(B, "events", "# # # + # # #")},
+        [STANDARD, STANDARD, SYNC],
         {
             "b": "Incremental model out of sync. Syncing: events has changes that it has not read. "
             "Processing data between 2019-10-24 and 2019-10-25"
         },
     ),
-    Case(
-        "another model of the same source has taken in a file that this one has not",
-        (EVENTS, OTHERS),
+    "another model of the same source has taken in a file that this one has not": (
         {
-            "events": built(EVENTS, files=files("new.csv")),
-            "others": built(OTHERS, files=files("new.csv", "old.csv")),
+            EVENTS: built(EVENTS, files=files("new.csv")),
+            OTHERS: built(OTHERS, files=files("new.csv", "old.csv")),
         },
-        {"events": "standard run", "others": "out of sync"},
+        [STANDARD, SYNC],
+        {},
     ),
-    Case(
-        "models whose last events differ, because they keep different rows, are in sync",
-        (EVENTS, A, B),
+    "models whose last events differ, because they keep different rows, are in sync": (
         {
-            "events": built(EVENTS),
-            "a": built(A, cells=states("# # # # # # #")),
-            "b": built(B, cells=states("# # . . . . .")),
+            EVENTS: built(EVENTS),
+            A: built(A, cells=states("# # # # # # #")),
+            B: built(B, cells=states("# # . . . . .")),
         },
-        {"events": "standard run", "a": "standard run", "b": "standard run"},
+        [STANDARD] * 3,
+        {},
     ),
-    Case(
-        "what changed lies before the model's start: it is not behind",
-        (EVENTS, hourly("a", start=day(5).start)),
-        {"events": built(EVENTS), "a": changed(A, "events", "+ + # # # # #")},
-        {"events": "standard run", "a": "standard run"},
+    "what changed lies before the model's start: it is not behind": (
+        {
+            EVENTS: built(EVENTS),
+            hourly("a", start=day(5).start): changed(A, "events", "+ + # # # # #"),
+        },
+        [STANDARD, STANDARD],
+        {},
     ),
-)
+}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.claim)
-def test_states(case: Case) -> None:
+@pytest.mark.parametrize(("seen", "states", "says"), CASES.values(), ids=[*CASES])
+def test_states(
+    seen: dict[Node, ModelObservation], states: list[str], says: dict[str, str]
+) -> None:
     """Each case has its state and message."""
-    found = stand(*case.nodes, **case.seen)
+    found = stand(*seen, **{node.name: of for node, of in seen.items()})
 
-    assert drawn(found) == case.states
-    assert {name: message(found[name]) for name in case.says} == case.says
+    assert drawn(found) == states
+    assert {name: message(found[name]) for name in says} == says
 
 
 def test_sessions_and_whole_tables_have_states_too() -> None:
@@ -216,7 +194,7 @@ def test_sessions_and_whole_tables_have_states_too() -> None:
     )
 
     states = ["standard run", "out of sync", "new model", "standard run"]
-    assert list(drawn(found).values()) == states
+    assert drawn(found) == states
     assert (found["users"].lower, found["users"].upper) == (None, None)
 
 
