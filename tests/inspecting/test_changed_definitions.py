@@ -44,25 +44,17 @@ def test_nothing_changed() -> None:
     assert of_tables(shop, built(shop)) == {}
 
 
+COMMENT = spoilt("models/daily.sql", "FROM sessions", "FROM sessions /* all */")
+COLUMN = spoilt("models/daily.sql", "count(*) AS", "max(events) AS longest, count(*) AS")
+
+
 @pytest.mark.parametrize(
     ("files", "model", "change"),
     [
         (GAP, "sessions", (Category.BREAKING, How.REFOLD)),
         (SAME, "daily", (Category.NONE, How.RESTAMP)),
-        (
-            spoilt("models/daily.sql", "FROM sessions", "FROM sessions /* all */"),
-            "daily",
-            (Category.NONE, How.NOTHING),
-        ),
-        (
-            spoilt(
-                "models/daily.sql",
-                "count(*) AS sessions",
-                "count(*) AS sessions, max(events) AS longest",
-            ),
-            "daily",
-            (Category.ADDITIVE, How.REBUILD),
-        ),
+        (COMMENT, "daily", (Category.NONE, How.NOTHING)),
+        (COLUMN, "daily", (Category.ADDITIVE, How.REBUILD)),
     ],
     ids=["gap", "in other words", "comment", "column"],
 )
