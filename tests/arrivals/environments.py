@@ -90,19 +90,6 @@ COMMANDS = (
     "drop",
     "tidy",
 )
-DIES = (
-    "run",
-    "apply",
-    "onward",
-    "env_run",
-    "env_some",
-    "promote",
-    "rollback",
-    "drop",
-    "tidy",
-    "ship",
-)
-
 FORWARD = ("daily", "daily", "rolling", "rolling", "stays", "clicks", "clicks")
 """The models that are changed forward-only."""
 BORDERED = frozenset(FORWARD)
@@ -371,7 +358,7 @@ class BranchPlay(DryPlay):
             return
         self.tally.runs += 1
         died = False
-        if act.dies and op.kind in DIES:
+        if act.dies and op.kind != "run_some":
             with living(act.dies) as life:
                 self._command(op.kind, random)
             if died := life.dead:

@@ -91,6 +91,12 @@ def test_the_step() -> None:
     assert step.files is not None
     assert (step.files.new, step.files.reingest, step.files.new_columns_of) == ((), (), ())
     assert (step.contested, step.expected) == (Ranges(), False)
+    model = seen(DROPPED, file(1))
+    assert model.files is not None
+    assert not made(model).notes
+    new = (*model.files.new, ListedFile("late.csv", 1, 0, "v"))
+    [note] = made(replace(model, files=replace(model.files, new=new))).notes
+    assert "files that came, changed or went since are ingested" in note
 
 
 @pytest.mark.parametrize(
@@ -183,24 +189,12 @@ def test_lookups(derivation: Derivation, action: Action) -> None:
 
 def test_what_is_asked_for() -> None:
     """Restated events, and those with other types, are ingested again."""
-    model = seen(DROPPED, file(1))
-
-    assert [step.action for step in made(model, not_derived=frozenset({"events"})).steps] == [
-        Action.BUILD
-    ]
-    again = planned(EVENTS, asked=PlanOptions(restated={"events": Ranges.ever()}), events=model)
-    assert [step.action for step in again.steps] == [Action.BUILD]
-
-
-def test_what_comes_after_it() -> None:
-    """A note says that other files are ingested next, if there are any."""
-    model = seen(DROPPED, file(1))
-    assert model.files is not None
-    late = ListedFile("late.csv", 1, 0, "v")
-    more = replace(model, files=replace(model.files, new=(*model.files.new, late)))
-
-    assert not made(model).notes
-    assert "files that came, changed or went since are ingested" in made(more).notes[0]
+    for asked in (
+        PlanOptions(not_derived=frozenset({"events"})),
+        PlanOptions(restated={"events": Ranges.ever()}),
+    ):
+        [step] = planned(EVENTS, asked=asked, events=seen(DROPPED, file(1))).steps
+        assert step.action is Action.BUILD
 
 
 @pytest.mark.parametrize(

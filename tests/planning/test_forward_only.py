@@ -20,6 +20,7 @@ from tests.planning.strips import (
     step_of,
     strip,
     with_incremental,
+    with_trace,
 )
 
 from infold.core.definition import Category, How, Redefinition, SameEvents
@@ -157,22 +158,23 @@ class TestTheStep:
 
     def test_what_holds_after_it(self) -> None:
         """The trace has the new fingerprint, the old versions, and both definitions; what was
-        pending for another reason stays pending for that.
+        pending for another reason stays pending for that. What the earlier definition does not
+        read is in the trace at its newest version.
         """
         options = PlanOptions(window=day(1))  # no cell of another definition is written
         assert [one.action for one in made(observed(asked()), options=options).steps] == [
             Action.DERIVE
         ]
         left = Pending(Cause.LATE, Ranges((day(6),)))
-        [step] = made(observed(asked(day(4).start), (left,))).steps
+        step, trace = step_of(made(observed(asked(day(4).start), (left,))))
 
         assert (step.action, step.rows_to_read) == (Action.DERIVE, 0)
         assert step.reasons[0].detail == "forward-only: cells before 2019-10-25 keep their rows"
-        assert step.trace is not None
-        assert step.trace.fingerprint == NEW.fingerprint
-        assert step.trace.inputs == {"sessions": 1, "users": 1}
-        assert step.trace.earlier == (EarlierCells(before(4), "first"),)
-        assert {entry.cause: entry.ranges for entry in step.trace.pending} == {
+        assert (trace.fingerprint, trace.inputs) == (NEW.fingerprint, {"sessions": 1, "users": 1})
+        assert trace.earlier == (EarlierCells(before(4), "first"),)
+        newly_read = with_trace(observed(asked()), inputs={"users": 1})
+        assert step_of(made(newly_read))[1].inputs == {"sessions": 2, "users": 1}
+        assert {entry.cause: entry.ranges for entry in trace.pending} == {
             Cause.LATE: Ranges((day(6),)),
             Cause.DEFINITION: Ranges(
                 (Interval(day(4).start, day(5).end), Interval(day(6).end, MAX))
@@ -196,13 +198,6 @@ class TestTheStep:
             ("monthly", True),
         ]
 
-    def test_what_is_newly_read_is_read_where_cells_are_pending(self) -> None:
-        """What the earlier definition does not read is in the trace at its newest version."""
-        seen = replace(observed(asked()), trace=replace(TRACE, inputs={"users": 1}))
-        [step] = made(seen).steps
-        assert step.trace is not None
-        assert step.trace.inputs == {"sessions": 2, "users": 1}
-
 
 def stretched(
     earlier: Node, marks: str, late: Late = Late.EARLIER, of: str = "sessions", upto: int = 4
@@ -221,11 +216,6 @@ def stretched(
     )
     seen = ModelObservation(trace, 1, inputs=inputs, earlier=(stretch,), cells=states(marks))
     return seen, newest
-
-
-def reading(*inputs: Input) -> Node:
-    """The earlier definition, with other inputs."""
-    return replace(OLD, inputs=inputs)
 
 
 def test_readers_of_an_unchanged_table() -> None:
@@ -266,14 +256,16 @@ class TestStaleCells:
     ) -> None:
         """What a definition does not read, or not so far, makes none of its cells stale."""
         name, days = inputs
-        earlier = reading(Input(name, "session_start", (Bound(days * DAY),)))
+        earlier = replace(OLD, inputs=(Input(name, "session_start", (Bound(days * DAY),)),))
         seen, newest = stretched(earlier, marks, of=of)
 
         assert strip(made(seen, newest), "daily") == expected
 
     def test_cells_with_rows_are_those_of_the_inputs_read_there(self) -> None:
         """Rows of an input that only the earlier definition reads fill none of the newest's."""
-        seen, newest = stretched(reading(Input("clicks", "ts")), "# # # # # # #", of="clicks")
+        seen, newest = stretched(
+            replace(OLD, inputs=(Input("clicks", "ts"),)), "# # # # # # #", of="clicks"
+        )
         none = tuple(
             replace(diff, cells=()) if diff.name == "sessions" else diff for diff in seen.inputs
         )
@@ -305,14 +297,13 @@ class TestStaleCells:
     def test_pending_cells_of_the_change_are_built(self) -> None:
         """The cells from the instant on are built, and the table is not taken for a mixed one."""
         seen, newest = stretched(OLD, "# # # # # # #")
-        assert seen.trace is not None
         left = Pending(Cause.DEFINITION, Ranges((Interval(day(4).start, MAX),)))
-        trace = replace(seen.trace, pending=(left,))
-        found = made(replace(seen, trace=trace), newest)
+        seen = with_trace(seen, pending=(left,))
+        found = made(seen, newest)
         assert strip(found, "daily") == "- - - - B B B"
         assert found.steps[0].action is Action.RECOMPUTE
-        assert not trace.mixed
-        assert replace(trace, earlier=()).mixed
+        assert seen.trace is not None
+        assert (seen.trace.mixed, replace(seen.trace, earlier=()).mixed) == (False, True)
 
 
 def clicks(fingerprint: str, *columns: str) -> Node:
@@ -339,15 +330,8 @@ def file(id_: int, waiting: int = 0) -> IngestedFile:
 
 def events_change(rows: bool, since: int | None = None) -> Redefinition:
     """A change of the events, which are filled on five days."""
-    made = Redefinition(
-        "clicks",
-        Category.BREAKING,
-        (),
-        How.REBUILD,
-        clicks("old", "id", "ts"),
-        EVENTS,
-        events=SameEvents(rows=rows),
-    )
+    made = change(clicks("old", "id", "ts"), EVENTS)
+    made = replace(made, model="clicks", events=SameEvents(rows=rows))
     return forward_only(made, EVENTS_TRACE, since, states("# # # # # . ."))
 
 
@@ -381,15 +365,21 @@ class TestEvents:
         assert trace.pending_ranges == pending
         assert trace.earlier == (EarlierCells(before(5 if since is None else since), "first"),)
 
+    def seen(self, trace: Trace, earlier: Node, **files: tuple[IngestedFile, ...]) -> Any:
+        """Two files that were ingested, the cells before a day by an earlier definition."""
+        stretch = Stretch(before(5), "clicks", project(earlier))
+        diff = FileDiff("raw.clicks", ingested=(file(1), file(2)), **files)  # type: ignore[arg-type]
+        return ModelObservation(trace, 1, files=diff, earlier=(stretch,))
+
     def test_files_are_read_again_once(self) -> None:
-        """The next step reads them with what arrived, and nothing is pending after it."""
+        """The next step reads them with what arrived, and nothing is pending after it; restated
+        events are ingested too, never built by the newest definition alone.
+        """
         left = (Pending(Cause.DEFINITION, Ranges((Interval(day(5).start, MAX),))),)
         held = (EarlierCells(before(5), "first"),)
-        trace = Trace("clicks", "new", {}, left, definition="second", earlier=held)
-        files = FileDiff("raw.clicks", ingested=(file(1), file(2)), redefined=(file(2),))
-        stretch = Stretch(before(5), "clicks", project(clicks("old", "id", "ts")))
-        seen = ModelObservation(trace, 1, files=files, earlier=(stretch,))
-        [step] = planned(EVENTS, clicks=seen).steps
+        old = clicks("old", "id", "ts")
+        stale = Trace("clicks", "new", {}, left, definition="second", earlier=held)
+        step, trace = step_of(planned(EVENTS, clicks=self.seen(stale, old, redefined=(file(2),))))
 
         assert step.action is Action.INGEST
         assert step.files is not None
@@ -397,34 +387,26 @@ class TestEvents:
         [reason] = step.reasons
         assert reason.detail == "1 file read again: its definition is in force from there on"
         assert reason.rows == 10
-        assert step.trace is not None
-        assert (step.trace.pending, step.trace.earlier) == ((), held)
+        assert (trace.pending, trace.earlier) == ((), held)
 
-        settled = replace(trace, pending=())
-        files = replace(files, redefined=())
-        quiet = ModelObservation(settled, 1, files=files, earlier=(stretch,))
+        quiet = self.seen(replace(stale, pending=()), old)
         assert not planned(EVENTS, clicks=quiet).steps
         asked = PlanOptions(restated={"clicks": Ranges.ever()})
-        [step] = planned(EVENTS, asked=asked, clicks=quiet).steps
-        assert step.action is Action.INGEST  # never a build by the newest definition alone
+        step, trace = step_of(planned(EVENTS, asked=asked, clicks=quiet))
         assert step.files is not None
-        assert step.files.reingest == (file(1), file(2))
-        assert step.trace is not None
-        assert step.trace.earlier == held
+        assert (step.action, step.files.reingest) == (Action.INGEST, (file(1), file(2)))
+        assert trace.earlier == held
 
     @pytest.mark.parametrize(("reads", "again"), [(True, (1, 2)), (False, (2,))])
     def test_a_lookup_of_an_earlier_definition(self, reads: bool, again: tuple[int, ...]) -> None:
         """Which files have its changed keys is known for the newest definition only."""
-        trace = Trace("clicks", "new", {"pages": 1}, definition="second")
-        trace = replace(trace, earlier=(EarlierCells(before(5), "first"),))
+        held = (EarlierCells(before(5), "first"),)
+        trace = Trace("clicks", "new", {"pages": 1}, definition="second", earlier=held)
         earlier = replace(clicks("old", "id", "ts"), inputs=(Input("pages"),) if reads else ())
         keys = ChangedKeyRows(files=(2,))
         diff = InputDiff("pages", 1, 2, changes("+ . . . . . ."), changed_keys=keys)
-        files = FileDiff("raw.clicks", ingested=(file(1), file(2)))
-        stretch = Stretch(before(5), "clicks", project(earlier))
-        seen = ModelObservation(trace, 1, files=files, inputs=(diff,), earlier=(stretch,))
-        newest = replace(EVENTS, inputs=(Input("pages"),))
-        [step] = planned(newest, clicks=seen).steps
+        seen = replace(self.seen(trace, earlier), inputs=(diff,))
+        [step] = planned(replace(EVENTS, inputs=(Input("pages"),)), clicks=seen).steps
         assert step.files is not None
         assert tuple(one.id for one in step.files.reingest) == again
 
@@ -455,9 +437,6 @@ class TestTraces:
         assert second.redefined_from(day(4).start, "first") == (
             EarlierCells(before(4) - before(2), "second"),
         )
-
-    def test_merged(self) -> None:
-        """Cells of one definition are one entry, without those of the newest."""
         parts = (EarlierCells(Ranges((day(n),)), "ab"[n % 2]) for n in range(DAYS))
         [one] = merge_earlier(parts, "b")
-        assert (one.definition, len(one.cells.parts)) == ("a", 4)
+        assert (one.definition, len(one.cells.parts)) == ("a", 4), "without those of the newest"
