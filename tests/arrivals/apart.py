@@ -54,7 +54,7 @@ APART_SHAPE = Shape(
     tables={
         "clicks": FOLD.tables["clicks"][:1],
         "daily": (
-            counted_days({"n": "n"}, keys=_IN_PARTS),
+            counted_days({"n": "once"}, keys=_IN_PARTS),
             counted_days({"n": "double"}, keys=_IN_PARTS),
             counted_days({"n": "triple", "more": "one_less"}, keys=_IN_PARTS),
             counted_days({"n": "fourfold"}, where="url <> '/'", keys=_IN_PARTS),

@@ -47,6 +47,7 @@ def _amount(rows: Rows) -> Any:
 
 _COUNTED: Mapping[str, tuple[str, Callable[[Rows], Any]]] = {
     "n": ("count(*)", len),
+    "once": ("count(*) * 1", len),  # unlike the one before, nothing is derived from it
     "double": ("count(*) * 2", lambda rows: len(rows) * 2),
     "triple": ("count(*) * 3", lambda rows: len(rows) * 3),
     "fourfold": ("count(*) * 4", lambda rows: len(rows) * 4),
