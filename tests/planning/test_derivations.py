@@ -107,16 +107,10 @@ def test_a_reader_is_derived_before_its_input(
 ) -> None:
     """Unless a column of the input may have another type once that is derived."""
     change = replace(redefined(), derivation=Derivation(columns, stored=("day", "n")))
-    months = built(MONTHLY)
-    assert months.trace is not None
-    old = replace(months.trace, fingerprint="old")
     mine = replace(redefined(replace(MONTHLY, fingerprint="old"), MONTHLY), model="monthly")
-    seen = {
-        "daily": observed(change),
-        "monthly": replace(months, trace=old, redefined=mine),
-    }
+    months = with_trace(built(MONTHLY, redefined=mine), fingerprint="old")
 
-    steps = planned(DAILY, MONTHLY, **seen).steps
+    steps = planned(DAILY, MONTHLY, daily=observed(change), monthly=months).steps
 
     assert [(step.model, step.action) for step in steps] == [
         (name, Action.DERIVE) for name in order
@@ -182,19 +176,15 @@ def test_a_table_that_is_replaced_by_parts() -> None:
     step, trace = step_of(made(seen, node=by_parts))
     assert step.action is Action.DERIVE
     assert trace.pending == (Pending(Cause.REDEFINED, Ranges((day(3),))),)
-    step, trace = step_of(made(seen, part, by_parts))
-    assert (step.action, step.cells) == (
-        Action.BUILD,
-        Ranges((Interval(day(1).start, day(2).end),)),
-    )
+    [step] = made(seen, part, by_parts).steps
+    assert (step.action, step.cells.span) == (Action.BUILD, part.window)
 
 
 def test_a_folding_reader_is_built_if_that_is_cheaper() -> None:
     """A derived table may change in every row: what folds it is built."""
     reads_daily = replace(SESSIONS, inputs=(replace(SESSIONS.inputs[0], name="daily"),))
     seen = built(reads_daily, inputs=changed(reads_daily, "daily", "# # # # # # #").inputs)
-    both = {"daily": observed(), "sessions": seen}
-    [_, reader] = planned(DAILY, reads_daily, **both).steps
+    [_, reader] = planned(DAILY, reads_daily, daily=observed(), sessions=seen).steps
 
     assert reader.action is Action.BUILD
 
@@ -220,13 +210,9 @@ def test_rows_stay_only_with_the_same_columns(
     assert found.changes_nothing is nothing
 
 
-RENAMED = Redefinition(
-    "daily",
-    Category.METADATA,
-    (),
-    How.EVOLVE,
-    OLD,
-    DAILY,
+RENAMED = replace(
+    redefined(how=How.EVOLVE),
+    category=Category.METADATA,
     columns_kept=frozenset({"day"}),
     renamed=(("n", "visits"),),
 )
@@ -235,18 +221,13 @@ RENAMED = Redefinition(
 def test_renamed_columns_are_a_step_that_leaves_all_else() -> None:
     """The trace keeps its input versions and what is pending; no reader is stale by it."""
     left = Pending(Cause.LATE, Ranges((day(3),)))
-    seen = {"daily": observed(RENAMED, pending=(left,)), "monthly": built(MONTHLY)}
-    [step] = planned(DAILY, MONTHLY, **seen).steps
+    daily = observed(RENAMED, pending=(left,))
+    step, trace = step_of(planned(DAILY, MONTHLY, daily=daily, monthly=built(MONTHLY)))
 
-    assert (step.action, step.renamed, step.cells) == (
-        Action.EVOLVE,
-        (("n", "visits"),),
-        Ranges(),
-    )
+    assert (step.action, step.renamed, step.cells) == (Action.EVOLVE, RENAMED.renamed, Ranges())
     assert step.inputs == {"sessions": (1, 1), "users": (1, 1)}
-    assert step.trace is not None
-    assert (step.trace.fingerprint, step.trace.pending) == (DAILY.fingerprint, (left,))
-    assert step.trace.inputs == {"sessions": 1, "users": 1}
+    assert (trace.fingerprint, trace.pending) == (DAILY.fingerprint, (left,))
+    assert trace.inputs == {"sessions": 1, "users": 1}
     assert (step.rows_to_read, step.expected, reads_nothing(step)) == (0, False, False)
 
 

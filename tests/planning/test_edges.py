@@ -15,6 +15,7 @@ from tests.planning.strips import (
     planned,
     strip,
     with_incremental,
+    with_trace,
 )
 
 from infold.core.interval import DAY, HOUR, Interval, Ranges
@@ -38,9 +39,8 @@ def at_five(
 ) -> Plan:
     """A plan of a model that is due at five, one of whose days is late."""
     seen = replace(changed(node, "sessions", days), as_of=built_at, unfinished=unfinished)
-    if left is not None and seen.trace is not None:
-        trace = replace(seen.trace, pending=(Pending(Cause.LATE, left),))
-        seen = replace(seen, trace=trace)
+    if left is not None:
+        seen = with_trace(seen, pending=(Pending(Cause.LATE, left),))
     return planned(node, now=now, daily=seen)
 
 
