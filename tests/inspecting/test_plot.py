@@ -150,9 +150,9 @@ def test_only_columns_that_are_drawn_are_read() -> None:
 def test_points_are_those_of_the_rows(drawn: Sequence[tuple[int, int | None]]) -> None:
     """Each hour has its lowest and highest value, and how many rows it has, as Python counts."""
     times = [FIRST + timedelta(minutes=at * 7) for at, _ in drawn]
-    at = pa.array(times, pa.timestamp("us", "UTC"))
+    when = pa.array(times, pa.timestamp("us", "UTC"))
     n = pa.array([value for _, value in drawn], pa.int64())
-    found = picture_of(pa.table({"at": at, "n": n}), None)
+    found = picture_of(pa.table({"at": when, "n": n}), None)
     assert isinstance(found, OverTime)
     values: dict[int, list[int]] = {}
     rows: dict[int, int] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from infold.core.formats import Format
 from infold.core.interval import DAY, MINUTE, Granularity, Interval, Ranges, parse_instant_text
@@ -125,10 +126,8 @@ def with_incremental(target: Node, **keys: object) -> Node:
     return replace(target, model=replace(target.model, incremental=Incremental(**keys)))  # type: ignore[arg-type]
 
 
-def planned(
-    *nodes: Node, asked: PlanOptions | None = None, now: int = 0, **seen: ModelObservation
-) -> Plan:
-    """The plan of a project of these models, as they are observed."""
+def planned(*nodes: Node, asked: Any = None, now: Any = 0, **seen: ModelObservation) -> Plan:
+    """The plan of a project of these models, as they are observed, at ``now`` and as ``asked``."""
     return plan(project(*nodes), Observations(now, seen), asked or PlanOptions())
 
 

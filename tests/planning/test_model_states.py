@@ -232,20 +232,16 @@ class TestLimits:
         assert step.trace is not None
         assert not step.trace.pending_ranges.overlaps(window)
 
-    def test_rows_in_files_are_not_guessed(self) -> None:
-        """Before its files are read, a run has no limits and is not called empty."""
-        found = stand(EVENTS, events=built(EVENTS, files=files("x.csv")))["events"]
-
-        assert (found.lower, found.upper, found.empty) == (None, None, False)
-        assert message(found) == "Standard incremental run"
-
-    def test_cells_far_apart_are_listed(self) -> None:
-        """A few cells far apart are listed by name; of many
-        the message has their number and limits.
+    def test_what_is_known_before_a_run(self) -> None:
+        """Before its files are read, a run has no limits and is not called empty. A few cells far
+        apart are listed by name; of many the message has their number and limits.
         """
+        events = stand(EVENTS, events=built(EVENTS, files=files("x.csv")))["events"]
         few = stand(EVENTS, A, events=built(EVENTS), a=changed(A, "events", "+ # # + + # #"))["a"]
         many = stand(EVENTS, A, events=built(EVENTS), a=new("# . # . # . #"))["a"]
 
+        assert (events.lower, events.upper, events.empty) == (None, None, False)
+        assert message(events) == "Standard incremental run"
         assert message(few).endswith("Processing data of 2019-10-21, [2019-10-24, 2019-10-26)")
         assert message(many).endswith(
             "Processing data of 4 cells between 2019-10-21 and 2019-10-28"
@@ -298,8 +294,8 @@ class TestBackfillLimit:
         self, target: Node, seen: ModelObservation, **asked: object
     ) -> tuple[str, Ranges, Ranges]:
         """What a run builds, drawn, with what its trace leaves; batches one after the other."""
-        observed = Observations(NOW, {"events": built(EVENTS), target.name: seen})
-        todo = plan(project(EVENTS, target), observed, PlanOptions(**asked))  # type: ignore[arg-type]
+        options = PlanOptions(**asked)  # type: ignore[arg-type]
+        todo = planned(EVENTS, target, now=NOW, asked=options, events=built(EVENTS), a=seen)
         step = next((step for step in todo.steps if step.model == target.name), None)
         if step is None or step.trace is None:
             return "", Ranges(), Ranges()
@@ -308,11 +304,9 @@ class TestBackfillLimit:
 
     def after(self, left: Ranges, strip: str, changes: str = "") -> ModelObservation:
         """The model once a run has left some of it, with what changed since."""
-        trace = Trace("a", self.LIMITED.fingerprint, {"events": 1})
-        trace = replace(trace, pending=(Pending(Cause.MISSING, left),))
         base = changed(self.LIMITED, "events", changes) if changes else built(self.LIMITED)
-        diff = replace(base.inputs[0], cells=states(strip))
-        return replace(base, trace=trace, inputs=(diff,))
+        base = replace(base, inputs=(replace(base.inputs[0], cells=states(strip)),))
+        return with_trace(base, pending=(Pending(Cause.MISSING, left),))
 
     def test_a_first_run_builds_the_limit_and_the_next_continues(self) -> None:
         """Runs build from the first row on, oldest first; one run begins no second part."""
@@ -328,16 +322,21 @@ class TestBackfillLimit:
         assert rest.overlaps(day(4))
 
     def test_what_is_left_is_reported(self) -> None:
-        """Cells beyond the limit are skipped and reported."""
-        observed = Observations(NOW, {"events": built(EVENTS), "a": new()})
-        (left,) = (
-            entry
-            for entry in plan(project(EVENTS, self.LIMITED), observed).skipped
-            if entry.model == "a"
-        )
+        """Cells beyond the limit are skipped; a model with a backlog is out of sync; its message
+        gives the limits of the next part.
+        """
+        todo = planned(EVENTS, self.LIMITED, now=NOW, events=built(EVENTS), a=new())
+        (skipped,) = (entry for entry in todo.skipped if entry.model == "a")
+        assert skipped.why == "beyond its backfill_limit of 2 days"
+        assert show_instant(min(skipped.stale).start) == "2019-10-23"
 
-        assert left.why == "beyond its backfill_limit of 2 days"
-        assert show_instant(min(left.stale).start) == "2019-10-23"
+        seen = self.after(Ranges((Interval(day(2).start, day(6).end),)), "# # # # # # #")
+        found = stand(EVENTS, self.LIMITED, events=built(EVENTS), a=seen)["a"]
+        assert found.state is State.OUT_OF_SYNC
+        assert message(found) == (
+            "Incremental model out of sync. Syncing: an earlier run left a part of it unbuilt. "
+            "Processing data between 2019-10-23 and 2019-10-25"
+        )
 
     def test_live_data_of_the_same_model_does_not_wait(self) -> None:
         """A new day is built in the same run as the next part of the backlog."""
@@ -422,18 +421,3 @@ class TestBackfillLimit:
         assert self.rounds(self.LIMITED, mixed)[0] == "B B B B B B B"
         found = stand(EVENTS, self.LIMITED, events=built(EVENTS), a=mixed)["a"]
         assert "it has rows of two definitions" in message(found)
-
-    def test_what_was_left_is_out_of_sync(self) -> None:
-        """A model with a backlog is out of sync, and the message gives the limits of the next
-        part.
-        """
-        left = Ranges((Interval(day(2).start, day(6).end),))
-        found = stand(
-            EVENTS, self.LIMITED, events=built(EVENTS), a=self.after(left, "# # # # # # #")
-        )["a"]
-
-        assert found.state is State.OUT_OF_SYNC
-        assert message(found) == (
-            "Incremental model out of sync. Syncing: an earlier run left a part of it unbuilt. "
-            "Processing data between 2019-10-23 and 2019-10-25"
-        )
