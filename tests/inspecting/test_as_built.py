@@ -72,11 +72,10 @@ def test_a_changed_view_is_as_it_was() -> None:
 def test_a_changed_source_is_as_it_was() -> None:
     """A table that was ingested by another declaration of its source is declared over that."""
     old = project()
-    now = project(spoilt("infold.yml", "amount: decimal(18,2)", "amount: decimal(18,3)"))
     ledger = built(old)
+    now = project(spoilt("infold.yml", "amount: decimal(18,2)", "amount: decimal(18,3)"))
 
     found = project_as_built(now, ledger, ledger.traces()["clicks"])
-
     assert found["clicks"] == old["clicks"]
     assert found.sources["raw.clicks"] == old.sources["raw.clicks"]
 
