@@ -7,14 +7,15 @@ table that readers have is always of exactly one definition, and of all that arr
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from tests.arrivals.dry import DryEngine, DryPlay, Memory
+from tests.arrivals.forward import counted_days, days_table
 from tests.arrivals.programs import Op
-from tests.arrivals.shape import Rows, Shape, TableSpec, by_cells, cell_start, day_of
+from tests.arrivals.shape import Rows, Shape, TableSpec, cell_start
 from tests.arrivals.shapes import FOLD
 
 from infold import api
@@ -35,32 +36,7 @@ from infold.running.forget import Dropper
 from infold.running.observe import Observer
 from infold.running.request import Request
 
-
-def _table(name: str, keys: str, sql: str, reads: tuple[str, ...], rows: Any) -> TableSpec:
-    time = "event_ts" if reads[0] == "clicks" else "day"
-    return by_cells(name, sql, reads, rows, time=time, keys=keys)
-
-
-def _daily(times: int, *, more: bool = False, named: bool = False) -> TableSpec:
-    """Days of clicks, their number multiplied; with another column, or of named users alone."""
-
-    def rows(given: Mapping[str, Rows]) -> Rows:
-        days: dict[Any, Rows] = defaultdict(list)
-        for row in given["clicks"]:
-            if not named or row["url"] not in (None, "/"):
-                days[day_of(row["event_ts"])].append(row)
-        return [
-            {"day": day, "n": len(some) * times} | ({"more": len(some) - 1} if more else {})
-            for day, some in days.items()
-        ]
-
-    where = " WHERE url <> '/'" if named else ""
-    added = ", count(*) - 1 AS more" if more else ""
-    sql = (
-        f"SELECT cast(event_ts AS date) AS day, count(*) * {times} AS n{added}\n"
-        f"FROM clicks{where} GROUP BY 1"
-    )
-    return _table("daily", "backfill_limit: 2 days, batch_size: 1", sql, ("clicks",), rows)
+_IN_PARTS = "backfill_limit: 2 days, batch_size: 1"
 
 
 def _reader(name: str, keys: str, plus: int) -> TableSpec:
@@ -69,7 +45,7 @@ def _reader(name: str, keys: str, plus: int) -> TableSpec:
     def rows(given: Mapping[str, Rows]) -> Rows:
         return [{"day": row["day"], "n": row["n"] + plus} for row in given["daily"]]
 
-    return _table(name, keys, f"SELECT day, n + {plus} AS n FROM daily", ("daily",), rows)
+    return days_table(name, keys, f"SELECT day, n + {plus} AS n FROM daily", ("daily",), rows)
 
 
 APART_SHAPE = Shape(
@@ -78,10 +54,10 @@ APART_SHAPE = Shape(
     tables={
         "clicks": FOLD.tables["clicks"][:1],
         "daily": (
-            _daily(1),
-            _daily(2),
-            _daily(3, more=True),
-            _daily(4, named=True),
+            counted_days({"n": "once"}, keys=_IN_PARTS),
+            counted_days({"n": "double"}, keys=_IN_PARTS),
+            counted_days({"n": "triple", "more": "one_less"}, keys=_IN_PARTS),
+            counted_days({"n": "fourfold"}, where="url <> '/'", keys=_IN_PARTS),
         ),
         "beside": (_reader("beside", "", 0),),
         "after": (_reader("after", "backfill_limit: 3 days", 1), _reader("after", "", 2)),
@@ -120,11 +96,12 @@ class Renamed(Memory):
     def delete_folder(self, location: str) -> None:
         """Nothing lies in folders."""
 
-    def drop(self, table: str) -> None:
+    def drop(self, table: str) -> bool:
         """Drop a table, if there is one."""
         write_points.point(f"table {table}: before drop")
-        self.tables.pop(table, None)
+        found = self.tables.pop(table, None)
         write_points.point(f"table {table}: after drop")
+        return found is not None
 
     def rename(self, renamings: Sequence[Renaming]) -> bool:
         """All at one instant, or none."""

@@ -19,18 +19,21 @@ from pathlib import Path
 from typing import Any, cast
 
 from tests.arrivals.play import DRY, Play, Tally, usable_rows
+from tests.arrivals.programs import Program
 from tests.arrivals.shape import (
     Rows,
+    Shape,
     SourceSpec,
     TableSpec,
     cell_start,
     during,
     entries_key,
+    entry_row,
     model_path,
     project_file,
 )
 from tests.reference.tables import Deduplicated
-from tests.reference.world import Record, Row, frozen
+from tests.reference.world import Record, Row, Usable, frozen
 
 from infold import api
 from infold.core import write_points
@@ -387,9 +390,7 @@ class DryEngine:
             given = dict(during(given, spec.reads[0], times))
         applied = step.trace.applied_entry if step.trace else 0
         given[entries_key(spec.name)] = [
-            {"of": one.owner, "held": one.in_quarantine, "start": one.start, "end": one.end}
-            for one in self.ledger.entries(name)
-            if one.number <= applied
+            entry_row(one) for one in self.ledger.entries(name) if one.number <= applied
         ]
         return spec.rows(given)
 
@@ -440,17 +441,7 @@ class DryEngine:
     def _taken(self, spec: TableSpec, path: str, id_: int, as_of: int) -> IngestedFile:
         source = self.play.shape.source(spec.source or "")
         found = usable_rows(spec, self.play.world.files[path], source.rules, as_of)
-        return IngestedFile(
-            id=id_,
-            path=path,
-            size=1,
-            fingerprint=self.play.prints[path],
-            horizon=as_of,
-            next_due=min((row[source.rules.time or ""] for row in found.waiting), default=None),
-            rows=len(found.rows),
-            waiting=len(found.waiting),
-            set_aside=found.aside.total(),
-        )
+        return ingested_file(self.play, path, id_, as_of, found)
 
     @staticmethod
     def _changes(
@@ -469,13 +460,13 @@ class DryEngine:
             rows_after = len(new.get(cell, ()))
             content_after = signed(sum(map(_hash, new.get(cell, ()))))
             change = CellChange(
-                cell=cell,
-                added=rows_after,
-                removed=rows_before,
-                rows_before=rows_before,
-                rows_after=rows_after,
-                content_before=content_before,
-                content_after=content_after,
+                cell,
+                rows_after,
+                rows_before,
+                rows_before,
+                rows_after,
+                content_before,
+                content_after,
             )
             if change.changes_rows or whole:
                 stay = {frozen(row) for row in old.get(cell, ())}
@@ -485,6 +476,21 @@ class DryEngine:
                     change = _added_only(change)
                 changes.append(change)
         return tuple(changes)
+
+
+def ingested_file(play: DryPlay, path: str, id_: int, as_of: int, found: Usable) -> IngestedFile:
+    """What the ledger keeps of a file with these rows."""
+    return IngestedFile(
+        id=id_,
+        path=path,
+        size=1,
+        fingerprint=play.prints[path],
+        horizon=as_of,
+        next_due=min((row["event_ts"] for row in found.waiting), default=None),
+        rows=len(found.rows),
+        waiting=len(found.waiting),
+        set_aside=found.aside.total(),
+    )
 
 
 def chosen_rows(found: Deduplicated) -> Rows:
@@ -513,15 +519,7 @@ def _derived(column: str, step: Step, before: Rows, after: Rows) -> Rows:
 
 def _added_only(change: CellChange) -> CellChange:
     """The same change where rows were added and none was removed."""
-    return CellChange(
-        cell=change.cell,
-        added=change.rows_after - change.rows_before,
-        removed=0,
-        rows_before=change.rows_before,
-        rows_after=change.rows_after,
-        content_before=change.content_before,
-        content_after=change.content_after,
-    )
+    return replace(change, added=change.rows_after - change.rows_before, removed=0)
 
 
 def _time_column(node: Node) -> str | None:
@@ -712,3 +710,10 @@ class DryPlay(Play):
                 if as_built != project[name]:
                     self._fail(f"{name}: {as_built} was kept of {project[name]}")
         ledger.close()
+
+
+def play_through(kind: type[DryPlay], shape: Shape, program: Program, **more: Any) -> None:
+    """All of a program, in a folder of its own."""
+    with tempfile.TemporaryDirectory(prefix="infold-dry-") as name:
+        folder = Path(name)
+        kind(shape, folder, shape.name, folder, program.users, **more).play(program)

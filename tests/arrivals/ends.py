@@ -43,7 +43,8 @@ def _web(row: Row) -> str | None:
     return None if row["url"] is None or row["user_id"] is None else row["user_id"] + row["url"]
 
 
-def _campaign(row: Row) -> Any:
+def campaign(row: Row) -> Any:
+    """The page, where it is one of a campaign."""
     return None if row["url"] in (None, "/") else row["url"]
 
 
@@ -56,14 +57,14 @@ _LATEST = {"user_id": agg.last_known("user_id")}
 
 SESSIONS_CASES: tuple[SessionsCase, ...] = (
     SessionsCase(
-        "{user: user_id, gap: 30 minutes, max_length: 40 minutes, cuts: {midnight: Asia/Kolkata}, "
-        "session_number: true}",
+        "user: user_id, gap: 30 minutes, max_length: 40 minutes, cuts: {midnight: Asia/Kolkata}, "
+        "session_number: true",
         Ends(zone="Asia/Kolkata", most=40 * MINUTE),
         numbered=True,
     ),
     SessionsCase(
-        "{identifier: user_id || url, user: user_id, quarantine_after: 3 days, keep: head, "
-        "session_number: true}",
+        "identifier: user_id || url, user: user_id, quarantine_after: 3 days, keep: head, "
+        "session_number: true",
         Ends(whose=_web, limit=3 * DAY, head=True),
         "session_identifier",
         None,
@@ -71,23 +72,23 @@ SESSIONS_CASES: tuple[SessionsCase, ...] = (
         numbered=True,
     ),
     SessionsCase(
-        "{user: user_id, gap: 30 minutes, cuts: {midnight: America/New_York, start_events: ok, "
-        "campaign: {columns: url, direct: [/]}}}",
-        Ends(zone="America/New_York", campaign=_campaign, begins=_begins),
+        "user: user_id, gap: 30 minutes, cuts: {midnight: America/New_York, start_events: ok, "
+        "campaign: {columns: url, direct: [/]}}",
+        Ends(zone="America/New_York", campaign=campaign, begins=_begins),
     ),
     SessionsCase(
-        "{user: user_id, gap: 2 hours, quarantine_after: 1 hour}",
+        "user: user_id, gap: 2 hours, quarantine_after: 1 hour",
         Ends(limit=HOUR),
         gap=2 * HOUR,
     ),
     SessionsCase(
-        "{user: user_id, gap: 2 hours, quarantine_after: 1 hour, cuts: {start_events: ok, "
-        "campaign: {columns: url, direct: [/]}}}",
-        Ends(campaign=_campaign, begins=_begins, limit=HOUR),
+        "user: user_id, gap: 2 hours, quarantine_after: 1 hour, cuts: {start_events: ok, "
+        "campaign: {columns: url, direct: [/]}}",
+        Ends(campaign=campaign, begins=_begins, limit=HOUR),
         gap=2 * HOUR,
     ),
     SessionsCase(
-        "{identifier: [url, n], user: user_id, gap: 1 day, choose_user: last, max_length: 3 days}",
+        "identifier: [url, n], user: user_id, gap: 1 day, choose_user: last, max_length: 3 days",
         Ends(
             whose=lambda row: row["url"] or (None if row["n"] is None else str(row["n"])),
             most=3 * DAY,
@@ -97,7 +98,7 @@ SESSIONS_CASES: tuple[SessionsCase, ...] = (
         _LATEST,
     ),
     SessionsCase(
-        "{identifier: user_id || url, user: user_id, without_identifier: {gap: 30 minutes}}",
+        "identifier: user_id || url, user: user_id, without_identifier: {gap: 30 minutes}",
         Ends(
             whose=lambda row: None if row["user_id"] is None else (_web(row), row["user_id"]),
             shown=lambda of: of[0],  # type: ignore[index]

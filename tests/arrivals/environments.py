@@ -23,9 +23,10 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
+from tests.arrivals.apart import Renamed
 from tests.arrivals.borders import Borders, Held, by_ledger, effective_from, shown
 from tests.arrivals.branches import ABSENT, BRANCHES, FIRST, OPTIONAL, RENAMED, STEADY
-from tests.arrivals.dry import DryPlay, Memory, Stored, chosen_rows
+from tests.arrivals.dry import DryPlay, Stored, chosen_rows
 from tests.arrivals.forward import EventsEngine, Given, Parts, in_force, own_records
 from tests.arrivals.play import usable_rows
 from tests.arrivals.programs import ARRIVALS, Op
@@ -35,6 +36,7 @@ from tests.arrivals.shape import (
     TableSpec,
     cell_start,
     entries_key,
+    entry_row,
     model_path,
     project_file,
 )
@@ -88,19 +90,6 @@ COMMANDS = (
     "drop",
     "tidy",
 )
-DIES = (
-    "run",
-    "apply",
-    "onward",
-    "env_run",
-    "env_some",
-    "promote",
-    "rollback",
-    "drop",
-    "tidy",
-    "ship",
-)
-
 FORWARD = ("daily", "daily", "rolling", "rolling", "stays", "clicks", "clicks")
 """The models that are changed forward-only."""
 BORDERED = frozenset(FORWARD)
@@ -130,7 +119,7 @@ def acts(most: int, *, deaths: bool) -> st.SearchStrategy[list[Act]]:
 
 
 @dataclass
-class Catalog(Memory):
+class Catalog(Renamed):
     """Tables in memory that can change their names; where one lies stays with it."""
 
     rows_of: dict[int, Rows] = field(default_factory=dict)
@@ -139,11 +128,6 @@ class Catalog(Memory):
     folders: dict[int, str] = field(default_factory=dict)
     given: dict[str, Given] = field(default_factory=dict)
     """What files gave, by table of events."""
-
-    def size(self, table: str) -> int:
-        """Memory is not counted."""
-        del table
-        return 0
 
     def commit(
         self, table: str, step: str, rows: Rows, columns: Sequence[str], *, whole: bool
@@ -164,18 +148,11 @@ class Catalog(Memory):
         found = self.tables[table]
         return f"{self._folder(found)}/{max(found.snapshots)}"
 
-    def _location(self, table: str) -> str | None:
-        return self.location(table)
-
     def _folder(self, found: Stored) -> str:
         if id(found) not in self.folders:
             self.made += 1
             self.folders[id(found)] = f"t{self.made}"
         return self.folders[id(found)]
-
-    def is_free(self, table: str) -> bool:
-        """Whether no table has this name."""
-        return table not in self.tables
 
     def drop(self, table: str) -> bool:
         """Take a table away."""
@@ -206,23 +183,9 @@ class Catalog(Memory):
         write_points.point("rename: after commit")
         return True
 
-    def lost_files(self, table: str) -> Sequence[str]:
-        """None."""
-        del table
-        return ()
-
     def hold_back(self, tables: Collection[str]) -> None:
         """Every commit is seen at once."""
         del tables
-
-    def check_views(self, tables: Collection[str] | None) -> None:
-        """Nobody wants any."""
-        assert tables is None
-
-    def refresh_views(self, tables: Collection[str], *, only_new: bool = False) -> Sequence[str]:
-        """It has none."""
-        del tables, only_new
-        return ()
 
     def rows(self, table: str, *, limit: int | None = None) -> pa.Table:
         """The columns alone."""
@@ -395,7 +358,7 @@ class BranchPlay(DryPlay):
             return
         self.tally.runs += 1
         died = False
-        if act.dies and op.kind in DIES:
+        if act.dies and op.kind != "run_some":
             with living(act.dies) as life:
                 self._command(op.kind, random)
             if died := life.dead:
@@ -919,7 +882,7 @@ class BranchPlay(DryPlay):
         if spec.source is not None:
             records = self.world.under(BRANCHES.source(spec.source).folder)
             return self._of_records(book, key, spec, [(records, self.world.as_of)])
-        held = [_entry(one) for one in book.entries(key)]
+        held = [entry_row(one) for one in book.entries(key)]
         inputs = {**given, entries_key(spec.name): held}
         trace = book.traces().get(key)
         if trace is None or not trace.earlier:
@@ -1025,7 +988,7 @@ class BranchPlay(DryPlay):
                 else:
                     given[read] = self._at_version(book, *inputs[read])
             held = [one for one in book.entries(name) if one.number <= trace.applied_entry]
-            given[entries_key(spec.name)] = [_entry(one) for one in held]
+            given[entries_key(spec.name)] = [entry_row(one) for one in held]
             return _rows(spec, given, part if of is definition else EVER)
 
         return rows(definition)
@@ -1129,7 +1092,3 @@ def _formats() -> Collection[Any]:
     from infold.core.formats import Format
 
     return tuple(Format)
-
-
-def _entry(one: ManualEntry) -> dict[str, Any]:
-    return {"of": one.owner, "held": one.in_quarantine, "start": one.start, "end": one.end}

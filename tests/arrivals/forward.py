@@ -15,7 +15,7 @@ from datetime import timedelta
 from random import Random
 from typing import Any
 
-from tests.arrivals.dry import DryEngine, DryPlay, chosen_rows
+from tests.arrivals.dry import DryEngine, DryPlay, chosen_rows, ingested_file
 from tests.arrivals.play import usable_rows
 from tests.arrivals.programs import START, Round
 from tests.arrivals.shape import Rows, Shape, TableSpec, by_cells, cell_start, day_of, model_file
@@ -25,7 +25,7 @@ from tests.reference.world import Broken, Record, Row, Usable
 
 from infold.core.definition import Definition
 from infold.core.definition_text import digest_of
-from infold.core.files import FileCell, FilesOutcome, IngestedFile
+from infold.core.files import FileCell, FilesOutcome
 from infold.core.interval import DAY, MAX, MIN, Granularity, Interval, Ranges
 from infold.core.plan import Action, FileDiff, PlanOptions, Step
 from infold.core.project import Node, Project
@@ -34,16 +34,10 @@ from infold.declare.definitions import definitions_of
 from infold.ledger.store import SqlLedger
 
 
-def _table(name: str, keys: str, sql: str, reads: tuple[str, ...], rows: Any) -> TableSpec:
+def days_table(name: str, keys: str, sql: str, reads: tuple[str, ...], rows: Any) -> TableSpec:
+    """A table of days, of the clicks or of a table that has days."""
     time = "event_ts" if reads[0] == "clicks" else "day"
     return by_cells(name, sql, reads, rows, time=time, keys=keys)
-
-
-def _by_day(rows: Rows) -> dict[Any, Rows]:
-    found: dict[Any, Rows] = {}
-    for row in rows:
-        found.setdefault(day_of(row["event_ts"]), []).append(row)
-    return found
 
 
 def _amount(rows: Rows) -> Any:
@@ -53,53 +47,65 @@ def _amount(rows: Rows) -> Any:
 
 _COUNTED: Mapping[str, tuple[str, Callable[[Rows], Any]]] = {
     "n": ("count(*)", len),
+    "once": ("count(*) * 1", len),  # unlike the one before, nothing is derived from it
     "double": ("count(*) * 2", lambda rows: len(rows) * 2),
+    "triple": ("count(*) * 3", lambda rows: len(rows) * 3),
+    "fourfold": ("count(*) * 4", lambda rows: len(rows) * 4),
     "less": ("count(*) - 100", lambda rows: len(rows) - 100),
+    "one_less": ("count(*) - 1", lambda rows: len(rows) - 1),
     "amount": ("sum(amount)", _amount),
     "paid": ("count(amount)", lambda rows: sum(row["amount"] is not None for row in rows)),
 }
 
 
-def _daily(columns: Mapping[str, str], where: str = "") -> TableSpec:
-    """Days of clicks: the columns are named, and each is one of ``_COUNTED``."""
+def counted_days(
+    columns: Mapping[str, str],
+    *,
+    where: str = "",
+    joined: bool = False,
+    granularity: Granularity = Granularity.DAY,
+    keys: str = "",
+    comment: str = "",
+    renamed: str = "",
+) -> TableSpec:
+    """
+    Days of clicks, all or those that are not on the first page: each column is one of ``_COUNTED``.
+
+    They may be joined with the lookup.
+    """
     listed = ", ".join(f"{_COUNTED[what][0]} AS {name}" for name, what in columns.items())
 
     def rows(given: Mapping[str, Rows]) -> Rows:
         kept = [row for row in given["clicks"] if not where or row["url"] not in (None, "/")]
+        if joined:
+            urls = [page["url"] for page in given["raw.pages"] if page["section"] is not None]
+            kept = [row for row in kept for url in urls if row["url"] == url]
+        by_day: dict[Any, Rows] = {}
+        for row in kept:
+            by_day.setdefault(day_of(row["event_ts"]), []).append(row)
         return [
             {"day": day} | {name: _COUNTED[what][1](some) for name, what in columns.items()}
-            for day, some in _by_day(kept).items()
+            for day, some in by_day.items()
         ]
 
-    sql = f"SELECT cast(event_ts AS date) AS day, {listed} FROM clicks{where} GROUP BY 1"
-    return _table("daily", "", sql, ("clicks",), rows)
-
-
-def _with_pages(columns: Mapping[str, str]) -> TableSpec:
-    """The same of clicks on pages of the lookup, which other versions do not read."""
-    plain = _daily(columns)
-    listed = ", ".join(f"{_COUNTED[what][0]} AS {name}" for name, what in columns.items())
-
-    def rows(given: Mapping[str, Rows]) -> Rows:
-        urls = [page["url"] for page in given["raw.pages"] if page["section"] is not None]
-        clicks = [row for row in given["clicks"] for url in urls if row["url"] == url]
-        assert plain.rows is not None
-        return plain.rows({"clicks": clicks})
-
+    source = "clicks c JOIN raw.pages p ON c.url = p.url" if joined else "clicks c"
+    conditions = [*([where] if where else []), *(["p.section IS NOT NULL"] if joined else [])]
+    tail = f"\nWHERE {' AND '.join(conditions)}" if conditions else ""
     sql = (
-        f"SELECT cast(event_ts AS date) AS day, {listed} FROM clicks c JOIN raw.pages p\n"
-        "ON c.url = p.url WHERE p.section IS NOT NULL GROUP BY 1"
+        f"SELECT {comment}cast(event_ts AS date) AS day, {listed}\nFROM {source}{tail}\nGROUP BY 1"
     )
-    return _table("daily", "", sql, ("clicks", "raw.pages"), rows)
+    reads = ("clicks", "raw.pages") if joined else ("clicks",)
+    more = f"\nrenamed_from: {{{renamed}}}" if renamed else ""
+    return by_cells("daily", sql, reads, rows, granularity=granularity, keys=keys, more=more)
 
 
 _DAILY = (
-    _daily({"n": "n"}),
-    _daily({"n": "double"}),
-    _daily({"amount": "amount", "n": "n"}, where=" WHERE url <> '/'"),
-    _with_pages({"amount": "amount", "n": "n"}),
-    _daily({"n": "less", "amount": "amount", "paid": "paid"}),
-    _daily({"n": "n", "amount": "amount", "paid": "n"}),
+    counted_days({"n": "n"}),
+    counted_days({"n": "double"}),
+    counted_days({"amount": "amount", "n": "n"}, where="c.url <> '/'"),
+    counted_days({"amount": "amount", "n": "n"}, joined=True),
+    counted_days({"n": "less", "amount": "amount", "paid": "paid"}),
+    counted_days({"n": "n", "amount": "amount", "paid": "n"}),
 )
 
 
@@ -126,7 +132,9 @@ def _recent(before: int, after: int, late: str, more: str = "") -> TableSpec:
         "FROM daily"
     )
     name = f"recent_{late}"
-    return _table(name, f"forward_only: true, late: {late}, batch_size: 2", sql, ("daily",), rows)
+    return days_table(
+        name, f"forward_only: true, late: {late}, batch_size: 2", sql, ("daily",), rows
+    )
 
 
 def _recents(late: str) -> tuple[TableSpec, ...]:
@@ -157,7 +165,7 @@ FORWARD = Shape(
         "recent_earlier": _recents("earlier"),
         "recent_new": _recents("new"),
         "reader": (
-            _table(
+            days_table(
                 "reader",
                 "",
                 "SELECT day, n, around FROM recent_earlier",
@@ -246,7 +254,7 @@ FORWARD_EVENTS = Shape(
             ),
         ),
         "sessions": FOLD.tables["sessions"][:1],
-        "daily": (_daily({"n": "n", "amount": "amount"}, where=" WHERE url <> '/'"),),
+        "daily": (counted_days({"n": "n", "amount": "amount"}, where="c.url <> '/'"),),
     },
     windows=True,
 )
@@ -451,22 +459,9 @@ class EventsEngine(DryEngine):
                 late = [row for row in given.rows if row["event_ts"] > held[path].horizon]
                 given.rows[:] = self.rows_given(known, path, parts, held[path].horizon) + late
             known[path, play.prints[path]] = given.rows
-            waits = [row["event_ts"] for row in given.waiting]
             count = Counter(Granularity.DAY.cell(row["event_ts"]) for row in given.rows)
             cells += [FileCell(id_, cell, rows) for cell, rows in count.items()]
-            files.append(
-                IngestedFile(
-                    id=id_,
-                    path=path,
-                    size=1,
-                    fingerprint=play.prints[path],
-                    horizon=diff.as_of,
-                    next_due=min(waits, default=None),
-                    rows=len(given.rows),
-                    waiting=len(waits),
-                    set_aside=given.aside.total(),
-                )
-            )
+            files.append(ingested_file(play, path, id_, diff.as_of, given))
         stay = [path for path in held if path not in gone]
         rows = [
             dict.fromkeys(node.columns) | row

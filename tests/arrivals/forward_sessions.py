@@ -10,30 +10,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from tests.arrivals.ends import campaign
 from tests.arrivals.forward import DryForward
-from tests.arrivals.shape import (
-    Rows,
-    Shape,
-    TableSpec,
-    by_cells,
-    day_of,
-    during,
-    model_file,
-    with_entries,
-)
+from tests.arrivals.shape import Rows, Shape, TableSpec, by_cells, day_of, during, sessions_table
 from tests.arrivals.shapes import FOLD
 from tests.reference import aggregates as agg
 from tests.reference.aggregates import Aggregate
-from tests.reference.tables import Ends, sessions
+from tests.reference.tables import Ends
 from tests.reference.world import Row
 
 from infold.core.interval import HOUR, MINUTE
-
-
-def _campaign(row: Row) -> Any:
-    return None if row["url"] in (None, "/") else row["url"]
 
 
 def _url_is_known(row: Row) -> bool:
@@ -47,34 +34,21 @@ def _sessions(
     ends: Ends | None = None,
     where: str = "",
 ) -> TableSpec:
-    listed = ", ".join(f"{one.sql} AS {name}" for name, one in columns.items())
     keeps = _url_is_known if where else (lambda row: True)
-
-    def rows(given: Mapping[str, Rows]) -> Rows:
-        return sessions(
-            given["clicks"],
-            user="user_id",
-            time="event_ts",
-            key=("event_id",),
-            gap=gap,
-            aggregates=columns,
-            where=keeps,
-            ends=with_entries("sessions", given, ends),
-        )
-
-    text = model_file(
-        f"materialization: sessions\nforward_only: true\nsessions: {{user: user_id, {front}}}",
-        f"SELECT {listed} FROM clicks{where}",
-    )
-    COLUMNS[text] = tuple(columns)
-    return TableSpec(
+    found = sessions_table(
         "sessions",
-        text,
-        reads=("clicks",),
-        rows=rows,
-        sessions=True,
+        "clicks",
+        f"user: user_id, {front}",
+        columns,
+        gap,
+        keys="forward_only: true\n",
+        where=(where, keeps),
+        ends=ends,
+        granularity=None,
         keeps=keeps,
     )
+    COLUMNS[found.text] = tuple(columns)
+    return found
 
 
 COLUMNS: dict[str, tuple[str, ...]] = {}
@@ -87,7 +61,7 @@ _VERSIONS = (
         "gap: 2 hours, cuts: {campaign: {columns: url, direct: [/]}}, max_length: 5 hours",
         2 * HOUR,
         {"entry": agg.first("url"), **_COUNT},
-        Ends(campaign=_campaign, most=5 * HOUR),
+        Ends(campaign=campaign, most=5 * HOUR),
     ),
     _sessions(
         "gap: 1 day, quarantine_after: 3 hours, keep: head",

@@ -12,11 +12,13 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
-from tests.reference.tables import Deduplicated, Ends, Entry
+from tests.reference.aggregates import Aggregate
+from tests.reference.tables import Deduplicated, Ends, Entry, sessions
 from tests.reference.world import Row, Rules
 
 from infold.core import interval
 from infold.core.interval import Granularity, Interval
+from infold.core.manual_entry import ManualEntry
 from infold.core.storages import DEFAULT_STORAGE, Storage
 
 Rows = list[Row]
@@ -146,6 +148,11 @@ def entries_key(name: str) -> str:
     return f"entries of {name}"
 
 
+def entry_row(one: ManualEntry) -> Row:
+    """A manual entry among the rows of tables."""
+    return {"of": one.owner, "held": one.in_quarantine, "start": one.start, "end": one.end}
+
+
 def during(given: Mapping[str, Rows], name: str, times: Interval) -> Mapping[str, Rows]:
     """What tables hold, of one of them the events of a stretch of time alone."""
     rows = [row for row in given[name] if row["event_ts"] in times]
@@ -185,6 +192,57 @@ def by_cells(
     front = f"materialization: table\ntimeseries: {{{series}}}\nincremental: {{{keys}}}{more}"
     return TableSpec(
         name, model_file(front, sql), reads=reads, rows=rows, cell=cell, granularity=granularity
+    )
+
+
+def calls(aggregates: Mapping[str, Aggregate]) -> str:
+    """The columns of a SELECT."""
+    return ",\n  ".join(f"{each.sql} AS {name}" for name, each in aggregates.items())
+
+
+def sessions_table(
+    name: str,
+    read: str,
+    own: str,
+    aggregates: Mapping[str, Aggregate],
+    gap: int | None,
+    *,
+    keys: str = "",
+    where: tuple[str, Callable[[Row], bool | None]] = ("", lambda row: True),
+    user: str = "user_id",
+    time: str = "event_ts",
+    key: Sequence[str] = ("event_id",),
+    more: Mapping[str, Aggregate] | None = None,
+    ends: Ends | None = None,
+    granularity: Granularity | None = Granularity.DAY,
+    **spec: Any,
+) -> TableSpec:
+    """
+    Sessions over one input: ``own`` is their mapping, ``keys`` are lines of further front matter.
+
+    ``more`` are columns that the table has beside those of the SELECT.
+    """
+    return TableSpec(
+        name,
+        model_file(
+            f"materialization: sessions\n{keys}sessions: {{{own}}}",
+            f"SELECT {calls(aggregates)}\nFROM {read}{where[0]}",
+        ),
+        reads=(read,),
+        rows=lambda given: sessions(
+            given[read],
+            user=user,
+            time=time,
+            key=key,
+            gap=gap,
+            aggregates={**(more or {}), **aggregates},
+            where=where[1],
+            ends=with_entries(name, given, ends),
+        ),
+        sessions=True,
+        time=time,
+        granularity=granularity,
+        **spec,
     )
 
 

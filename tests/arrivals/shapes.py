@@ -22,21 +22,23 @@ from tests.arrivals.shape import (
     SourceSpec,
     TableSpec,
     by_cells,
+    calls,
     date_of_cell,
     day_of,
     model_file,
     only,
+    sessions_table,
     truncated,
-    with_entries,
 )
 from tests.reference import aggregates as agg
 from tests.reference.aggregates import Aggregate
-from tests.reference.tables import Deduplicated, events, grouped, left_joined, sessions, versions
+from tests.reference.tables import Deduplicated, events, grouped, left_joined, versions
 from tests.reference.world import Row, Rules
 
 from infold.core.interval import HOUR, MINUTE, Granularity, parse_instant_text
 
 GAP = 30 * MINUTE
+_BY_GAP = "user: user_id, gap: 30 minutes"
 
 CLICK: Mapping[str, str] = {
     "event_id": "string",
@@ -51,10 +53,6 @@ CLICK: Mapping[str, str] = {
     "revision": "int",
 }
 PAGE: Mapping[str, str] = {"url": "string", "section": "string"}
-
-
-def _calls(aggregates: Mapping[str, Aggregate]) -> str:
-    return ",\n  ".join(f"{each.sql} AS {name}" for name, each in aggregates.items())
 
 
 def _paid(row: Row) -> bool | None:
@@ -174,27 +172,14 @@ def clicks(row):
 
 
 def _folded_sessions(gap: int, *, begun: bool = False) -> TableSpec:
-    start = STARTS if begun else ""
-    return TableSpec(
+    return sessions_table(
         "sessions",
-        model_file(
-            f"materialization: sessions\n{start}"
-            f"sessions: {{user: user_id, gap: {gap // MINUTE} minutes}}",
-            f"SELECT\n  {_calls(_FOLDED)}\nFROM clicks",
-        ),
-        reads=("clicks",),
-        rows=lambda given: sessions(
-            given["clicks"],
-            user="user_id",
-            time="event_ts",
-            key=["event_id"],
-            gap=gap,
-            where=_begun if begun else lambda row: True,
-            aggregates=_FOLDED,
-            ends=with_entries("sessions", given),
-        ),
-        granularity=Granularity.DAY,
-        sessions=True,
+        "clicks",
+        f"user: user_id, gap: {gap // MINUTE} minutes",
+        _FOLDED,
+        gap,
+        keys=STARTS if begun else "",
+        where=("", _begun if begun else lambda row: True),
     )
 
 
@@ -204,37 +189,24 @@ def _user(row: Row) -> str | None:
 
 
 def _sessions(
-    name: str,
-    read: str,
-    way: SessionsCase,
-    aggregates: Mapping[str, Aggregate],
-    time: str = "event_ts",
+    name: str, read: str, way: SessionsCase, aggregates: Mapping[str, Aggregate]
 ) -> TableSpec:
     """Sessions that are made and end in some other way than by user and gap alone."""
-    return TableSpec(
+    found = sessions_table(
         name,
-        model_file(
-            f"materialization: sessions\nsessions: {way.front}",
-            f"SELECT\n  {_calls(aggregates)}\nFROM {read}",
-        ),
-        reads=(read,),
-        rows=lambda given: way.with_numbers(
-            sessions(
-                given[read],
-                user=way.column,
-                time=time,
-                key=["event_id"],
-                gap=way.gap,
-                aggregates={**way.more, **aggregates},
-                ends=with_entries(name, given, way.ends),
-            )
-        ),
-        granularity=Granularity.DAY,
-        sessions=True,
+        read,
+        way.front,
+        aggregates,
+        way.gap,
+        user=way.column,
+        more=way.more,
+        ends=way.ends,
         whose=way.ends.whose or _user,
         said_as=way.ends.text,
-        time=time,
     )
+    plain = found.rows
+    assert plain is not None
+    return replace(found, rows=lambda given: way.with_numbers(plain(given)))
 
 
 _DAILY: Mapping[str, Aggregate] = {
@@ -248,8 +220,7 @@ _DAILY_OTHER: Mapping[str, Aggregate] = dict(_DAILY) | {"longest": agg.least("ev
 def _daily(aggregates: Mapping[str, Aggregate]) -> TableSpec:
     return by_cells(
         "daily",
-        f"SELECT cast(session_start AS date) AS day, {_calls(aggregates)}\n"
-        "FROM sessions GROUP BY 1",
+        f"SELECT cast(session_start AS date) AS day, {calls(aggregates)}\nFROM sessions GROUP BY 1",
         ("sessions",),
         lambda given: grouped(
             given["sessions"],
@@ -265,8 +236,7 @@ _HOURLY: Mapping[str, Aggregate] = {"clicks": agg.count(), "weight": agg.total("
 
 _HOURLY_TABLE = by_cells(
     "hourly",
-    f"SELECT date_trunc('HOUR', event_ts) AS hour, ok, {_calls(_HOURLY)}\n"
-    "FROM clicks GROUP BY 1, 2",
+    f"SELECT date_trunc('HOUR', event_ts) AS hour, ok, {calls(_HOURLY)}\nFROM clicks GROUP BY 1, 2",
     ("clicks",),
     lambda given: grouped(
         given["clicks"],
@@ -282,16 +252,17 @@ _HOURLY_TABLE = by_cells(
 )
 
 
-def _paying(least: int) -> TableSpec:
+def paying(least: int, *columns: str) -> TableSpec:
+    """A view of the clicks that pay more than that."""
     return TableSpec(
         "paying",
         model_file(
             "materialization: view",
-            f"SELECT user_id, event_ts, url, amount FROM clicks WHERE amount > {least}",
+            f"SELECT {', '.join(columns)} FROM clicks WHERE amount > {least}",
         ),
         reads=("clicks",),
         rows=lambda given: [
-            only(row, "user_id", "event_ts", "url", "amount")
+            only(row, *columns)
             for row in given["clicks"]
             if row["amount"] is not None and row["amount"] > least
         ],
@@ -299,21 +270,13 @@ def _paying(least: int) -> TableSpec:
     )
 
 
+_PAYING = ("user_id", "event_ts", "url", "amount")
+
 _TOTALS: Mapping[str, Aggregate] = {
     "payments": agg.count(),
     "paid": agg.total("amount"),
     "latest": agg.greatest("event_ts"),
 }
-
-_TOTALS_TABLE = TableSpec(
-    "totals",
-    model_file(
-        "materialization: table",
-        f"SELECT user_id, {_calls(_TOTALS)}\nFROM paying GROUP BY user_id",
-    ),
-    reads=("paying",),
-    rows=lambda given: grouped(given["paying"], {"user_id": lambda row: row["user_id"]}, _TOTALS),
-)
 
 _SECTIONS: Mapping[str, Aggregate] = {"payments": agg.count(), "paid": agg.total("amount")}
 
@@ -369,25 +332,7 @@ def _over_view(
     name: str, read: str, key: tuple[str, ...], aggregates: Mapping[str, Aggregate]
 ) -> TableSpec:
     """Sessions over a view with a key that does not tell all rows of one instant apart."""
-    return TableSpec(
-        name,
-        model_file(
-            "materialization: sessions\nsessions: {user: user_id, gap: 30 minutes}",
-            f"SELECT\n  {_calls(aggregates)}\nFROM {read}",
-        ),
-        reads=(read,),
-        rows=lambda given: sessions(
-            given[read],
-            user="user_id",
-            time="event_ts",
-            key=key,
-            gap=GAP,
-            aggregates=aggregates,
-            ends=with_entries(name, given),
-        ),
-        granularity=Granularity.DAY,
-        sessions=True,
-    )
+    return sessions_table(name, read, _BY_GAP, aggregates, GAP, key=key)
 
 
 _TOURS = _over_view(
@@ -441,7 +386,7 @@ _RIDES = _over_view(
 # -- by key
 
 
-def _by_key(
+def by_key(
     name: str,
     read: str,
     keys: Mapping[str, str],
@@ -449,19 +394,20 @@ def _by_key(
     *,
     where: tuple[str, Callable[[Row], bool | None]] | None = None,
     having: tuple[str, Callable[[Row], bool]] | None = None,
+    front: str = "materialization: cumulative_aggregate",
 ) -> TableSpec:
-    """A cumulative aggregate by columns or days (``day`` -> the column it is the day of)."""
+    """An aggregate by columns or days (``day`` -> the column it is the day of)."""
     items = [
         f"cast({column} AS date) AS {key}" if key == "day" else column
         for key, column in keys.items()
     ]
-    sql = f"SELECT {', '.join(items)},\n  {_calls(aggregates)}\nFROM {read}"
+    sql = f"SELECT {', '.join(items)},\n  {calls(aggregates)}\nFROM {read}"
     sql += f"\nWHERE {where[0]}" if where else ""
     sql += f"\nGROUP BY {', '.join(keys)}"
     sql += f"\nHAVING {having[0]}" if having else ""
     return TableSpec(
         name,
-        model_file("materialization: cumulative_aggregate", sql),
+        model_file(front, sql),
         reads=(read,),
         rows=lambda given: [
             row
@@ -499,15 +445,15 @@ _READ_AGAIN: Mapping[str, Aggregate] = {
 _USER = {"user_id": "user_id"}
 
 _USERS_TABLES = (
-    _by_key("users", "sessions", _USER, _USERS),
-    _by_key(
+    by_key("users", "sessions", _USER, _USERS),
+    by_key(
         "users",
         "sessions",
         {"day": "session_start", "user_id": "user_id"},
         _READ_AGAIN,
         where=("events > 1", lambda row: row["events"] > 1),
     ),
-    _by_key(
+    by_key(
         "users",
         "sessions",
         _USER,
@@ -574,20 +520,20 @@ def users(rows):
     reads=("sessions",),
     rows=_streaks,
 )
-_TIERS = _by_key(
+_TIERS = by_key(
     "tiers",
     "users",
     {"sessions": "sessions"},
     {"users": agg.count(), "events": agg.total("events")},
 )
-_PAYERS = _by_key(
+_PAYERS = by_key(
     "payers",
     "paying",
     {"url": "url"},
     {"payments": agg.count(), "least": agg.least("amount"), "latest": agg.greatest("event_ts")},
 )
 
-_PLACES = _by_key(
+_PLACES = by_key(
     "places",
     "placed",
     {"section": "section"},
@@ -624,8 +570,8 @@ FOLD = Shape(
         ),
         "daily": (_daily(_DAILY), _daily(_DAILY_OTHER)),
         "hourly": (_HOURLY_TABLE,),
-        "paying": (_paying(0), _paying(20)),
-        "totals": (_TOTALS_TABLE,),
+        "paying": (paying(0, *_PAYING), paying(20, *_PAYING)),
+        "totals": (by_key("totals", "paying", _USER, _TOTALS, front="materialization: table"),),
         "sections": (_SECTIONS_TABLE,),
         "users": (*_USERS_TABLES, _USERS_IN_PYTHON),
         "tiers": (_TIERS,),
@@ -659,28 +605,17 @@ def _web(row: Row) -> bool | None:
 
 
 def _reread_sessions(extra: Mapping[str, Aggregate], *, begun: bool = False) -> TableSpec:
-    aggregates = {**_REREAD, **extra}
-    return TableSpec(
+    return sessions_table(
         "visits",
-        model_file(
-            "materialization: sessions\nsessions: {user: user_id, gap: 30 minutes}\n"
-            f"{STARTS if begun else ''}",
-            f"SELECT\n  {_calls(aggregates)}\nFROM clicks\n"
-            "WHERE url IS NOT NULL AND url <> '/health'",
+        "clicks",
+        _BY_GAP,
+        {**_REREAD, **extra},
+        GAP,
+        keys=STARTS if begun else "",
+        where=(
+            "\nWHERE url IS NOT NULL AND url <> '/health'",
+            (lambda row: _web(row) and _begun(row)) if begun else _web,
         ),
-        reads=("clicks",),
-        rows=lambda given: sessions(
-            given["clicks"],
-            user="user_id",
-            time="event_ts",
-            key=["event_id"],
-            gap=GAP,
-            aggregates=aggregates,
-            where=(lambda row: _web(row) and _begun(row)) if begun else _web,
-            ends=with_entries("visits", given),
-        ),
-        granularity=Granularity.DAY,
-        sessions=True,
         keeps=lambda row: bool(_web(row)),
     )
 
@@ -693,7 +628,7 @@ def _over(
     return by_cells(
         name,
         f"SELECT cast(date_trunc('{word.upper()}', {time}) AS date) AS {word}, "
-        f"{_calls(aggregates)}\nFROM {read} GROUP BY 1",
+        f"{calls(aggregates)}\nFROM {read} GROUP BY 1",
         (read,),
         lambda given: grouped(
             given[read],
@@ -753,7 +688,7 @@ REREAD = Shape(
             ),
         ),
         "pages": (
-            _by_key(
+            by_key(
                 "pages",
                 "clicks",
                 {"url": "url", "ok": "ok"},
@@ -767,7 +702,7 @@ REREAD = Shape(
             ),
         ),
         "weeks": (
-            _by_key(
+            by_key(
                 "weeks",
                 "weekly",
                 {"visits": "visits"},
@@ -822,46 +757,26 @@ def _orders(*, everywhere: bool) -> TableSpec:
 
 
 def _stays(aggregates: Mapping[str, Aggregate]) -> TableSpec:
-    return TableSpec(
+    return sessions_table(
         "stays",
-        model_file(
-            "materialization: sessions\n"
-            "sessions: {user: user_id, gap: 30 minutes}\n"
-            "timeseries: {event_time_column: session_start, granularity: month}",
-            f"SELECT\n  {_calls(aggregates)}\nFROM orders",
-        ),
-        reads=("orders",),
-        rows=lambda given: sessions(
-            given["orders"],
-            user="user_id",
-            time="at",
-            key=["event_id", "revision"],
-            gap=GAP,
-            aggregates=aggregates,
-            ends=with_entries("stays", given),
-        ),
-        granularity=Granularity.MONTH,
-        sessions=True,
+        "orders",
+        _BY_GAP,
+        aggregates,
+        GAP,
+        keys="timeseries: {event_time_column: session_start, granularity: month}\n",
         time="at",
+        key=("event_id", "revision"),
+        granularity=Granularity.MONTH,
     )
 
 
 _PEOPLE: Mapping[str, Aggregate] = {"stays": agg.count(), "events": agg.total("events")}
 
-_PEOPLE_TABLE = TableSpec(
-    "people",
-    model_file(
-        "materialization: table", f"SELECT user_id, {_calls(_PEOPLE)}\nFROM stays GROUP BY user_id"
-    ),
-    reads=("stays",),
-    rows=lambda given: grouped(given["stays"], {"user_id": lambda row: row["user_id"]}, _PEOPLE),
-)
-
 _RAW: Mapping[str, Aggregate] = {"records": agg.count(), "amount": agg.total("amount")}
 
 _RECORDS = by_cells(
     "records",
-    f"SELECT cast(event_ts AS date) AS day, {_calls(_RAW)}\nFROM raw.clicks GROUP BY 1",
+    f"SELECT cast(event_ts AS date) AS day, {calls(_RAW)}\nFROM raw.clicks GROUP BY 1",
     ("raw.clicks",),
     lambda given: grouped(
         given["raw.clicks"], {"day": lambda row: day_of(row["event_ts"])}, _RAW, cell="day"
@@ -994,7 +909,7 @@ LANDED = Shape(
         ),
         "orders": (_orders(everywhere=False), _orders(everywhere=True)),
         "stays": (_stays(_SHORT), _stays({**_SHORT, "urls": agg.count_distinct("url")})),
-        "people": (_PEOPLE_TABLE,),
+        "people": (by_key("people", "stays", _USER, _PEOPLE, front="materialization: table"),),
         "stages": (_stages(None), _stages(("url",))),
         "then": (_THEN,),
         "records": (_RECORDS,),

@@ -164,17 +164,23 @@ def test_readers_with_changed_definitions_wait(story: Story) -> None:
     assert {row["n"] for row in story._read("after")} == {4}
 
 
-def test_a_forgotten_model_is_built_by_the_new_definition(story: Story) -> None:
+@pytest.mark.parametrize("everything", [False, True], ids=["forget", "teardown"])
+def test_what_is_dropped_is_built_by_the_new_definition(story: Story, everything: bool) -> None:
     """Nothing stays of what was built apart, nor of the old table."""
     story.to_version(1)
     story.go()
     assert story.keys
 
     ledger = story.ledger
-    story.building(ledger)._dropper().forget(["daily"])
-    ledger.close()
-    assert not story.keys
-    assert not _own(story)
+    dropper = story.building(ledger)._dropper()
+    if everything:
+        dropper.teardown()
+        assert not story.memory.tables
+    else:
+        dropper.forget(["daily"])
+        ledger.close()
+        assert not story.keys
+        assert not _own(story)
     for _ in range(3):
         story.go()
     assert story.days() == dict.fromkeys(range(1, 7), 2)
@@ -203,22 +209,6 @@ def test_a_run_that_another_one_overtook_begins_anew(story: Story) -> None:
     assert overtaken[0].steps
     assert not result.steps
     assert story.days() == dict.fromkeys(range(1, 7), 2)
-
-
-def test_a_teardown_drops_what_is_built_apart(story: Story) -> None:
-    """No table is left, and the runs after it build everything by the new definition."""
-    story.to_version(1)
-    story.go()
-    assert story.keys
-
-    ledger = story.ledger
-    story.building(ledger)._dropper().teardown()
-    assert not story.memory.tables
-
-    for _ in range(3):
-        story.go()
-    assert story.days() == dict.fromkeys(range(1, 7), 2)
-    assert not story.keys
 
 
 def test_an_environment_is_dropped_beside_it(story: Story) -> None:

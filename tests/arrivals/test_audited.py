@@ -9,18 +9,16 @@ planner and the ledger are the program's own, and a run may die at any write poi
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.arrivals.dry import DryEngine, DryPlay, Memory, _hash
+from tests.arrivals.dry import DryEngine, DryPlay, Memory, _hash, play_through
 from tests.arrivals.programs import Program, programs
 from tests.arrivals.shape import Rows
 from tests.arrivals.shapes import SHAPES
@@ -111,16 +109,15 @@ def test_no_row_that_fails_is_in_a_table(
             self._complete = False
             return super()._run(window, terms)
 
-    with tempfile.TemporaryDirectory(prefix="infold-dry-") as name:
-        folder = Path(name)
-        Audited(SHAPES[shape], folder, shape, folder, program.users, jobs=jobs).play(program)
+    play_through(Audited, SHAPES[shape], program, jobs=jobs)
 
 
+@dataclass
 class Judged(DryPlay):
     """Models with an audit that reads another table each, and the steps of the last run."""
 
-    seed = 0
-    began: list[tuple[Step, set[str]]]
+    seed: int = 0
+    began: list[tuple[Step, set[str]]] = field(default_factory=list)
     """Each step in the order in which they began, with the models whose steps had ended by then."""
 
     @property
@@ -177,8 +174,4 @@ def test_what_audits_read_is_built_before(
     shape: str, program: Program, seed: int, at_once: int
 ) -> None:
     """No model that an audit judges is built before, or beside, a table that the audit reads."""
-    with tempfile.TemporaryDirectory(prefix="infold-dry-") as name:
-        folder = Path(name)
-        found = Judged(SHAPES[shape], folder, shape, folder, program.users)
-        found.seed, found.models_at_once = seed, at_once
-        found.play(program)
+    play_through(Judged, SHAPES[shape], program, seed=seed, models_at_once=at_once)

@@ -5,10 +5,8 @@ See ``dry``: rows are computed by the reference, and decisions are made by the p
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 from typing import cast
 
@@ -17,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.arrivals.apart import APART_SHAPE, DryApart
 from tests.arrivals.cut import cut
-from tests.arrivals.dry import DryPlay
+from tests.arrivals.dry import DryPlay, play_through
 from tests.arrivals.forward import FORWARD, FORWARD_EVENTS, DryEvents, DryForward
 from tests.arrivals.forward_sessions import FORWARD_SESSIONS, DryForwardSessions
 from tests.arrivals.programs import Op, Program, Round, programs
@@ -35,19 +33,21 @@ EXAMPLES = settings().max_examples // 5
 """Programs of each shape: a few, three times as many before a change lands, hundreds in a soak."""
 
 
-def play(
-    kind: type[DryPlay],
-    shape: str,
-    program: Program,
-    jobs: int | None = None,
-    models_at_once: int = 1,
-) -> None:
-    """All of a program, in a folder of its own."""
-    with tempfile.TemporaryDirectory(prefix="infold-dry-") as name:
-        folder = Path(name)
-        found = kind(SHAPES[shape], folder, shape, folder, program.users, jobs=jobs)
-        found.models_at_once = models_at_once
-        found.play(program)
+def dying(kind: type[DryPlay], deaths: Iterable[Sequence[int]]) -> type[DryPlay]:
+    """Plays that die before each run as often as drawn, at the points that were drawn."""
+    rest = iter(deaths)
+
+    class Dying(kind):  # type: ignore[valid-type,misc]
+        """Dies, and then runs."""
+
+        def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
+            for at in next(rest, ()):
+                with living(at):
+                    super()._run(window, terms)
+                self._complete = False
+            return cast("RunResult", super()._run(window, terms))
+
+    return Dying
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -58,7 +58,7 @@ def test_what_is_planned_is_enough(shape: str, program: Program, at_once: int) -
     After every run each table equals the reference, so no stale cell was forgotten, however many
     models are built side by side.
     """
-    play(DryPlay, shape, program, models_at_once=at_once)
+    play_through(DryPlay, SHAPES[shape], program, models_at_once=at_once)
 
 
 @settings(max_examples=EXAMPLES)
@@ -71,20 +71,8 @@ def test_concurrent_batches_change_no_row(program: Program, jobs: int, deaths: l
     """However many batches are computed at once, end in any
     order, or die, tables equal the reference.
     """
-    rest = iter(deaths)
-
-    class Dying(DryPlay):
-        """Dies once before each run, as long as deaths were drawn."""
-
-        def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
-            at = next(rest, None)
-            if at is not None:
-                with living(at):
-                    super()._run(window, terms)
-                self._complete = False
-            return super()._run(window, terms)
-
-    play(Dying, "landed", program, jobs=jobs)
+    once = dying(DryPlay, ([at] for at in deaths))
+    play_through(once, SHAPES["landed"], program, jobs=jobs)
 
 
 @settings(max_examples=EXAMPLES)
@@ -97,19 +85,7 @@ def test_runs_that_die_are_completed(
     program: Program, deaths: list[list[int]], at_once: int
 ) -> None:
     """After runs that died anywhere, the next run brings every table up to the reference."""
-    rest = iter(deaths)
-
-    class Dying(DryPlay):
-        """Dies before each run as often as drawn, at the points that were drawn."""
-
-        def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
-            for at in next(rest, ()):
-                with living(at):
-                    super()._run(window, terms)
-                self._complete = False
-            return super()._run(window, terms)
-
-    play(Dying, "fold", program, models_at_once=at_once)
+    play_through(dying(DryPlay, deaths), SHAPES["fold"], program, models_at_once=at_once)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -136,7 +112,7 @@ def test_dropped_tables_are_rebuilt(shape: str, program: Program, drops: list[li
                     self._complete = False
             return super()._run(window, terms)
 
-    play(Losing, shape, program)
+    play_through(Losing, SHAPES[shape], program)
 
 
 @settings(max_examples=EXAMPLES)
@@ -153,7 +129,7 @@ def test_changed_keys_of_a_dropped_lookup_may_be_anywhere(program: Program) -> N
                 self._complete = False
             return super()._run(window, terms)
 
-    play(Losing, "landed", program)
+    play_through(Losing, SHAPES["landed"], program)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -189,7 +165,7 @@ def test_damaged_tables_whose_definition_changed_are_rebuilt(
             self.memory.unreadable.clear()
             return found
 
-    play(Damaged, shape, program)
+    play_through(Damaged, SHAPES[shape], program)
 
 
 @pytest.mark.parametrize("batch", [1, 2])
@@ -200,10 +176,7 @@ def test_a_start_inside_a_cell_cuts_it(
     granularity: Granularity, batch: int, program: Program
 ) -> None:
     """A start inside a cell is respected wherever it moves and whatever else changes."""
-    with tempfile.TemporaryDirectory(prefix="infold-dry-") as name:
-        folder = Path(name)
-        shape = cut(granularity, batch)
-        DryPlay(shape, folder, shape.name, folder, program.users).play(program)
+    play_through(DryPlay, cut(granularity, batch), program)
 
 
 @pytest.mark.parametrize(
@@ -226,21 +199,7 @@ def test_cells_keep_the_definition_in_force_there(
     """Whatever arrives, and wherever runs die, each cell is computed by the definition that a
     forward-only change left in force there.
     """
-    rest = iter(deaths)
-
-    class Dying(kind):  # type: ignore[valid-type,misc]
-        """Dies before each run as often as drawn, at the points that were drawn."""
-
-        def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
-            for at in next(rest, ()):
-                with living(at):
-                    super()._run(window, terms)
-                self._complete = False
-            return cast("RunResult", super()._run(window, terms))
-
-    with tempfile.TemporaryDirectory(prefix="infold-dry-") as name:
-        folder = Path(name)
-        Dying(shape, folder, shape.name, folder, program.users).play(program)
+    play_through(dying(kind, deaths), shape, program)
 
 
 @settings(max_examples=EXAMPLES * 2)
@@ -256,10 +215,10 @@ def test_tables_built_apart_are_of_one_definition(
     While a changed table is built over several runs, readers have the old one, exact by the
     earlier definition; wherever runs die, and whatever changes again, the new one replaces it.
     """
-    rest, change = iter(deaths), iter(changes)
+    change = iter(changes)
 
-    class Dying(DryApart):
-        """Changes a query in the rounds that were drawn, and dies before runs."""
+    class Changing(DryApart):
+        """Changes a query in the rounds that were drawn."""
 
         def round(self, each: Round) -> None:
             if next(change, False):
@@ -267,13 +226,4 @@ def test_tables_built_apart_are_of_one_definition(
                 self.query(Random(each.run.seed))
             super().round(each)
 
-        def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
-            for at in next(rest, ()):
-                with living(at):
-                    super()._run(window, terms)
-            return super()._run(window, terms)
-
-    with tempfile.TemporaryDirectory(prefix="infold-dry-") as name:
-        folder = Path(name)
-        shape = APART_SHAPE
-        Dying(shape, folder, shape.name, folder, program.users).play(program)
+    play_through(dying(Changing, deaths), APART_SHAPE, program)

@@ -13,16 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.arrivals.borders import effective_from
-from tests.arrivals.branches import BRANCHES, STEADY, _daily
+from tests.arrivals.branches import BRANCHES, STEADY
 from tests.arrivals.dry import Stored
-from tests.arrivals.environments import (
-    CHANGED_FORWARD,
-    FORWARD,
-    NAMES,
-    Act,
-    BranchPlay,
-    acts,
-)
+from tests.arrivals.environments import CHANGED_FORWARD, FORWARD, NAMES, Act, BranchPlay, acts
+from tests.arrivals.forward import counted_days
 from tests.arrivals.play import DifferenceError
 from tests.arrivals.programs import Op
 
@@ -212,7 +206,7 @@ def test_no_names_are_exchanged_while_a_table_is_built_apart(
     A promote and a rollback are refused meanwhile, and an environment is dropped; every table stays
     exact, and what is built apart is completed.
     """
-    slow = _daily({"n": "n"}, where="c.url <> '/'", keys="backfill_limit: 1 days")
+    slow = counted_days({"n": "n"}, where="c.url <> '/'", keys="backfill_limit: 1 days")
     versions = (*BRANCHES.tables["daily"], slow)
     monkeypatch.setitem(cast("dict[str, Any]", BRANCHES.tables), "daily", versions)
     with playing(manual=False) as play:

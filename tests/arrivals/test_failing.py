@@ -6,7 +6,6 @@ Without Spark, as ``test_dry``: the runner, the planner and the ledger are the p
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.arrivals.dry import DryEngine, DryPlay
+from tests.arrivals.dry import DryEngine, DryPlay, play_through
 from tests.arrivals.programs import Op, Program, programs
 from tests.arrivals.shapes import SHAPES
 
@@ -82,29 +81,23 @@ def failed(play: DryPlay, chosen: Chosen, fail_fast: bool = False) -> RunFailed:
 
 
 def test_models_that_do_not_read_it_are_built(play: DryPlay) -> None:
-    """When a model fails, only its direct and indirect readers are not tried."""
+    """When a model fails, only its direct and indirect readers are not tried; the next run builds
+    what the failed one left, and nothing else.
+    """
     first = "sessions"
 
     end = failed(play, lambda step: ArithmeticError("no") if step.model == first else None)
 
     result, below = end.result, play.shape.downstream([first])
-    assert end.exit_code == 1
-    assert result.state == "failed"
+    assert (end.exit_code, result.state) == (1, "failed")
     assert [failure.model for failure in result.failures] == [first]
-    assert {model for model, _ in result.not_tried} == below
-    assert all(because == (first,) for _, because in result.not_tried)
+    assert dict(result.not_tried) == dict.fromkeys(below, (first,))
     assert set(result.up_to_date) == stored(play) - below - {first}
     assert {step.model for step, _ in result.steps} == set(result.up_to_date)
     assert result.receipt.read == sum(receipt.read for _, receipt in result.steps) > 0
 
-
-def test_what_failed_is_built_by_the_next_run(play: DryPlay) -> None:
-    """The next run builds what the failed one left, and nothing else."""
-    end = failed(play, lambda step: ArithmeticError("no") if step.model == "sessions" else None)
-
     again = play._run(None, ())
-
-    assert {step.model for step, _ in again.steps} == {"sessions", *dict(end.result.not_tried)}
+    assert {step.model for step, _ in again.steps} == {first, *below}
     assert not play._run(None, ()).steps
 
 
@@ -199,22 +192,18 @@ def test_a_wrong_definition_is_reported_before_any_step(play: DryPlay) -> None:
     assert asked == [{node.name for node in play.project}]
 
 
-def test_a_wrong_definition_and_a_failure_are_a_failure(play: DryPlay) -> None:
-    """The exit code is that of a wrong definition only if nothing else fails."""
-    first = next(node.name for node in play.project if node.model.kind is Kind.EVENTS)
-    with judging(["sessions"]):
-        end = failed(play, lambda step: ArithmeticError() if step.model == first else None)
-
-    assert end.exit_code == 1
-
-
-def test_fail_fast_begins_no_step_beside_a_wrong_definition(play: DryPlay) -> None:
-    """With `--fail-fast` a wrong definition stops the run before any step."""
+def test_a_wrong_definition_beside_other_failures(play: DryPlay) -> None:
+    """With `--fail-fast` it stops the run before any step; the exit code is that of a wrong
+    definition only if nothing else fails.
+    """
     play.fail_fast = True
-    with judging(["sessions"]), pytest.raises(RunFailed) as caught:
-        play._run(None, ())
+    with judging(["sessions"]):
+        with pytest.raises(RunFailed) as caught:
+            play._run(None, ())
+        end = failed(play, lambda step: ArithmeticError() if step.model == "clicks" else None)
 
     assert caught.value.result.steps == ()
+    assert end.exit_code == 1
 
 
 def test_a_wrong_view_blocks_its_readers(tmp_path: Path) -> None:
@@ -258,7 +247,12 @@ def test_a_definition_is_judged_once(play: DryPlay) -> None:
 
 
 def test_a_lost_lease_ends_the_run(play: DryPlay) -> None:
-    """A lost lease ends the run, and the result has the steps that were done before."""
+    """A lost lease ends the run, and the result has the steps that were done before; an error in
+    infold itself fails one model.
+    """
+    internal = failed(play, lambda step: KeyError("oh") if step.model == "sessions" else None)
+    assert (internal.slug, bool(internal.result.steps)) == ("internal", True)
+    play.arrive(Random(5))
     end = failed(
         play, lambda step: run_errors.lease_lost("r") if step.model == "sessions" else None
     )
@@ -346,16 +340,6 @@ def test_a_failed_search_for_a_lookups_keys_fails_its_reader(
     assert caught.value.result.steps
 
 
-def test_an_internal_error_fails_one_model(play: DryPlay) -> None:
-    """An error in infold itself fails one model with its traceback kept, and the others are
-    built.
-    """
-    end = failed(play, lambda step: KeyError("oh") if step.model == "sessions" else None)
-
-    assert end.slug == "internal"
-    assert end.result.steps
-
-
 @pytest.mark.deep
 @settings(max_examples=EXAMPLES)
 @given(
@@ -393,6 +377,4 @@ def test_runs_that_fail_in_part_are_completed(
             self._complete = False
             return super()._run(window, terms)
 
-    with tempfile.TemporaryDirectory(prefix="infold-dry-") as name:
-        folder = Path(name)
-        Failing(SHAPES[shape], folder, shape, folder, program.users, jobs=jobs).play(program)
+    play_through(Failing, SHAPES[shape], program, jobs=jobs)

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.arrivals.borders import Borders
 from tests.arrivals.branches import BRANCHES, STEADY
-from tests.arrivals.dry import DryPlay, Stored
+from tests.arrivals.dry import DryPlay, Stored, play_through
 from tests.arrivals.environments import COMMANDS, NAMES, Act, BranchPlay, acts
 from tests.arrivals.programs import Op, Program, programs
 from tests.arrivals.shape import entries_key
@@ -156,10 +156,7 @@ def lose_rows(ledger: Path, random: Random, of: Collection[str] = ()) -> None:
 )
 def test_a_repaired_ledger_is_right(shape: str, program: Program, lost: list[Any]) -> None:
     """Whatever was lost, and wherever the repair died, the run after it makes all tables right."""
-    with tempfile.TemporaryDirectory(prefix="infold-dry-") as name:
-        folder = Path(name)
-        play = Losing(SHAPES[shape], folder, shape, folder, program.users, losses=[None, *lost])
-        play.play(program)
+    play_through(Losing, SHAPES[shape], program, losses=[None, *lost])
 
 
 @dataclass

@@ -14,18 +14,16 @@ MERGES = SPARK / "sessions" / "mergeable.py"
 FOLLOWED = SPARK / "cumulative" / "states.py"
 
 
-def test_every_merge_has_a_state_and_every_state_a_merge() -> None:
-    """Every aggregate with a merge has a state, and every state has a merge."""
-    named = {function.merge for function in AGGREGATES.values() if function.merge}
+def test_every_aggregate_has_what_it_names() -> None:
+    """Every aggregate with a merge has a state, and every state a merge; what a cumulative one may
+    follow has a state there (counts have one of their own); Spark has each under its name.
+    """
+    merged = {function.merge for function in AGGREGATES.values() if function.merge}
+    followed = {function.follows for function in AGGREGATES.values() if function.follows}
 
-    assert named == _keys_of_tables(MERGES) | {"first", "last"}
-
-
-def test_every_aggregate_that_follows_has_a_state() -> None:
-    """What a cumulative aggregate may follow has a state there; counts have one of their own."""
-    named = {function.follows for function in AGGREGATES.values() if function.follows}
-
-    assert named == _keys_of_tables(FOLLOWED) | {"count", "count_if"}
+    assert merged == _keys_of_tables(MERGES) | {"first", "last"}
+    assert followed == _keys_of_tables(FOLLOWED) | {"count", "count_if"}
+    assert set(AGGREGATES) <= BUILT_IN
 
 
 def _keys_of_tables(module: Path) -> set[str]:
@@ -35,8 +33,3 @@ def _keys_of_tables(module: Path) -> set[str]:
         if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Dict):
             found |= {ast.literal_eval(key) for key in node.value.keys if key is not None}
     return found
-
-
-def test_spark_has_every_one_of_them() -> None:
-    """Spark has every aggregate of the table under its name."""
-    assert set(AGGREGATES) <= BUILT_IN

@@ -22,14 +22,13 @@ SECTIONS = (
 
 
 def test_every_field_of_a_declaration_is_in_the_table() -> None:
-    """Every field of a declaration is in KEYS, and KEYS has no other."""
+    """Every field of a declaration is in KEYS, and KEYS has no other; nothing but the place of a
+    declaration, and what is derived, is never compared.
+    """
     every = {f"{of.__name__}.{field.name}" for of in SECTIONS for field in fields(of)}
 
     assert set(KEYS) == every
 
-
-def test_only_places_decide_nothing() -> None:
-    """Nothing but the place of a declaration, and what is derived, is never compared."""
     silent = {key for key, decides in KEYS.items() if decides is Decides.NOTHING}
 
     assert silent == {"Model.sql_line", "Model.place", "Source.place", "Source.unread_columns"}

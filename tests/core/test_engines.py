@@ -28,25 +28,6 @@ def test_masters(master: str, cluster: bool, addresses: tuple[tuple[str, int], .
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "spark://a",
-        "spark://a:x",
-        "spark://a:1,b",
-        "local[0x]",
-        "local-cluster[2,1,512]",
-        "mesos://a:5050",
-        "yarn-client",
-        "SPARK://a:1",
-    ],
-)
-def test_what_is_no_master(text: str) -> None:
-    """Forms that Spark does not have any more, or has for its own tests, are none."""
-    assert not MASTER.fullmatch(text)
-
-
-@pytest.mark.parametrize(
     ("url", "server", "addresses"),
     [
         ("sc://a", "sc://a", (("a", 15002),)),
@@ -62,10 +43,23 @@ def test_servers(url: str, server: str, addresses: tuple[tuple[str, int], ...]) 
     assert engine.is_cluster
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "sc://", "http://a", "sc://a;token=b", "sc://a/b", "sc://a:b", "sc://u@a", "SC://a"],
-)
-def test_what_is_no_server(text: str) -> None:
-    """An address has no path and no user, and its parameters come behind a slash."""
-    assert not REMOTE.fullmatch(text)
+NO_MASTERS = ["", "spark://a", "spark://a:x", "spark://a:1,b", "local[0x]", "local-cluster[2,1,5]"]
+NO_SERVERS = [
+    "",
+    "sc://",
+    "http://a",
+    "sc://a;token=b",
+    "sc://a/b",
+    "sc://a:b",
+    "sc://u@a",
+    "SC://a",
+]
+
+
+def test_what_is_no_address() -> None:
+    """Masters that Spark does not have any more, or has for its own tests, are none; a server has
+    no path and no user, and its parameters come behind a slash.
+    """
+    assert [text for text in NO_MASTERS if MASTER.fullmatch(text)] == []
+    assert not any(map(MASTER.fullmatch, ("mesos://a:5050", "yarn-client", "SPARK://a:1")))
+    assert [text for text in NO_SERVERS if REMOTE.fullmatch(text)] == []

@@ -8,20 +8,12 @@ from hashlib import sha256
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infold.core.interval import DAY, HOUR, Granularity, Interval, Ranges
-from infold.core.trace import (
-    Cause,
-    CellChange,
-    CellState,
-    Pending,
-    Trace,
-    added_up,
-    net_changes,
-    signed,
-)
+from infold.core.interval import DAY, HOUR, Granularity, Interval
+from infold.core.trace import CellChange, CellState, added_up, net_changes, signed
 
 CELLS = [Interval(day * DAY, (day + 1) * DAY) for day in range(3)]
 
+History = tuple[list[CellChange], list[tuple[Counter[int], Counter[int]]]]
 content = st.integers(-(2**63), 2**63 - 1)
 
 
@@ -35,8 +27,24 @@ def state(rows: Counter[int]) -> tuple[int, int]:
     return rows.total(), signed(sum(row_hash(row) * copies for row, copies in rows.items()))
 
 
+def changed(
+    cell: Interval,
+    new: Counter[int],
+    gone: Counter[int],
+    before: Counter[int],
+    after: Counter[int],
+    last: int | None = None,
+) -> CellChange:
+    """A cell that got and lost rows, as a table would record it."""
+    states = zip(state(before), state(after), strict=True)
+    (rows, rows_after), (content, content_after) = states
+    return CellChange(
+        cell, new.total(), gone.total(), rows, rows_after, content, content_after, last
+    )
+
+
 @st.composite
-def histories(draw: st.DrawFn) -> tuple[list[CellChange], list[tuple[Counter[int], Counter[int]]]]:
+def histories(draw: st.DrawFn) -> History:
     """Changes to three cells as a table would record them, and each cell before and after."""
     start = [Counter(draw(st.lists(st.integers(0, 4), max_size=3))) for _ in CELLS]
     now = [Counter(rows) for rows in start]
@@ -48,22 +56,8 @@ def histories(draw: st.DrawFn) -> tuple[list[CellChange], list[tuple[Counter[int
         )
         new = Counter(draw(st.lists(st.integers(0, 4), max_size=2)))
         now[which] = before - gone + new
-        (rows_before, content_before), (rows_after, content_after) = (
-            state(before),
-            state(now[which]),
-        )
-        changes.append(
-            CellChange(
-                cell=CELLS[which],
-                added=new.total(),
-                removed=gone.total(),
-                rows_before=rows_before,
-                rows_after=rows_after,
-                content_before=content_before,
-                content_after=content_after,
-                last=draw(st.none() | st.integers(0, DAY)),
-            )
-        )
+        last = draw(st.none() | st.integers(0, DAY))
+        changes.append(changed(CELLS[which], new, gone, before, now[which], last))
     return changes, list(zip(start, now, strict=True))
 
 
@@ -71,9 +65,7 @@ class TestNet:
     """Several changes of one cell are one change from its first to its last content."""
 
     @given(histories())
-    def test_net_is_the_difference_between_then_and_now(
-        self, history: tuple[list[CellChange], list[tuple[Counter[int], Counter[int]]]]
-    ) -> None:
+    def test_net_is_the_difference_between_then_and_now(self, history: History) -> None:
         """A cell is in the net exactly when its content
         differs between then and now, with both states.
         """
@@ -95,7 +87,7 @@ class TestNet:
     @given(histories(), st.integers(0, 8))
     def test_netting_may_be_done_in_parts(
         self,
-        history: tuple[list[CellChange], list[tuple[Counter[int], Counter[int]]]],
+        history: History,
         cut: int,
     ) -> None:
         """Netting in parts differs from netting at once
@@ -113,19 +105,14 @@ class TestNet:
         assert essence(parts) == essence(net_changes(changes))
 
     @given(histories())
-    def test_last_is_never_earlier_than_any_row(
-        self, history: tuple[list[CellChange], list[tuple[Counter[int], Counter[int]]]]
-    ) -> None:
-        """A cell's last time after several changes is the latest of theirs."""
+    def test_last_is_never_earlier_than_any_row(self, history: History) -> None:
+        """A cell's last time after several changes is the latest of theirs; cells are in order."""
         changes, _ = history
-        for found in net_changes(changes):
+        net = net_changes(changes)
+        assert [found.cell for found in net] == sorted(found.cell for found in net)
+        for found in net:
             known = [c.last for c in changes if c.cell == found.cell and c.last is not None]
             assert found.last == max(known, default=None)
-
-    def test_cells_come_in_order_of_time(self) -> None:
-        """The net is sorted by cell, whatever the order of the changes."""
-        changes = [CellChange(cell, 1, 0, 0, 1, 0, 7) for cell in reversed(CELLS)]
-        assert [change.cell for change in net_changes(changes)] == CELLS
 
     def test_added_then_removed_is_no_change(self) -> None:
         """A cell whose content is unchanged is not in the net, which is early cutoff."""
@@ -142,42 +129,20 @@ class TestNet:
         assert net_changes([change]) == (change,)
 
 
-class TestContent:
-    """Contents are signed 64-bit sums that do not depend on order."""
-
-    @given(st.lists(content))
-    def test_order_and_grouping_do_not_matter(self, hashes: list[int]) -> None:
-        """Adding contents one by one, backwards or at once gives the same content."""
-        at_once = signed(sum(hashes))
-        one_by_one = 0
-        for value in reversed(hashes):
-            one_by_one = signed(one_by_one + value)
-        assert at_once == one_by_one
-        assert -(2**63) <= at_once < 2**63
-
-    @given(content, content)
-    def test_removing_undoes_adding(self, a: int, b: int) -> None:
-        """Removing a row gives the content before it was added."""
-        assert signed(signed(a + b) - b) == a
-
-    @given(content)
-    def test_numbers_of_64_bits_stay_as_they_are(self, a: int) -> None:
-        """Wrapping leaves a number that fits 64 bits unchanged."""
-        assert signed(a) == a
-
-
-def test_unbuilt_is_the_union_of_what_is_pending() -> None:
-    """A trace's unbuilt ranges are the union of what any cause left pending."""
-    trace = Trace(
-        "daily",
-        "f",
-        pending=(
-            Pending(Cause.LATE, Ranges.of([CELLS[0]])),
-            Pending(Cause.MISSING, Ranges.of([CELLS[1]])),
-        ),
-    )
-    assert trace.pending_ranges == Ranges.of([Interval(0, 2 * DAY)])
-    assert Trace("daily", "f").pending_ranges == Ranges()
+@given(st.lists(content), content)
+def test_contents_do_not_depend_on_order(hashes: list[int], more: int) -> None:
+    """
+    Contents are signed 64-bit sums: added one by one, backwards or at once they are the same;
+    removing a row undoes adding it, and a number that fits stays as it is.
+    """
+    at_once = signed(sum(hashes))
+    one_by_one = 0
+    for value in reversed(hashes):
+        one_by_one = signed(one_by_one + value)
+    assert at_once == one_by_one
+    assert -(2**63) <= at_once < 2**63
+    assert signed(signed(at_once + more) - more) == at_once
+    assert signed(more) == more
 
 
 class TestOtherCells:
@@ -206,18 +171,7 @@ class TestOtherCells:
             before = sum((marked(now[one], one) for one in inside), Counter[int]())
             now[at] = Counter(rows)
             after = sum((marked(now[one], one) for one in inside), Counter[int]())
-            (rows_before, content_before), (rows_after, content_after) = map(state, (before, after))
-            changes.append(
-                CellChange(
-                    cell,
-                    (after - before).total(),
-                    (before - after).total(),
-                    rows_before,
-                    rows_after,
-                    content_before,
-                    content_after,
-                )
-            )
+            changes.append(changed(cell, after - before, before - after, before, after))
         net = net_changes(changes)
         for at in range(4):
             came, went = now[at] - start[at], start[at] - now[at]

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from infold.core.type_changes import Type, holds_all_values, shown, type_losses
+from infold.core.type_changes import Type, holds_all_values, type_losses
 
 WIDER = (
     ("tinyint", "smallint", "int", "bigint"),
@@ -67,15 +67,9 @@ def by_text(value: Type) -> Type:
         (by_text("float"), by_text("double"), []),
         (array("integer"), "integer", [("x", "array<int>", "int")]),
         (struct(a="integer"), by_text("date"), [("x", "struct<a:int>", "map<string,date>")]),
+        (array("long"), by_text("short"), [("x", "array<bigint>", "map<string,smallint>")]),
     ],
 )
 def test_types_within_types(old: Type, new: Type, lost: list[tuple[str, str, str]]) -> None:
     """Fields may be added, widened and change places; one that goes or narrows is a loss."""
     assert list(type_losses(old, new, "x")) == lost
-
-
-def test_a_type_is_shown_as_in_sql() -> None:
-    """JSON has other names of whole numbers than Spark SQL."""
-    assert shown(struct(a=array("long"), b=by_text("short"))) == (
-        "struct<a:array<bigint>,b:map<string,smallint>>"
-    )

@@ -111,12 +111,8 @@ def test_what_is_endless_is_read_again(value: float) -> None:
         assert read_value(value_text(whole), type_) == whole
 
 
-def test_a_map_of_arrow_is_one_of_python() -> None:
-    """Arrow gives a map as pairs."""
+def test_what_arrow_and_python_give() -> None:
+    """Arrow gives a map as pairs. A date is its start, and a time without a zone is UTC."""
     assert stored_value([("a", [(1, 2.0)])], "map<string,map<int,double>>") == {"a": {1: 2.0}}
-
-
-def test_an_instant_is_in_microseconds() -> None:
-    """A date is its start, and a time without a zone is UTC."""
     assert instant_of(date(1970, 1, 2)) == 86_400_000_000
     assert instant_of(datetime(1970, 1, 1, 0, 0, 1)) == 1_000_000  # noqa: DTZ001

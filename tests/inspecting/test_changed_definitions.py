@@ -44,25 +44,17 @@ def test_nothing_changed() -> None:
     assert of_tables(shop, built(shop)) == {}
 
 
+COMMENT = spoilt("models/daily.sql", "FROM sessions", "FROM sessions /* all */")
+COLUMN = spoilt("models/daily.sql", "count(*) AS", "max(events) AS longest, count(*) AS")
+
+
 @pytest.mark.parametrize(
     ("files", "model", "change"),
     [
         (GAP, "sessions", (Category.BREAKING, How.REFOLD)),
         (SAME, "daily", (Category.NONE, How.RESTAMP)),
-        (
-            spoilt("models/daily.sql", "FROM sessions", "FROM sessions /* all */"),
-            "daily",
-            (Category.NONE, How.NOTHING),
-        ),
-        (
-            spoilt(
-                "models/daily.sql",
-                "count(*) AS sessions",
-                "count(*) AS sessions, max(events) AS longest",
-            ),
-            "daily",
-            (Category.ADDITIVE, How.REBUILD),
-        ),
+        (COMMENT, "daily", (Category.NONE, How.NOTHING)),
+        (COLUMN, "daily", (Category.ADDITIVE, How.REBUILD)),
     ],
     ids=["gap", "in other words", "comment", "column"],
 )
@@ -72,11 +64,15 @@ def test_a_changed_model(files: dict[str, str], model: str, change: tuple[Catego
 
 
 def test_a_new_and_a_removed_model() -> None:
-    """A model that was never applied is new, and one without a file is removed."""
+    """A model that was never applied is new, a view without being built, and one without a file is
+    removed.
+    """
     ledger = built(project())
     files = {name: text for name, text in SHOP.items() if name != "models/daily.sql"}
     weekly = SHOP["models/daily.sql"]
 
+    assert project(WITH_VIEW)["paid"].model.kind is Kind.VIEW
+    assert found(project(WITH_VIEW), ledger)["paid"] == (Category.NEW, How.NOTHING)
     assert found(project({**files, "models/weekly.sql": weekly}), ledger) == {
         "weekly": (Category.NEW, How.REBUILD),
         "daily": (Category.REMOVED, How.NOTHING),
@@ -103,14 +99,8 @@ def test_a_definition_that_was_not_kept() -> None:
 
     assert found(project(), ledger) == {"daily": (Category.UNKNOWN, How.REBUILD)}
     assert of_tables(project(), ledger) == {"daily": How.REBUILD}
-
-
-def test_a_table_that_is_half_known_has_the_applied_definition() -> None:
-    """What a dead run left of a table says nothing about its definition."""
-    ledger = built(project())
-    do(ledger, Outcome("daily", 2, Trace("daily", UNKNOWN), whole=True, snapshot=2))
-
-    assert found(project(), ledger) == {}
+    do(ledger, Outcome("daily", 3, Trace("daily", UNKNOWN), whole=True, snapshot=3))
+    assert found(project(), ledger) == {}, "what a dead run left says nothing of its definition"
 
 
 def test_a_table_that_waits_for_its_definition() -> None:
@@ -122,9 +112,13 @@ def test_a_table_that_waits_for_its_definition() -> None:
     assert found(project(), ledger) == {}  # the table is as the files say
 
 
-def test_the_same_rows_are_recorded_and_not_built() -> None:
-    """A run gives the table of a proven-equal definition that definition, in the ledger alone."""
+@pytest.mark.parametrize("protected", [False, True])
+def test_the_same_rows_are_recorded_and_not_built(protected: bool) -> None:
+    """A run gives the table of a proven-equal definition that definition, in the ledger alone; in a
+    protected target too.
+    """
     ledger, now = built(project()), project(SAME)
+    now = replace(now, target=replace(now.target, protected=protected))
     before = ledger.traces()
 
     digests = keep_definitions(
@@ -135,28 +129,8 @@ def test_the_same_rows_are_recorded_and_not_built() -> None:
     assert changed == {"daily"}
     now_known = ledger.traces()["daily"]
     assert now_known.fingerprint == now["daily"].fingerprint
-    assert now_known.definition == digests["daily"]
+    assert now_known.definition == ledger.applied()["daily"].digest == digests["daily"]
     assert of_tables(now, ledger) == {}
-
-
-def test_a_protected_target_takes_over_the_same_rows() -> None:
-    """In a protected target too a definition with the same rows is applied."""
-    ledger, files = built(project()), project(SAME)
-    now = replace(files, target=replace(files.target, protected=True))
-
-    digests = keep_definitions(
-        now, ledger, definitions_of(now), changes=ChangedDefinitions(now, ledger)(ledger.traces())
-    )
-
-    assert ledger.applied()["daily"].digest == digests["daily"]
-
-
-def test_views_have_no_rows_to_build() -> None:
-    """A new view is carried out by doing nothing."""
-    ledger = built(project())
-
-    assert project(WITH_VIEW)["paid"].model.kind is Kind.VIEW
-    assert found(project(WITH_VIEW), ledger)["paid"] == (Category.NEW, How.NOTHING)
 
 
 def test_states_of_an_earlier_infold(monkeypatch: pytest.MonkeyPatch) -> None:

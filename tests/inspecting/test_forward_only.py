@@ -56,21 +56,17 @@ def change(
 class TestWhichChanges:
     """A change is forward-only where the file, an option or the ledger says so."""
 
-    def test_nobody_says_so(self) -> None:
-        """Otherwise the table is built again."""
-        assert change(project(MORE), with_a_day(project())).how is How.REBUILD
-
-    def test_the_file_says_so(self) -> None:
-        """It is in force after the last day with rows."""
-        found = change(project(DECLARED), with_a_day(project()))
+    def test_the_file_or_an_option_says_so(self) -> None:
+        """It is in force after the last day with rows, or from the instant that was asked for, also
+        where the file says so too. If nobody says so, the table is built again.
+        """
+        ledger = with_a_day(project())
+        assert change(project(MORE), ledger).how is How.REBUILD
+        found = change(project(DECLARED), ledger)
         assert (found.category, found.how) == (Category.FORWARD_ONLY, How.DERIVE)
         assert found.effective_from == DAY.end
-
-    def test_an_option_says_so(self) -> None:
-        """The instant is the one that was asked for, also where the file says so too."""
         for files in (MORE, DECLARED):
-            asked = {"daily": DAY.start}
-            found = change(project(files), with_a_day(project()), asked)
+            found = change(project(files), ledger, {"daily": DAY.start})
             assert found.effective_from == DAY.start
 
     def test_an_earlier_run_said_so(self) -> None:
@@ -112,9 +108,8 @@ class TestWhichChanges:
         counted = spoilt(
             "models/sessions.sql", "gap: 30 minutes", "gap: 20 minutes, session_number: true"
         )
-        found = ChangedDefinitions(project(counted), ledger, {"sessions": None})(ledger.traces())[
-            "sessions"
-        ]
+        changes = ChangedDefinitions(project(counted), ledger, {"sessions": None})
+        found = changes(ledger.traces())["sessions"]
         assert found.refused is not None
         assert "session_number" in str(found.refused)
 
@@ -148,32 +143,29 @@ class TestStretches:
         assert found.node != later["daily"]
 
     def test_an_input_that_lacks_what_it_reads(self) -> None:
-        """It is refused over the declared definitions, and understood over those that built."""
-        now = {
-            name: text.replace("sum(revenue) AS revenue", "1 AS revenue").replace(
-                "sum(amount) AS revenue", "sum(amount) AS paid"
-            )
-            for name, text in MORE.items()
-        }
-        later, ledger = stretched(SHOP, MORE)
-        lacking = project(now)
-        assert "revenue" not in lacking["sessions"].columns
-        assert Stretches(lacking, ledger, declared=False)(ledger.traces()["daily"])
+        """It is refused over the declared definitions, and understood over those that built; a
+        change that would leave it so is refused.
+        """
+        _, ledger = stretched(SHOP, MORE)
+        now = lacking(MORE)
+        assert "revenue" not in now["sessions"].columns
+        assert Stretches(now, ledger, declared=False)(ledger.traces()["daily"])
         with pytest.raises(InfoldError, match="earlier-definition-unknown"):
-            Stretches(lacking, ledger, declared=True)(ledger.traces()["daily"])
-        del later
-
-    def test_a_change_that_would_leave_it_so_is_refused(self) -> None:
-        """Nothing is left behind that nobody could compute again."""
-        now = {
-            name: text.replace("sum(revenue) AS revenue", "1 AS revenue").replace(
-                "sum(amount) AS revenue", "sum(amount) AS paid"
-            )
-            for name, text in DECLARED.items()
-        }
-        refused = change(project(now), with_a_day(project())).refused
+            Stretches(now, ledger, declared=True)(ledger.traces()["daily"])
+        refused = change(lacking(DECLARED), with_a_day(project())).refused
         assert refused is not None
         assert "its inputs no longer have what its earlier definition reads" in str(refused)
+
+
+def lacking(files: Mapping[str, str]) -> Project:
+    """Sessions without a column that the earlier definition of the daily table reads."""
+    now = {
+        name: text.replace("sum(revenue) AS revenue", "1 AS revenue").replace(
+            "sum(amount) AS revenue", "sum(amount) AS paid"
+        )
+        for name, text in files.items()
+    }
+    return project(now)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.page.history import FIRST, History, day, history, lay_out
 
 from infold import api
-from infold.core.interval import DAY, HOUR, Interval
+from infold.core.interval import DAY, HOUR, Interval, micros_of
 from infold.core.lateness import How
 from infold.core.ports import Lake
 from infold.core.trace import CellChange, CellState
@@ -56,17 +56,15 @@ def test_counts_are_those_of_the_rows(drawn: list[tuple[int, int]]) -> None:
     ages = [(b - a) // MICRO for a, b in zip(events, received, strict=True)]
     days = [(b.date() - a.date()).days for a, b in zip(events, received, strict=True)]
 
+    columns = {"age": ages, "late": days, "rows": [1] * len(ages)}
+    times = {"event": events, "received": received}
     found = measures_of(
         pa.table(
             {
-                "event": pa.array([at.replace(tzinfo=None) for at in events], pa.timestamp("us")),
-                "received": pa.array(
-                    [at.replace(tzinfo=None) for at in received], pa.timestamp("us")
-                ),
-                "age": pa.array(ages, pa.int64()),
-                "late": pa.array(days, pa.int64()),
-                "rows": pa.array([1] * len(ages), pa.int64()),
+                name: pa.array([at.replace(tzinfo=None) for at in some], pa.timestamp("us"))
+                for name, some in times.items()
             }
+            | {name: pa.array(some, pa.int64()) for name, some in columns.items()}
         )
     )
 
@@ -112,19 +110,13 @@ def with_received(root: Path, select: str) -> Path:
 def test_the_received_column_is_found_under_its_name_in_the_table(tmp_path: Path) -> None:
     """A column is the received time where the query passes it on as it is, also by another name."""
     plain = "SELECT event_id, user_id, event_ts, seen_at{} FROM raw.clicks"
-    columns = {}
-    for number, name in enumerate(("", " AS came_at")):
-        root = with_received(lay_out(tmp_path / str(number)), plain.format(name))
-        project = api.open_project(root)
-        columns[name] = received_column(project, project["clicks"])
-    root = with_received(
-        lay_out(tmp_path / "other"),
-        "SELECT event_id, user_id, event_ts, event_ts AS seen_at FROM raw.clicks",
-    )
-    project = api.open_project(root)
+    other = "SELECT event_id, user_id, event_ts, event_ts AS seen_at FROM raw.clicks"
+    columns = []
+    for number, select in enumerate((plain.format(""), plain.format(" AS came_at"), other)):
+        project = api.open_project(with_received(lay_out(tmp_path / str(number)), select))
+        columns.append(received_column(project, project["clicks"]))
 
-    assert columns == {"": "seen_at", " AS came_at": "came_at"}
-    assert received_column(project, project["clicks"]) is None
+    assert columns == ["seen_at", "came_at", None]
 
 
 def test_rows_of_the_table_tell_themselves(tmp_path: Path) -> None:
@@ -136,7 +128,7 @@ def test_rows_of_the_table_tell_themselves(tmp_path: Path) -> None:
     )
     at = datetime(2024, 3, 1, 12, tzinfo=UTC)
     far = 10**18  # microseconds: the year 33,658, where seconds were taken for milliseconds
-    times = [(at, _micros(at)), (at, _micros(at + timedelta(days=2))), (at, None), (at, far)]
+    times = [(at, micros_of(at)), (at, micros_of(at + timedelta(days=2))), (at, None), (at, far)]
     table = pa.table(
         {
             "event_ts": pa.array([a for a, _ in times], pa.timestamp("us", "UTC")),
@@ -164,7 +156,7 @@ def test_a_row_of_a_long_cell_is_as_late_as_it_must_be(tmp_path: Path) -> None:
     first = datetime(now.year, now.month, 1, tzinfo=UTC)
     after = (first + timedelta(days=32)).replace(day=1)
     old = Interval(FIRST, FIRST + 31 * DAY)
-    present = Interval(_micros(first), _micros(after))
+    present = Interval(micros_of(first), micros_of(after))
     for cell in (old, present):
         change = CellChange(cell, 10, 0, 0, 10, 0, 70, cell.start)
         made.run(("clicks", (change,), "new"), file="first")
@@ -175,10 +167,6 @@ def test_a_row_of_a_long_cell_is_as_late_as_it_must_be(tmp_path: Path) -> None:
     assert (found.how, found.measures.rows, found.long_cells) == (How.RUNS, 10, True)
     assert [one.rows for one in found.measures.lookbacks] == [0, 0, 0, 0]
     assert found.measures.longest_days == 0
-
-
-def _micros(at: datetime) -> int:
-    return (at - datetime(1970, 1, 1, tzinfo=UTC)) // MICRO
 
 
 def test_the_newest_cell_is_read_whatever_its_size() -> None:

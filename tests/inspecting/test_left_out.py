@@ -18,7 +18,6 @@ from tests.planning.strips import EVENTS, SESSIONS
 from infold.core.own_columns import FILE
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Input, Node, Project
-from infold.core.queries import left_out_reason
 from infold.core.session_rules import IDENTIFIER, Sessions
 from infold.core.target import Target
 from infold.core.trace import Trace
@@ -122,19 +121,15 @@ def test_columns_are_read_and_expressions_are_for_spark(node: Node, test: str | 
         assert (shop.tests, shop.by_spark) == ({"sessions": test}, [])
     else:
         assert "sessions" in shop.by_spark
-
-
-def test_one_model_for_spark_leaves_its_table_to_spark() -> None:
-    """If one model needs Spark, all rows of its table are
-    read by Spark, so that a row is listed once.
-    """
-    shop = StoredRows(ONE)
-    shop.rows(of("sessions", USER), of("others", replace(USER, user="lower(u)"), who="lower(u)"))
-    assert shop.by_spark == ["sessions", "others"]
+        shop.by_spark.clear()
+        shop.rows(node, of("others", USER))
+        assert shop.by_spark == ["sessions", "others"], "so that a row is listed once"
 
 
 def test_a_row_is_one_with_all_its_models_and_reasons() -> None:
-    """A row is listed once with all its models and reasons, and its values as JSON."""
+    """A row is listed once with all its models and reasons, and its values as JSON; one of a
+    computed table without file and time.
+    """
     stored = pa.table({"id": ["1"], "ts": [date(2024, 3, 1)], "n": [Decimal("1.50")], FILE: [7]})
     shop = StoredRows(stored)
     found = shop.rows(of("sessions", USER), of("others", ORDER))
@@ -149,12 +144,8 @@ def test_a_row_is_one_with_all_its_models_and_reasons() -> None:
             "event_time": datetime(2024, 3, 1, tzinfo=UTC),
         }
     ]
-
-
-def test_rows_without_file_and_time() -> None:
-    """Rows of a computed table are listed without file and time."""
-    [row] = StoredRows(ONE).rows(of("sessions", USER)) or []
-    assert (row["file_id"], row["event_time"], row["model"]) == (None, None, "sessions")
+    [row] = StoredRows(ONE).rows(of("sessions", USER, who="lower(u)")) or []
+    assert (row["file_id"], row["event_time"], row["reason"]) == (None, None, "null user")
 
 
 def test_nothing_is_read_where_no_row_is_left_out() -> None:
@@ -184,13 +175,3 @@ def test_no_more_rows_are_read_than_asked_for() -> None:
         shop.limits = []
         rows_left_out(project, cast("Ledger", shop), cast("Lake", shop), limit, shop.evaluate)
         assert shop.limits == limits
-
-
-def test_reasons_of_rows_left_out() -> None:
-    """Rows are left out for a NULL user, of a column or an expression, or for a NULL identifier."""
-    nodes = (of("a", USER), of("b", USER, who="lower(u)"), of("c", ORDER, who="x"))
-    assert [left_out_reason(node.query) for node in nodes if node.query] == [
-        "null user",
-        "null user",
-        "null identifier",
-    ]

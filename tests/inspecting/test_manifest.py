@@ -67,13 +67,15 @@ def change(number: int, rows: int, last: int) -> CellChange:
 class TestLastSuccess:
     """The newest event time that a model has processed, whatever rows it keeps."""
 
-    def test_models_in_sync_show_the_same(self, shop: Project) -> None:
-        """Models in sync show the same time, and inputs come before their readers."""
-        assert success(shop) == {"clicks": SECOND, "sessions": SECOND, "daily": SECOND}
-        assert list(success(shop)) == ["clicks", "sessions", "daily"]
-
     def test_a_model_that_is_behind_shows_an_earlier_time(self, shop: Project) -> None:
-        """A model that has not read its input's newest rows shows an earlier time."""
+        """Models in sync show the same time, inputs before their readers; a model that has not read
+        its input's newest rows shows an earlier one, and one that was never built none.
+        """
+        assert list(success(shop).items()) == [
+            ("clicks", SECOND),
+            ("sessions", SECOND),
+            ("daily", SECOND),
+        ]
         trace = Trace("clicks", shop["clicks"].fingerprint, {})
         step(shop, Outcome("clicks", 2, trace, (change(2, 5, 9_000),), snapshot=104))
 
@@ -82,6 +84,8 @@ class TestLastSuccess:
             "sessions": SECOND,
             "daily": SECOND,
         }
+        api.forget(shop, ["daily"])
+        assert set(success(shop)) == {"clicks", "sessions"}
 
     def test_pending_cells_do_not_count(self, shop: Project) -> None:
         """Cells that a limit left pending are not processed, so the time is before them."""
@@ -91,18 +95,17 @@ class TestLastSuccess:
 
         assert success(shop)["daily"] == FIRST
 
-    def test_models_never_built_are_not_listed(self, shop: Project) -> None:
-        """Models that were never built are not listed, as in the packages."""
-        api.forget(shop, ["daily"])
-
-        assert set(success(shop)) == {"clicks", "sessions"}
-
 
 class TestCommands:
     """Manifest tables are shown by name, with the options of any table, without Spark."""
 
     def test_on_the_screen(self, shop: Project) -> None:
-        """A manifest table is shown with or without its schema, limited like any table."""
+        """A manifest table is shown with or without its schema, limited like any table; in another
+        schema a model may have such a name.
+        """
+        for name in ("incremental_manifest", "infold.incremental_manifest"):
+            assert manifest_table_of(name) is not None
+        assert manifest_table_of("shop.incremental_manifest") is None
         text = infold(shop, "show", "infold.incremental_manifest", "--limit", "2")
 
         assert text == (
@@ -115,47 +118,39 @@ class TestCommands:
         )
 
     def test_rows_of_some_models(self, shop: Project) -> None:
-        """Rows of some models are selected by terms and by --where, as JSON and CSV."""
-        by_term = infold(shop, "show", "incremental_manifest", "--select", "daily", "--json", "-")
-        by_row = infold(
-            shop, "show", "incremental_manifest", "--where", "model = 'daily'", "--format", "csv"
-        )
+        """Rows of some models are selected by terms and by --where, as JSON and CSV; terms are
+        refused for tables other than manifest tables. A date is an instant in UTC; a filter that
+        cannot be understood is refused.
+        """
+        words: tuple[str, ...] = ("show", "incremental_manifest")
+        by_row = infold(shop, *words, "--where", "model = 'daily'", "--format", "csv")
+        refused = ["-C", str(shop.root), "show", "daily", "--select", "daily"]
 
-        assert json.loads(by_term)["model"] == "daily"
+        assert json.loads(infold(shop, *words, "--select", "daily", "--json", "-"))["model"] == (
+            "daily"
+        )
         assert by_row.startswith("model,last_success\ndaily,")
         assert by_row.count("\n") == 2
-
-    def test_where_knows_times(self, shop: Project) -> None:
-        """A date in --where is an instant in UTC, and a
-        filter that cannot be understood is refused.
-        """
+        assert CliRunner().invoke(cli, refused).exit_code == 2
         words = ("show", "sessions_lifecycle_manifest", "--format", "csv", "--where")
-
         assert infold(shop, *words, "start_tstamp >= '2024-03-02'").count("\n") == 2
-        refused = CliRunner().invoke(cli, ["-C", str(shop.root), *words, "nobody = 1"])
-        assert refused.exit_code == 2
-        assert "bad-filter" in refused.output
+        done = CliRunner().invoke(cli, ["-C", str(shop.root), *words, "nobody = 1"])
+        assert (done.exit_code, "bad-filter" in done.output) == (2, True)
 
     def test_the_sessions_lifecycle(self, shop: Project) -> None:
         """The lifecycle manifest has a row for each session
-        with the seed's columns, and a user may be NULL.
+        with the seed's columns, and a user may be NULL; before the first run it is empty.
         """
-        rows = api.manifest(shop, "sessions_lifecycle_manifest").to_pylist()
+        names = ("session_identifier", "user_identifier", "start_tstamp", "end_tstamp")
+        found = api.manifest(shop, "sessions_lifecycle_manifest")
 
-        assert rows == [
-            {
-                "session_identifier": "s1",
-                "user_identifier": "ann",
-                "start_tstamp": datetime_of(day(0).start),
-                "end_tstamp": FIRST,
-            },
-            {
-                "session_identifier": "s2",
-                "user_identifier": None,
-                "start_tstamp": datetime_of(day(1).start),
-                "end_tstamp": SECOND,
-            },
+        assert [tuple(row.items()) for row in found.to_pylist()] == [
+            tuple(zip(names, ("s1", "ann", datetime_of(day(0).start), FIRST), strict=True)),
+            tuple(zip(names, ("s2", None, datetime_of(day(1).start), SECOND), strict=True)),
         ]
+        api.teardown(shop)
+        assert api.manifest(shop, "incremental_manifest").num_rows == 0
+        assert api.manifest(shop, "sessions_lifecycle_manifest").column_names == [*names]
 
     def test_quarantined_sessions(self, shop: Project) -> None:
         """Quarantined sessions are listed with user, reason,
@@ -178,12 +173,6 @@ class TestCommands:
         many = ("show", "quarantined_sessions", "--where", "events > 12", "--format", "csv")
         assert infold(shop, *many).count("\n") == 1
 
-    def test_select_is_for_manifest_tables(self, shop: Project) -> None:
-        """--select is refused for tables other than manifest tables."""
-        done = CliRunner().invoke(cli, ["-C", str(shop.root), "show", "daily", "--select", "daily"])
-
-        assert done.exit_code == 2
-
     def test_files_for_other_engines(self, shop: Project, tmp_path: Path) -> None:
         """Exported manifests are a folder with one file each, which the next export replaces."""
         out = tmp_path / "out"
@@ -203,23 +192,3 @@ class TestCommands:
         found = parquet.read_table(out / "incremental_manifest" / "rows.parquet")
         assert found.schema.names == ["model", "last_success"]
         assert str(found.schema.field("last_success").type) == "timestamp[us, tz=UTC]"
-
-    def test_before_the_first_run_they_are_empty(self, shop: Project) -> None:
-        """Before the first run the manifest tables are empty and have their columns."""
-        api.teardown(shop)
-
-        assert api.manifest(shop, "incremental_manifest").num_rows == 0
-        assert api.manifest(shop, "sessions_lifecycle_manifest").column_names == [
-            "session_identifier",
-            "user_identifier",
-            "start_tstamp",
-            "end_tstamp",
-        ]
-
-
-def test_a_model_may_have_such_a_name_in_another_schema() -> None:
-    """Only the manifest names, alone or in the schema infold, mean manifest tables."""
-    assert manifest_table_of("incremental_manifest") == manifest_table_of(
-        "infold.incremental_manifest"
-    )
-    assert manifest_table_of("shop.incremental_manifest") is None

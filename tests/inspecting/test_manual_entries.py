@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from hashlib import md5
 from pathlib import Path
 from typing import Any
@@ -87,51 +88,48 @@ def ledger_entries(project: Project) -> list[tuple[str, bool | None, int | None,
     return [(one.owner, one.in_quarantine, one.start, one.end) for one in entries]
 
 
+def add(
+    shop: Project, *terms: str, users: Sequence[str] = (), held: bool = True, **more: Any
+) -> tuple[ManualEntry, ...]:
+    """Entries on sessions or users of the sessions model."""
+    return tuple(
+        api.add_quarantine_entries(
+            shop, "sessions", terms=terms, users=users, in_quarantine=held, **more
+        )
+    )
+
+
 class TestSelectingSessions:
     """A session is named by its id, an identifier, or a user."""
 
-    def test_a_session_of_the_table(self, shop: Project) -> None:
-        """An entry on a session of the table has its user and its present span."""
-        api.add_quarantine_entries(shop, "sessions", terms=[id_of("ann")], in_quarantine=True)
-        assert ledger_entries(shop) == [("ann", True, START, END)]
+    def test_by_its_id_or_a_user(self, shop: Project) -> None:
+        """An entry on a session, of the table or in quarantine, has its user and present span; one
+        on a user means all sessions, future ones too, so it has no span.
+        """
+        add(shop, id_of("ann"))
+        add(shop, id_of("bob", LATER), held=False)
+        add(shop, users=["eve", "o'hara"], force=True)
 
-    def test_a_session_in_quarantine(self, shop: Project) -> None:
-        """A session that is in quarantine, and so not in the table, can be named by its id."""
-        api.add_quarantine_entries(
-            shop, "sessions", terms=[id_of("bob", LATER)], in_quarantine=False
-        )
-        assert ledger_entries(shop) == [("bob", False, LATER, LATER + 5)]
+        assert ledger_entries(shop) == [
+            ("ann", True, START, END),
+            ("bob", False, LATER, LATER + 5),
+            ("eve", True, None, None),
+            ("o'hara", True, None, None),
+        ]
 
-    def test_all_sessions_of_a_user(self, shop: Project) -> None:
-        """An entry on a user means all sessions, future ones too, so it has no span."""
-        api.add_quarantine_entries(
-            shop, "sessions", terms=[], users=["eve", "o'hara"], in_quarantine=True, force=True
-        )
-        assert ledger_entries(shop) == [("eve", True, None, None), ("o'hara", True, None, None)]
-
-    def test_an_unknown_session_is_refused_and_nothing_is_written(self, shop: Project) -> None:
-        """With one unknown session nothing is recorded, not even for those named before it."""
+    def test_unknown_ones_are_refused_and_nothing_is_written(self, shop: Project) -> None:
+        """With one unknown session nothing is recorded; a misspelled user would quarantine nothing,
+        unless it is forced or an entry names it.
+        """
         with pytest.raises(errors.InfoldError, match="has no session nonsense"):
-            api.add_quarantine_entries(
-                shop, "sessions", terms=[id_of("ann"), "nonsense"], in_quarantine=True
-            )
+            add(shop, id_of("ann"), "nonsense")
+        with pytest.raises(errors.InfoldError, match="has no session of the user anne"):
+            add(shop, users=["anne"])
         assert ledger_entries(shop) == []
 
-    def test_an_unknown_user_is_refused(self, shop: Project) -> None:
-        """A user without known sessions is refused, because
-        a misspelled name would quarantine nothing.
-        """
-        with pytest.raises(errors.InfoldError, match="has no session of the user anne"):
-            api.add_quarantine_entries(
-                shop, "sessions", terms=[], users=["anne"], in_quarantine=True
-            )
-        api.add_quarantine_entries(
-            shop, "sessions", terms=[], users=["ann", "bob"], in_quarantine=True
-        )
-        api.add_quarantine_entries(
-            shop, "sessions", terms=[], users=["anne"], in_quarantine=True, force=True
-        )
-        api.add_quarantine_entries(shop, "sessions", terms=[], users=["anne"], in_quarantine=False)
+        add(shop, users=["ann", "bob"])
+        add(shop, users=["anne"], force=True)
+        add(shop, users=["anne"], held=False)
         assert [(of, held) for of, held, *_ in ledger_entries(shop)] == [
             ("ann", True),
             ("bob", True),
@@ -141,29 +139,21 @@ class TestSelectingSessions:
 
     def test_a_reason_stays_when_the_same_entry_is_added_again(self, shop: Project) -> None:
         """An equal entry keeps the reason until another entry or another reason is added."""
-        reasons = []
-        for held, reason in (
-            (True, "bot"),
-            (True, ""),
-            (False, ""),
-            (True, ""),
-            (True, "test"),
-            (True, ""),
-        ):
-            [entry] = api.add_quarantine_entries(
-                shop, "sessions", terms=[id_of("ann")], in_quarantine=held, reason=reason
-            )
-            reasons.append(entry.reason)
+        added = [
+            *((True, "bot"), (True, ""), (False, "")),
+            *((True, ""), (True, "test"), (True, "")),
+        ]
+        reasons = [add(shop, id_of("ann"), held=held, reason=why)[0].reason for held, why in added]
+
         assert reasons == ["bot", "bot", "", "", "test", "test"]
 
     def test_users_that_are_not_strings(
         self, shop: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Users of other types are named as Spark casts them to a string."""
-        ids = [id_of("42"), id_of("true")]
         for user, of in ((42, "42"), (True, "true")):
-            stored(monkeypatch, session_id=ids[:1] if of == "42" else ids[1:], user_id=[user])
-            api.add_quarantine_entries(shop, "sessions", terms=[id_of(of)], in_quarantine=True)
+            stored(monkeypatch, session_id=[id_of(of)], user_id=[user])
+            add(shop, id_of(of))
         assert [of for of, *_ in ledger_entries(shop)] == ["42", "true"]
 
     def test_an_identifier_is_all_its_sessions(
@@ -175,30 +165,21 @@ class TestSelectingSessions:
         shop = by_identifier(tmp_path / "shop")
         columns = {"session_id": [id_of("k1")], "session_identifier": ["k1"], "user_id": ["ann"]}
         stored(monkeypatch, **columns)
-        api.add_quarantine_entries(shop, "sessions", terms=["k1", id_of("k1")], in_quarantine=True)
+        add(shop, "k1", id_of("k1"))
         assert ledger_entries(shop) == [("k1", True, None, None), ("k1", True, START, END)]
         with pytest.raises(errors.InfoldError, match="of the identifier k2"):
-            api.add_quarantine_entries(shop, "sessions", terms=["k2"], in_quarantine=True)
+            add(shop, "k2")
         with pytest.raises(errors.InfoldError, match="by identifier"):
-            api.add_quarantine_entries(
-                shop, "sessions", terms=[], users=["ann"], in_quarantine=True
-            )
+            add(shop, users=["ann"])
 
     def test_users_in_place_of_identifiers(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A prefix in the ledger tells users from identifiers, and commands do not show it."""
         shop = by_identifier(tmp_path / "shop", ", without_identifier: {gap: 30 minutes}")
-        stored(
-            monkeypatch,
-            session_id=[id_of("uann")],
-            session_identifier=pa.array([None], pa.string()),
-            user_id=["ann"],
-        )
-        terms = ["k1", id_of("uann")]
-        entries = api.add_quarantine_entries(
-            shop, "sessions", terms=terms, users=["bob"], in_quarantine=True, force=True
-        )
+        nobody = pa.array([None], pa.string())
+        stored(monkeypatch, session_id=[id_of("uann")], session_identifier=nobody, user_id=["ann"])
+        entries = add(shop, "k1", id_of("uann"), users=["bob"], force=True)
         assert [entry.owner for entry in entries] == ["k1", "ann", "bob"]
         assert ledger_entries(shop) == [
             ("ik1", True, None, None),
@@ -259,12 +240,8 @@ class TestCommand:
         found = json.loads(self.infold(shop, "list", "--json"))
         assert [row["user_identifier"] for row in found["quarantined_sessions"]] == ["bob"]
         [entry] = found["entries"]
-        assert (entry["of"], entry["action"], entry["reason"], entry["applied"]) == (
-            "eve",
-            "add",
-            "bot",
-            False,
-        )
+        keys = ("of", "action", "reason", "applied")
+        assert [entry[key] for key in keys] == ["eve", "add", "bot", False]
 
     def test_the_reason_is_in_the_manifest_table(self, shop: Project) -> None:
         """The manifest table has the reason of the newest
@@ -318,10 +295,8 @@ class TestCommand:
         assert "with 2 manual entries for sessions" in asked
         assert "2 manual entries for sessions went with it." in done
 
-    def test_without_a_session_it_is_wrong_usage(self, shop: Project) -> None:
-        """To add or release without naming a session is wrong usage."""
-        assert "Name a SESSION" in self.infold(shop, "add", "sessions", code=2)
-
     def test_an_empty_list(self, tmp_path: Path) -> None:
-        """An empty list is one sentence."""
-        assert self.infold(stand_up(tmp_path / "shop"), "list") == "No session is in quarantine.\n"
+        """An empty list is one sentence; to add without naming a session is wrong usage."""
+        shop = stand_up(tmp_path / "shop")
+        assert self.infold(shop, "list") == "No session is in quarantine.\n"
+        assert "Name a SESSION" in self.infold(shop, "add", "sessions", code=2)

@@ -71,16 +71,13 @@ def test_a_table_with_cells(seen: ModelObservation, word: str) -> None:
 
 
 def test_a_plan_counts_the_same_cells() -> None:
-    """A plan counts the same cells as status, and does not
-    call what a window left out the whole table.
-    """
-    pending = daily(Interval(MIN, day(1).start), Interval(day(4).start, MAX))
+    """A plan does not call what a window left out the whole table either."""
     made = project(EVENTS, SESSIONS, DAILY)
+    pending = daily(Interval(MIN, day(1).start), Interval(day(4).start, MAX))
     tables = {"events": built(EVENTS), "sessions": built(SESSIONS), "daily": pending}
     observed = Observations(day(6).end, tables)
 
     text = plan_screen(made, observed, plan(made, observed), {})
-
     assert "1. daily  recompute  4 cells  about 40 rows" in text
 
 
@@ -88,12 +85,8 @@ def test_sessions_with_new_manual_entries() -> None:
     """Sessions with new manual entries are stale, not as a whole table; the run finds which
     ones.
     """
-    spoken = ModelObservation(
-        trace=Trace("sessions", SESSIONS.fingerprint, {"events": 1}),
-        version=1,
-        inputs=(InputDiff("events", 1, 1, (), states("# # # # # # #")),),
-        newest_entry=1,
-    )
+    read = (InputDiff("events", 1, 1, (), states("# # # # # # #")),)
+    spoken = built(SESSIONS, inputs=read, newest_entry=1)
 
     assert stale(SESSIONS, sessions=spoken, daily=daily()) == "some of it"
     assert stale(DAILY, sessions=spoken, daily=daily()) == "some of it"

@@ -68,13 +68,8 @@ def test_nothing_is_proven_of_cells_of_earlier_definitions() -> None:
     assert (list(found.identities), found.waiting) == (["daily"], ("best",))
     assert (found.changes[0].model, str(found.changes[0].category)) == ("daily", "breaking")
     assert decided(FILES, stretched=stretched).identities == {}
-
-
-def test_the_same_definitions_share_every_table() -> None:
-    """An environment without a change has no table of its own, nor is anything to be found out."""
-    found = decided(FILES)
-
-    assert (found.identities, found.waiting, found.changes) == ({}, (), ())
+    same = decided(FILES)
+    assert (same.identities, same.waiting, same.changes) == ({}, (), ()), "all tables are shared"
 
 
 @pytest.mark.parametrize(
@@ -108,23 +103,25 @@ def test_what_is_own_before_anything_is_built(
         assert (list(found.identities), found.waiting) == (own, waiting)
 
 
-def test_equal_rows_end_it() -> None:
-    """Where the tables have the same rows, their readers are production's; else they are own."""
-    files = changed(GAP)
+@pytest.mark.parametrize(
+    ("equal", "assume", "own", "waiting"),
+    [
+        ({"sessions": True}, False, ["sessions"], ()),
+        ({"sessions": False}, False, ["sessions", "daily"], ("best",)),
+        ({"sessions": False, "daily": True}, False, ["sessions", "daily"], ()),
+        ({}, True, ["sessions", "daily", "best"], ()),
+        ({"daily": True}, True, ["sessions", "daily"], ()),
+    ],
+)
+def test_equal_rows_end_it(
+    equal: dict[str, bool], assume: bool, own: list[str], waiting: tuple[str, ...]
+) -> None:
+    """Where the tables have the same rows, their readers are production's; else they are own. In a
+    plan is all that might have to be built, unless it was compared already.
+    """
+    found = decided(changed(GAP), equal, assume=assume)
 
-    assert decided(files, {"sessions": True}).waiting == ()
-    assert list(decided(files, {"sessions": True}).identities) == ["sessions"]
-    one = decided(files, {"sessions": False})
-    assert (list(one.identities), one.waiting) == (["sessions", "daily"], ("best",))
-    two = decided(files, {"sessions": False, "daily": True})
-    assert (list(two.identities), two.waiting) == (["sessions", "daily"], ())
-
-
-def test_a_plan_takes_what_is_not_known_for_different() -> None:
-    """What might have to be built is in a plan, unless it was compared already."""
-    assert list(decided(changed(GAP), assume=True).identities) == ["sessions", "daily", "best"]
-    known = decided(changed(GAP), {"daily": True}, assume=True)
-    assert list(known.identities) == ["sessions", "daily"]
+    assert (list(found.identities), found.waiting) == (own, waiting)
 
 
 def test_columns_kept_pass_through_own_inputs() -> None:

@@ -42,14 +42,11 @@ def test_days_of_a_table_are_a_point_each() -> None:
     assert [one.name for one in found.series] == ["n", "x"]
     assert points(found, "n") == [(0, 1, 1), (2, 3, 3), (3, 4, 4)]
     assert points(found, "x") == [(1, 1.5, 1.5), (2, 0.5, 0.5), (3, -1, -1)]
-
-
-def test_the_models_own_time_comes_before_others() -> None:
-    """Of several columns of times it is the one by which the table has cells."""
-    found = over_time({"at": [FIRST], "day": [date(2024, 3, 5)], "n": [1]})
-
-    assert found.time == "day"
-    assert points(found, "n") == [(4, 1, 1)]
+    own = over_time({"at": [FIRST], "day": [date(2024, 3, 5)], "n": [1]})
+    assert (own.time, points(own, "n")) == ("day", [(4, 1, 1)]), "the one by which it has cells"
+    empty = picture_of(pa.schema({"day": pa.date32(), "n": pa.int64()}).empty_table(), None)
+    assert isinstance(empty, OverTime)
+    assert [one.points for one in empty.series] == [()]
 
 
 def test_times_of_a_day_are_hours() -> None:
@@ -73,7 +70,9 @@ def test_several_rows_of_a_time_are_counted_too() -> None:
 
 
 def test_a_column_that_tells_the_rows_of_a_time_apart_groups_them() -> None:
-    """A row for each day and country is a line for each country, NULL too; highest first."""
+    """A row for each day and country is a line for each country, NULL too; highest first, and of
+    many those alone. Two events of two users at one instant do not make each user a line.
+    """
     found = over_time(
         {
             "day": [date(2024, 3, 1)] * 3 + [date(2024, 3, 2)] * 2,
@@ -86,58 +85,42 @@ def test_a_column_that_tells_the_rows_of_a_time_apart_groups_them() -> None:
     assert found.by == "country"
     assert [name for name, _ in series.groups] == ["de", "NULL", "nl"]
     assert [[one.high for one in drawn] for _, drawn in series.groups] == [[5], [3], [1, 2]]
-
-
-def test_events_at_one_instant_are_no_groups() -> None:
-    """Two events of two users at one instant do not make each user a line."""
     minute = timedelta(minutes=1)
     found = over_time(
         {"at": [FIRST, FIRST, FIRST + minute], "who": ["ann", "bob", "ann"], "n": [1, 2, 3]}
     )
-
-    assert (found.by, [one.name for one in found.series]) == ("", ["rows", "n"])
-
-
-def test_only_some_groups_have_a_line() -> None:
-    """Of many groups those with the highest values are drawn."""
+    assert (found.by, [one.name for one in found.series]) == ("", ["rows", "n"]), (
+        "two at an instant"
+    )
     names = [f"n{number:03}" for number in range(40)]
     found = over_time({"day": [date(2024, 3, 1)] * 40, "who": names, "n": list(range(40))})
-
     assert [name for name, _ in found.series[0].groups] == names[::-1][:MOST_GROUPS]
 
 
 def test_rows_without_a_time_are_counted() -> None:
-    """They have no place on the axis, and are not forgotten."""
+    """They have no place on the axis, and are not forgotten; so are times that no calendar has, as
+    seconds that were taken for milliseconds. The first year is one.
+    """
     found = over_time({"at": [FIRST, None, None], "n": [1, 2, 3]})
-
     assert (found.left_out, points(found, "n")) == (2, [(0, 1, 1)])
 
-
-def test_times_that_no_calendar_has() -> None:
-    """Seconds that were taken for milliseconds are no times to draw, the first year is one."""
-    far = pa.array([10**18, 253_402_300_800 * 10**6, -62_135_596_800 * 10**6], pa.timestamp("us"))
+    first_year = -62_135_596_800 * 10**6
+    far = pa.array([10**18, 253_402_300_800 * 10**6, first_year], pa.timestamp("us"))
     found = over_time({"at": far, "n": [1, 2, 3]})
-
     assert found.left_out == 2
-    assert [(one.low, one.cell.start) for one in found.series[0].points] == [
-        (3, -62_135_596_800 * 10**6)
-    ]
+    assert [(one.low, one.cell.start) for one in found.series[0].points] == [(3, first_year)]
 
 
 def test_rows_without_any_time_have_bars() -> None:
     """The label is the first column of names, and all kinds of numbers are drawn."""
-    found = picture_of(
-        pa.table(
-            {
-                "who": ["ann", None],
-                "n": [-3, None],
-                "d": [Decimal("1.50"), Decimal("-2.25")],
-                "big": pa.array([2**63, 0], pa.uint64()),
-                "ok": [True, False],
-            }
-        ),
-        None,
-    )
+    columns = {
+        "who": ["ann", None],
+        "n": [-3, None],
+        "d": [Decimal("1.50"), Decimal("-2.25")],
+        "big": pa.array([2**63, 0], pa.uint64()),
+        "ok": [True, False],
+    }
+    found = picture_of(pa.table(columns), None)
 
     assert isinstance(found, RowByRow)
     assert (found.label, found.labels) == ("who", ("ann", "NULL"))
@@ -148,14 +131,12 @@ def test_rows_without_any_time_have_bars() -> None:
     )
 
 
-def test_nothing_to_draw() -> None:
-    """Texts alone are no picture."""
+def test_only_columns_that_are_drawn_are_read() -> None:
+    """Not structs, lists and further texts; all numbers, so that those not drawn are named. Texts
+    alone are no picture.
+    """
     assert picture_of(pa.table({"who": ["ann"]}), None) is None
     assert drawn_columns(pa.schema({"who": pa.string(), "tags": pa.list_(pa.int64())}), None) == ()
-
-
-def test_only_columns_that_are_drawn_are_read() -> None:
-    """Not structs, lists and further texts; all numbers, so that those not drawn are named."""
     kinds = {"a": pa.string(), "b": pa.string(), "c": pa.string(), "l": pa.list_(pa.int64())}
     numbers = {f"n{at}": pa.int32() for at in range(MOST_COLUMNS + 1)}
     schema = pa.schema({**kinds, "day": pa.date32(), **numbers})
@@ -165,27 +146,13 @@ def test_only_columns_that_are_drawn_are_read() -> None:
     assert found.not_drawn == (f"n{MOST_COLUMNS}",)
 
 
-def test_an_empty_table_and_one_row() -> None:
-    """No rows have no points, one row has one."""
-    empty = pa.schema({"day": pa.date32(), "n": pa.int64()}).empty_table()
-    found = picture_of(empty, sample.DAILY.model)
-    assert isinstance(found, OverTime)
-    assert [one.points for one in found.series] == [()]
-
-    assert points(over_time({"day": [date(2024, 3, 1)], "n": [7]}), "n") == [(0, 7, 7)]
-
-
 @given(st.lists(st.tuples(st.integers(-3000, 3000), st.integers(-50, 50) | st.none()), max_size=40))
 def test_points_are_those_of_the_rows(drawn: Sequence[tuple[int, int | None]]) -> None:
     """Each hour has its lowest and highest value, and how many rows it has, as Python counts."""
     times = [FIRST + timedelta(minutes=at * 7) for at, _ in drawn]
-    table = pa.table(
-        {
-            "at": pa.array(times, pa.timestamp("us", "UTC")),
-            "n": pa.array([value for _, value in drawn], pa.int64()),
-        }
-    )
-    found = picture_of(table, None)
+    when = pa.array(times, pa.timestamp("us", "UTC"))
+    n = pa.array([value for _, value in drawn], pa.int64())
+    found = picture_of(pa.table({"at": when, "n": n}), None)
     assert isinstance(found, OverTime)
     values: dict[int, list[int]] = {}
     rows: dict[int, int] = {}

@@ -121,14 +121,6 @@ def test_events_of_a_user() -> None:
     ]
 
 
-def test_an_input_with_an_expired_snapshot() -> None:
-    """An input whose snapshot has expired is read as it is now."""
-    past = FakePast()
-    found(past, node(), {"user_id": "ann"}, snapshot=60)
-
-    assert past.asked[0]["snapshot"] is None
-
-
 @pytest.mark.parametrize(
     ("match", "any_of"),
     [
@@ -196,19 +188,20 @@ def test_where(where: str, applied: bool) -> None:
     assert theirs.unapplied_where == ("" if applied else f"`WHERE {where}`")
 
 
-def test_rows_without_a_version() -> None:
-    """Rows of a recomputed table do not say when they arrived."""
-    theirs = found(FakePast(ROWS.select(["event_ts"])), node(), {"user_id": "ann"})
+def test_inputs_that_are_not_what_they_were() -> None:
+    """One whose snapshot has expired is read as it is now; rows of a recomputed table do not say
+    when they arrived; one without the column, of another definition, gives no events.
+    """
+    past = FakePast()
+    found(past, node(), {"user_id": "ann"}, snapshot=60)
+    assert past.asked[0]["snapshot"] is None
 
+    theirs = found(FakePast(ROWS.select(["event_ts"])), node(), {"user_id": "ann"})
     assert theirs.undated == ("clicks",)
     assert theirs.events == (Event(1_000_000, input="clicks"), Event(2_000_000, input="clicks"))
 
-
-def test_an_input_without_the_column() -> None:
-    """An input without the column, because it had another definition, gives no events."""
-    assert found(FakePast(None), node(), {"user_id": "ann"}).why_missing == (
-        "clicks has no column with their owner"
-    )
+    why = found(FakePast(None), node(), {"user_id": "ann"}).why_missing
+    assert why == "clicks has no column with their owner"
 
 
 @pytest.mark.parametrize(("kind", "same_type"), [(pa.string(), True), (pa.int64(), False)])

@@ -111,18 +111,14 @@ class TestWords:
         """
         assert verb_of(VersionChange(version(2), table(before), table(after))) is word
 
-    def test_a_table_that_was_rebuilt(self) -> None:
-        """A session that a rebuild leaves unchanged is neither extended nor recomputed."""
+    def test_changes_without_a_state_to_compare(self) -> None:
+        """A session that a rebuild leaves unchanged is only rebuilt; without the state before, only
+        who wrote it is known. Columns that only one of two states has differ.
+        """
         same = VersionChange(version(2, whole=True), table("10-20 3"), table("10-20 3 v2"))
 
         assert verb_of(same) is Verb.REBUILT
-
-    def test_an_expired_state_before(self) -> None:
-        """Without the state before, only who wrote the session is known."""
         assert verb_of(VersionChange(version(2), None, table("10-20"))) is Verb.WRITTEN
-
-    def test_columns_that_differ(self) -> None:
-        """Columns that only one of two states has count as differences."""
         assert differing_columns(session("1-2 a=1 b=1"), session("1-2 a=1 b=2 c=3")) == ("b", "c")
 
 
@@ -172,24 +168,20 @@ class TestWalk:
                 ["2 written > 10-20", "4 extended 10-20 > 10-30", "what was before is not known"],
             ),
             (("10-20 v1", "10-20 v1"), (50, 60), []),  # one that was too long from the beginning
+            (  # the history before a rebuild is compared as anywhere else
+                ("10-20 v1", "10-20 v2 rebuilt", "10-30 v3"),
+                (10, 30),
+                ["1 created > 10-20", "2 rebuilt 10-20 > 10-20", "3 extended 10-20 > 10-30"],
+            ),
         ],
-        ids=["merged", "split", "two of one version", "again", "expired snapshots", "never stored"],
+        ids=["merged", "split", "two", "again", "expired", "never stored", "rebuilt"],
     )
     def test_sessions_are_followed_to_their_beginnings(
         self, drawn: Sequence[str], span: tuple[int, int], lines: Sequence[str]
     ) -> None:
         """Each change of any session that one of a span came from is found, once and in order."""
-        assert Table(*drawn).change_lines(*span) == lines
-
-    def test_the_history_continues_before_a_rebuild(self) -> None:
-        """The history before a rebuild of the table is compared as anywhere else."""
-        drawn = Table("10-20 v1", "10-20 v2", "10-30 v3", whole=(1, 2))
-
-        assert drawn.change_lines(10, 30) == [
-            "1 created > 10-20",
-            "2 rebuilt 10-20 > 10-20",
-            "3 extended 10-20 > 10-30",
-        ]
+        whole = [at for at, text in enumerate(drawn, 1) if at == 1 or "rebuilt" in text]
+        assert Table(*drawn, whole=whole).change_lines(*span) == lines
 
 
 class TestQuarantine:
@@ -203,32 +195,23 @@ class TestQuarantine:
     READ: Mapping[int, InputVersions] = {1: {"clicks": 1}, 2: {"clicks": 4}, 3: {"clicks": 6}}
     BEFORE: Mapping[int, InputVersions] = {2: {"clicks": 3}, 3: {"clicks": 5}}
 
-    def test_events_that_are_still_there_show_a_quarantine(self) -> None:
-        """Events that were read and still exist show that
-        the session entered quarantine and returned.
+    @pytest.mark.parametrize(
+        ("events", "verbs"),
+        [
+            ([Event(12, 1, input="clicks")], ["created", "quarantined", "returned"]),
+            ([Event(12, 6, input="clicks")], ["created", "removed", "created"]),
+            ([], ["created", "removed", "created"]),
+        ],
+        ids=["still there", "came later", "no quarantine"],
+    )
+    def test_what_happened(self, events: Sequence[Event], verbs: list[str]) -> None:
+        """Events that were read and still exist show that the session was in quarantine; if they
+        are gone, it was removed and another one created.
         """
-        changes = session_changes(
-            self.FOUND, self.READ, self.BEFORE, [Event(12, 1, input="clicks")]
-        )
+        changes = session_changes(self.FOUND, self.READ, self.BEFORE, events)
 
-        assert [change.verb for change in changes] == ["created", "quarantined", "returned"]
-
-    def test_events_that_arrived_later_show_a_removal(self) -> None:
-        """If the earlier events are gone, the session was removed and another one created."""
-        changes = session_changes(
-            self.FOUND, self.READ, self.BEFORE, [Event(12, 6, input="clicks")]
-        )
-
-        assert [change.verb for change in changes] == ["created", "removed", "created"]
-        assert changes_since(changes, 10, 20) == changes[2:]
-
-    def test_without_a_quarantine_there_is_none(self) -> None:
-        """Without a quarantine no events are searched and none is shown."""
-        assert [change.verb for change in session_changes(self.FOUND, self.READ, self.BEFORE)] == [
-            "created",
-            "removed",
-            "created",
-        ]
+        assert [change.verb for change in changes] == verbs
+        assert verbs[1] == "quarantined" or changes_since(changes, 10, 20) == changes[2:]
 
 
 class TestArrivals:
@@ -250,26 +233,16 @@ class TestArrivals:
         assert (second.version, second.late, second.files) == (version(3), True, ("d",))
 
     def test_lateness_that_is_unknown(self) -> None:
-        """Where the session's first version is unknown, it
-        is unknown whether the oldest events are late.
+        """It is where the session's first version is unknown, for the oldest events, and where rows
+        of a rebuilt input no longer say when they first arrived.
         """
         first, second = event_batches(
             self.EVENTS, map(version, (1, 2, 3)), self.PATHS, made=1, known=False
         )
-
         assert (first.late, second.late) == (None, True)
-
-    def test_an_input_that_was_rebuilt(self) -> None:
-        """Rows of a rebuilt input no longer say when they first arrived."""
         (group,) = event_batches(
             [Event(10, 2)], [version(1), version(2, whole=True)], {}, made=1, known=True
         )
-
-        assert group.rebuilt
-        assert group.late is None
-
-    def test_rows_without_versions(self) -> None:
-        """Rows of a recomputed table have no versions, so arrivals are unknown."""
+        assert (group.rebuilt, group.late) == (True, None)
         (group,) = event_batches([Event(10), Event(11)], [], {}, made=1, known=True)
-
-        assert (group.version, group.events, group.late) == (None, 2, None)
+        assert (group.version, group.events, group.late) == (None, 2, None), "it was recomputed"

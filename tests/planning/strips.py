@@ -4,34 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from infold.core.formats import Format
-from infold.core.interval import (
-    DAY,
-    MINUTE,
-    Granularity,
-    Interval,
-    Ranges,
-    parse_instant_text,
-)
+from infold.core.interval import DAY, MINUTE, Granularity, Interval, Ranges, parse_instant_text
 from infold.core.model import Column, Incremental, Materialization, Model, Source, Timeseries
-from infold.core.plan import (
-    InputDiff,
-    ModelObservation,
-    Plan,
-)
+from infold.core.plan import InputDiff, ModelObservation, Observations, Plan, PlanOptions, Step
 from infold.core.project import Input, Node, Project
 from infold.core.queries import SessionsQuery
 from infold.core.session_rules import Sessions
 from infold.core.target import Target
 from infold.core.trace import CellChange, CellState, Trace
+from infold.planning.planner import plan
 
 FIRST = parse_instant_text("2019-10-21")
-
-
 DAYS = 7
-
-
 ALL = Ranges.ever()
 
 
@@ -137,3 +124,21 @@ def strip(made: Plan, name: str) -> str:
 def with_incremental(target: Node, **keys: object) -> Node:
     """The same model with keys under ``incremental``."""
     return replace(target, model=replace(target.model, incremental=Incremental(**keys)))  # type: ignore[arg-type]
+
+
+def planned(*nodes: Node, asked: Any = None, now: Any = 0, **seen: ModelObservation) -> Plan:
+    """The plan of a project of these models, as they are observed, at ``now`` and as ``asked``."""
+    return plan(project(*nodes), Observations(now, seen), asked or PlanOptions())
+
+
+def step_of(made: Plan) -> tuple[Step, Trace]:
+    """The one step of a plan, and what holds after it."""
+    [step] = made.steps
+    assert step.trace is not None
+    return step, step.trace
+
+
+def with_trace(seen: ModelObservation, **keys: object) -> ModelObservation:
+    """The same model, with other values in its trace."""
+    assert seen.trace is not None
+    return replace(seen, trace=replace(seen.trace, **keys))  # type: ignore[arg-type]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from tests.declare.shop import SHOP, write
 
 from infold import api
@@ -27,10 +26,12 @@ def notes(root: Path, length: str, start: str) -> tuple[str, ...]:
 
 
 def test_a_start_inside_a_cell_leaves_out_a_part_of_it(tmp_path: Path) -> None:
-    """A start inside a cell is noted with the cell, the
-    rows left out, and the next start of a cell.
+    """A start inside a cell is noted with the cell, the rows left out, and the next start of a
+    cell; one between cells leaves out nothing.
     """
-    [note] = notes(tmp_path, "week", "2024-02-15")
+    for length, start in (("week", "2024-02-12"), ("month", "2024-02-01"), ("day", "2024-02-15")):
+        assert notes(tmp_path / length, length, start) == ()
+    [note] = notes(tmp_path / "inside", "week", "2024-02-15")
 
     assert note == (
         "rare: its start, 2024-02-15, lies inside a week. Of the week from 2024-02-12 to "
@@ -60,12 +61,3 @@ def test_a_start_of_events_and_of_sessions(tmp_path: Path) -> None:
         "sessions: it leaves out events from before its start, 2024-03-02: a session that goes on "
         "over that instant begins with its first event after it"
     )
-
-
-@pytest.mark.parametrize(
-    ("length", "start"),
-    [("week", "2024-02-12"), ("month", "2024-02-01"), ("day", "2024-02-15")],
-)
-def test_a_start_between_cells_leaves_out_none(tmp_path: Path, length: str, start: str) -> None:
-    """A start between cells leaves out nothing and is not noted."""
-    assert notes(tmp_path, length, start) == ()

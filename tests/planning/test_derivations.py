@@ -13,30 +13,24 @@ from tests.planning.strips import (
     built,
     changed,
     day,
+    planned,
     project,
     states,
+    step_of,
     with_incremental,
+    with_trace,
 )
 
 from infold.core.definition import Category, Derivation, How, Redefinition
 from infold.core.files import IngestedFile
 from infold.core.interval import DAY, MAX, Interval, Ranges
 from infold.core.model import DefinitionChange
-from infold.core.plan import (
-    HELD_BACK,
-    Action,
-    FileDiff,
-    ModelObservation,
-    Observations,
-    Plan,
-    PlanOptions,
-)
+from infold.core.plan import HELD_BACK, Action, FileDiff, ModelObservation, Plan, PlanOptions
 from infold.core.project import Node
 from infold.core.trace import Cause, Pending, Trace
 from infold.messages.errors import ExitCode, InfoldError
 from infold.planning.derivations import FOLLOWS
 from infold.planning.model_states import reads_nothing
-from infold.planning.planner import plan
 from infold.planning.removals import refuse_removals
 
 OLD = replace(DAILY, fingerprint="old")
@@ -62,48 +56,40 @@ def observed(
 
 def made(seen: ModelObservation, asked: PlanOptions | None = None, node: Node = DAILY) -> Plan:
     """The plan for the daily table."""
-    return plan(project(node), Observations(0, {"daily": seen}), asked or PlanOptions())
+    return planned(node, asked=asked, daily=seen)
 
 
 def test_the_step() -> None:
     """It has the new fingerprint, and the versions and pending cells of the old rows."""
     left = Pending(Cause.LATE, Ranges((day(3),)))
-    [step] = made(observed(pending=(left,))).steps
+    step, trace = step_of(made(observed(pending=(left,))))
 
     assert (step.action, step.derivation) == (Action.DERIVE, DERIVATION)
     assert [(reason.cause, reason.detail, reason.rows) for reason in step.reasons] == [
         (Cause.DEFINITION, FOLLOWS, 0)
     ]
     assert step.inputs == {"sessions": (1, 1), "users": (1, 1)}
-    assert step.trace is not None
-    assert step.trace.fingerprint == DAILY.fingerprint
-    assert step.trace.inputs == {"sessions": 1, "users": 1}
-    assert step.trace.pending == (left,)
+    assert trace.fingerprint == DAILY.fingerprint
+    assert trace.inputs == {"sessions": 1, "users": 1}
+    assert trace.pending == (left,)
     assert not step.expected
     assert not reads_nothing(step)
 
 
 def test_what_comes_after_it() -> None:
-    """A note says that stale cells are built next, if there may be any."""
+    """A note says that stale cells are built next, if there may be any; readers are built where
+    the table may differ.
+    """
     upto_date = tuple(replace(diff, newest_version=1) for diff in observed().inputs)
     missing = Pending(Cause.MISSING, Ranges((day(3),)))
+    found = planned(DAILY, MONTHLY, daily=observed(), monthly=built(MONTHLY))
 
-    assert [note.partition(":")[0] for note in made(observed()).notes] == ["daily"]
+    assert "built in a step after that" in found.notes[0].replace("\n", " ")
     assert not made(replace(observed(), inputs=upto_date)).notes
     assert made(replace(observed(pending=(missing,)), inputs=upto_date)).notes
-    assert "built in a step after that" in made(observed()).notes[0].replace("\n", " ")
-
-
-def test_its_readers_follow() -> None:
-    """A reader is built where the table may differ, and that reads its rows at most."""
-    months = replace(built(MONTHLY), inputs=built(MONTHLY).inputs)
-    seen = {"daily": observed(), "monthly": months}
-    derived, reader = plan(project(DAILY, MONTHLY), Observations(0, seen)).steps
-
-    assert (derived.model, reader.model) == ("daily", "monthly")
-    assert derived.rows_to_read == 0
-    assert reader.expected
-    assert reader.rows_to_read >= 0
+    derived, reader = found.steps
+    assert (derived.model, derived.rows_to_read) == ("daily", 0)
+    assert (reader.model, reader.expected) == ("monthly", True)
     assert reader.reasons[0].detail == "because daily is built"
 
 
@@ -121,16 +107,10 @@ def test_a_reader_is_derived_before_its_input(
 ) -> None:
     """Unless a column of the input may have another type once that is derived."""
     change = replace(redefined(), derivation=Derivation(columns, stored=("day", "n")))
-    months = built(MONTHLY)
-    assert months.trace is not None
-    old = replace(months.trace, fingerprint="old")
     mine = replace(redefined(replace(MONTHLY, fingerprint="old"), MONTHLY), model="monthly")
-    seen = {
-        "daily": observed(change),
-        "monthly": replace(months, trace=old, redefined=mine),
-    }
+    months = with_trace(built(MONTHLY, redefined=mine), fingerprint="old")
 
-    steps = plan(project(DAILY, MONTHLY), Observations(0, seen)).steps
+    steps = planned(DAILY, MONTHLY, daily=observed(change), monthly=months).steps
 
     assert [(step.model, step.action) for step in steps] == [
         (name, Action.DERIVE) for name in order
@@ -146,15 +126,13 @@ def test_a_moved_start() -> None:
     later, earlier = replace(DAILY, start=start), replace(DAILY, start=day(1).start)
     left = Pending(Cause.LATE, Ranges((day(1), day(4))))
 
-    [step] = made(observed(redefined(OLD, later), (left,)), node=later).steps
-    assert step.trace is not None
+    step, trace = step_of(made(observed(redefined(OLD, later), (left,)), node=later))
     assert step.cells == Ranges((Interval(start, MAX),))
-    assert step.trace.pending == (Pending(Cause.LATE, Ranges((day(4),))),)
+    assert trace.pending == (Pending(Cause.LATE, Ranges((day(4),))),)
 
     before = replace(OLD, start=start)
-    [step] = made(observed(redefined(before, earlier), (left,)), node=earlier).steps
-    assert step.trace is not None
-    assert step.trace.pending == (
+    step, trace = step_of(made(observed(redefined(before, earlier), (left,)), node=earlier))
+    assert trace.pending == (
         Pending(Cause.LATE, Ranges.of((day(1), day(4)))),
         Pending(Cause.MISSING, Ranges.of((day(1), day(2)))),
     )
@@ -169,8 +147,9 @@ def test_a_moved_start() -> None:
         (observed(fingerprint="another"), PlanOptions()),
         (observed(pending=(Pending(Cause.DEFINITION, Ranges((day(1),))),)), PlanOptions()),
         (replace(observed(), redefined=None), PlanOptions()),
+        (with_trace(observed(), inputs={"sessions": 1}), PlanOptions()),
     ],
-    ids=["no proof", "restated", "inexact", "another table", "two definitions", "unknown"],
+    ids=["no proof", "restated", "inexact", "another table", "two", "unknown", "other inputs"],
 )  # fmt: skip
 def test_built_again(seen: ModelObservation, asked: PlanOptions) -> None:
     """In doubt the table is built again."""
@@ -178,15 +157,6 @@ def test_built_again(seen: ModelObservation, asked: PlanOptions) -> None:
 
     assert step.action is Action.BUILD
     assert step.rows_to_read
-
-
-def test_other_inputs() -> None:
-    """A table that was built from other inputs is built again."""
-    seen = observed()
-    assert seen.trace is not None
-    [step] = made(replace(seen, trace=replace(seen.trace, inputs={"sessions": 1}))).steps
-
-    assert step.action is Action.BUILD
 
 
 def test_a_window_holds_it_back() -> None:
@@ -203,23 +173,18 @@ def test_a_table_that_is_replaced_by_parts() -> None:
     seen = observed(redefined(OLD, by_parts), (Pending(Cause.REDEFINED, Ranges((day(3),))),))
     part = PlanOptions(window=Interval(day(1).start, day(2).end))
 
-    [step] = made(seen, node=by_parts).steps
+    step, trace = step_of(made(seen, node=by_parts))
     assert step.action is Action.DERIVE
-    assert step.trace is not None
-    assert step.trace.pending == (Pending(Cause.REDEFINED, Ranges((day(3),))),)
+    assert trace.pending == (Pending(Cause.REDEFINED, Ranges((day(3),))),)
     [step] = made(seen, part, by_parts).steps
-    assert (step.action, step.cells) == (
-        Action.BUILD,
-        Ranges((Interval(day(1).start, day(2).end),)),
-    )
+    assert (step.action, step.cells.span) == (Action.BUILD, part.window)
 
 
 def test_a_folding_reader_is_built_if_that_is_cheaper() -> None:
     """A derived table may change in every row: what folds it is built."""
     reads_daily = replace(SESSIONS, inputs=(replace(SESSIONS.inputs[0], name="daily"),))
     seen = built(reads_daily, inputs=changed(reads_daily, "daily", "# # # # # # #").inputs)
-    both = {"daily": observed(), "sessions": seen}
-    [_, reader] = plan(project(DAILY, reads_daily), Observations(0, both)).steps
+    [_, reader] = planned(DAILY, reads_daily, daily=observed(), sessions=seen).steps
 
     assert reader.action is Action.BUILD
 
@@ -245,13 +210,9 @@ def test_rows_stay_only_with_the_same_columns(
     assert found.changes_nothing is nothing
 
 
-RENAMED = Redefinition(
-    "daily",
-    Category.METADATA,
-    (),
-    How.EVOLVE,
-    OLD,
-    DAILY,
+RENAMED = replace(
+    redefined(how=How.EVOLVE),
+    category=Category.METADATA,
     columns_kept=frozenset({"day"}),
     renamed=(("n", "visits"),),
 )
@@ -260,18 +221,13 @@ RENAMED = Redefinition(
 def test_renamed_columns_are_a_step_that_leaves_all_else() -> None:
     """The trace keeps its input versions and what is pending; no reader is stale by it."""
     left = Pending(Cause.LATE, Ranges((day(3),)))
-    seen = {"daily": observed(RENAMED, pending=(left,)), "monthly": built(MONTHLY)}
-    [step] = plan(project(DAILY, MONTHLY), Observations(0, seen)).steps
+    daily = observed(RENAMED, pending=(left,))
+    step, trace = step_of(planned(DAILY, MONTHLY, daily=daily, monthly=built(MONTHLY)))
 
-    assert (step.action, step.renamed, step.cells) == (
-        Action.EVOLVE,
-        (("n", "visits"),),
-        Ranges(),
-    )
+    assert (step.action, step.renamed, step.cells) == (Action.EVOLVE, RENAMED.renamed, Ranges())
     assert step.inputs == {"sessions": (1, 1), "users": (1, 1)}
-    assert step.trace is not None
-    assert (step.trace.fingerprint, step.trace.pending) == (DAILY.fingerprint, (left,))
-    assert step.trace.inputs == {"sessions": 1, "users": 1}
+    assert (trace.fingerprint, trace.pending) == (DAILY.fingerprint, (left,))
+    assert trace.inputs == {"sessions": 1, "users": 1}
     assert (step.rows_to_read, step.expected, reads_nothing(step)) == (0, False, False)
 
 
@@ -295,19 +251,17 @@ def test_a_table_that_is_not_that_of_the_earlier_definition_is_built(
     assert [step.action for step in made(observed(RENAMED), again).steps] != [Action.EVOLVE]
 
 
-def test_a_source_that_lost_its_files_is_refused_before_columns_get_wider_types() -> None:
+@pytest.mark.parametrize("how", [How.EVOLVE, How.DERIVE])
+def test_a_source_that_lost_its_files_is_refused_first(how: How) -> None:
     """Although only the step after it takes their rows out: nothing is written by then."""
     old = replace(EVENTS, fingerprint="old")
-    wider = Redefinition(
-        "events", Category.METADATA, (), How.EVOLVE, old, EVENTS, renamed=(("n", "v"),)
-    )
+    change = Redefinition("events", Category.METADATA, (), how, old, EVENTS, renamed=(("n", "v"),))
+    change = replace(change, derivation=DERIVATION if how is How.DERIVE else None)
     taken = IngestedFile(1, "1.csv", 100, "v1", 0, rows=10)
     files = FileDiff("raw.clicks", (), (taken,), ingested=(taken,), lost=(taken,))
-    seen = replace(built(old), files=files, redefined=wider)
+    found = planned(EVENTS, events=replace(built(old), files=files, redefined=change))
 
-    found = plan(project(EVENTS), Observations(0, {"events": seen}), PlanOptions())
-
-    assert [step.action for step in found.steps] == [Action.EVOLVE]
+    assert [step.action.name for step in found.steps] == [how.name]
     with pytest.raises(InfoldError, match="source-shrank") as refused:
         refuse_removals(project(EVENTS), found, allowed=False)
     assert refused.value.exit_code == ExitCode.REFUSED

@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.planning.strips import EVENTS, SESSIONS, USERS, built, day, project
+from tests.planning.strips import (
+    EVENTS,
+    SESSIONS,
+    USERS,
+    built,
+    day,
+    planned,
+    project,
+    step_of,
+    with_trace,
+)
 
 from infold.core.definition import Category, Derivation, How, Redefinition
 from infold.core.files import FileCell, IngestedFile, ListedFile
@@ -22,10 +32,8 @@ from infold.core.plan import (
 )
 from infold.core.project import Input, Node
 from infold.core.trace import Cause
-from infold.messages.errors import InfoldError
 from infold.planning.derivations import FOLLOWS
 from infold.planning.planner import plan
-from infold.planning.removals import refuse_removals
 
 OLD = replace(EVENTS, fingerprint="old")
 SAME = (("id", "`id`"), ("ts", "`ts`"))
@@ -62,7 +70,7 @@ def seen(
 
 def made(model: ModelObservation, node: Node = EVENTS, **asked: frozenset[str]) -> Plan:
     """The plan for the events."""
-    return plan(project(node), Observations(0, {"events": model}), PlanOptions(**asked))  # type: ignore[arg-type]
+    return planned(node, asked=PlanOptions(**asked), events=model)  # type: ignore[arg-type]
 
 
 def detail(model: ModelObservation, node: Node = EVENTS) -> str:
@@ -73,17 +81,22 @@ def detail(model: ModelObservation, node: Node = EVENTS) -> str:
 
 def test_the_step() -> None:
     """It reads nothing, has the new fingerprint, and leaves what the ledger knows of files."""
-    [step] = made(seen(DROPPED, file(1), file(2))).steps
+    step, trace = step_of(made(seen(DROPPED, file(1), file(2))))
 
     assert (step.action, step.derivation) == (Action.DERIVE, DROPPED)
     assert [(one.cause, one.detail, one.rows) for one in step.reasons] == [
         (Cause.DEFINITION, FOLLOWS, 0)
     ]
-    assert step.trace is not None
-    assert (step.trace.fingerprint, step.trace.pending) == (EVENTS.fingerprint, ())
+    assert (trace.fingerprint, trace.pending) == (EVENTS.fingerprint, ())
     assert step.files is not None
     assert (step.files.new, step.files.reingest, step.files.new_columns_of) == ((), (), ())
     assert (step.contested, step.expected) == (Ranges(), False)
+    model = seen(DROPPED, file(1))
+    assert model.files is not None
+    assert not made(model).notes
+    new = (*model.files.new, ListedFile("late.csv", 1, 0, "v"))
+    [note] = made(replace(model, files=replace(model.files, new=new))).notes
+    assert "files that came, changed or went since are ingested" in note
 
 
 @pytest.mark.parametrize(
@@ -164,55 +177,24 @@ def test_lookups(derivation: Derivation, action: Action) -> None:
     """Rows follow from those of a join; files are not read again, as the lookup may be another."""
     joined = replace(EVENTS, inputs=(*EVENTS.inputs, Input("users")))
     model = seen(derivation, file(1))
-    assert model.trace is not None
-    model = replace(
-        model,
-        trace=replace(model.trace, inputs={"users": 1}),
-        inputs=(InputDiff("users", 1, 2),),
-    )
+    model = replace(with_trace(model, inputs={"users": 1}), inputs=(InputDiff("users", 1, 2),))
     observed = Observations(0, {"events": model, "users": built(USERS)})
-    [step] = plan(project(USERS, joined), observed).steps
+    step, trace = step_of(plan(project(USERS, joined), observed))
 
     assert step.action is action
     if action is Action.DERIVE:
         assert step.inputs == {"users": (1, 1)}
-        assert step.trace is not None
-        assert step.trace.inputs == {"users": 1}
+        assert trace.inputs == {"users": 1}
 
 
 def test_what_is_asked_for() -> None:
     """Restated events, and those with other types, are ingested again."""
-    model = seen(DROPPED, file(1))
-
-    assert [step.action for step in made(model, not_derived=frozenset({"events"})).steps] == [
-        Action.BUILD
-    ]
-    again = plan(
-        project(EVENTS),
-        Observations(0, {"events": model}),
+    for asked in (
+        PlanOptions(not_derived=frozenset({"events"})),
         PlanOptions(restated={"events": Ranges.ever()}),
-    )
-    assert [step.action for step in again.steps] == [Action.BUILD]
-
-
-def test_a_source_that_lost_its_files_is_refused_first() -> None:
-    """Although only the step after it takes their rows out."""
-    found = made(seen(DROPPED, file(1), file(2), gone=(1, 2)))
-
-    assert [step.action for step in found.steps] == [Action.DERIVE]
-    with pytest.raises(InfoldError, match="source-shrank"):
-        refuse_removals(project(EVENTS), found, allowed=False)
-
-
-def test_what_comes_after_it() -> None:
-    """A note says that other files are ingested next, if there are any."""
-    model = seen(DROPPED, file(1))
-    assert model.files is not None
-    late = ListedFile("late.csv", 1, 0, "v")
-    more = replace(model, files=replace(model.files, new=(*model.files.new, late)))
-
-    assert not made(model).notes
-    assert "files that came, changed or went since are ingested" in made(more).notes[0]
+    ):
+        [step] = planned(EVENTS, asked=asked, events=seen(DROPPED, file(1))).steps
+        assert step.action is Action.BUILD
 
 
 @pytest.mark.parametrize(
@@ -231,16 +213,3 @@ def test_readers_of_columns_that_stay(files: tuple[IngestedFile, ...], models: l
 
     found = plan(project(EVENTS, SESSIONS), observed)
     assert [step.model for step in found.steps] == models
-
-
-def test_its_readers_follow() -> None:
-    """Sessions wait for the events, and read at most their rows."""
-    sessions = built(SESSIONS)
-    found = plan(
-        project(EVENTS, SESSIONS),
-        Observations(0, {"events": seen(DROPPED, file(1)), "sessions": sessions}),
-    )
-    assert [(step.model, step.expected) for step in found.steps] == [
-        ("events", False),
-        ("sessions", True),
-    ]

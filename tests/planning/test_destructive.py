@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.planning.strips import DAILY, built, project
+from tests.planning.strips import DAILY, built, planned, project
 
 from infold.core.definition import Category, How, Loss, Lost, Redefinition
 from infold.core.model import OnLoss
-from infold.core.plan import Destroyed, Observations, Plan, PlanOptions
+from infold.core.plan import Destroyed, Plan, PlanOptions
 from infold.core.project import AppliedDefinitions, Node, Project
 from infold.core.target import Apply, Target
 from infold.core.type_changes import Type
 from infold.messages.errors import ExitCode, InfoldError
 from infold.planning.destructive import destroyed, loss_notes, lost_types, refuse_destructive
-from infold.planning.planner import plan
 
 NEW = replace(DAILY, columns=("day", "n"))
 OLD = replace(DAILY, fingerprint="old", columns=("day", "n", "amount"))
@@ -38,24 +37,13 @@ def shop(target: Target = PROD, node: Node = NEW, applies: tuple[str, ...] = ("d
     return replace(project(node), target=target, applied=AppliedDefinitions({}, applies))
 
 
-def rebuild(node: Node = NEW) -> Plan:
-    """A plan that replaces the daily table."""
-    seen = built(replace(node, fingerprint="old"))
-    return plan(project(node), Observations(0, {"daily": seen}))
-
-
-def stored(*names: str) -> dict[str, tuple[str, ...]]:
-    """The real columns of the daily table."""
-    return {"daily": names}
-
-
 def found(
     of: Project, change: Redefinition | None = DROPS, asked: PlanOptions = NOTHING, *more: str
 ) -> tuple[Destroyed, ...]:
     """What the rebuild of a table with these columns, and ``more``, destroys."""
-    columns = stored("day", "n", "amount", *more)
-    changes = [] if change is None else [change]
-    return destroyed(of, rebuild(of["daily"]), changes, lambda name: columns[name], asked)
+    node, changes = of["daily"], [] if change is None else [change]
+    replaces = planned(node, daily=built(replace(node, fingerprint="old")))
+    return destroyed(of, replaces, changes, lambda _: ("day", "n", "amount", *more), asked)
 
 
 @pytest.mark.parametrize(
@@ -87,13 +75,18 @@ def test_a_model_s_own_key_holds(own: OnLoss, target: Target) -> None:
 
 def test_real_columns_count() -> None:
     """A column that somebody added by hand would go too, also where no definition changed."""
-    for change, lost in ((DROPS, ["amount", "note"]), (None, ["amount", "note"])):
+    for change in (DROPS, None):
         [one] = found(shop(), change, NOTHING, "note")
-        assert [loss.name for loss in one.losses] == lost
+        assert [loss.name for loss in one.losses] == ["amount", "note"]
 
 
 def test_what_was_applied_is_permitted() -> None:
-    """A run that goes on with an applied definition asks only about columns that none ever had."""
+    """A run that goes on with an applied definition asks only about columns that none ever had; a
+    table that is not replaced, or was never built, loses nothing.
+    """
+    first = planned(NEW, daily=replace(built(NEW), trace=None))
+    for made in (Plan(()), first):
+        assert destroyed(shop(), made, [DROPS], lambda _: ("day", "n", "amount"), NOTHING) == ()
     later = shop(applies=())
     assert found(later) == ()
     [one] = found(later, DROPS, NOTHING, "note")
@@ -101,29 +94,13 @@ def test_what_was_applied_is_permitted() -> None:
     assert found(later, replace(DROPS, before=None), NOTHING, "note") == ()
 
 
-def test_a_table_that_is_not_replaced_loses_nothing() -> None:
-    """Without a step for it, and before its first build."""
-    first = plan(project(NEW), Observations(0, {"daily": replace(built(NEW), trace=None)}))
-    columns = stored("day", "n", "amount")
-    for made in (Plan(()), first):
-        assert destroyed(shop(), made, [DROPS], lambda name: columns[name], NOTHING) == ()
-
-
 @pytest.mark.parametrize("own", [None, OnLoss.ALLOW])
 def test_a_removed_model(own: OnLoss | None) -> None:
     """It has no declaration any more: what it said last holds. Where a protected target takes
     definitions from the files, nothing happens to its table.
     """
-    gone = Redefinition(
-        "old",
-        Category.REMOVED,
-        (),
-        How.NOTHING,
-        None,
-        None,
-        destroys=(Loss(Lost.TABLE, "old"),),
-        on_loss=own,
-    )
+    gone = Redefinition("old", Category.REMOVED, (), How.NOTHING, None, None, on_loss=own)
+    gone = replace(gone, destroys=(Loss(Lost.TABLE, "old"),))
     [one] = destroyed(shop(), Plan(()), [gone], lambda _: (), NOTHING)
     assert (one.model, one.on) == ("old", own or OnLoss.ERROR)
     free = shop(Target("prod", protected=True))

@@ -12,16 +12,16 @@ from tests.planning.strips import (
     built,
     changed,
     day,
-    project,
+    planned,
     strip,
     with_incremental,
+    with_trace,
 )
 
 from infold.core.interval import DAY, HOUR, Interval, Ranges
-from infold.core.plan import Observations, Plan, PlanOptions
+from infold.core.plan import Plan, PlanOptions
 from infold.core.project import Bound, Input, Node
 from infold.core.trace import Cause, Pending, Version, was_dropped
-from infold.planning.planner import plan
 
 TICK = FIRST + 7 * DAY + 5 * HOUR
 FIVE = with_incremental(DAILY, cron="0 5 * * *")
@@ -39,15 +39,16 @@ def at_five(
 ) -> Plan:
     """A plan of a model that is due at five, one of whose days is late."""
     seen = replace(changed(node, "sessions", days), as_of=built_at, unfinished=unfinished)
-    if left is not None and seen.trace is not None:
-        trace = replace(seen.trace, pending=(Pending(Cause.LATE, left),))
-        seen = replace(seen, trace=trace)
-    return plan(project(node), Observations(now, {"daily": seen}))
+    if left is not None:
+        seen = with_trace(seen, pending=(Pending(Cause.LATE, left),))
+    return planned(node, now=now, daily=seen)
 
 
 def test_a_model_that_was_built_at_the_very_tick_was_built_for_it() -> None:
     """A model built at the exact tick is not due an hour later, and is due at the next tick."""
-    assert not at_five(TICK, TICK + HOUR)
+    waits = at_five(TICK, TICK + HOUR)
+    assert not waits
+    assert waits.skipped[0].why.startswith("not due before")
     assert at_five(TICK, TICK + DAY)
     assert at_five(TICK - 1, TICK)
 
@@ -56,15 +57,12 @@ class TestBatchesOfOneTick:
     """A run continues its batches, and so does the next one where it came to no good end."""
 
     def test_of_a_run_that_goes_on_or_failed(self) -> None:
-        """What is left of them is due, by any clock until the next tick."""
+        """What is left of them is due by any clock; what a window or a limit left out waits."""
         left = Ranges.of([day(0)])
 
         assert at_five(TICK, TICK, left, unfinished=True)
         assert at_five(TICK, TICK + HOUR, left, unfinished=True)
-
-    def test_what_a_done_run_left_out_waits(self) -> None:
-        """A window or a limit left it out: that is for the next tick."""
-        assert not at_five(TICK, TICK + HOUR, Ranges.of([day(0)]))
+        assert not at_five(TICK, TICK + HOUR, left)
 
     @pytest.mark.parametrize("left", [day(7), day(5)], ids=["incomplete", "empty"])
     def test_a_failure_elsewhere_makes_no_complete_table_due(self, left: Interval) -> None:
@@ -84,9 +82,7 @@ def test_a_step_is_between_the_version_that_was_read_and_the_newest() -> None:
     """A step reads each input from the version that was
     read to the newest, which its trace then names.
     """
-    [step] = plan(
-        project(DAILY), Observations(0, {"daily": changed(DAILY, "sessions", LATE)})
-    ).steps
+    [step] = planned(DAILY, daily=changed(DAILY, "sessions", LATE)).steps
 
     assert step.inputs == {"sessions": (1, 2), "users": (1, 1)}
     assert step.trace is not None
@@ -98,10 +94,8 @@ def test_a_dropped_table_is_not_read() -> None:
     seen = changed(DAILY, "sessions", LATE)
     gone = replace(built(USERS), trace=None)
 
-    made = plan(
-        project(USERS, DAILY),
-        Observations(0, {"users": gone, "daily": seen}),
-        PlanOptions(selected=frozenset({"daily"})),
+    made = planned(
+        USERS, DAILY, asked=PlanOptions(selected=frozenset({"daily"})), users=gone, daily=seen
     )
 
     assert not made.steps
@@ -113,7 +107,7 @@ def test_a_dropped_table_is_not_read() -> None:
 
 def test_what_was_late_in_a_lookup_shows_in_all_days() -> None:
     """Late rows in a lookup, which has no times, affect all days."""
-    made = plan(project(DAILY), Observations(0, {"daily": changed(DAILY, "users", LATE)}))
+    made = planned(DAILY, daily=changed(DAILY, "users", LATE))
 
     assert strip(made, "daily") == "B B B B B B B"
 
@@ -128,7 +122,7 @@ def test_partial_cells_are_built_where_allowed() -> None:
         (partly, PlanOptions(), "- - - - - - B"),
     ):
         seen = replace(changed(target, "sessions", "# # # # # # +"), as_of=FIRST)
-        made = plan(project(target), Observations(now, {"daily": seen}), asked)
+        made = planned(target, now=now, asked=asked, daily=seen)
 
         assert strip(made, "daily") == drawn
 
@@ -140,7 +134,7 @@ def test_the_rows_that_a_step_reads_are_those_within_its_bounds() -> None:
     back = replace(DAILY, inputs=(Input("sessions", "session_start", (Bound(before=2 * DAY),)),))
     seen = changed(back, "sessions", "# # # # # # +")
 
-    [step] = plan(project(back), Observations(0, {"daily": seen})).steps
+    [step] = planned(back, daily=seen).steps
 
     assert step.rows_to_read == 30
 

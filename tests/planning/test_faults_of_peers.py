@@ -25,6 +25,7 @@ from tests.planning.strips import (
     changed,
     day,
     node,
+    planned,
     project,
     states,
     strip,
@@ -33,18 +34,15 @@ from tests.planning.strips import (
 
 from infold.analysis.definitions import compare
 from infold.analysis.definitions.meanings import Meaning
-from infold.core.definition import Category, Derivation, How, Redefinition
+from infold.core.definition import Redefinition
 from infold.core.interval import DAY, HOUR, Granularity, Interval, Ranges
 from infold.core.model import Incremental, Materialization, Model, Timeseries
 from infold.core.plan import Action, InputDiff, ModelObservation, Observations, Plan, PlanOptions
-from infold.core.project import Bound, Input, Node
-from infold.core.trace import Cause
+from infold.core.project import Input, Node
 from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.messages.errors import InfoldError
 from infold.planning.planner import plan
 from infold.planning.requested_window import parse_window
-
-ROLLING = replace(DAILY, inputs=(Input("sessions", "session_start", (Bound(6 * DAY, 0),)),))
 
 
 def after(done: Plan, seen: Mapping[str, ModelObservation]) -> dict[str, ModelObservation]:
@@ -57,50 +55,6 @@ def after(done: Plan, seen: Mapping[str, ModelObservation]) -> dict[str, ModelOb
             before, trace=step.trace, version=step.version, redefined=None, inputs=read
         )
     return found
-
-
-def test_a_plan_does_not_repeat_what_a_query_looks_back_at() -> None:
-    """A rolling week is built where a row came, and by no later plan: nothing for safety."""
-    seen = {"daily": replace(changed(ROLLING, "sessions", "+ # # # # # #"), cells=states("# #"))}
-    first = plan(project(ROLLING), Observations(0, seen))
-    assert strip(first, "daily") == "B B B B B B B"
-
-    again = Observations(0, after(first, seen))
-    assert not plan(project(ROLLING), again)
-    assert not plan(project(with_incremental(ROLLING, batch_size=3)), again)
-
-
-def test_an_earlier_start_reaches_readers_after_what_they_read() -> None:
-    """The new days are missing in both tables, and built in the input before its reader."""
-    old = [replace(table, start=day(3).start, fingerprint="old") for table in (DAILY, MONTHLY)]
-    new = [replace(table, start=day(0).start) for table in (DAILY, MONTHLY)]
-    seen = {}
-    for was, now in zip(old, new, strict=True):
-        change = Redefinition(
-            now.name, Category.BREAKING, (), How.DERIVE, was, now, derivation=Derivation(())
-        )
-        seen[now.name] = replace(built(was), redefined=change, cells=states("- - - # # # #"))
-    first = plan(project(*new), Observations(0, seen))
-    assert {step.action for step in first.steps} == {Action.DERIVE}
-
-    parent, reader = plan(project(*new), Observations(0, after(first, seen))).steps
-
-    assert (parent.model, reader.model, reader.expected) == ("daily", "monthly", True)
-    assert parent.cells == Ranges((Interval(day(0).start, day(3).start),))
-    assert {reason.cause for reason in parent.reasons} == {Cause.MISSING}
-    assert not Ranges((Interval(day(0).start, day(3).start),)) - reader.cells
-
-
-def test_no_table_is_built_upon_one_that_is_behind() -> None:
-    """A changed reader is planned for what its stale input will have, not for what it has now."""
-    reader = replace(MONTHLY, fingerprint="new")
-    old = built(MONTHLY)
-    seen = {"daily": changed(DAILY, "sessions", "# + # # # # #"), "monthly": old}
-
-    first, then = plan(project(DAILY, reader), Observations(0, seen)).steps
-
-    assert (first.model, then.model, then.action) == ("daily", "monthly", Action.BUILD)
-    assert then.expected
 
 
 def hourly(name: str, reads: str) -> Node:
@@ -129,7 +83,7 @@ def test_half_a_million_hours_are_one_range(monkeypatch: pytest.MonkeyPatch) -> 
         for table in tables
     }
 
-    made = plan(project(*tables), Observations(FIRST + 30 * DAY, seen))
+    made = planned(*tables, now=FIRST + 30 * DAY, **seen)
 
     assert len(made.steps) == len(tables)
     assert {(len(step.cells), step.cells.span) for step in made.steps} == {
@@ -163,7 +117,7 @@ def test_restating_leaves_no_trace_behind() -> None:
     asked = PlanOptions(restated={"daily": Ranges((day(1),))})
     before = seen["daily"].trace
     for _ in range(100):
-        made = plan(project(DAILY), Observations(0, seen), asked)
+        made = planned(DAILY, asked=asked, **seen)
         assert strip(made, "daily") == "- B - - - - -"
         seen = after(made, seen)
 
@@ -174,9 +128,9 @@ def test_a_short_window_does_not_empty_a_whole_table() -> None:
     """A table without cells is built whole, or left alone; half a cell is refused."""
     hour = PlanOptions(window=Interval(FIRST, FIRST + HOUR))
     seen = replace(built(USERS), inputs=(InputDiff("raw.users", 1, 2, ()),))
-    assert not plan(project(USERS), Observations(0, {"users": seen}), hour)
+    assert not planned(USERS, asked=hour, users=seen)
     new = ModelObservation(inputs=(InputDiff("raw.users", 0, 1),))
-    [step] = plan(project(USERS), Observations(0, {"users": new}), hour).steps
+    [step] = planned(USERS, asked=hour, users=new).steps
     assert (step.action, step.cells) == (Action.BUILD, ALL)
 
     with pytest.raises(InfoldError) as refused:
@@ -190,10 +144,8 @@ def test_nothing_reads_a_table_that_is_not_there() -> None:
     unbuilt = ModelObservation(inputs=(InputDiff("daily", 0, 0),))
     seen = {"daily": ModelObservation(), "monthly": unbuilt}
 
-    made = plan(
-        project(DAILY, reader),
-        Observations(FIRST, seen),
-        PlanOptions(selected=frozenset({"monthly"})),
+    made = planned(
+        DAILY, reader, now=FIRST, asked=PlanOptions(selected=frozenset({"monthly"})), **seen
     )
 
     assert not made
@@ -209,19 +161,7 @@ def test_a_cron_of_minutes_builds_complete_days_once() -> None:
     noon = FIRST + 2 * DAY + 12 * HOUR
     for table, expected in ((often, "B B - - - - -"), (partial, "B B B - - - -")):
         fresh = {"daily": replace(changed(table, "sessions", "+ + +"), as_of=noon - HOUR)}
-        first = plan(project(table), Observations(noon, fresh))
+        first = planned(table, now=noon, **fresh)
         assert strip(first, "daily") == expected
         later = Observations(noon + HOUR, after(first, fresh))
         assert not plan(project(table), later)
-
-
-def test_a_batch_replaces_its_own_cells() -> None:
-    """No batch of a table empties what the others built."""
-    target = with_incremental(DAILY, batch_size=2, unique_key=("day",))
-    seen = {"daily": changed(target, "sessions", "+ + + + - - -")}
-    [step] = plan(project(target), Observations(0, seen)).steps
-
-    assert (step.action, step.batches) == (Action.RECOMPUTE, 2)
-    assert step.cells == Ranges((Interval(day(0).start, day(2).start),))
-    assert step.trace is not None
-    assert step.trace.pending_ranges == Ranges((Interval(day(2).start, day(4).start),))

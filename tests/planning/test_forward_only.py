@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.planning.strips import (
@@ -13,10 +14,13 @@ from tests.planning.strips import (
     changed,
     changes,
     day,
+    planned,
     project,
     states,
+    step_of,
     strip,
     with_incremental,
+    with_trace,
 )
 
 from infold.core.definition import Category, How, Redefinition, SameEvents
@@ -29,7 +33,6 @@ from infold.core.plan import (
     FileDiff,
     InputDiff,
     ModelObservation,
-    Observations,
     Plan,
     PlanOptions,
 )
@@ -37,7 +40,6 @@ from infold.core.project import Bound, Input, Node, Stretch
 from infold.core.trace import UNKNOWN, Cause, EarlierCells, Pending, Trace, merge_earlier
 from infold.planning.buildable_cells import cells_with_rows
 from infold.planning.forward_only import forward_only
-from infold.planning.planner import plan
 
 OLD = replace(DAILY, fingerprint="old", columns=("day", "n"))
 NEW = replace(DAILY, columns=("Users", "N", "day"))
@@ -60,6 +62,14 @@ def asked(since: int | None = None, held: str = "# # # # # . .", **kept: object)
     return forward_only(made, TRACE, since, states(held))
 
 
+WEEKLY = Timeseries("day", "day", Granularity.WEEK)
+
+
+def declared(**keys: Any) -> Node:
+    """The new definition, with other keys."""
+    return replace(NEW, model=replace(NEW.model, **keys))
+
+
 class TestTheChange:
     """What a forward-only change does, and what it cannot do."""
 
@@ -79,19 +89,15 @@ class TestTheChange:
         assert found.derivation.columns == (("Users", "NULL"), ("N", "`n`"), ("day", "`day`"))
         assert found.derivation.added == {"Users"}
         assert found.derivation.stored == ("day", "n")
-
-    def test_it_holds_from_an_instant(self) -> None:
-        """The start of a cell is taken as it is, before the last row and after it."""
         assert asked(day(2).start).effective_from == day(2).start
         assert asked(day(6).end).effective_from == day(6).end
 
-    @pytest.mark.parametrize("how", [How.NOTHING, How.RESTAMP])
-    def test_what_changes_no_row_stays_as_it_is(self, how: How) -> None:
-        """Another comment or cron ends no definition."""
-        assert asked(how=how) == change(how=how)
-
     def test_without_rows_there_is_nothing_to_keep(self) -> None:
-        """An empty table, and one that a dead run left unknown, are built as ever."""
+        """An empty table, and one that a dead run left unknown, are built as ever; another comment
+        or cron ends no definition.
+        """
+        for how in (How.NOTHING, How.RESTAMP):
+            assert asked(how=how) == change(how=how)
         assert asked(held=". . .") == change()
         unknown = replace(TRACE, fingerprint=UNKNOWN)
         assert forward_only(change(), unknown, None, states("# #")) == change()
@@ -101,30 +107,14 @@ class TestTheChange:
         [
             (change(new=replace(NEW, columns=("day", "users"))), "it lacks: n"),
             (change(new=replace(NEW, start=day(1).start)), "its start changed"),
-            (
-                change(
-                    new=replace(
-                        NEW,
-                        model=replace(
-                            NEW.model, timeseries=Timeseries("day", "day", Granularity.WEEK)
-                        ),
-                    )
-                ),
-                "its timeseries changed",
-            ),
+            (change(new=declared(timeseries=WEEKLY)), "its timeseries changed"),
             (change(new=replace(NEW, downgraded=("why",))), "builds it whole"),
             (
-                change(
-                    new=replace(
-                        NEW, model=replace(NEW.model, materialization=Materialization.SESSIONS)
-                    )
-                ),
+                change(new=declared(materialization=Materialization.SESSIONS)),
                 "its kind changed, from incremental table to sessions",
             ),
             (
-                change(
-                    new=replace(NEW, model=replace(NEW.model, materialization=Materialization.VIEW))
-                ),
+                change(new=declared(materialization=Materialization.VIEW)),
                 "only events, sessions, and tables that are built cell by cell",
             ),
             (change(new=with_incremental(NEW), old=replace(OLD, fingerprint="x")), "is not known"),
@@ -160,7 +150,7 @@ def observed(
 
 def made(seen: ModelObservation, node: Node = NEW, options: PlanOptions | None = None) -> Plan:
     """The plan for the daily table."""
-    return plan(project(node), Observations(0, {"daily": seen}), options or PlanOptions())
+    return planned(node, asked=options, daily=seen)
 
 
 class TestTheStep:
@@ -168,29 +158,28 @@ class TestTheStep:
 
     def test_what_holds_after_it(self) -> None:
         """The trace has the new fingerprint, the old versions, and both definitions; what was
-        pending for another reason stays pending for that.
+        pending for another reason stays pending for that. What the earlier definition does not
+        read is in the trace at its newest version.
         """
+        options = PlanOptions(window=day(1))  # no cell of another definition is written
+        assert [one.action for one in made(observed(asked()), options=options).steps] == [
+            Action.DERIVE
+        ]
         left = Pending(Cause.LATE, Ranges((day(6),)))
-        [step] = made(observed(asked(day(4).start), (left,))).steps
+        step, trace = step_of(made(observed(asked(day(4).start), (left,))))
 
         assert (step.action, step.rows_to_read) == (Action.DERIVE, 0)
         assert step.reasons[0].detail == "forward-only: cells before 2019-10-25 keep their rows"
-        assert step.trace is not None
-        assert step.trace.fingerprint == NEW.fingerprint
-        assert step.trace.inputs == {"sessions": 1, "users": 1}
-        assert step.trace.earlier == (EarlierCells(before(4), "first"),)
-        assert {entry.cause: entry.ranges for entry in step.trace.pending} == {
+        assert (trace.fingerprint, trace.inputs) == (NEW.fingerprint, {"sessions": 1, "users": 1})
+        assert trace.earlier == (EarlierCells(before(4), "first"),)
+        newly_read = with_trace(observed(asked()), inputs={"users": 1})
+        assert step_of(made(newly_read))[1].inputs == {"sessions": 2, "users": 1}
+        assert {entry.cause: entry.ranges for entry in trace.pending} == {
             Cause.LATE: Ranges((day(6),)),
             Cause.DEFINITION: Ranges(
                 (Interval(day(4).start, day(5).end), Interval(day(6).end, MAX))
             ),
         }
-
-    def test_a_window_does_not_hold_it_back(self) -> None:
-        """The change writes no cell of another definition, so a part may be asked for."""
-        options = PlanOptions(window=day(1))
-        [step] = made(observed(asked()), options=options).steps
-        assert step.action is Action.DERIVE
 
     def test_it_waits_for_columns_of_its_inputs(self) -> None:
         """The new definition may name a column that an input gets in the same run."""
@@ -202,19 +191,12 @@ class TestTheStep:
         seen = replace(built(reader), trace=trace, redefined=later)
 
         models = {"daily": observed(asked(day(4).start)), "monthly": seen}
-        first, second = plan(project(NEW, reader), Observations(0, models)).steps
+        first, second = planned(NEW, reader, **models).steps
 
         assert [(one.model, one.expected) for one in (first, second)] == [
             ("daily", False),
             ("monthly", True),
         ]
-
-    def test_what_is_newly_read_is_read_where_cells_are_pending(self) -> None:
-        """What the earlier definition does not read is in the trace at its newest version."""
-        seen = replace(observed(asked()), trace=replace(TRACE, inputs={"users": 1}))
-        [step] = made(seen).steps
-        assert step.trace is not None
-        assert step.trace.inputs == {"sessions": 2, "users": 1}
 
 
 def stretched(
@@ -236,11 +218,6 @@ def stretched(
     return seen, newest
 
 
-def reading(*inputs: Input) -> Node:
-    """The earlier definition, with other inputs."""
-    return replace(OLD, inputs=inputs)
-
-
 def test_readers_of_an_unchanged_table() -> None:
     """Without a new column the change itself writes no row, so readers follow from its instant."""
     old = replace(DAILY, fingerprint="old", columns=("day", "n"))
@@ -252,7 +229,7 @@ def test_readers_of_an_unchanged_table() -> None:
     daily = replace(reader.model, timeseries=Timeseries("day", "day"))
     reader = replace(reader, model=daily)
 
-    found = plan(project(DAILY, reader), Observations(0, {"daily": seen, "monthly": built(reader)}))
+    found = planned(DAILY, reader, daily=seen, monthly=built(reader))
 
     assert strip(found, "monthly") == "- - - B B B B"
 
@@ -279,33 +256,29 @@ class TestStaleCells:
     ) -> None:
         """What a definition does not read, or not so far, makes none of its cells stale."""
         name, days = inputs
-        earlier = reading(Input(name, "session_start", (Bound(days * DAY),)))
+        earlier = replace(OLD, inputs=(Input(name, "session_start", (Bound(days * DAY),)),))
         seen, newest = stretched(earlier, marks, of=of)
 
         assert strip(made(seen, newest), "daily") == expected
 
     def test_cells_with_rows_are_those_of_the_inputs_read_there(self) -> None:
         """Rows of an input that only the earlier definition reads fill none of the newest's."""
-        seen, newest = stretched(reading(Input("clicks", "ts")), "# # # # # # #", of="clicks")
+        seen, newest = stretched(
+            replace(OLD, inputs=(Input("clicks", "ts"),)), "# # # # # # #", of="clicks"
+        )
         none = tuple(
             replace(diff, cells=()) if diff.name == "sessions" else diff for diff in seen.inputs
         )
         assert cells_with_rows(newest, replace(seen, inputs=none)) == [day(n) for n in range(4)]
 
-    def test_the_definitions_stay_where_they_are(self) -> None:
-        """Late cells of an earlier definition are built by it, so the trace says the same after."""
-        seen, newest = stretched(OLD, "# + # # # + #")
-        [step] = made(seen, newest).steps
-        assert step.action is Action.RECOMPUTE
-        assert step.trace is not None
-        assert step.trace.earlier == (EarlierCells(before(4), "first"),)
-
     def test_late_rows_by_the_newest_definition(self) -> None:
-        """With `late: new` it holds in stale cells from then on, and in no others."""
-        seen, newest = stretched(OLD, "# + # # # + #", Late.NEW)
-        [step] = made(seen, newest).steps
-        assert step.trace is not None
-        assert step.trace.earlier == (EarlierCells(before(4) - Ranges((day(1),)), "first"),)
+        """With `late: new` it holds in stale cells from then on, and in no others; else late cells
+        of an earlier definition are built by it, so the trace says the same after.
+        """
+        for late, held in ((Late.NEW, before(4) - Ranges((day(1),))), (Late.EARLIER, before(4))):
+            step, trace = step_of(made(*stretched(OLD, "# + # # # + #", late)))
+            assert step.action is Action.RECOMPUTE
+            assert trace.earlier == (EarlierCells(held, "first"),)
 
     @pytest.mark.parametrize("size", [None, 2])
     @pytest.mark.parametrize("late", Late)
@@ -315,24 +288,22 @@ class TestStaleCells:
         """
         seen, newest = stretched(OLD, "# # # # # # #", late)
         options = PlanOptions(restated={"daily": Ranges.ever()}, batch_size=size)
-        [step] = made(seen, newest, options).steps
+        step, trace = step_of(made(seen, newest, options))
         assert step.action is Action.RECOMPUTE
         assert step.batches == (1 if size is None else 4)
-        assert step.trace is not None
-        held = Ranges.of(part for one in step.trace.earlier for part in one.cells)
+        held = Ranges.of(part for one in trace.earlier for part in one.cells)
         assert held == (before(4) - step.cells if late is Late.NEW else before(4))
 
     def test_pending_cells_of_the_change_are_built(self) -> None:
         """The cells from the instant on are built, and the table is not taken for a mixed one."""
         seen, newest = stretched(OLD, "# # # # # # #")
-        assert seen.trace is not None
         left = Pending(Cause.DEFINITION, Ranges((Interval(day(4).start, MAX),)))
-        trace = replace(seen.trace, pending=(left,))
-        found = made(replace(seen, trace=trace), newest)
+        seen = with_trace(seen, pending=(left,))
+        found = made(seen, newest)
         assert strip(found, "daily") == "- - - - B B B"
         assert found.steps[0].action is Action.RECOMPUTE
-        assert not trace.mixed
-        assert replace(trace, earlier=()).mixed
+        assert seen.trace is not None
+        assert (seen.trace.mixed, replace(seen.trace, earlier=()).mixed) == (False, True)
 
 
 def clicks(fingerprint: str, *columns: str) -> Node:
@@ -359,15 +330,8 @@ def file(id_: int, waiting: int = 0) -> IngestedFile:
 
 def events_change(rows: bool, since: int | None = None) -> Redefinition:
     """A change of the events, which are filled on five days."""
-    made = Redefinition(
-        "clicks",
-        Category.BREAKING,
-        (),
-        How.REBUILD,
-        clicks("old", "id", "ts"),
-        EVENTS,
-        events=SameEvents(rows=rows),
-    )
+    made = change(clicks("old", "id", "ts"), EVENTS)
+    made = replace(made, model="clicks", events=SameEvents(rows=rows))
     return forward_only(made, EVENTS_TRACE, since, states("# # # # # . ."))
 
 
@@ -395,22 +359,27 @@ class TestEvents:
         seen = ModelObservation(
             EVENTS_TRACE, 1, files=files, cells=states("# # # # # . ."), redefined=change
         )
-        [step] = plan(project(EVENTS), Observations(0, {"clicks": seen})).steps
+        step, trace = step_of(planned(EVENTS, clicks=seen))
 
         assert (step.action, step.files) == (Action.DERIVE, None)
-        assert step.trace is not None
-        assert step.trace.pending_ranges == pending
-        assert step.trace.earlier == (EarlierCells(before(5 if since is None else since), "first"),)
+        assert trace.pending_ranges == pending
+        assert trace.earlier == (EarlierCells(before(5 if since is None else since), "first"),)
+
+    def seen(self, trace: Trace, earlier: Node, **files: tuple[IngestedFile, ...]) -> Any:
+        """Two files that were ingested, the cells before a day by an earlier definition."""
+        stretch = Stretch(before(5), "clicks", project(earlier))
+        diff = FileDiff("raw.clicks", ingested=(file(1), file(2)), **files)  # type: ignore[arg-type]
+        return ModelObservation(trace, 1, files=diff, earlier=(stretch,))
 
     def test_files_are_read_again_once(self) -> None:
-        """The next step reads them with what arrived, and nothing is pending after it."""
+        """The next step reads them with what arrived, and nothing is pending after it; restated
+        events are ingested too, never built by the newest definition alone.
+        """
         left = (Pending(Cause.DEFINITION, Ranges((Interval(day(5).start, MAX),))),)
         held = (EarlierCells(before(5), "first"),)
-        trace = Trace("clicks", "new", {}, left, definition="second", earlier=held)
-        files = FileDiff("raw.clicks", ingested=(file(1), file(2)), redefined=(file(2),))
-        stretch = Stretch(before(5), "clicks", project(clicks("old", "id", "ts")))
-        seen = ModelObservation(trace, 1, files=files, earlier=(stretch,))
-        [step] = plan(project(EVENTS), Observations(0, {"clicks": seen})).steps
+        old = clicks("old", "id", "ts")
+        stale = Trace("clicks", "new", {}, left, definition="second", earlier=held)
+        step, trace = step_of(planned(EVENTS, clicks=self.seen(stale, old, redefined=(file(2),))))
 
         assert step.action is Action.INGEST
         assert step.files is not None
@@ -418,34 +387,26 @@ class TestEvents:
         [reason] = step.reasons
         assert reason.detail == "1 file read again: its definition is in force from there on"
         assert reason.rows == 10
-        assert step.trace is not None
-        assert (step.trace.pending, step.trace.earlier) == ((), held)
+        assert (trace.pending, trace.earlier) == ((), held)
 
-        settled = replace(trace, pending=())
-        files = replace(files, redefined=())
-        quiet = ModelObservation(settled, 1, files=files, earlier=(stretch,))
-        assert not plan(project(EVENTS), Observations(0, {"clicks": quiet})).steps
+        quiet = self.seen(replace(stale, pending=()), old)
+        assert not planned(EVENTS, clicks=quiet).steps
         asked = PlanOptions(restated={"clicks": Ranges.ever()})
-        [step] = plan(project(EVENTS), Observations(0, {"clicks": quiet}), asked).steps
-        assert step.action is Action.INGEST  # never a build by the newest definition alone
+        step, trace = step_of(planned(EVENTS, asked=asked, clicks=quiet))
         assert step.files is not None
-        assert step.files.reingest == (file(1), file(2))
-        assert step.trace is not None
-        assert step.trace.earlier == held
+        assert (step.action, step.files.reingest) == (Action.INGEST, (file(1), file(2)))
+        assert trace.earlier == held
 
     @pytest.mark.parametrize(("reads", "again"), [(True, (1, 2)), (False, (2,))])
     def test_a_lookup_of_an_earlier_definition(self, reads: bool, again: tuple[int, ...]) -> None:
         """Which files have its changed keys is known for the newest definition only."""
-        trace = Trace("clicks", "new", {"pages": 1}, definition="second")
-        trace = replace(trace, earlier=(EarlierCells(before(5), "first"),))
+        held = (EarlierCells(before(5), "first"),)
+        trace = Trace("clicks", "new", {"pages": 1}, definition="second", earlier=held)
         earlier = replace(clicks("old", "id", "ts"), inputs=(Input("pages"),) if reads else ())
         keys = ChangedKeyRows(files=(2,))
         diff = InputDiff("pages", 1, 2, changes("+ . . . . . ."), changed_keys=keys)
-        files = FileDiff("raw.clicks", ingested=(file(1), file(2)))
-        stretch = Stretch(before(5), "clicks", project(earlier))
-        seen = ModelObservation(trace, 1, files=files, inputs=(diff,), earlier=(stretch,))
-        newest = replace(EVENTS, inputs=(Input("pages"),))
-        [step] = plan(project(newest), Observations(0, {"clicks": seen})).steps
+        seen = replace(self.seen(trace, earlier), inputs=(diff,))
+        [step] = planned(replace(EVENTS, inputs=(Input("pages"),)), clicks=seen).steps
         assert step.files is not None
         assert tuple(one.id for one in step.files.reingest) == again
 
@@ -476,9 +437,6 @@ class TestTraces:
         assert second.redefined_from(day(4).start, "first") == (
             EarlierCells(before(4) - before(2), "second"),
         )
-
-    def test_merged(self) -> None:
-        """Cells of one definition are one entry, without those of the newest."""
         parts = (EarlierCells(Ranges((day(n),)), "ab"[n % 2]) for n in range(DAYS))
         [one] = merge_earlier(parts, "b")
-        assert (one.definition, len(one.cells.parts)) == ("a", 4)
+        assert (one.definition, len(one.cells.parts)) == ("a", 4), "without those of the newest"

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.planning.strips import EVENTS, SESSIONS, built, changed, day, project
+from tests.planning.strips import EVENTS, SESSIONS, built, changed, day, planned, step_of
 
 from infold.core.definition import Category, How, Redefinition
 from infold.core.interval import MAX, MIN, Interval, Ranges
-from infold.core.plan import Action, ModelObservation, Observations, Plan, PlanOptions
+from infold.core.plan import Action, ModelObservation, Plan, PlanOptions
 from infold.core.queries import SessionsQuery
 from infold.core.trace import Cause, EarlierCells, Trace
-from infold.planning.planner import plan
 from infold.planning.stretches import by_definitions_in_force
 
 OLD = replace(SESSIONS, fingerprint="old")
@@ -35,14 +34,14 @@ def observed(*earlier: EarlierCells, change: Redefinition | None = CHANGE) -> Mo
 def made(seen: ModelObservation, asked: PlanOptions | None = None) -> Plan:
     """The plan for sessions."""
     both = {"events": built(EVENTS), "sessions": seen}
-    return plan(project(EVENTS, SESSIONS), Observations(0, both), asked or PlanOptions())
+    return planned(EVENTS, SESSIONS, asked=asked, **both)
 
 
 def test_the_step_folds_what_arrived_and_changes_the_definition() -> None:
     """It reads the newest versions, applies new entries, and leaves the cells before to the old
     definition; the reasons name the change, what arrived, and the entries.
     """
-    [step] = made(observed()).steps
+    step, trace = step_of(made(observed()))
 
     assert step.action is Action.FOLD
     assert step.inputs == {"events": (1, 2)}
@@ -53,8 +52,7 @@ def test_the_step_folds_what_arrived_and_changes_the_definition() -> None:
     ]
     assert step.reasons[0].detail == "forward-only: cells before 2019-10-26 keep their rows"
     assert step.reasons[0].cells == Ranges((Interval(BORDER, MAX),))
-    assert step.trace is not None
-    assert (step.trace.earlier, step.trace.applied_entry) == ((BEFORE,), 4)
+    assert (trace.earlier, trace.applied_entry) == ((BEFORE,), 4)
 
 
 @pytest.mark.parametrize("asked", [{}, {"sessions": Ranges.ever()}], ids=["new", "restated"])
@@ -66,22 +64,19 @@ def test_all_parts_are_built_by_their_own_definitions(asked: dict[str, Ranges]) 
         many = tuple(replace(one, added=500) for one in diff.changes)
         seen = replace(seen, inputs=(replace(diff, changes=many),))
 
-    [step] = made(seen, PlanOptions(restated=asked)).steps
+    step, trace = step_of(made(seen, PlanOptions(restated=asked)))
 
     assert step.action is Action.BUILD
-    assert step.trace is not None
-    assert step.trace.earlier == (BEFORE,)
+    assert trace.earlier == (BEFORE,)
 
 
 def test_later_steps_leave_earlier_cells_to_their_definitions() -> None:
     """A fold after the change keeps the border; another change, not forward-only, ends it."""
-    [step] = made(observed(BEFORE, change=None)).steps
-    assert step.trace is not None
-    assert (step.action, step.trace.earlier) == (Action.FOLD, (BEFORE,))
+    step, trace = step_of(made(observed(BEFORE, change=None)))
+    assert (step.action, trace.earlier) == (Action.FOLD, (BEFORE,))
 
-    [step] = made(observed(BEFORE, change=replace(CHANGE, effective_from=None))).steps
-    assert step.trace is not None
-    assert (step.action, step.trace.earlier) == (Action.BUILD, ())
+    step, trace = step_of(made(observed(BEFORE, change=replace(CHANGE, effective_from=None))))
+    assert (step.action, trace.earlier) == (Action.BUILD, ())
 
 
 def test_the_definitions_that_a_step_goes_by() -> None:

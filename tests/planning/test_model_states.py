@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,9 +15,11 @@ from tests.planning.strips import (
     changed,
     day,
     node,
+    planned,
     project,
     states,
     with_incremental,
+    with_trace,
 )
 
 from infold.core.files import ListedFile
@@ -85,204 +87,126 @@ def stand(*nodes: Node, asked: Any = None, **seen: Any) -> dict[str, ModelState]
     return {entry.model: entry for entry in model_states(made, observed, todo)}
 
 
-def drawn(found: dict[str, ModelState]) -> dict[str, str]:
+def drawn(found: dict[str, ModelState]) -> list[str]:
     """The states alone."""
-    return {name: entry.state.value for name, entry in found.items()}
+    return [entry.state.value for entry in found.values()]
 
 
 AT_NIGHT = with_incremental(B, cron="0 0 * * *")
 PENDING = Trace("b", B.fingerprint, {"events": 1}, (Pending(Cause.MISSING, Ranges((day(2),))),))
+WAITS = built(AT_NIGHT, trace=PENDING, as_of=NOW, cells=states("# # # . . . ."))
 
 
-@dataclass(frozen=True)
-class Case:
-    """What is there, and the state that each model is in."""
-
-    claim: str
-    nodes: tuple[Node, ...]
-    seen: dict[str, ModelObservation]
-    states: dict[str, str] = field(default_factory=dict)
-    says: dict[str, str] = field(default_factory=dict)
-
-
-CASES = (
-    Case(
-        "nothing was ever built: the first run of every model",
-        (EVENTS, A),
-        {"events": ModelObservation(files=files("x.csv")), "a": ModelObservation()},
-        {"events": "first run", "a": "first run"},
+FIRST_RUN, NEW, STANDARD, SYNC = "first run", "new model", "standard run", "out of sync"
+CASES: dict[str, tuple[dict[Node, ModelObservation], list[str], dict[str, str]]] = {
+    "nothing was ever built: the first run of every model": (
+        {EVENTS: ModelObservation(files=files("x.csv")), A: ModelObservation()},
+        [FIRST_RUN, FIRST_RUN],
         {"a": "No data in manifest. Processing data from the first row"},
     ),
-    Case(
-        "a model is added: it is new, and nobody else is anything but in a standard run",
-        (EVENTS, A, B),
-        {"events": built(EVENTS), "a": built(A), "b": new()},
-        {"events": "standard run", "a": "standard run", "b": "new model"},
+    "a model is added: it is new, and nobody else is anything but in a standard run": (
+        {EVENTS: built(EVENTS), A: built(A), B: new()},
+        [STANDARD, STANDARD, NEW],
         {
             "b": "New incremental model. Backfilling. "
             "Processing data between 2019-10-21 and 2019-10-28",
             "a": "Standard incremental run. Nothing to process",
         },
     ),
-    Case(
-        "new files arrive while a model is new: what is live goes on at once",
-        (EVENTS, A, B),
-        {"events": built(EVENTS, files=files("x.csv")), "a": built(A), "b": new()},
-        {"events": "standard run", "a": "standard run", "b": "new model"},
-        {"a": "Standard incremental run"},
+    "a run that failed left a part unbuilt, and the next one does not wait for the cron": (
+        {EVENTS: built(EVENTS), AT_NIGHT: replace(WAITS, unfinished=True)},
+        [STANDARD, SYNC],
+        {},
     ),
-    Case(
-        "an earlier run left a part unbuilt",
-        (EVENTS, A, B),
-        {"events": built(EVENTS), "a": built(A), "b": built(B, trace=PENDING)},
-        {"events": "standard run", "a": "standard run", "b": "out of sync"},
+    "a part that waits for its cron": (
+        {EVENTS: built(EVENTS), AT_NIGHT: WAITS},
+        [STANDARD] * 2,
+        {},
     ),
-    Case(
-        "a run that failed left a part unbuilt, and the next one does not wait for the cron",
-        (EVENTS, AT_NIGHT),
-        {
-            "events": built(EVENTS),
-            "b": built(
-                AT_NIGHT, trace=PENDING, as_of=NOW, unfinished=True, cells=states("# # # . . . .")
-            ),
-        },
-        {"events": "standard run", "b": "out of sync"},
+    "the definition changed": (
+        {EVENTS: built(EVENTS), A: with_trace(built(A), fingerprint="another")},
+        [STANDARD, SYNC],
+        {},
     ),
-    Case(
-        "a part that waits for its cron",
-        (EVENTS, AT_NIGHT),
-        {"events": built(EVENTS), "b": built(AT_NIGHT, trace=PENDING, as_of=NOW)},
-        {"events": "standard run", "b": "standard run"},
+    "a run died while it replaced the table": (
+        {EVENTS: built(EVENTS), A: with_trace(built(A), fingerprint=UNKNOWN)},
+        [STANDARD, SYNC],
+        {},
     ),
-    Case(
-        "the definition changed",
-        (EVENTS, A),
-        {"events": built(EVENTS), "a": built(A, trace=Trace("a", "another", {"events": 1}))},
-        {"events": "standard run", "a": "out of sync"},
-    ),
-    Case(
-        "a run died while it replaced the table",
-        (EVENTS, A),
-        {"events": built(EVENTS), "a": built(A, trace=Trace("a", UNKNOWN, {"events": 1}))},
-        {"events": "standard run", "a": "out of sync"},
-    ),
-    Case(
-        "an input was built further, and the run ended before this model",
-        (EVENTS, A, B),
-        {"events": built(EVENTS), "a": built(A), "b": changed(B, "events", "# # # + # # #")},
-        {"events": "standard run", "a": "standard run", "b": "out of sync"},
+    "an input was built further, and the run ended before this model": (
+        {EVENTS: built(EVENTS), A: built(A), B: changed(B, "events", "# # # + # # #")},
+        [STANDARD, STANDARD, SYNC],
         {
             "b": "Incremental model out of sync. Syncing: events has changes that it has not read. "
             "Processing data between 2019-10-24 and 2019-10-25"
         },
     ),
-    Case(
-        "another model of the same source has taken in a file that this one has not",
-        (EVENTS, OTHERS),
+    "another model of the same source has taken in a file that this one has not": (
         {
-            "events": built(EVENTS, files=files("new.csv")),
-            "others": built(OTHERS, files=files("new.csv", "old.csv")),
+            EVENTS: built(EVENTS, files=files("new.csv")),
+            OTHERS: built(OTHERS, files=files("new.csv", "old.csv")),
         },
-        {"events": "standard run", "others": "out of sync"},
+        [STANDARD, SYNC],
+        {},
     ),
-    Case(
-        "models whose last events differ, because they keep different rows, are in sync",
-        (EVENTS, A, B),
+    "models whose last events differ, because they keep different rows, are in sync": (
         {
-            "events": built(EVENTS),
-            "a": built(A, cells=states("# # # # # # #")),
-            "b": built(B, cells=states("# # . . . . .")),
+            EVENTS: built(EVENTS),
+            A: built(A, cells=states("# # # # # # #")),
+            B: built(B, cells=states("# # . . . . .")),
         },
-        {"events": "standard run", "a": "standard run", "b": "standard run"},
+        [STANDARD] * 3,
+        {},
     ),
-    Case(
-        "a disabled model (its file is gone) counts for nothing",
-        (EVENTS,),
-        {"events": ModelObservation(files=files("x.csv"))},
-        {"events": "first run"},
+    "what changed lies before the model's start: it is not behind": (
+        {
+            EVENTS: built(EVENTS),
+            hourly("a", start=day(5).start): changed(A, "events", "+ + # # # # #"),
+        },
+        [STANDARD, STANDARD],
+        {},
     ),
-    Case(
-        "a tagged model that is never selected keeps nobody else in another state",
-        (EVENTS, A, B),
-        {"events": built(EVENTS), "a": built(A), "b": new()},
-        {"events": "standard run", "a": "standard run", "b": "new model"},
-    ),
-    Case(
-        "what changed lies before the model's start: it is not behind",
-        (EVENTS, hourly("a", start=day(5).start)),
-        {"events": built(EVENTS), "a": changed(A, "events", "+ + # # # # #")},
-        {"events": "standard run", "a": "standard run"},
-    ),
-)
+}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.claim)
-def test_states(case: Case) -> None:
+@pytest.mark.parametrize(("seen", "states", "says"), CASES.values(), ids=[*CASES])
+def test_states(
+    seen: dict[Node, ModelObservation], states: list[str], says: dict[str, str]
+) -> None:
     """Each case has its state and message."""
-    found = stand(*case.nodes, **case.seen)
+    found = stand(*seen, **{node.name: of for node, of in seen.items()})
 
-    assert drawn(found) == case.states
-    assert {name: message(found[name]) for name in case.says} == case.says
+    assert drawn(found) == states
+    assert {name: message(found[name]) for name in says} == says
 
 
-class TestOneModelAfterTheOther:
-    """A model's state is its own, whichever models are run."""
+def test_sessions_and_whole_tables_have_states_too() -> None:
+    """They have no limits, as they process changes of any time."""
+    found = stand(
+        EVENTS,
+        SESSIONS,
+        USERS,
+        DAILY,
+        events=built(EVENTS),
+        sessions=changed(SESSIONS, "events", "# # + # # # #"),
+        users=ModelObservation(inputs=(InputDiff("raw.users", 0, 1, (), ()),)),
+        daily=built(DAILY),
+    )
 
-    def test_models_that_are_not_selected_wait_alone(self) -> None:
-        """A run of one tag builds its models, though others are stale, and leaves the others
-        stale.
-        """
-        seen = {"events": built(EVENTS), "a": changed(A, "events", "# # # # # # n"), "b": new()}
-        todo = plan(
-            project(EVENTS, A, B),
-            Observations(NOW, seen),
-            PlanOptions(selected=frozenset({"events", "a"})),
-        )
-
-        assert [step.model for step in todo.steps] == ["a"]
-        assert ("b", "not selected") in {(left.model, left.why) for left in todo.skipped}
-
-    def test_sessions_and_whole_tables_have_states_too(self) -> None:
-        """Sessions and tables without cells have states but
-        no limits, as they process changes of any time.
-        """
-        found = stand(
-            EVENTS,
-            SESSIONS,
-            USERS,
-            DAILY,
-            events=built(EVENTS),
-            sessions=changed(SESSIONS, "events", "# # + # # # #"),
-            users=ModelObservation(inputs=(InputDiff("raw.users", 0, 1, (), ()),)),
-            daily=built(DAILY),
-        )
-
-        assert drawn(found) == {
-            "events": "standard run",
-            "sessions": "out of sync",
-            "users": "new model",
-            "daily": "standard run",
-        }
-        assert (found["users"].lower, found["users"].upper) == (None, None)
+    states = ["standard run", "out of sync", "new model", "standard run"]
+    assert drawn(found) == states
+    assert (found["users"].lower, found["users"].upper) == (None, None)
 
 
 class TestLimits:
     """Lower and upper limit are half-open event times, as far as they are known before a run."""
 
-    def test_a_first_run_is_from_the_start(self) -> None:
-        """A first run has limits from the start to the last row of its input."""
-        late = hourly("a", start=day(2).start)
-        found = stand(EVENTS, late, events=built(EVENTS), a=new())["a"]
-
-        assert (found.lower, found.upper) == (day(2).start, day(6).end)
-
     def test_the_lower_limit_is_never_before_the_start(self) -> None:
-        """A late row from before the start changes nothing and moves no limit."""
+        """A first run is from the start on, and a late row from before it moves no limit."""
         late = hourly("a", start=day(2).start)
-        seen = changed(late, "events", "+ # + # # # #")
-        found = stand(EVENTS, late, events=built(EVENTS), a=seen)["a"]
-
-        assert (found.lower, found.upper) == (day(2).start, day(2).end)
+        for seen, upper in ((new(), day(6)), (changed(late, "events", "+ # + # # # #"), day(2))):
+            found = stand(EVENTS, late, events=built(EVENTS), a=seen)["a"]
+            assert (found.lower, found.upper) == (day(2).start, upper.end)
 
     def test_a_start_after_all_data_is_reported(self) -> None:
         """With a start after all data the table is built empty, and the message says why."""
@@ -300,9 +224,7 @@ class TestLimits:
         window = Interval(day(2).start, day(5).start)
         asked = PlanOptions(window=window)
         found = stand(EVENTS, A, asked=asked, events=built(EVENTS), a=seen)["a"]
-        (step,) = plan(
-            project(EVENTS, A), Observations(NOW, {"events": built(EVENTS), "a": seen}), asked
-        ).steps
+        (step,) = planned(EVENTS, A, now=NOW, asked=asked, events=built(EVENTS), a=seen).steps
 
         assert message(found).endswith(
             "No data in events between 2019-10-23 and 2019-10-26; covered without rows"
@@ -310,20 +232,16 @@ class TestLimits:
         assert step.trace is not None
         assert not step.trace.pending_ranges.overlaps(window)
 
-    def test_rows_in_files_are_not_guessed(self) -> None:
-        """Before its files are read, a run has no limits and is not called empty."""
-        found = stand(EVENTS, events=built(EVENTS, files=files("x.csv")))["events"]
-
-        assert (found.lower, found.upper, found.empty) == (None, None, False)
-        assert message(found) == "Standard incremental run"
-
-    def test_cells_far_apart_are_listed(self) -> None:
-        """A few cells far apart are listed by name; of many
-        the message has their number and limits.
+    def test_what_is_known_before_a_run(self) -> None:
+        """Before its files are read, a run has no limits and is not called empty. A few cells far
+        apart are listed by name; of many the message has their number and limits.
         """
+        events = stand(EVENTS, events=built(EVENTS, files=files("x.csv")))["events"]
         few = stand(EVENTS, A, events=built(EVENTS), a=changed(A, "events", "+ # # + + # #"))["a"]
         many = stand(EVENTS, A, events=built(EVENTS), a=new("# . # . # . #"))["a"]
 
+        assert (events.lower, events.upper, events.empty) == (None, None, False)
+        assert message(events) == "Standard incremental run"
         assert message(few).endswith("Processing data of 2019-10-21, [2019-10-24, 2019-10-26)")
         assert message(many).endswith(
             "Processing data of 4 cells between 2019-10-21 and 2019-10-28"
@@ -333,12 +251,9 @@ class TestLimits:
         """For tables that process changes, the limits after a run are those of the changed
         cells.
         """
-        (entry,) = (
-            state_after_run(SESSIONS, found, [(fold(), Receipt(read=9))], Ranges((day(0), day(6))))
-            for found in (
-                stand(EVENTS, SESSIONS, events=built(EVENTS), sessions=new())["sessions"],
-            )
-        )
+        found = stand(EVENTS, SESSIONS, events=built(EVENTS), sessions=new())["sessions"]
+        changed_cells = Ranges((day(0), day(6)))
+        entry = state_after_run(SESSIONS, found, [(fold(), Receipt(read=9))], changed_cells)
 
         assert (entry.lower, entry.upper) == (day(0).start, day(6).end)
         assert message(entry).endswith("Processing data of 2019-10-21, 2019-10-27")
@@ -379,8 +294,8 @@ class TestBackfillLimit:
         self, target: Node, seen: ModelObservation, **asked: object
     ) -> tuple[str, Ranges, Ranges]:
         """What a run builds, drawn, with what its trace leaves; batches one after the other."""
-        observed = Observations(NOW, {"events": built(EVENTS), target.name: seen})
-        todo = plan(project(EVENTS, target), observed, PlanOptions(**asked))  # type: ignore[arg-type]
+        options = PlanOptions(**asked)  # type: ignore[arg-type]
+        todo = planned(EVENTS, target, now=NOW, asked=options, events=built(EVENTS), a=seen)
         step = next((step for step in todo.steps if step.model == target.name), None)
         if step is None or step.trace is None:
             return "", Ranges(), Ranges()
@@ -389,42 +304,39 @@ class TestBackfillLimit:
 
     def after(self, left: Ranges, strip: str, changes: str = "") -> ModelObservation:
         """The model once a run has left some of it, with what changed since."""
-        trace = Trace("a", self.LIMITED.fingerprint, {"events": 1})
-        trace = replace(trace, pending=(Pending(Cause.MISSING, left),))
         base = changed(self.LIMITED, "events", changes) if changes else built(self.LIMITED)
-        diff = replace(base.inputs[0], cells=states(strip))
-        return replace(base, trace=trace, inputs=(diff,))
+        base = replace(base, inputs=(replace(base.inputs[0], cells=states(strip)),))
+        return with_trace(base, pending=(Pending(Cause.MISSING, left),))
 
     def test_a_first_run_builds_the_limit_and_the_next_continues(self) -> None:
-        """Runs with a limit build from the first row on, oldest first, until nothing is left."""
+        """Runs build from the first row on, oldest first; one run begins no second part."""
         made, _, left = self.rounds(self.LIMITED, new())
         then, _, rest = self.rounds(self.LIMITED, self.after(left, "# # # # # # #"))
 
-        assert made == "B B - - - - -"
-        assert then == "- - B B - - -"
+        same_run, _, _ = self.rounds(
+            self.LIMITED, self.after(left, "# # # # # # #"), backfill_ends={"a": day(1).end}
+        )
+
+        assert (made, same_run, then) == ("B B - - - - -", "", "- - B B - - -")
         assert not rest.overlaps(Interval(day(0).start, day(4).start))
         assert rest.overlaps(day(4))
 
-    def test_one_run_does_not_begin_a_second_part(self) -> None:
-        """Once its part of the backlog is built, the same run plans nothing more."""
-        _, _, left = self.rounds(self.LIMITED, new())
-        seen = self.after(left, "# # # # # # #")
-
-        made, _, _ = self.rounds(self.LIMITED, seen, backfill_ends={"a": day(1).end})
-
-        assert made == ""
-
     def test_what_is_left_is_reported(self) -> None:
-        """Cells beyond the limit are skipped and reported."""
-        observed = Observations(NOW, {"events": built(EVENTS), "a": new()})
-        (left,) = (
-            entry
-            for entry in plan(project(EVENTS, self.LIMITED), observed).skipped
-            if entry.model == "a"
-        )
+        """Cells beyond the limit are skipped; a model with a backlog is out of sync; its message
+        gives the limits of the next part.
+        """
+        todo = planned(EVENTS, self.LIMITED, now=NOW, events=built(EVENTS), a=new())
+        (skipped,) = (entry for entry in todo.skipped if entry.model == "a")
+        assert skipped.why == "beyond its backfill_limit of 2 days"
+        assert show_instant(min(skipped.stale).start) == "2019-10-23"
 
-        assert left.why == "beyond its backfill_limit of 2 days"
-        assert show_instant(min(left.stale).start) == "2019-10-23"
+        seen = self.after(Ranges((Interval(day(2).start, day(6).end),)), "# # # # # # #")
+        found = stand(EVENTS, self.LIMITED, events=built(EVENTS), a=seen)["a"]
+        assert found.state is State.OUT_OF_SYNC
+        assert message(found) == (
+            "Incremental model out of sync. Syncing: an earlier run left a part of it unbuilt. "
+            "Processing data between 2019-10-23 and 2019-10-25"
+        )
 
     def test_live_data_of_the_same_model_does_not_wait(self) -> None:
         """A new day is built in the same run as the next part of the backlog."""
@@ -448,26 +360,25 @@ class TestBackfillLimit:
         assert then == "- - B B B B B"
         assert not rest
 
-    def test_a_start_long_before_the_data_costs_no_run(self) -> None:
-        """The limit counts from the first row, so an early start costs no run."""
-        early = replace(self.LIMITED, start=day(0).start - 3650 * DAY)
-        made, cells, _ = self.rounds(early, new())
+    @pytest.mark.parametrize(
+        ("changes", "asked", "drawn"),
+        [
+            ({"start": day(0).start - 3650 * DAY}, {}, "B B - - - - -"),
+            ({"backfill_limit": 1}, {}, "B - - - - - -"),
+            ({}, {"window": Interval(day(0).start, day(5).start)}, "B B B B B - -"),
+        ],
+        ids=["a start long before the data", "shorter than a cell", "a window"],
+    )
+    def test_a_first_part(self, changes: Any, asked: dict[str, Any], drawn: str) -> None:
+        """The limit counts from the first row and is at least a cell, so that runs progress; a
+        window with both ends overrides it.
+        """
+        target = replace(self.LIMITED, **changes)
+        made, cells, _ = self.rounds(target, new(), **asked)
 
-        assert made == "B B - - - - -"
-        assert cells.span == Interval(day(0).start - 3650 * DAY, day(1).end)
-
-    def test_a_limit_shorter_than_a_cell_builds_one(self) -> None:
-        """A limit shorter than a cell builds one cell, so that runs progress."""
-        made, _, _ = self.rounds(replace(self.LIMITED, backfill_limit=1), new())
-
-        assert made == "B - - - - - -"
-
-    def test_a_window_with_both_ends_overrides_the_limit(self) -> None:
-        """A window with both ends overrides the limit."""
-        window = Interval(day(0).start, day(5).start)
-        made, _, _ = self.rounds(self.LIMITED, new(), window=window)
-
-        assert made == "B B B B B - -"
+        assert made == drawn
+        assert cells.span is not None
+        assert "start" not in changes or cells.span.start == changes["start"]
 
     def test_batches_are_cut_inside_the_limit(self) -> None:
         """Batches bound a commit and the limit bounds a run, so batches are cut inside the
@@ -480,21 +391,17 @@ class TestBackfillLimit:
         assert cells.span.end == day(0).end
 
     def test_a_changed_definition_is_built_at_once(self) -> None:
-        """A changed definition is rebuilt in one run, as
-        the limit bounds only what was never built.
-        """
-        seen = replace(new(), trace=Trace("a", "another", {"events": 1}), version=3)
-        made, _, left = self.rounds(self.LIMITED, seen)
-
-        assert made == "B B B B B B B"
-        assert not left
+        """The limit bounds only what was never built: no changed definition, and no late rows."""
+        other = replace(new(), trace=Trace("a", "another", {"events": 1}), version=3)
+        for seen in (other, changed(self.LIMITED, "events", "+ + + + + + +")):
+            made, _, left = self.rounds(self.LIMITED, seen)
+            assert (made, left) == ("B B B B B B B", Ranges())
 
     def test_a_changed_definition_leaves_the_backlog(self) -> None:
         """A changed definition rebuilds what the old table covered, and the backlog stays."""
         waiting = Ranges((Interval(day(3).start, MAX),))
         seen = self.after(waiting, "# # # # # # #")
-        assert seen.trace is not None
-        other = replace(seen, trace=replace(seen.trace, fingerprint="another"))
+        other = with_trace(seen, fingerprint="another")
         made, _, left = self.rounds(self.LIMITED, other)
         assert (made, left) == ("B B B - - - -", waiting)
 
@@ -508,32 +415,9 @@ class TestBackfillLimit:
         once.
         """
         seen = self.after(Ranges((day(3),)), "# # # # # # #")
-        assert seen.trace is not None
         pending = (Pending(Cause.DEFINITION, Ranges((day(3),))),)
-        mixed = replace(seen, trace=replace(seen.trace, pending=pending))
+        mixed = with_trace(seen, pending=pending)
 
         assert self.rounds(self.LIMITED, mixed)[0] == "B B B B B B B"
         found = stand(EVENTS, self.LIMITED, events=built(EVENTS), a=mixed)["a"]
         assert "it has rows of two definitions" in message(found)
-
-    def test_late_rows_are_not_limited(self) -> None:
-        """Late rows are built in one run, however many cells they touch."""
-        made, _, left = self.rounds(self.LIMITED, changed(self.LIMITED, "events", "+ + + + + + +"))
-
-        assert made == "B B B B B B B"
-        assert not left
-
-    def test_what_was_left_is_out_of_sync(self) -> None:
-        """A model with a backlog is out of sync, and the message gives the limits of the next
-        part.
-        """
-        left = Ranges((Interval(day(2).start, day(6).end),))
-        found = stand(
-            EVENTS, self.LIMITED, events=built(EVENTS), a=self.after(left, "# # # # # # #")
-        )["a"]
-
-        assert found.state is State.OUT_OF_SYNC
-        assert message(found) == (
-            "Incremental model out of sync. Syncing: an earlier run left a part of it unbuilt. "
-            "Processing data between 2019-10-23 and 2019-10-25"
-        )

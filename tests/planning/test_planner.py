@@ -20,29 +20,18 @@ from tests.planning.strips import (
     changes,
     day,
     node,
+    planned,
     project,
     states,
+    step_of,
     strip,
     with_incremental,
+    with_trace,
 )
 
 from infold.core.files import IngestedFile, ListedFile
-from infold.core.interval import (
-    DAY,
-    EVER,
-    HOUR,
-    MAX,
-    MIN,
-    Interval,
-    Ranges,
-    parse_instant_text,
-)
-from infold.core.model import (
-    DefinitionChange,
-    Materialization,
-    Model,
-    Override,
-)
+from infold.core.interval import DAY, EVER, HOUR, MAX, MIN, Interval, Ranges
+from infold.core.model import DefinitionChange, Materialization, Model, Override
 from infold.core.plan import (
     HELD_BACK,
     READS_NO_CHANGE,
@@ -63,23 +52,15 @@ from infold.planning.planner import plan
 from infold.render.plan import plan_screen
 
 
-def kept(*names: str) -> frozenset[str]:
-    """Inputs with columns that stay."""
-    return frozenset(names)
-
-
 def other(of: Node) -> ModelObservation:
     """A model that was built by another definition."""
-    seen = built(of)
-    assert seen.trace is not None
-    return replace(seen, trace=replace(seen.trace, fingerprint="old"))
+    return with_trace(built(of), fingerprint="old")
 
 
 def pending(seen: ModelObservation) -> ModelObservation:
     """The same with cells that were left out."""
-    assert seen.trace is not None
     part = (Pending(Cause.LATE, Ranges((day(1),))),)
-    return replace(seen, trace=replace(seen.trace, pending=part))
+    return with_trace(seen, pending=part)
 
 
 def redefined(
@@ -98,91 +79,71 @@ FILE = IngestedFile(1, "a.csv", 10, "one", FIRST, next_due=None, rows=3, waiting
 LISTED = ListedFile("a.csv", 10, 0, "one")
 
 
+def arrived(*estimate: CellState, **more: Any) -> FileDiff:
+    """A new file with estimated rows."""
+    new = (ListedFile("b.csv", 9, 1, "9:1"),)
+    return FileDiff("raw.clicks", new=new, estimate=estimate, **more)
+
+
 class TestManualEntries:
     """A new manual entry on sessions makes their table stale."""
 
     def test_a_new_entry_is_folded_in(self) -> None:
         """The plan names a new manual entry as its cause, and the trace its number."""
-        made = plan(
-            project(SESSIONS), Observations(0, {"sessions": built(SESSIONS, newest_entry=2)})
-        )
-        [step] = made.steps
+        step, trace = step_of(planned(SESSIONS, sessions=built(SESSIONS, newest_entry=2)))
         [reason] = step.reasons
 
         assert (step.action, reason.cause) == (Action.FOLD, Cause.QUARANTINE)
         assert reason.detail == "2 manual entries of its quarantine"
-        assert step.trace is not None
-        assert step.trace.applied_entry == 2
+        assert trace.applied_entry == 2
 
     def test_an_applied_entry_is_no_cause(self) -> None:
         """An applied entry is no cause, and a new one adds none to a model that is built anyway."""
         seen = built(SESSIONS, newest_entry=2)
-        assert seen.trace is not None
-        applied = replace(seen, trace=replace(seen.trace, applied_entry=2))
-        assert not plan(project(SESSIONS), Observations(0, {"sessions": applied}))
+        applied = with_trace(seen, applied_entry=2)
+        assert not planned(SESSIONS, sessions=applied)
 
-        changed_query = replace(seen, trace=replace(seen.trace, fingerprint="old"))
-        [step] = plan(project(SESSIONS), Observations(0, {"sessions": changed_query})).steps
+        changed_query = with_trace(seen, fingerprint="old")
+        step, trace = step_of(planned(SESSIONS, sessions=changed_query))
         assert [reason.cause for reason in step.reasons] == [Cause.DEFINITION]
-        assert step.trace is not None
-        assert step.trace.applied_entry == 2
+        assert trace.applied_entry == 2
 
 
-class TestLateRows:
-    """A late row makes stale the cells it can affect, and no others."""
+WIDE = replace(DAILY, inputs=(Input("sessions", "start", (Bound(2 * DAY, 0),)),))
+EARLY = PlanOptions(window=Interval(day(0).start, day(3).start))
 
-    def test_sessions_reach_one_gap_beyond_the_touched_days(self) -> None:
-        """A late day can extend a session of the day before or reach into the day after."""
-        seen = Observations(0, {"sessions": changed(SESSIONS, "events", "# # + # # # n")})
 
-        made = plan(project(SESSIONS), seen)
+@pytest.mark.parametrize(
+    ("target", "of", "drawn", "asked", "expected"),
+    [
+        (SESSIONS, "events", "# # + # # # n", None, "- B B B - B B"),
+        (SESSIONS, "events", "# + # # + # #", EARLY, "B B B B B B -"),
+        (DAILY, "sessions", "# + # # x # #", None, "- B - - B - -"),
+        (DAILY, "sessions", "# + # # + # #", EARLY, "- B - - - - -"),
+        (replace(DAILY, start=day(3).start), "sessions", "# + # # + # #", None, "- - - - B - -"),
+        (WIDE, "sessions", "# + # # # # #", None, "- B B B - - -"),
+        (MONTHLY, "daily", "# + # # # # #", None, "B B B B B B B"),
+    ],
+    ids=["a gap", "a fold", "own cells", "a window", "a start", "looking back", "months"],
+)
+def test_what_late_rows_make_stale(
+    target: Node, of: str, drawn: str, asked: PlanOptions | None, expected: str
+) -> None:
+    """
+    Late rows make stale the cells that they can affect, and no others.
 
-        assert strip(made, "sessions") == "- B B B - B B"
-        assert made.steps[0].action is Action.FOLD
+    Sessions reach one gap beyond the touched days, and a fold takes all that arrived; cells that
+    look back are stale too, none is before the start, and what is outside of a window is pending.
+    """
+    made = planned(target, asked=asked, **{target.name: changed(target, of, drawn)})
+    step, trace = step_of(made)
 
-    def test_a_time_range_model_rebuilds_its_own_cells_only(self) -> None:
-        """A changed day of the input makes only that day of a time-range model stale."""
-        seen = Observations(0, {"daily": changed(DAILY, "sessions", "# + # # x # #")})
-
-        made = plan(project(DAILY), seen)
-
-        assert strip(made, "daily") == "- B - - B - -"
-        assert {reason.cause for reason in made.steps[0].reasons} == {Cause.LATE, Cause.REMOVED}
-
-    def test_far_apart_days_are_two_ranges(self) -> None:
-        """Days far apart stay two ranges and never become their hull."""
-        old = CellChange(
-            Interval(parse_instant_text("2009-01-01"), parse_instant_text("2009-01-02")),
-            1,
-            0,
-            0,
-            1,
-            0,
-            1,
-        )
-        seen = changed(DAILY, "sessions", "# # # # # # +")
-        diffs = (replace(seen.inputs[0], changes=(old, *seen.inputs[0].changes)), seen.inputs[1])
-
-        made = plan(project(DAILY), Observations(0, {"daily": replace(seen, inputs=diffs)}))
-
-        assert len(made.steps[0].cells) == 2
-
-    def test_a_months_cell_contains_the_changed_day(self) -> None:
-        """A changed day makes its calendar month stale."""
-        seen = Observations(0, {"monthly": changed(MONTHLY, "daily", "# + # # # # #")})
-
-        made = plan(project(MONTHLY), seen)
-
-        assert made.steps[0].cells == Ranges(
-            (Interval(parse_instant_text("2019-10-01"), parse_instant_text("2019-11-01")),)
-        )
-
-    def test_without_changes_a_model_is_skipped(self) -> None:
-        """A model with unchanged inputs is skipped with the reason."""
-        made = plan(project(DAILY), Observations(0, {"daily": built(DAILY)}))
-
-        assert not made
-        assert [left.why for left in made.skipped] == ["up to date"]
+    assert strip(made, target.name) == expected
+    assert step.action is (Action.FOLD if target is SESSIONS else Action.RECOMPUTE)
+    outside = (Pending(Cause.LATE, Ranges((day(4),))),)
+    assert trace.pending == (outside if asked is EARLY and target is DAILY else ())
+    causes = {"+": Cause.LATE, "x": Cause.REMOVED, "n": Cause.ARRIVED}
+    assert {reason.cause for reason in step.reasons} <= {causes[m] for m in drawn if m in causes}
 
 
 class TestWholeReasons:
@@ -190,29 +151,14 @@ class TestWholeReasons:
 
     def test_first_run_builds_everything(self) -> None:
         """A first run builds a model completely once its inputs exist."""
-        nodes = (EVENTS, SESSIONS)
         unbuilt = ModelObservation(inputs=(InputDiff("events", 0, 0),))
-        seen = Observations(
-            0, {"events": ModelObservation(files=FileDiff("raw.clicks")), "sessions": unbuilt}
-        )
-
-        made = plan(project(*nodes), seen)
+        new = ModelObservation(files=FileDiff("raw.clicks"))
+        made = planned(EVENTS, SESSIONS, events=new, sessions=unbuilt)
 
         assert [(step.model, step.action, step.expected) for step in made.steps] == [
             ("events", Action.BUILD, False),
             ("sessions", Action.BUILD, True),
         ]
-
-    def test_another_definition_builds_everything(self) -> None:
-        """A changed fingerprint makes the model stale as a whole."""
-        seen = built(DAILY)
-        assert seen.trace is not None
-        seen = replace(seen, trace=replace(seen.trace, fingerprint="old"))
-
-        made = plan(project(DAILY), Observations(0, {"daily": seen}))
-
-        assert made.steps[0].reasons[0].cause is Cause.DEFINITION
-        assert made.steps[0].cells == Ranges.ever()
 
     def test_readers_of_columns_that_stay_are_left_alone(self) -> None:
         """Where only a definition changed, and what a model reads is proven to stay, nothing is
@@ -277,46 +223,38 @@ class TestWholeReasons:
         """Events with an added column read all their files again; other files are a change."""
         found = FileDiff("raw.clicks", new=(LISTED,), ingested=(FILE,))
         events = replace(other(EVENTS), files=replace(found, **files))
-        seen = {"events": events, "sessions": replace(built(SESSIONS), inputs_kept=kept("events"))}
+        seen = {
+            "events": events,
+            "sessions": replace(built(SESSIONS), inputs_kept=frozenset({"events"})),
+        }
 
-        made = plan(project(EVENTS, SESSIONS), Observations(0, seen))
+        made = planned(EVENTS, SESSIONS, **seen)
 
         assert ("sessions" not in {step.model for step in made.steps}) is left
 
-    def test_a_changed_lookup_makes_every_cell_stale(self) -> None:
-        """A changed table without a time column makes every cell of its readers stale."""
-        seen = built(DAILY)
-        change = CellChange(EVER, 1, 1, 5, 5, 1, 2)
-        diffs = (seen.inputs[0], InputDiff("users", 1, 2, (change,), (CellState(EVER, 5, 2),)))
-
-        made = plan(project(DAILY), Observations(0, {"daily": replace(seen, inputs=diffs)}))
-
-        assert made.steps[0].cells == Ranges.ever()
-        assert made.steps[0].reasons[0].cause is Cause.LOOKUP
-
     def test_changed_keys_of_a_lookup_make_cells_with_them_stale(self) -> None:
-        """Changed lookup keys make stale the cells with
-        rows of those keys, or all until they are searched.
+        """Changed lookup keys make stale the cells with rows of those keys; all, of a table without
+        times, until they are searched.
         """
         daily = replace(DAILY, matches=(Match("users", "sessions", (("user", "user"),)),))
         seen, change = built(daily), CellChange(EVER, 1, 1, 5, 5, 1, 2)
         diff = InputDiff("users", 1, 2, (change,), (CellState(EVER, 5, 2),))
 
-        def planned(found: ChangedKeyRows | None) -> Plan:
+        def searched(found: ChangedKeyRows | None) -> Plan:
             inputs = (seen.inputs[0], replace(diff, changed_keys=found))
-            return plan(project(daily), Observations(0, {"daily": replace(seen, inputs=inputs)}))
+            return planned(daily, daily=replace(seen, inputs=inputs))
 
-        unknown = planned(None)
-        assert (
-            unknown.steps[0].cells == planned(ChangedKeyRows(everywhere=True)).steps[0].cells == ALL
-        )
+        unknown = searched(None)
+        assert unknown.steps[0].reasons[0].cause is Cause.LOOKUP
+        for found in (unknown, searched(ChangedKeyRows(everywhere=True))):
+            assert found.steps[0].cells == ALL
         assert unknown.notes == (
             "daily: at most this; a run finds the rows with changed keys of users first",
         )
-        [step] = planned(ChangedKeyRows((("sessions", Ranges((day(2),)), 3),), 40)).steps
+        [step] = searched(ChangedKeyRows((("sessions", Ranges((day(2),)), 3),), 40)).steps
         assert (step.cells, step.scanned) == (Ranges((day(2),)), 40)
         assert step.reasons[0].detail == "3 rows with changed keys of users"
-        [step] = planned(ChangedKeyRows((("sessions", Ranges(), 0),))).steps
+        [step] = searched(ChangedKeyRows((("sessions", Ranges(), 0),))).steps
         assert (step.action, step.cells, step.trace) == (
             Action.RECOMPUTE,
             Ranges(),
@@ -334,17 +272,17 @@ class TestWholeReasons:
         change = CellChange(EVER, 1, 1, 5, 5, 1, 2)
         seen = ModelObservation(trace, 1, FileDiff("raw.clicks", removed=known[:1], ingested=known))
 
-        def planned(found: ChangedKeyRows | None) -> Plan:
+        def searched(found: ChangedKeyRows | None) -> Plan:
             diff = InputDiff("users", 1, 2, (change,), changed_keys=found)
-            return plan(project(events), Observations(0, {"events": replace(seen, inputs=(diff,))}))
+            return planned(events, events=replace(seen, inputs=(diff,)))
 
         def again(found: ChangedKeyRows | None) -> tuple[Action, tuple[int, ...]]:
-            [step] = planned(found).steps
+            [step] = searched(found).steps
             assert step.files is not None
             assert not step.cells, "where the rows are that differ is known once they are read"
             return step.action, tuple(file.id for file in step.files.reingest)
 
-        assert planned(None).notes == (
+        assert searched(None).notes == (
             "events: at most this; a run finds the rows with changed keys of users first",
         )
         assert again(None) == again(ChangedKeyRows(everywhere=True)) == (Action.INGEST, (2, 3))
@@ -359,10 +297,8 @@ class TestWholeReasons:
         are built, because that costs less than folding.
         """
         many = CellChange(day(0), 100, 0, 0, 100, 0, 1)
-        seen = built(SESSIONS)
         diff = InputDiff("events", 1, 2, (many,), (CellState(day(0), 100, 1),))
-
-        made = plan(project(SESSIONS), Observations(0, {"sessions": replace(seen, inputs=(diff,))}))
+        made = planned(SESSIONS, sessions=built(SESSIONS, inputs=(diff,)))
 
         assert made.steps[0].action is Action.BUILD
 
@@ -381,31 +317,14 @@ class TestWholeReasons:
         """Readers of files are planned by the known numbers
         of rows, and a rebuilt table changes as a whole.
         """
-        diff = FileDiff(
-            "raw.clicks",
-            new=(ListedFile("b.csv", 9, 1, "9:1"),),
-            estimate=(CellState(day(2), new, 0),),
-        )
-        events = built(EVENTS, files=diff, rows=rows)
+        events = built(EVENTS, files=arrived(CellState(day(2), new, 0)), rows=rows)
         if definition:
             events = replace(events, trace=Trace("events", definition))
 
-        made = plan(
-            project(EVENTS, SESSIONS),
-            Observations(0, {"events": events, "sessions": built(SESSIONS)}),
-        )
+        made = planned(EVENTS, SESSIONS, events=events, sessions=built(SESSIONS))
 
         assert made.steps[1].action is action
         assert made.steps[1].expected
-
-    def test_a_model_over_a_table_never_built_waits(self) -> None:
-        """Without its input a model is skipped, and the plan says which input is missing."""
-        seen = Observations(0, {"daily": ModelObservation(inputs=(InputDiff("sessions", 0, 0),))})
-
-        made = plan(project(DAILY), seen, PlanOptions(selected=frozenset({"daily"})))
-
-        assert not made
-        assert "never built" in made.skipped[0].why
 
 
 BY_USER = node(
@@ -420,9 +339,7 @@ class TestCumulative:
         self, seen: ModelObservation, asked: PlanOptions | None = None
     ) -> tuple[Action, list[Cause]]:
         """What a plan does to it, and why; it has one cell, whatever changed."""
-        [step] = plan(
-            project(BY_USER), Observations(0, {"by_user": seen}), asked or PlanOptions()
-        ).steps
+        [step] = planned(BY_USER, asked=asked, by_user=seen).steps
         assert step.cells == Ranges.ever()
         return step.action, [reason.cause for reason in step.reasons]
 
@@ -436,12 +353,9 @@ class TestCumulative:
         assert self.planned(
             ModelObservation(inputs=(InputDiff("sessions", 0, 3, cells=states("# #")),))
         ) == (Action.BUILD, [Cause.MISSING])
-        seen = built(BY_USER)
-        assert seen.trace is not None
-        other = replace(seen, trace=replace(seen.trace, fingerprint="old"))
-        assert self.planned(other) == (Action.BUILD, [Cause.DEFINITION])
+        assert self.planned(other(BY_USER)) == (Action.BUILD, [Cause.DEFINITION])
         asked = PlanOptions(restated={"by_user": Ranges.ever()})
-        assert self.planned(seen, asked) == (Action.BUILD, [Cause.RESTATED])
+        assert self.planned(built(BY_USER), asked) == (Action.BUILD, [Cause.RESTATED])
 
     def test_it_is_rebuilt_when_most_of_its_input_is_new(self) -> None:
         """A cumulative table is rebuilt when most rows are new or its input was dropped."""
@@ -463,56 +377,6 @@ class TestCumulative:
             "       late        1 row in 1 cell of sessions",
         ]
 
-    def test_without_changes_it_is_skipped(self) -> None:
-        """A cumulative table without changes has no step, however old it is."""
-        assert not plan(project(BY_USER), Observations(0, {"by_user": built(BY_USER)}))
-
-
-class TestWindow:
-    """``--start/--end`` bound what is recomputed; what is outside stays pending."""
-
-    def test_stale_days_outside_stay_pending(self) -> None:
-        """A window builds only its days, and the trace keeps the rest pending with its cause."""
-        seen = Observations(0, {"daily": changed(DAILY, "sessions", "# + # # + # #")})
-        window = Interval(day(0).start, day(3).start)
-
-        made = plan(project(DAILY), seen, PlanOptions(window=window))
-
-        assert strip(made, "daily") == "- B - - - - -"
-        trace = made.steps[0].trace
-        assert trace is not None
-        assert trace.pending == (Pending(Cause.LATE, Ranges((day(4),))),)
-
-    def test_pending_days_are_built_when_the_window_is_lifted(self) -> None:
-        """A run without a window builds the days that a window left out."""
-        seen = built(DAILY)
-        assert seen.trace is not None
-        pending = (Pending(Cause.LATE, Ranges((day(4),))),)
-        seen = replace(seen, trace=replace(seen.trace, pending=pending))
-
-        made = plan(project(DAILY), Observations(0, {"daily": seen}))
-
-        assert strip(made, "daily") == "- - - - B - -"
-
-    def test_folds_take_all_that_arrived(self) -> None:
-        """A window does not limit a fold, which takes all changes."""
-        seen = Observations(0, {"sessions": changed(SESSIONS, "events", "# + # # + # #")})
-        window = Interval(day(0).start, day(3).start)
-
-        made = plan(project(SESSIONS), seen, PlanOptions(window=window))
-
-        assert strip(made, "sessions") == "B B B B B B -"
-
-    def test_cells_before_the_projects_start_are_never_stale(self) -> None:
-        """Cells before the project's start are never stale."""
-        seen = Observations(0, {"daily": changed(DAILY, "sessions", "# + # # + # #")})
-
-        made = plan(project(replace(DAILY, start=day(3).start)), seen)
-
-        assert strip(made, "daily") == "- - - - B - -"
-        assert made.steps[0].trace is not None
-        assert made.steps[0].trace.pending == ()
-
 
 class TestBatches:
     """A step is the first batch, and the rest is pending until it is built."""
@@ -521,8 +385,7 @@ class TestBatches:
 
     def made(self, target: Node, asked: PlanOptions) -> Plan:
         """A plan of a model four of whose days are late."""
-        seen = Observations(0, {target.name: changed(target, "sessions", self.LATE)})
-        return plan(project(target), seen, asked)
+        return planned(target, asked=asked, daily=changed(target, "sessions", self.LATE))
 
     @pytest.mark.parametrize(
         ("size", "first", "batches"),
@@ -539,12 +402,11 @@ class TestBatches:
             (with_incremental(DAILY, batch_size=1), PlanOptions(batch_size=size)),
         ):
             made = self.made(target, asked)
-            [step] = made.steps
+            step, trace = step_of(made)
 
             assert strip(made, "daily") == (first or "- B - B B - B")
             assert step.batches == batches
-            assert step.trace is not None
-            assert step.stale_cells == step.cells | step.trace.pending_ranges
+            assert step.stale_cells == step.cells | trace.pending_ranges
 
     @pytest.mark.parametrize(
         ("own", "jobs", "beside"),
@@ -568,7 +430,7 @@ class TestBatches:
         """The first batch of a new table has none beside it."""
         target = with_incremental(DAILY, batch_size=1, batch_concurrency=4)
         seen = replace(changed(target, "sessions", self.LATE), trace=None)
-        [step] = plan(project(target), Observations(0, {"daily": seen})).steps
+        [step] = planned(target, daily=seen).steps
 
         assert step.batches == 7
         assert not step.concurrent_batches
@@ -587,9 +449,7 @@ class TestBatches:
 class TestExchange:
     """A changed definition replaces the old table at once, so that a table has one definition."""
 
-    SEEN = changed(DAILY, "sessions", "# + # # # # #")
-    assert SEEN.trace is not None
-    OTHER = replace(SEEN, trace=replace(SEEN.trace, fingerprint="other"))
+    OTHER = with_trace(changed(DAILY, "sessions", "# + # # # # #"), fingerprint="other")
 
     def made(self, target: Node, asked: PlanOptions | None = None, *others: Node) -> Plan:
         """A plan of a daily model that was built by another definition."""
@@ -597,7 +457,7 @@ class TestExchange:
         seen |= {
             other.name: ModelObservation(inputs=(InputDiff("daily", 1, 1),)) for other in others
         }
-        return plan(project(target, *others), Observations(0, seen), asked or PlanOptions())
+        return planned(target, *others, asked=asked, **seen)
 
     def test_batches_of_a_new_definition_are_committed_together(
         self, monkeypatch: pytest.MonkeyPatch
@@ -606,23 +466,21 @@ class TestExchange:
         by_cell = replace(DAILY, overrides_used=(Override.LIMIT,))
         monkeypatch.setattr("infold.planning.buildable_cells.CELLS_TOGETHER", 2)
         for target, pieces in ((with_incremental(DAILY, batch_size=3), 3), (by_cell, 4)):
-            [step] = self.made(target).steps
+            step, trace = step_of(self.made(target))
 
             assert (step.action, step.batches, step.cells) == (Action.BUILD, 1, Ranges.ever())
             assert len(step.pieces) == pieces
             assert Ranges.of(part for piece in step.pieces for part in piece) == Ranges.ever()
-            assert step.trace is not None
-            assert not step.trace.pending
+            assert not trace.pending
         assert self.made(DAILY).steps[0].pieces == ()
 
     def test_a_partial_window_builds_nothing(self) -> None:
         """With a new definition, a window of a part builds
         nothing and the plan says why; one around all builds all.
         """
-        part = PlanOptions(window=Interval(day(0).start, day(3).start))
         every = PlanOptions(window=Interval(day(0).start, day(7).start))
 
-        made = self.made(DAILY, part)
+        made = self.made(DAILY, EARLY)
         assert not made
         assert [left.why for left in made.skipped] == [HELD_BACK]
         assert made.skipped[0].stale == Ranges((Interval(day(0).start, day(7).start),))
@@ -633,17 +491,15 @@ class TestExchange:
         """A changed model waits for its changed input,
         which may lack a new column; other readers go on.
         """
-        part = PlanOptions(window=Interval(day(0).start, day(3).start))
         reader = node(Model("reader", Materialization.TABLE, ""), Input("daily", "day"))
 
-        made = self.made(DAILY, part, reader)
+        made = self.made(DAILY, EARLY, reader)
 
         assert not made
         assert made.skipped[-1] == Skipped("reader", "its input daily is of an old definition")
-        again = built(reader)
         diffs = (InputDiff("daily", 1, 2, changes("+"), states("#")),)
-        seen = {"daily": self.OTHER, "reader": replace(again, inputs=diffs)}
-        live = plan(project(DAILY, reader), Observations(0, seen), part)
+        again = built(reader, inputs=diffs)
+        live = planned(DAILY, reader, asked=EARLY, daily=self.OTHER, reader=again)
         assert [step.model for step in live.steps] == ["reader"]
 
     def test_incomplete_cells_wait_for_their_tick(self) -> None:
@@ -651,25 +507,12 @@ class TestExchange:
         their tick, not stale for another definition.
         """
         target = with_incremental(DAILY, cron="0 5 * * *")
-        seen = Observations(day(3).start + 5 * HOUR, {"daily": self.OTHER})
-        [step] = plan(project(target), seen).steps
+        step, trace = step_of(planned(target, now=day(3).start + 5 * HOUR, daily=self.OTHER))
 
         assert step.action is Action.BUILD
         assert step.cells == Ranges((Interval(MIN, day(3).start),))
-        assert step.trace is not None
-        [left] = step.trace.pending
+        [left] = trace.pending
         assert (left.cause, left.ranges) == (Cause.MISSING, Ranges((Interval(day(3).start, MAX),)))
-
-
-class TestBounds:
-    """Changed cells of an input affect the cells that look back at them."""
-
-    def test_a_late_day_reaches_the_days_that_look_back_at_it(self) -> None:
-        """A late day makes stale the day itself and the two days that look back at it."""
-        wide = replace(DAILY, inputs=(Input("sessions", "start", (Bound(2 * DAY, 0),)),))
-        seen = Observations(0, {"daily": changed(wide, "sessions", "# + # # # # #")})
-
-        assert strip(plan(project(wide), seen), "daily") == "- B B B - - -"
 
 
 class TestCron:
@@ -677,19 +520,11 @@ class TestCron:
 
     DAILY = with_incremental(DAILY, cron="0 5 * * *")
 
-    def made(self, hours: int, built_at: int | None, strip: str = "# + # # # # +") -> Plan:
+    def made(self, hours: int, built_at: int) -> Plan:
         """A plan so many hours into the strip, of a model built at another."""
-        seen = changed(self.DAILY, "sessions", strip)
-        as_of = None if built_at is None else FIRST + built_at * HOUR
-        seen = replace(seen, as_of=as_of)
-        return plan(project(self.DAILY), Observations(FIRST + hours * HOUR, {"daily": seen}))
-
-    def test_between_two_ticks_nothing_is_due(self) -> None:
-        """A model built at six is not due at seven if its next tick is later."""
-        made = self.made(24 * 7 + 7, 24 * 7 + 6)
-
-        assert not made
-        assert made.skipped[0].why.startswith("not due before")
+        seen = changed(self.DAILY, "sessions", "# + # # # # +")
+        seen = replace(seen, as_of=FIRST + built_at * HOUR)
+        return planned(self.DAILY, now=FIRST + hours * HOUR, daily=seen)
 
     def test_after_a_tick_all_complete_cells_are_built(self) -> None:
         """After the tick all complete days are built, and before it none is."""
@@ -699,96 +534,58 @@ class TestCron:
     def test_a_tick_without_rows_builds_nothing(self) -> None:
         """A tick without new rows builds nothing, though the day it waited for is complete."""
         seen = built(self.DAILY, as_of=FIRST + 24 * HOUR)
-        assert seen.trace is not None
         waits = (Pending(Cause.MISSING, Ranges((Interval(FIRST + 9 * DAY, MAX),))),)
-        seen = replace(seen, trace=replace(seen.trace, pending=waits))
+        seen = with_trace(seen, pending=waits)
 
-        made = plan(project(self.DAILY), Observations(FIRST + 20 * DAY, {"daily": seen}))
+        made = planned(self.DAILY, now=FIRST + 20 * DAY, daily=seen)
 
         assert not made
         fills = replace(self.DAILY, fills_cells=True)  # a lookup's rows are there, whatever comes
-        [step] = plan(project(fills), Observations(FIRST + 20 * DAY, {"daily": seen})).steps
+        [step] = planned(fills, now=FIRST + 20 * DAY, daily=seen).steps
         assert step.cells == Ranges((Interval(FIRST + 9 * DAY, FIRST + 19 * DAY),))
 
 
 class TestFiles:
     """The plan of an ingest, from the listing of files."""
 
-    def known(self, **extra: object) -> IngestedFile:
-        """A file taken in before."""
-        return replace(IngestedFile(1, "a.csv", 9, "9:1", 0, rows=4), **extra)  # type: ignore[arg-type]
+    @pytest.mark.parametrize(
+        ("files", "causes"),
+        [
+            (
+                arrived(removed=(FILE,), come_due=(replace(FILE, id=2, path="c.csv"),)),
+                [(Cause.ARRIVED, 0), (Cause.REMOVED, 3), (Cause.DUE, 1)],
+            ),
+            (
+                arrived(CellState(day(1), 2, 0), CellState(day(6), 5, 0)),
+                [(Cause.LATE, 2), (Cause.ARRIVED, 5)],
+            ),
+        ],
+        ids=["files", "days"],
+    )
+    def test_causes(self, files: FileDiff, causes: list[tuple[Cause, int]]) -> None:
+        """New, removed and due files are separate causes, each with its rows; estimated rows of a
+        day that has rows are late.
+        """
+        seen = built(EVENTS, files=files, cells=states("# # # . . . ."))
+        [step] = planned(EVENTS, events=seen).steps
 
-    def test_new_removed_and_due_files_are_three_causes(self) -> None:
-        """New, removed and due files are separate causes, each with its rows."""
-        diff = FileDiff(
-            "raw.clicks",
-            new=(ListedFile("b.csv", 9, 1, "9:1"),),
-            removed=(self.known(),),
-            come_due=(self.known(id=2, path="c.csv", waiting=3),),
-        )
-        seen = built(EVENTS, files=diff)
-
-        made = plan(project(EVENTS), Observations(0, {"events": seen}))
-
-        assert made.steps[0].action is Action.INGEST
-        assert [(reason.cause, reason.rows) for reason in made.steps[0].reasons] == [
-            (Cause.ARRIVED, 0),
-            (Cause.REMOVED, 4),
-            (Cause.DUE, 3),
-        ]
-
-    def test_estimated_days_already_covered_are_late(self) -> None:
-        """Estimated rows for a day that has rows are late, and for another day they arrived."""
-        diff = FileDiff(
-            "raw.clicks",
-            new=(ListedFile("b.csv", 9, 1, "9:1"),),
-            estimate=(CellState(day(1), 2, 0), CellState(day(6), 5, 0)),
-        )
-        seen = built(EVENTS, files=diff, cells=states("# # # . . . ."))
-
-        made = plan(project(EVENTS), Observations(0, {"events": seen}))
-
-        assert [(reason.cause, reason.rows) for reason in made.steps[0].reasons] == [
-            (Cause.LATE, 2),
-            (Cause.ARRIVED, 5),
-        ]
+        assert step.action is Action.INGEST
+        assert [(reason.cause, reason.rows) for reason in step.reasons] == causes
 
     def test_readers_of_a_built_table_are_expected(self) -> None:
-        """Readers of files are shown as expected steps and planned again once the files are
-        read.
-        """
-        diff = FileDiff(
-            "raw.clicks",
-            new=(ListedFile("b.csv", 9, 1, "9:1"),),
-            estimate=(CellState(day(2), 2, 0),),
-        )
-        seen = Observations(0, {"events": built(EVENTS, files=diff), "sessions": built(SESSIONS)})
-
-        made = plan(project(EVENTS, SESSIONS), seen)
+        """Readers of files are shown as expected steps, planned again once the files are read."""
+        events = built(EVENTS, files=arrived(CellState(day(2), 2, 0)))
+        made = planned(EVENTS, SESSIONS, events=events, sessions=built(SESSIONS))
 
         assert strip(made, "events") == "- - B - - - -"
         assert strip(made, "sessions") == "- B B B - - -"
         assert [step.expected for step in made.steps] == [False, True]
 
-    def test_models_not_selected_are_skipped_and_named(self) -> None:
-        """Models that are not selected are skipped and named in the plan."""
-        made = plan(
-            project(EVENTS),
-            Observations(0, {"events": built(EVENTS)}),
-            PlanOptions(selected=frozenset()),
-        )
-
-        assert [left.why for left in made.skipped] == ["not selected"]
-
 
 @pytest.mark.parametrize("span", [(MIN, MAX), (MIN, FIRST), (FIRST, MAX)])
 def test_open_ranges_survive_planning(span: tuple[int, int]) -> None:
     """Cells with open ends are planned without walking their days."""
-    seen = built(DAILY)
-    assert seen.trace is not None
     pending = (Pending(Cause.MISSING, Ranges((Interval(*span),))),)
-    seen = replace(seen, trace=replace(seen.trace, pending=pending))
-
-    made = plan(project(DAILY), Observations(0, {"daily": seen}))
+    made = planned(DAILY, daily=with_trace(built(DAILY), pending=pending))
 
     assert made.steps[0].cells == Ranges((Interval(*span),))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from tests.planning.strips import (
@@ -16,26 +14,19 @@ from tests.planning.strips import (
     changed,
     changes,
     day,
-    project,
+    planned,
     states,
+    step_of,
     with_incremental,
+    with_trace,
 )
 
 from infold.core.definition import Category, How, Redefinition
 from infold.core.interval import Granularity, Ranges, parse_instant_text
 from infold.core.model import Timeseries
-from infold.core.plan import (
-    Action,
-    FileDiff,
-    InputDiff,
-    ModelObservation,
-    Observations,
-    Plan,
-    PlanOptions,
-)
+from infold.core.plan import Action, FileDiff, InputDiff, ModelObservation, Plan, PlanOptions
 from infold.core.project import Node
 from infold.core.trace import Cause, CellState, Pending
-from infold.planning.planner import plan
 from infold.planning.rebuckets import ADDED_UP, COUNTED
 
 OCTOBER = Granularity.MONTH.cell(day(0).start)
@@ -73,44 +64,44 @@ def made(
 ) -> Plan:
     """The plan for a table, and its readers."""
     readers = [reader for reader in (MONTHLY,) if reader.name in others]
-    observed = Observations(0, {node.name: seen, **others})
-    return plan(project(node, *readers), observed, asked or PlanOptions())
+    return planned(node, *readers, asked=asked, **{node.name: seen}, **others)
 
 
 def test_longer_cells_cost_nothing() -> None:
     """The step reads no row, and keeps the versions of the inputs; what arrived comes after it."""
     found = made()
-    [step] = found.steps
+    step, trace = step_of(found)
 
     assert step.action is Action.REBUCKET
     assert [(reason.detail, reason.rows) for reason in step.reasons] == [(ADDED_UP, 0)]
-    assert step.trace is not None
-    assert step.trace.fingerprint == MONTHS.fingerprint
-    assert step.trace.inputs == {"sessions": 1, "users": 1}
+    assert trace.fingerprint == MONTHS.fingerprint
+    assert trace.inputs == {"sessions": 1, "users": 1}
     assert not step.expected
     assert "once the rows are in their new cells" in found.notes[0]
+    [step] = made(asked=PlanOptions(window=day(1))).steps
+    assert step.action is Action.REBUCKET, "it is about all cells"
 
 
 def test_shorter_cells_are_counted() -> None:
-    """The stored rows are read once."""
+    """The stored rows are read once; a reader that folds a late row is not built for it."""
+    reader = replace(SESSIONS, inputs=(replace(SESSIONS.inputs[0], name="daily"),))
+    diff = InputDiff("daily", 1, 2, changes("+"), states("# # # #"))
     seen = redefined(MONTHS, DAILY, replace(SEEN, cells=(CellState(OCTOBER, 70, 1),)))
-    [step] = made(DAILY, seen).steps
+    late = built(reader, inputs=(diff,))
+    first, then = planned(DAILY, reader, daily=seen, sessions=late).steps
 
-    assert step.action is Action.REBUCKET
-    assert [(reason.detail, reason.rows) for reason in step.reasons] == [(COUNTED, 70)]
+    assert (first.action, then.action) == (Action.REBUCKET, Action.FOLD)
+    assert [(reason.detail, reason.rows) for reason in first.reasons] == [(COUNTED, 70)]
 
 
 def test_a_pending_day_makes_its_month_pending() -> None:
     """And a pending month all its days."""
-    assert SEEN.trace is not None
-    left = replace(SEEN.trace, pending=(Pending(Cause.LATE, Ranges((day(3),))),))
-    [step] = made(seen=replace(SEEN, trace=left)).steps
-    assert step.trace is not None
-    assert step.trace.pending == (Pending(Cause.LATE, Ranges((OCTOBER,))),)
+    left = with_trace(SEEN, pending=(Pending(Cause.LATE, Ranges((day(3),))),))
+    _, trace = step_of(made(seen=left))
+    assert trace.pending == (Pending(Cause.LATE, Ranges((OCTOBER,))),)
 
-    [step] = made(DAILY, redefined(MONTHS, DAILY, replace(SEEN, trace=step.trace))).steps
-    assert step.trace is not None
-    assert step.trace.pending == (Pending(Cause.LATE, Ranges((OCTOBER,))),)
+    _, trace = step_of(made(DAILY, redefined(MONTHS, DAILY, replace(SEEN, trace=trace))))
+    assert trace.pending == (Pending(Cause.LATE, Ranges((OCTOBER,))),)
 
 
 def test_readers_have_nothing_to_do() -> None:
@@ -124,67 +115,39 @@ def test_readers_have_nothing_to_do() -> None:
     assert "because" not in reader.reasons[0].detail
 
 
-def test_a_fold_does_not_count_rows_that_stay() -> None:
-    """A reader that folds a late row is not built because its input is divided anew."""
-    reader = replace(SESSIONS, inputs=(replace(SESSIONS.inputs[0], name="daily"),))
-    late = replace(
-        built(reader), inputs=(InputDiff("daily", 1, 2, changes("+"), states("# # # #")),)
-    )
-    table = redefined(MONTHS, DAILY, replace(SEEN, cells=(CellState(OCTOBER, 70, 1),)))
-    both = Observations(0, {"daily": table, "sessions": late})
-
-    first, then = plan(project(DAILY, reader), both).steps
-
-    assert (first.action, then.action) == (Action.REBUCKET, Action.FOLD)
-
-
-def test_a_window_is_no_reason_to_wait() -> None:
-    """The step is about all cells, and builds none."""
-    [step] = made(asked=PlanOptions(window=day(1))).steps
-
-    assert step.action is Action.REBUCKET
-
-
 def test_events_and_sessions() -> None:
     """Longer cells of any kind add up; copies of events are not counted by shorter ones."""
-    months, cells = Granularity.MONTH, states("# # #")
-    files = FileDiff("raw.clicks")
-    events = replace(built(EVENTS), files=files, cells=cells)
-    coarse = by(EVENTS, months)
-    [step] = made(coarse, redefined(EVENTS, coarse, events)).steps
-    assert (step.action, step.files) == (Action.REBUCKET, None)
+    for node, granularity, action in (
+        (EVENTS, Granularity.MONTH, Action.REBUCKET),
+        (SESSIONS, Granularity.MONTH, Action.REBUCKET),
+        (EVENTS, Granularity.HOUR, Action.BUILD),
+    ):
+        files = FileDiff("raw.clicks") if node is EVENTS else None
+        after, seen = by(node, granularity), built(node, files=files, cells=states("# # #"))
+        [step] = made(after, redefined(node, after, seen)).steps
+        assert step.action is action
+        assert action is Action.BUILD or step.files is None
 
-    sessions = replace(built(SESSIONS), cells=cells)
-    [step] = made(by(SESSIONS, months), redefined(SESSIONS, by(SESSIONS, months), sessions)).steps
-    assert step.action is Action.REBUCKET
 
-    hours = by(EVENTS, Granularity.HOUR)
-    [step] = made(hours, redefined(EVENTS, hours, events)).steps
-    assert step.action is Action.BUILD
+UNKNOWN_ROWS = (Pending(Cause.DEFINITION, Ranges((day(1),))),)
 
 
 @pytest.mark.parametrize(
-    "other",
+    "seen",
     [
-        {"redefined": None},
-        {"redefined": replace(SEEN.redefined, how=How.REBUILD)},  # type: ignore[type-var]
-        {"trace": replace(SEEN.trace, fingerprint="another")},  # type: ignore[type-var]
-        {"trace": replace(SEEN.trace, inputs={"sessions": 1})},  # type: ignore[type-var]
-        {"trace": replace(SEEN.trace, pending=(Pending(Cause.DEFINITION, Ranges((day(1),))),))},  # type: ignore[type-var]
+        replace(SEEN, redefined=None),
+        replace(SEEN, redefined=replace(SEEN.redefined, how=How.REBUILD)),  # type: ignore[type-var]
+        with_trace(SEEN, fingerprint="another"),
+        with_trace(SEEN, inputs={"sessions": 1}),
+        with_trace(SEEN, pending=UNKNOWN_ROWS),
     ],
     ids=["unknown", "no proof", "another table", "other inputs", "two definitions"],
 )
-def test_built_again(other: Mapping[str, Any]) -> None:
-    """In doubt the table is built again."""
-    [step] = made(seen=replace(SEEN, **other)).steps
-
+def test_built_again(seen: ModelObservation) -> None:
+    """In doubt the table is built again, and if somebody asked for it."""
+    [step] = made(seen=seen).steps
     assert step.action is Action.BUILD
-
-
-def test_restated() -> None:
-    """What somebody asked to have built again is built."""
     [step] = made(asked=PlanOptions(restated={"daily": Ranges.ever()})).steps
-
     assert step.action is Action.BUILD
 
 
@@ -200,6 +163,6 @@ def test_a_cell_that_is_not_over(as_of: str, partial: bool, action: Action) -> N
     """A table that has complete cells only would have a part of this month otherwise."""
     node = with_incremental(MONTHS, cron="0 0 * * *", allow_partials=partial)
     seen = redefined(DAILY, node, SEEN)
-    found = plan(project(node), Observations(parse_instant_text(as_of), {"daily": seen}))
+    found = planned(node, now=parse_instant_text(as_of), daily=seen)
 
     assert [step.action for step in found.steps] == [action]

@@ -6,7 +6,18 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from tests.planning.strips import DAILY, DAYS, changed, day, node, project, states, with_incremental
+from tests.planning.strips import (
+    DAILY,
+    DAYS,
+    changed,
+    day,
+    node,
+    planned,
+    project,
+    states,
+    step_of,
+    with_incremental,
+)
 
 from infold.core.interval import DAY, MAX, MIN, Interval, Ranges
 from infold.core.model import DefinitionChange, Materialization, Model
@@ -37,11 +48,11 @@ def of_old(target: Node, input_rows: str = FULL, held: str = FULL) -> ModelObser
     return replace(seen, trace=trace, cells=states(held))
 
 
-def step_of(target: Node, seen: ModelObservation, asked: PlanOptions) -> tuple[Step, Trace]:
+def carried_out(
+    target: Node, seen: ModelObservation, asked: PlanOptions | None = None
+) -> tuple[Step, Trace]:
     """The one step of a plan, and what holds after it."""
-    [step] = plan(project(target), Observations(0, {target.name: seen}), asked).steps
-    assert step.trace is not None
-    return step, step.trace
+    return step_of(planned(target, asked=asked, **{target.name: seen}))
 
 
 def left(trace: Trace) -> dict[Cause, Ranges]:
@@ -52,7 +63,7 @@ def left(trace: Trace) -> dict[Cause, Ranges]:
 def test_a_limit_cuts_it_like_a_first_build() -> None:
     """With a limit the first commit replaces the table, and the other days with rows wait."""
     target = replace(with_incremental(DAILY, on_definition_change=CELLS), backfill_limit=2 * DAY)
-    step, after = step_of(target, of_old(target), PlanOptions())
+    step, after = carried_out(target, of_old(target))
 
     assert (step.action, step.backfill_end) == (Action.BUILD, day(1).end)
     assert step.cells == Ranges((Interval(MIN, day(1).end),))
@@ -62,51 +73,39 @@ def test_a_limit_cuts_it_like_a_first_build() -> None:
     }
     seen = replace(of_old(target), trace=after, version=2)
     seen = replace(seen, inputs=tuple(replace(n, changes=()) for n in seen.inputs))
-    step, after = step_of(target, seen, PlanOptions())
+    step, after = carried_out(target, seen)
     assert step.action is Action.RECOMPUTE
     assert step.cells == Ranges((Interval(day(2).start, day(3).end),))
     assert left(after)[Cause.REDEFINED] == Ranges((Interval(day(4).start, day(6).end),))
 
 
-def test_without_a_limit_it_is_one_commit() -> None:
-    """Without a limit, a window or batches the whole table is replaced in one commit."""
-    target = with_incremental(DAILY, on_definition_change=CELLS)
-    step, after = step_of(target, of_old(target), PlanOptions())
-
+def test_a_plan_says_that_readers_lose_rows() -> None:
+    """Without a limit, a window or batches the whole table is replaced in one commit; where parts
+    are, a plan says that readers lose rows.
+    """
+    whole = with_incremental(DAILY, on_definition_change=CELLS)
+    parts = with_incremental(DAILY, on_definition_change=CELLS, batch_size=3)
+    step, after = carried_out(whole, of_old(whole))
     assert (step.action, step.cells, after.pending) == (Action.BUILD, Ranges.ever(), ())
 
-
-def test_a_plan_says_that_readers_lose_rows() -> None:
-    """A plan that rebuilds a part says that readers lose rows, and one that rebuilds all does
-    not.
-    """
-    target = with_incremental(DAILY, on_definition_change=CELLS, batch_size=3)
-    parts = plan(project(target), Observations(0, {"daily": of_old(target)}), PlanOptions())
-    whole = plan(
-        project(with_incremental(DAILY, on_definition_change=CELLS)),
-        parts_of(target),
-        PlanOptions(),
-    )
-
-    assert any("nothing of its old definition stays" in note for note in parts.notes)
-    assert "7 cells in 3 batches" in plan_screen(project(target), parts_of(target), parts, {})
-    assert not whole.notes
-
-
-def parts_of(target: Node) -> Observations:
-    """A table of another definition, observed."""
-    return Observations(0, {"daily": of_old(target)})
+    seen = Observations(0, {"daily": of_old(parts)})
+    made = plan(project(parts), seen)
+    assert any("nothing of its old definition stays" in note for note in made.notes)
+    assert "7 cells in 3 batches" in plan_screen(project(parts), seen, made, {})
+    assert not plan(project(whole), seen).notes
 
 
 def test_a_window_without_rows_replaces_nothing() -> None:
     """A window without rows replaces nothing, and changed readers wait."""
     target = with_incremental(DAILY, on_definition_change=CELLS)
     reader = node(Model("reader", Materialization.TABLE, ""), Input("daily", "day"))
-    seen = {"daily": of_old(target, "# # # # # - -"), "reader": ModelObservation()}
-    seen["reader"] = ModelObservation(inputs=(InputDiff("daily", 1, 1),))
-    beyond = PlanOptions(window=Interval(day(5).start, MAX))
-
-    made = plan(project(target, reader), Observations(0, seen), beyond)
+    made = planned(
+        target,
+        reader,
+        asked=PlanOptions(window=Interval(day(5).start, MAX)),
+        daily=of_old(target, "# # # # # - -"),
+        reader=ModelObservation(inputs=(InputDiff("daily", 1, 1),)),
+    )
 
     assert not made.steps
     assert made.skipped == (
@@ -202,6 +201,6 @@ def test_an_older_backlog_keeps_its_cause() -> None:
     """The backlog of an older limit keeps its own cause, as the table was never complete."""
     target = replace(with_incremental(DAILY), backfill_limit=2 * DAY)
     seen = replace(of_old(target), trace=None, cells=())
-    _, after = step_of(target, seen, PlanOptions())
+    _, after = carried_out(target, seen)
 
     assert after.pending == (Pending(Cause.MISSING, Ranges((Interval(day(2).start, MAX),))),)

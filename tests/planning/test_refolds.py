@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.planning.strips import EVENTS, SESSIONS, built, changed, project
+from tests.planning.strips import EVENTS, SESSIONS, built, changed, planned, step_of
 
 from infold.core.definition import Category, Derivation, How, Redefinition
 from infold.core.interval import Ranges
-from infold.core.plan import Action, ModelObservation, Observations, Plan, PlanOptions
+from infold.core.plan import Action, ModelObservation, Plan, PlanOptions
 from infold.core.trace import Cause, Pending, Trace
 from infold.planning.model_states import reads_nothing
-from infold.planning.planner import plan
 from infold.planning.refolds import REFOLDS, STATES
 
 OLD = replace(SESSIONS, fingerprint="old")
@@ -41,23 +40,24 @@ def mostly_new() -> ModelObservation:
 def made(seen: ModelObservation, asked: PlanOptions | None = None) -> Plan:
     """The plan for sessions."""
     both = {"events": built(EVENTS), "sessions": seen}
-    return plan(project(EVENTS, SESSIONS), Observations(0, both), asked or PlanOptions())
+    return planned(EVENTS, SESSIONS, asked=asked, **both)
 
 
 def test_the_step() -> None:
     """It keeps the versions of the inputs, and the manual entries that are applied."""
-    [step] = made(observed()).steps
+    step, trace = step_of(made(observed()))
 
     assert (step.action, step.stored_by) == (Action.REFOLD, OLD.query)
     assert [(reason.cause, reason.detail) for reason in step.reasons] == [
         (Cause.DEFINITION, REFOLDS)
     ]
     assert step.inputs == {"events": (1, 1)}
-    assert step.trace is not None
-    assert (step.trace.fingerprint, step.trace.inputs) == (SESSIONS.fingerprint, {"events": 1})
-    assert step.trace.applied_entry == 3
+    assert (trace.fingerprint, trace.inputs) == (SESSIONS.fingerprint, {"events": 1})
+    assert trace.applied_entry == 3
     assert not step.expected
     assert not reads_nothing(step)
+    [note] = made(observed()).notes
+    assert "in a step after that" in note
 
 
 def derived() -> ModelObservation:
@@ -82,13 +82,6 @@ def test_the_step_by_states() -> None:
         derivation=step.derivation,
         stored_by=None,
     )
-
-
-def test_what_comes_after_it() -> None:
-    """A note says that what arrived since is built next."""
-    [note] = made(observed()).notes
-
-    assert "in a step after that" in note
 
 
 LEFT = (Pending(Cause.DEFINITION, Ranges.ever()),)
@@ -116,11 +109,11 @@ LEFT = (Pending(Cause.DEFINITION, Ranges.ever()),)
     ids=[
         "no proof",
         "unknown",
-        "other types",
+        "types",
         "not told",
         "mixed",
-        "mostly new",
-        "not exact",
+        "new",
+        "inexact",
         "restated",
         "dropped",
     ],
@@ -138,7 +131,7 @@ def test_events_of_another_definition(how: How, visits: ModelObservation) -> Non
     """If the events are redefined too, the sessions are built."""
     change = Redefinition("events", Category.BREAKING, (), how, EVENTS, EVENTS)
     seen = {"sessions": visits, "events": replace(built(EVENTS), redefined=change)}
-    made = plan(project(EVENTS, SESSIONS), Observations(0, seen))
+    made = planned(EVENTS, SESSIONS, **seen)
     steps = {step.model: step for step in made.steps}
 
     assert steps["sessions"].action is Action.BUILD

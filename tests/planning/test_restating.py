@@ -49,19 +49,14 @@ def window(start: str, end: str) -> Interval:
 
 
 def test_restate_builds_the_named_models_and_runs_their_readers(project: Project) -> None:
-    """Restate builds the named models, and their readers only where something changed."""
+    """Restate builds the named models, and their readers only where something changed; with a
+    window it skips tables without cells and says so.
+    """
     days = window("2024-03-01", "2024-03-03")
 
     again = restate(project, ["daily"], days)
-
     assert again.options.restated == {"daily": Ranges((days,))}
     assert again.options.selected == frozenset({"daily", "week", "seen", "top"})
-
-
-def test_a_window_skips_tables_without_cells(project: Project) -> None:
-    """With a window restate skips tables without cells and says so; without one it builds them."""
-    days = window("2024-03-01", "2024-03-03")
-
     assert restate(project, ["+top"], days).skipped == (
         ("raw.clicks", "a window bounds no model of its kind"),
         ("top", "a window bounds no model of its kind"),

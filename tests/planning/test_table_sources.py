@@ -71,18 +71,13 @@ def orders(tmp_path: Path) -> Orders:
 
 
 def test_what_only_tidies_up_is_nothing_to_do(orders: Orders) -> None:
-    """A checkpoint and a vacuum leave the files of the newest version."""
+    """A checkpoint and a vacuum leave the files of the newest version; appended rows are new."""
     orders.table.create_checkpoint()
     orders.table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
     (orders.folder / "_delta_log" / f"{0:020}.json").unlink()
 
     assert not orders.plan().steps
-
-
-def test_appended_rows_are_new_files(orders: Orders) -> None:
-    """They are read, and nothing else is."""
     orders.append(5)
-
     assert orders.reasons() == ["1 new file"]
     assert not orders.plan().notes
 
@@ -103,16 +98,13 @@ def test_a_marked_row_has_its_file_read(orders: Orders) -> None:
     assert orders.reasons() == ["0 new files, 1 replaced", "1 file replaced or deleted"]
 
 
-def test_a_table_without_rows_left_is_refused(orders: Orders) -> None:
-    """All files gone and none in their place: a run asks for --allow-removals."""
+def test_a_table_that_is_gone(orders: Orders) -> None:
+    """All files gone, a run asks for --allow-removals; the table gone, it is an error by name, and
+    no plan that removes everything.
+    """
     orders.table.delete()
-
     (note,) = orders.plan().notes
     assert note.startswith("raw.orders: 2 of 2 files gone")
-
-
-def test_a_table_that_is_gone(orders: Orders) -> None:
-    """An error by name, and no plan that removes everything."""
     orders.folder.rename(orders.folder.with_name("moved"))
 
     with pytest.raises(InfoldError, match="no-delta-table"):

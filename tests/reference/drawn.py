@@ -36,11 +36,6 @@ def spread(start: str, end: str, events: int) -> list[int]:
     return [first + (last - first) * i // max(events - 1, 1) for i in range(events)]
 
 
-def history(text: str) -> list[int]:
-    """The event times of a drawn table of sessions: ``| start | end | events |``."""
-    return [when for start, end, events in table(text) for when in spread(start, end, int(events))]
-
-
 def events_of(times: Iterable[int], user: str = "ann") -> list[Row]:
     """Events of one user at these instants, numbered in the order given."""
     return [

@@ -113,7 +113,7 @@ def test_tables_in_other_cells_are_those_built_afresh(tmp_path: Path) -> None:
     fresh = DailyProject(tmp_path / "fresh")
     shutil.copytree(shop.root / "landing", fresh.root / "landing", dirs_exist_ok=True)
     written(fresh, by)
-    run(fresh, *TABLES)
+    run(fresh)
     assert states(shop) == states(fresh)
 
 
