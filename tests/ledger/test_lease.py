@@ -60,21 +60,17 @@ class TestProcesses:
     """On one machine, the owner of a lease is alive as long as its process is."""
 
     def test_a_living_owner_is_named(self, place: Place, holder: subprocess.Popen[str]) -> None:
-        """The refusal names the living owner's run, host,
-        process and start, and the command ends with exit code 3.
-        """
+        """Also when the time of `--wait` is over. Status and history read the ledger meanwhile."""
+        started = time.monotonic()
         with pytest.raises(errors.InfoldError) as raised:
-            place.open().acquire("mine")
+            place.open().acquire("mine", wait=0.3)
 
+        assert time.monotonic() - started >= 0.3
         facts = dict(raised.value.facts)
         assert (raised.value.slug, raised.value.exit_code) == ("locked", 3)
-        assert facts["run"] == "held"
-        assert facts["process"] == str(holder.pid)
+        assert (facts["run"], facts["process"]) == ("held", str(holder.pid))
         assert facts["host"] == os.uname().nodename
         assert facts["since"].startswith("20")
-
-    def test_reading_needs_no_lease(self, place: Place, holder: subprocess.Popen[str]) -> None:
-        """Status and history read the ledger while a run works."""
         assert [(run.id, run.state) for run in place.open().runs()] == [("held", "running")]
 
     def test_a_killed_owner_is_replaced_at_once(
@@ -106,17 +102,6 @@ class TestProcesses:
         ledger.acquire("mine", wait=20)
         ledger.begin_run("mine", "run", 0, {})
         ledger.close()
-
-    def test_waiting_ends_when_its_time_is_over(
-        self, place: Place, holder: subprocess.Popen[str]
-    ) -> None:
-        """When the time of `--wait` is over, the owner is named."""
-        started = time.monotonic()
-
-        with pytest.raises(errors.InfoldError, match="locked"):
-            place.open().acquire("mine", wait=0.3)
-
-        assert time.monotonic() - started >= 0.3
 
     def test_a_reused_pid_is_another_process(self, place: Place) -> None:
         """A process with the owner's pid and another start time is not the owner."""
@@ -166,15 +151,20 @@ class TestElsewhere:
     AWAY = Holder("away", "away:boot:ns", 1, "1")
 
     def test_a_heartbeat_of_a_minute_ago_is_alive(self, place: Place) -> None:
-        """A remote owner with a heartbeat a minute old is alive, whatever runs under its pid
-        here.
+        """
+        Whatever runs under its pid here. The refusal says when the remote owner was last heard,
+        and what to do if that machine is gone.
         """
         clock = Hands()
         place.open(clock=clock, holder=self.AWAY).acquire("theirs")
-        clock.at += SILENT
+        for passed, heard in ((12 * SECOND, "12 seconds ago"), (SILENT - 12 * SECOND, "")):
+            clock.at += passed
 
-        with pytest.raises(errors.InfoldError, match="run theirs is working"):
-            place.open(clock=clock).acquire("mine")
+            with pytest.raises(errors.InfoldError, match="run theirs is working") as raised:
+                place.open(clock=clock).acquire("mine")
+
+            assert heard in dict(raised.value.facts)["last heard"]
+            assert "If that machine is gone, run with --wait 90" in raised.value.todo
 
     def test_a_silent_owner_is_replaced(self, place: Place) -> None:
         """A remote owner silent for longer is replaced; if it still runs, its writes are
@@ -200,8 +190,11 @@ class TestElsewhere:
         ]
         mine.close()
 
-    def test_a_replaced_owner_does_not_remove_the_ledger(self, place: Place) -> None:
-        """A ledger is removed by who has the lease: whoever lost it finds that out before."""
+    def test_a_ledger_that_was_begun_anew_is_another(self, place: Place) -> None:
+        """
+        Only who has the lease removes a ledger. The first run of another one has the same token as
+        that of the ledger before it, and is another run.
+        """
         clock = Hands()
         theirs = place.open(clock=clock, holder=self.AWAY)
         theirs.acquire("theirs")
@@ -209,20 +202,9 @@ class TestElsewhere:
         mine = place.open(clock=clock)
         mine.acquire("mine")
         mine.begin_run("mine", "run", 0, {})
-
         with pytest.raises(errors.InfoldError, match="lease-lost"):
             theirs.destroy()
-
         assert [run.id for run in mine.runs()] == ["mine"]
-
-    def test_a_ledger_that_was_begun_anew_is_another(self, place: Place) -> None:
-        """Its first run has the same token as that of the ledger before it, and is another run."""
-        clock = Hands()
-        theirs = place.open(clock=clock, holder=self.AWAY)
-        theirs.acquire("theirs")
-        clock.at += SILENT + 1
-        mine = place.open(clock=clock)
-        mine.acquire("mine")
         mine.destroy()
         with pytest.raises(errors.InfoldError, match="lease-lost: run theirs"):
             theirs.begin_run("theirs", "run", 0, {})
@@ -248,20 +230,6 @@ class TestElsewhere:
         heartbeat.stop()
 
         assert not place.open().exists()
-
-    def test_the_remote_owner_and_the_cure_are_named(self, place: Place) -> None:
-        """The refusal says when the remote owner was last
-        heard, and what to do if that machine is gone.
-        """
-        clock = Hands()
-        place.open(clock=clock, holder=self.AWAY).acquire("theirs")
-        clock.at += 12 * SECOND
-
-        with pytest.raises(errors.InfoldError) as raised:
-            place.open(clock=clock).acquire("mine")
-
-        assert dict(raised.value.facts)["last heard"] == "12 seconds ago"
-        assert "If that machine is gone, run with --wait 90" in raised.value.todo
 
     @pytest.mark.parametrize("beats", [False, True])
     def test_a_heartbeat_in_the_future_is_watched(
@@ -425,26 +393,14 @@ class TestLeftBehind:
 
 
 def test_a_token_is_never_used_twice(place: Place) -> None:
-    """Tokens are never used twice, so a write with an old
-    token is refused however often the lease changed.
+    """So a write with an old token is refused however often the lease changed, and also before
+    another run takes it.
     """
     ledger = place.open()
-    tokens = []
-    for run in ("r1", "r2", "r3"):
+    for token, run in enumerate(("r1", "r2", "r3"), 1):
         ledger.acquire(run)
-        tokens.append(ledger._token)
+        assert ledger._token == token
         ledger.release()
-
-    assert tokens == [1, 2, 3]
-
-
-def test_a_released_owner_cannot_write(place: Place) -> None:
-    """A run that released its lease cannot write, even before another takes it."""
-    ledger = place.open()
-    ledger.acquire("r1")
-    token = ledger._token
-    ledger.release()
-    ledger._token = token
-
-    with pytest.raises(errors.InfoldError, match="lease-lost"):
-        ledger.begin_run("r1", "run", 0, {})
+        ledger._token = token
+        with pytest.raises(errors.InfoldError, match="lease-lost"):
+            ledger.begin_run(run, "run", 0, {})
