@@ -565,14 +565,19 @@ def test_locations_are_remembered_name_by_name(ledger: Ledger) -> None:
 
 
 def test_steps_are_known_for_good_and_others_are_not(ledger: Ledger) -> None:
-    """A known step stays known with its model, whatever its outcome; other steps are unknown."""
+    """A known step stays known with its model, whatever its outcome; other steps are unknown until
+    they are found in tables, and are done then.
+    """
     done = do(ledger, outcome(1, change(ONE, 2)))
     ledger.begin_step("r1", "r1-2", 2, "sessions", "fold", {})
     ledger.close_step("r1-2", "forgotten")
+    steps, known = [done, "r1-2", "theirs-1"], {done: "events", "r1-2": "sessions"}
+    assert ledger.step_models(steps) == known
 
-    known = ledger.step_models([done, "r1-2", "theirs-1"])
-    assert known == {done: "events", "r1-2": "sessions"}
-    assert ledger.closed_steps([done, "r1-2", "theirs-1"]) == {"r1-2"}
+    ledger.know_steps({"r1-2": "daily", "theirs-1": "daily"})
+
+    assert ledger.step_models(steps) == {**known, "theirs-1": "daily"}
+    assert ledger.closed_steps(steps) == {"r1-2"}
 
 
 def test_which_project_owns_the_ledger(ledger: Ledger) -> None:

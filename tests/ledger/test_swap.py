@@ -58,22 +58,26 @@ def ledger(sql: SqlLedger) -> SqlLedger:
     return sql
 
 
+def exchanged(there: str, kept: str, now: str, before: str) -> tuple[SwappedTable, ...]:
+    """Both tables take the places of those before them."""
+    return tuple(
+        SwappedTable(
+            name, f"{name}__{there}", f"{name}__{kept}", f"{now} {name}", f"{before} {name}"
+        )
+        for name in (EVENTS, "daily")
+    )
+
+
 PROMOTE = Swap(
     SwapKind.PROMOTE,
     "dev",
-    (
-        SwappedTable(EVENTS, OWN_EVENTS, "events__a", "new events", "old events"),
-        SwappedTable("daily", "daily__b", "daily__a", "new daily", "old daily"),
-    ),
+    exchanged("b", "a", "new", "old"),
     applied={EVENTS: "new", "daily": "newer", "view": "newest"},
 )
 ROLLBACK = Swap(
     SwapKind.ROLLBACK,
     "dev",
-    (
-        SwappedTable(EVENTS, "events__a", "events__c", "old events", "new events"),
-        SwappedTable("daily", "daily__a", "daily__c", "old daily", "new daily"),
-    ),
+    exchanged("a", "c", "old", "new"),
     applied={EVENTS: "old", "daily": "", "view": ""},
     undoes="p1",
 )
@@ -105,6 +109,30 @@ class TestPromoted:
         assert net(ledger, "daily", 1) == [TWO]
         assert was_dropped(ledger.versions("daily", 1))
 
+    def test_the_own_table_is_that_of_the_model(self, ledger: SqlLedger) -> None:
+        """
+        Cells, trace, snapshot and step are its own; the inputs have their new names. Rows of a
+        table with more versions than the model had are not those of versions to come. The
+        environment stays and owns nothing, also if the swap is finished again.
+        """
+        cells, trace = ledger.cells("daily__b"), ledger.traces()["daily__b"]
+        before = ledger.newest_versions()
+        assert before[OWN_EVENTS].number == 5
+
+        swap(ledger, PROMOTE, "p1")
+        ledger.finish_swap("p1", PROMOTE)
+
+        head, was = ledger.newest_versions(), before["daily__b"]
+        now = head["daily"]
+        assert ledger.cells("daily") == cells
+        inputs = {EVENTS: head[EVENTS].number}
+        assert ledger.traces()["daily"] == replace(trace, model="daily", inputs=inputs)
+        assert ledger.traces().keys() == head.keys() == {EVENTS, "daily", "weekly"}
+        assert (now.snapshot, now.step, now.run) == (was.snapshot, was.step, was.run)
+        assert (now.number, now.rows, now.whole) == (3, 3, True)
+        assert [version.number for version in ledger.versions(EVENTS)] == [1, 2, 3, 5]
+        assert ledger.environments()["dev"].tables == ()
+
     @pytest.mark.parametrize("entry", [LISTED, FULL_LISTING])
     def test_listings_are_compared_again(self, ledger: SqlLedger, entry: str) -> None:
         """The files of a replaced table are others: no listing was compared with them."""
@@ -114,36 +142,6 @@ class TestPromoted:
         swap(ledger, PROMOTE, "p1")
 
         assert ledger.locations().keys() & {*names.values()} == {names["weekly"]}
-
-    def test_cells_and_trace_are_those_of_the_own_table(self, ledger: SqlLedger) -> None:
-        """Cells and trace are those of the own table; the inputs have their new names."""
-        cells, trace = ledger.cells("daily__b"), ledger.traces()["daily__b"]
-
-        swap(ledger, PROMOTE, "p1")
-
-        head = ledger.newest_versions()[EVENTS].number
-        assert ledger.cells("daily") == cells
-        assert ledger.traces()["daily"] == replace(trace, model="daily", inputs={EVENTS: head})
-        assert ledger.traces().keys() == {EVENTS, "daily", "weekly"}
-        assert ledger.newest_versions().keys() == {EVENTS, "daily", "weekly"}
-
-    def test_versions_are_of_the_steps_that_built_the_table(self, ledger: SqlLedger) -> None:
-        """The newest version has the snapshot and step that the stored table has."""
-        before = ledger.newest_versions()["daily__b"]
-
-        swap(ledger, PROMOTE, "p1")
-
-        now = ledger.newest_versions()["daily"]
-        assert (now.snapshot, now.step, now.run) == (before.snapshot, before.step, before.run)
-        assert (now.number, now.rows, now.whole) == (3, 3, True)
-
-    def test_no_row_has_the_number_of_a_version_to_come(self, ledger: SqlLedger) -> None:
-        """Rows of a table with more versions than the model had are not those of later versions."""
-        assert ledger.newest_versions()[OWN_EVENTS].number == 5
-
-        swap(ledger, PROMOTE, "p1")
-
-        assert [version.number for version in ledger.versions(EVENTS)] == [1, 2, 3, 5]
 
     def test_a_reader_that_was_behind_still_is(self, ledger: SqlLedger) -> None:
         """What a reader had not read yet before the swap is still a change for it."""
@@ -163,22 +161,6 @@ class TestPromoted:
 
         assert ledger.unchanged("daily", 1) == {2: [same], 3: [same]}
 
-    def test_a_new_model_has_its_first_version(self, ledger: SqlLedger) -> None:
-        """A model that production did not have starts with the own table."""
-        new = SwappedTable("new", "daily__b", None, "new daily")
-
-        swap(ledger, Swap(SwapKind.PROMOTE, "dev", (new,)), "p1")
-
-        assert [version.whole for version in ledger.versions("new")] == [True]
-        assert not was_dropped(ledger.versions("new"))
-        assert ledger.swaps()[0].kept == {"new": None}
-
-    def test_the_environment_owns_nothing_any_more(self, ledger: SqlLedger) -> None:
-        """The tables are production's now, and the environment stays."""
-        swap(ledger, PROMOTE, "p1")
-
-        assert ledger.environments()["dev"].tables == ()
-
     def test_definitions_are_applied_with_it(self, ledger: SqlLedger) -> None:
         """The definitions become the applied ones, others stay, and those before are remembered."""
         ledger.keep_definitions({}, {EVENTS: "old", "weekly": "w"}, {})
@@ -197,16 +179,9 @@ class TestPromoted:
     def test_sessions_in_quarantine_go_with_their_table(self, ledger: SqlLedger) -> None:
         """What is in quarantine and what was left out is that of the table that is there."""
         session = QuarantinedSession("ann", ONE.start, ONE.start + 1, 7)
-        outcome = Outcome(
-            "daily__b",
-            2,
-            Trace("daily__b", "f"),
-            quarantined=(session,),
-            left_out=3,
-            committed=False,
-        )
+        outcome = Outcome("daily__b", 2, Trace("daily__b", "f"), committed=False)
         ledger.begin_step("r1", "q", 1, "daily__b", "fold", {})
-        ledger.finish_step("q", outcome)
+        ledger.finish_step("q", replace(outcome, quarantined=(session,), left_out=3))
 
         swap(ledger, PROMOTE, "p1")
 
@@ -225,15 +200,6 @@ class TestPromoted:
 
         swap(ledger, ROLLBACK, "p2")
         assert ledger.traces()["daily"].pending == pending
-
-    def test_it_is_done_once(self, ledger: SqlLedger) -> None:
-        """A swap that is done stays as it is when it is finished again."""
-        swap(ledger, PROMOTE, "p1")
-        before = ledger.versions("daily")
-
-        ledger.finish_swap("p1", PROMOTE)
-
-        assert ledger.versions("daily") == before
 
     def test_a_step_that_was_given_up_is_not_finished(self, ledger: SqlLedger) -> None:
         """A step that did not happen cannot be finished later, nor one that never began."""
@@ -293,13 +259,10 @@ class TestRolledBack:
         ledger.acquire("r1")
         ledger.begin_run("r1", "run", 5, {})
         made(ledger, "other", 1, change(ONE, 1))
-        made(ledger, "daily", 1, change(ONE, 1), other=1)
-        made(ledger, "daily__b", 1, change(ONE, 1), other=1)
-        swap(
-            ledger,
-            Swap(SwapKind.PROMOTE, "dev", (SwappedTable("daily", "daily__b", "daily__a"),)),
-            "p1",
-        )
+        for name in ("daily", "daily__b"):
+            made(ledger, name, 1, change(ONE, 1), other=1)
+        tables = (SwappedTable("daily", "daily__b", "daily__a"),)
+        swap(ledger, Swap(SwapKind.PROMOTE, "dev", tables), "p1")
         for version in range(2, 6):
             made(ledger, "other", version, change(DAYS[version + 2], 1))
         made(ledger, "daily", 4, change(TWO, 1), other=5)
@@ -310,9 +273,12 @@ class TestRolledBack:
         ledger.close()
 
     def test_a_model_that_was_new_goes(self, ledger: SqlLedger) -> None:
-        """A model that came with the promote has no table and no trace any more."""
+        """It starts with the own table; after the rollback it has no table and no trace."""
         new = SwappedTable("new", "daily__b", None, "new daily")
         swap(ledger, Swap(SwapKind.PROMOTE, "dev", (new,)), "p1")
+        assert [version.whole for version in ledger.versions("new")] == [True]
+        assert not was_dropped(ledger.versions("new"))
+        assert ledger.swaps()[0].kept == {"new": None}
 
         back = SwappedTable("new", None, "new__c", None, "new daily")
         swap(ledger, Swap(SwapKind.ROLLBACK, "dev", (back,), undoes="p1"), "p2")
