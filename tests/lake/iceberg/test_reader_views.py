@@ -15,7 +15,7 @@ import pytest
 
 from infold.core.formats import Format
 from infold.core.model import Source
-from infold.lake.delta.tables import DeltaLake
+from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 from infold.lake.reading import iceberg_table
 from infold.messages.errors import InfoldError
@@ -133,29 +133,16 @@ class TestViews:
             assert (found.columns, found.fetchall()) == (names, [(0, 1, 2, 3)])
         assert query(views(lake)["order"], "spark").startswith('SELECT `a "b"`, `select`, `a``b`,')
 
-    def test_nothing_to_do(self, lake: IcebergLake, store: Store) -> None:
-        """A view that is right is not written again."""
-        store("daily", "day")
-        lake.refresh_views(["daily"])
-        before = views(lake), files(lake)
-
-        lake.refresh_views(["daily"])
-
-        assert (views(lake), files(lake)) == before
-
-    def test_only_new_ones(self, lake: IcebergLake, store: Store) -> None:
-        """Those that are there are not looked at: no metadata of their tables is read."""
-        store("daily", "day")
-        lake.refresh_views(["daily"])
-        (Path(lake.catalog.place).parent / "daily-1.metadata.json").unlink()
-        store("weekly", "week")
-
-        lake.refresh_views(["daily", "weekly"], only_new=True)
-
-        assert sorted(views(lake)) == ["daily", "weekly"]
-
-    def test_a_column_comes_and_goes(self, lake: IcebergLake, store: Store) -> None:
-        """The view follows; of its files the last one is kept, for those who are about to read."""
+    def test_they_follow_their_tables(
+        self, lake: IcebergLake, store: Store, tmp_path: Path
+    ) -> None:
+        """
+        Before the first run there is nothing to make. They come with a table and go with it, files and all; one that is right is not written
+        again. Of its files the last one is kept, for those who are about to read.
+        """
+        none = IcebergLake(sqlite_catalog(tmp_path / "none.db"), "shop", tmp_path)
+        assert none.refresh_views(["daily"]) == []
+        assert not (tmp_path / "shop_views").exists()
         for columns in (["day"], ["day", "n"], ["day", "n", "m"], ["day"]):
             store("daily", *columns)
             lake.refresh_views(["daily"])
@@ -163,37 +150,29 @@ class TestViews:
             shown = ", ".join(f"`{one}`" for one in columns)
             assert query(views(lake)["daily"], "spark").startswith(f"SELECT {shown} FROM")
         assert len(files(lake)) == 2
-
-    def test_a_table_is_gone(self, lake: IcebergLake, store: Store) -> None:
-        """So is its view, with its files."""
-        store("daily", "day")
+        before = views(lake), files(lake)
+        lake.refresh_views(["daily"])
+        assert (views(lake), files(lake)) == before
         store("weekly", "week")
-        lake.refresh_views(["daily", "weekly"])
-
         lake.refresh_views(["weekly"])
-
         assert sorted(views(lake)) == ["weekly"]
         assert [file.parts[-3] for file in files(lake)] == ["weekly"]
+        lake.refresh_views([])
+        assert (views(lake), files(lake)) == ({}, [])
 
-    def test_a_table_that_nobody_can_read(self, lake: IcebergLake, store: Store) -> None:
+    @pytest.mark.parametrize("only_new", [False, True])
+    def test_a_table_that_nobody_can_read(
+        self, lake: IcebergLake, store: Store, only_new: bool
+    ) -> None:
         """Its view stays as it was, and those of others are made."""
         store("daily", "day")
         lake.refresh_views(["daily"])
         (Path(lake.catalog.place).parent / "daily-1.metadata.json").write_text("damaged")
         store("weekly", "week")
 
-        lake.refresh_views(["daily", "weekly"])
+        lake.refresh_views(["daily", "weekly"], only_new=only_new)
 
         assert sorted(views(lake)) == ["daily", "weekly"]
-
-    def test_no_views_any_more(self, lake: IcebergLake, store: Store) -> None:
-        """Once none are wanted, all of infold's are taken away."""
-        store("daily", "day")
-        lake.refresh_views(["daily"])
-
-        lake.refresh_views([])
-
-        assert (views(lake), files(lake)) == ({}, [])
 
     def test_what_others_made_stays(self, lake: IcebergLake, store: Store) -> None:
         """Views of theirs are no business of infold's; a name that they have is told."""
@@ -248,16 +227,3 @@ class TestViews:
         with pytest.raises(InfoldError, match="catalog-shared-namespace") as raised:
             lake.check_views(["daily"])
         assert "the tables orders" in str(raised.value)
-
-    def test_without_a_catalog(self, tmp_path: Path) -> None:
-        """Before the first run there is nothing to make, or to take away."""
-        from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
-
-        lake = IcebergLake(sqlite_catalog(tmp_path / "none.db"), "shop", tmp_path)
-
-        assert lake.refresh_views(["daily"]) == []
-        assert not (tmp_path / "shop_views").exists()
-
-    def test_folders_have_none(self, tmp_path: Path) -> None:
-        """Tables in Delta Lake are found by their folders, and a folder is no view."""
-        assert DeltaLake(tmp_path, "shop").refresh_views(["daily"]) == ()
