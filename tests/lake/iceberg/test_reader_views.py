@@ -137,8 +137,9 @@ class TestViews:
         self, lake: IcebergLake, store: Store, tmp_path: Path
     ) -> None:
         """
-        Before the first run there is nothing to make. They come with a table and go with it, files and all; one that is right is not written
-        again. Of its files the last one is kept, for those who are about to read.
+        Before the first run there is nothing to make. They come with a table and go with it, files
+        and all; one that is right is not written again. Of its files the last one is kept, for
+        those who are about to read.
         """
         none = IcebergLake(sqlite_catalog(tmp_path / "none.db"), "shop", tmp_path)
         assert none.refresh_views(["daily"]) == []
