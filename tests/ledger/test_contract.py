@@ -180,28 +180,24 @@ class TestVersions:
         assert list(ledger.changes("events", 1)) == [*by_version[2], *by_version[3]]
         assert list(ledger.changes("events", 3)) == []
 
-    def test_versions_whose_cells_lost_rows(self, ledger: Ledger) -> None:
-        """Versions in which cells of a time span lost rows
-        come oldest first; gains alone do not count.
+    def test_versions_since_another(self, ledger: Ledger) -> None:
+        """
+        They come oldest first, with step and snapshot, each table's own; so do those in which cells
+        of a time span lost rows, where gains alone do not count.
         """
         do(ledger, outcome(1, change(ONE, 3), change(TWO, 2)))
         do(ledger, outcome(2, change(ONE, 1, before=3), change(THREE, 1)))
         do(ledger, outcome(3, change(TWO, 0, before=2)))
-
-        assert list(ledger.versions_losing_rows("events", EVER)) == [2, 3]
-        assert list(ledger.versions_losing_rows("events", TWO)) == [3]
-        assert list(ledger.versions_losing_rows("events", THREE)) == []
-
-    def test_versions_since(self, ledger: Ledger) -> None:
-        """Versions since another come oldest first, with step, run and snapshot."""
-        for version in (1, 2, 3):
-            do(ledger, outcome(version, change(ONE, version, before=version - 1)))
+        do(ledger, replace(outcome(1, change(TWO, 2)), model="other", trace=Trace("other", "g")))
 
         found = ledger.versions("events", since=1)
-        assert [(entry.number, entry.snapshot, entry.step, entry.rows) for entry in found] == [
-            (2, 2, "r1-2", 2),
-            (3, 3, "r1-3", 3),
-        ]
+        versions = [(entry.number, entry.snapshot, entry.step, entry.rows) for entry in found]
+        assert versions == [(2, 2, "r1-2", 4), (3, 3, "r1-3", 2)]
+        heads = {name: head.rows for name, head in ledger.newest_versions().items()}
+        assert heads == {"events": 2, "other": 2}
+        assert [state.cell for state in ledger.cells("other")] == [TWO]
+        for cell, numbers in ((EVER, [2, 3]), (TWO, [3]), (THREE, [])):
+            assert list(ledger.versions_losing_rows("events", cell)) == numbers
 
     def test_the_same_rows_in_other_cells_are_no_version(self, ledger: Ledger) -> None:
         """A step may put other cells in place of those that there were, and change nothing else."""
@@ -214,17 +210,6 @@ class TestVersions:
         assert ledger.newest_versions()["events"].number == 1
         assert [entry.cell for entry in ledger.changes("events", 0)] == [ONE, TWO]
         assert ledger.traces() == {"events": trace}
-
-    def test_tables_do_not_mix(self, ledger: Ledger) -> None:
-        """Each table has its own versions and cells."""
-        do(ledger, outcome(1, change(ONE, 3)))
-        do(ledger, replace(outcome(1, change(TWO, 2)), model="other", trace=Trace("other", "g")))
-
-        assert [state.cell for state in ledger.cells("other")] == [TWO]
-        assert {name: head.rows for name, head in ledger.newest_versions().items()} == {
-            "events": 3,
-            "other": 2,
-        }
 
 
 class TestTraces:
@@ -556,14 +541,6 @@ def test_a_table_that_leaves_its_environment_is_erased(ledger: Ledger) -> None:
     assert not ledger.locations()
 
 
-def test_locations_are_remembered_name_by_name(ledger: Ledger) -> None:
-    """Locations are remembered by name, and those that are not given stay."""
-    ledger.remember_locations({"a": "1", "b": "1"})
-    ledger.remember_locations({"b": "2"})
-
-    assert ledger.locations() == {"a": "1", "b": "2"}
-
-
 def test_steps_are_known_for_good_and_others_are_not(ledger: Ledger) -> None:
     """A known step stays known with its model, whatever its outcome; other steps are unknown until
     they are found in tables, and are done then.
@@ -581,10 +558,15 @@ def test_steps_are_known_for_good_and_others_are_not(ledger: Ledger) -> None:
 
 
 def test_which_project_owns_the_ledger(ledger: Ledger) -> None:
-    """A ledger belongs to no project until a run writes one into it."""
+    """None until a run writes one into it. Locations are remembered by name; those that are not
+    given stay.
+    """
     assert ledger.owner() is None
     ledger.set_owner("shop", "warehouse")
     assert ledger.owner() == ("shop", "warehouse")
+    ledger.remember_locations({"a": "1", "b": "1"})
+    ledger.remember_locations({"b": "2"})
+    assert ledger.locations() == {"a": "1", "b": "2"}
 
 
 def test_writing_without_the_lease_is_refused(ledger: Ledger) -> None:

@@ -120,19 +120,6 @@ class TestProcesses:
         assert process_started(process.pid) is None
         process.wait()
 
-    def test_two_ledgers_of_one_process_exclude_each_other(self, place: Place) -> None:
-        """Two ledgers in one process, as in threads of a service, exclude each other."""
-        first = place.open()
-        first.acquire("r1")
-
-        with pytest.raises(errors.InfoldError, match="locked"):
-            place.open().acquire("r2")
-
-        first.release()
-        second = place.open()
-        second.acquire("r2")
-        second.close()
-
 
 class Hands:
     """A clock whose hands a test moves."""
@@ -265,21 +252,6 @@ class TestElsewhere:
             mine.close()
             with pytest.raises(errors.InfoldError, match="lease-lost"):
                 theirs.begin_run("theirs", "run", 0, {})
-        theirs.close()
-
-    def test_the_heartbeat_continues_by_itself(
-        self, place: Place, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The heartbeat continues during a long step, so the lease stays fresh."""
-        monkeypatch.setattr(lease, "BEAT_SECONDS", 0.01)
-        clock = Hands()
-        theirs = place.open(clock=clock, holder=self.AWAY)
-        theirs.acquire("theirs")
-        clock.at += 10 * SILENT
-        time.sleep(0.3)
-
-        with pytest.raises(errors.InfoldError, match="locked"):
-            place.open(clock=clock).acquire("mine")
         theirs.close()
 
 

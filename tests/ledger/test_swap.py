@@ -12,7 +12,7 @@ from tests.planning.strips import day
 from infold.core.environment import Environment, OwnTable
 from infold.core.interval import Interval, Ranges
 from infold.core.record import FULL_LISTING, LISTED, Outcome, QuarantinedSession
-from infold.core.swap import DoneSwap, Swap, SwapKind, SwappedTable
+from infold.core.swap import Swap, SwapKind, SwappedTable
 from infold.core.trace import Cause, CellChange, CellState, Pending, Trace, net_changes, was_dropped
 from infold.core.unchanged import Unchanged
 from infold.ledger.store import SqlLedger
@@ -133,33 +133,41 @@ class TestPromoted:
         assert [version.number for version in ledger.versions(EVENTS)] == [1, 2, 3, 5]
         assert ledger.environments()["dev"].tables == ()
 
-    @pytest.mark.parametrize("entry", [LISTED, FULL_LISTING])
-    def test_listings_are_compared_again(self, ledger: SqlLedger, entry: str) -> None:
-        """The files of a replaced table are others: no listing was compared with them."""
-        names = {name: entry.format(name) for name in (EVENTS, OWN_EVENTS, "weekly")}
-        ledger.remember_locations(dict.fromkeys(names.values(), "digest"))
-
-        swap(ledger, PROMOTE, "p1")
-
-        assert ledger.locations().keys() & {*names.values()} == {names["weekly"]}
-
-    def test_a_reader_that_was_behind_still_is(self, ledger: SqlLedger) -> None:
-        """What a reader had not read yet before the swap is still a change for it."""
-        made(ledger, EVENTS, 3, change(DAYS[7], 4))
-
-        swap(ledger, PROMOTE, "p1")
-
-        assert net(ledger, EVENTS, 2) == [THREE, *DAYS[5:7]]
-        assert net(ledger, EVENTS, 3) == [THREE, *DAYS[5:8]]
-
-    def test_columns_that_are_unchanged_are_so_for_both_versions(self, ledger: SqlLedger) -> None:
-        """What readers of some columns will not notice is recorded for both new versions."""
+    def test_what_is_known_of_a_table_goes_with_it(self, ledger: SqlLedger) -> None:
+        """
+        What is left to build of a kept table, is in quarantine or was left out. No listing was
+        compared with its files. What readers of some columns will not notice is recorded for both
+        new versions.
+        """
+        session = QuarantinedSession("ann", ONE.start, ONE.start + 1, 7)
+        pending = (Pending(Cause.LATE, Ranges((ONE,))),)
+        trace = replace(ledger.traces()["daily"], pending=pending)
+        own = Outcome("daily__b", 2, Trace("daily__b", "f"), committed=False)
+        for what in (
+            replace(own, quarantined=(session,), left_out=3),
+            Outcome("daily", 1, trace, committed=False),
+        ):
+            ledger.begin_step("r1", f"of {what.model}", 1, what.model, "build", {})
+            ledger.finish_step(f"of {what.model}", what)
+        listings = [
+            {name: entry.format(name) for name in (EVENTS, OWN_EVENTS, "weekly")}
+            for entry in (LISTED, FULL_LISTING)
+        ]
+        for names in listings:
+            ledger.remember_locations(dict.fromkeys(names.values(), "digest"))
         same = Unchanged(frozenset({"day"}), Ranges((TWO,)))
         other = replace(PROMOTE.tables[1], unchanged=(same,))
 
         swap(ledger, replace(PROMOTE, tables=(PROMOTE.tables[0], other)), "p1")
 
+        assert ledger.quarantined("daily") == (session,)
+        assert ledger.left_out() == {"daily": 3}
         assert ledger.unchanged("daily", 1) == {2: [same], 3: [same]}
+        for names in listings:
+            assert ledger.locations().keys() & {*names.values()} == {names["weekly"]}
+        assert ledger.traces()["daily"].pending == ()
+        swap(ledger, ROLLBACK, "p2")
+        assert ledger.traces()["daily"].pending == pending
 
     def test_definitions_are_applied_with_it(self, ledger: SqlLedger) -> None:
         """The definitions become the applied ones, others stay, and those before are remembered."""
@@ -175,31 +183,6 @@ class TestPromoted:
             "view": ("", "newest"),
             "weekly": ("w", "w"),
         }
-
-    def test_sessions_in_quarantine_go_with_their_table(self, ledger: SqlLedger) -> None:
-        """What is in quarantine and what was left out is that of the table that is there."""
-        session = QuarantinedSession("ann", ONE.start, ONE.start + 1, 7)
-        outcome = Outcome("daily__b", 2, Trace("daily__b", "f"), committed=False)
-        ledger.begin_step("r1", "q", 1, "daily__b", "fold", {})
-        ledger.finish_step("q", replace(outcome, quarantined=(session,), left_out=3))
-
-        swap(ledger, PROMOTE, "p1")
-
-        assert ledger.quarantined("daily") == (session,)
-        assert ledger.left_out() == {"daily": 3}
-
-    def test_pending_cells_go_with_their_table(self, ledger: SqlLedger) -> None:
-        """What is left to build of a kept table is no longer the model's, until it comes back."""
-        pending = (Pending(Cause.LATE, Ranges((ONE,))),)
-        trace = replace(ledger.traces()["daily"], pending=pending)
-        ledger.begin_step("r1", "w", 1, "daily", "build", {})
-        ledger.finish_step("w", Outcome("daily", 1, trace, committed=False))
-
-        swap(ledger, PROMOTE, "p1")
-        assert ledger.traces()["daily"].pending == ()
-
-        swap(ledger, ROLLBACK, "p2")
-        assert ledger.traces()["daily"].pending == pending
 
     def test_a_step_that_was_given_up_is_not_finished(self, ledger: SqlLedger) -> None:
         """A step that did not happen cannot be finished later, nor one that never began."""
@@ -288,23 +271,20 @@ class TestRolledBack:
         assert ledger.newest_versions()["new"].snapshot is None
 
     def test_the_promote_is_forgotten_and_the_rollback_remembered(self, ledger: SqlLedger) -> None:
-        """What a rollback replaced is kept as well; the promote cannot be taken back twice."""
+        """
+        What a rollback replaced is kept as well; the promote cannot be taken back twice. Once kept
+        tables are dropped, nothing is known of them any more.
+        """
         swap(ledger, PROMOTE, "p1")
         swap(ledger, ROLLBACK, "p2")
 
         [left] = ledger.swaps()
-        assert isinstance(left, DoneSwap)
         assert (left.id, left.kind) == ("p2", SwapKind.ROLLBACK)
         assert left.kept == {EVENTS: "events__c", "daily": "daily__c"}
         assert {name: entry.digest for name, entry in ledger.applied().items()} == {EVENTS: "old"}
+        assert ledger.cells("daily__c") == (CellState(ONE, 1, 7), CellState(TWO, 2, 14))
 
-    def test_nothing_is_left_of_a_swap_that_is_forgotten(self, ledger: SqlLedger) -> None:
-        """Once kept tables are dropped, nothing is known of them any more."""
-        swap(ledger, PROMOTE, "p1")
-        assert ledger.cells("daily__a") != ()
+        ledger.forget_swap("p2")
 
-        ledger.forget_swap("p1")
-
-        assert ledger.swaps() == ()
-        assert ledger.cells("daily__a") == ()
-        assert ledger.cells("daily") == (CellState(ONE, 1, 7), CellState(TWO, 2, 14))
+        assert (ledger.swaps(), ledger.cells("daily__c")) == ((), ())
+        assert ledger.cells("daily") == (CellState(ONE, 1, 7), CellState(TWO, 1, 7))
