@@ -39,10 +39,27 @@ URL = "sqlite:///.infold/ledger.db"
 KEEP = 5
 
 
-def as_of_format(connection: sqlite3.Connection, number: int) -> None:
-    """Take what a released format changed back, and name an earlier one."""
-    connection.execute("ALTER TABLE changes ADD COLUMN last BIGINT")
-    connection.execute("UPDATE meta SET value = ? WHERE name = ?", (str(number), FORMAT_ROW))
+def as_of_format_1(path: Path) -> None:
+    """Make of a ledger what one of the first format was, before any was released."""
+    with sqlite3.connect(path) as connection:
+        for table in (
+            *("left_out", "trace_entries", "definitions", "trace_definitions", "applied"),
+            *("unchanged", "environments", "environment_tables"),
+        ):
+            connection.execute(f"DROP TABLE {table}")
+        for column in ("carried", "campaign"):
+            connection.execute(f"ALTER TABLE quarantined DROP COLUMN {column}")
+        now = "held BOOLEAN, session_start"
+        tables = "SELECT sql FROM sqlite_master WHERE name = 'manual_entries'"
+        (text,) = connection.execute(tables).fetchone()
+        assert now in text
+        connection.execute("ALTER TABLE manual_entries RENAME TO newer")
+        connection.execute(text.replace(now, "held BOOLEAN NOT NULL, session_start"))
+        connection.execute("INSERT INTO manual_entries SELECT * FROM newer")
+        connection.execute("DROP TABLE newer")
+        connection.execute("ALTER TABLE changes ADD COLUMN last BIGINT")
+        connection.execute("DELETE FROM meta WHERE name = ?", (ID_ROW,))
+        connection.execute("UPDATE meta SET value = '1' WHERE name = ?", (FORMAT_ROW,))
 
 
 def begin(ledger: SqlLedger) -> SqlLedger:
@@ -50,12 +67,6 @@ def begin(ledger: SqlLedger) -> SqlLedger:
     ledger.acquire("r1")
     ledger.begin_run("r1", "run", 0, {})
     return ledger
-
-
-def building(ledger: SqlLedger, what: Outcome) -> None:
-    """A step of the run builds a model, which gives it its name."""
-    ledger.begin_step("r1", what.model, 1, what.model, "build", {})
-    ledger.finish_step(what.model, what)
 
 
 class TestOpening:
@@ -127,93 +138,42 @@ class TestOpening:
                 use()
         assert path.read_bytes() == before
 
-    def test_an_older_ledger_gets_the_tables_that_it_lacks(self, tmp_path: Path) -> None:
-        """Whoever reads an older ledger first adds the tables it lacks, and its content stays."""
-        path = tmp_path / "ledger.db"
-        begin(SqlLedger(path)).close()
-        with sqlite3.connect(path) as connection:
-            for table in ("quarantined", "left_out", "trace_entries"):
-                connection.execute(f"DROP TABLE {table}")
-            as_of_format(connection, 1)
-
-        assert SqlLedger(path).quarantined("sessions") == ()
-        assert SqlLedger(path).left_out() == {}
-        assert SqlLedger(path).traces() == {}
-        assert [run.id for run in SqlLedger(path).runs()] == ["r1"]
-
-    def test_sessions_in_quarantine_of_an_older_ledger_are_found_again(
-        self, tmp_path: Path
-    ) -> None:
-        """They lack their campaigns, so their model's trace no longer matches."""
+    def test_an_older_ledger_gets_what_it_lacks(self, tmp_path: Path) -> None:
+        """
+        Whoever reads it first adds tables, columns and a name, and its content stays. Sessions in
+        quarantine lack their campaigns, so their model's trace no longer matches. Definitions can
+        be kept, and entries that take others back can be added.
+        """
         path, ann = tmp_path / "ledger.db", QuarantinedSession("ann", 1, 2, 3)
         ledger = begin(SqlLedger(path))
-        for model, held in (("sessions", (ann,)), ("others", ())):
-            trace = Trace(model, "fingerprint")
-            building(ledger, Outcome(model, 1, trace, snapshot=1, whole=True, quarantined=held))
+        for model, held in (("sessions", (ann,)), ("daily", ())):
+            built = Outcome(model, 1, Trace(model, "f"), snapshot=1, whole=True, quarantined=held)
+            ledger.begin_step("r1", model, 1, model, "build", {})
+            ledger.finish_step(model, built)
+        ledger.add_entries("sessions", [ManualEntry(0, "ann", True, reason="bot")])
         ledger.close()
-        with sqlite3.connect(path) as connection:
-            for column in ("carried", "campaign"):
-                connection.execute(f"ALTER TABLE quarantined DROP COLUMN {column}")
-            as_of_format(connection, 3)
+        as_of_format_1(path)
 
         older = SqlLedger(path)
         assert older.quarantined("sessions") == (ann,)
-        found = {name: trace.fingerprint for name, trace in older.traces().items()}
-        assert found == {"sessions": UNKNOWN, "others": "fingerprint"}
-
-    def test_a_ledger_without_definitions_can_keep_them(self, tmp_path: Path) -> None:
-        """A ledger of format 6 has no definitions; it is given tables for them and a name, and
-        its traces stay.
-        """
-        path = tmp_path / "ledger.db"
-        ledger = begin(SqlLedger(path))
-        building(ledger, Outcome("daily", 1, Trace("daily", "f"), snapshot=1, whole=True))
-        ledger.close()
-        with sqlite3.connect(path) as connection:
-            for table in (
-                *("definitions", "trace_definitions", "applied", "unchanged"),
-                *("environments", "environment_tables"),
-            ):
-                connection.execute(f"DROP TABLE {table}")
-            connection.execute("DELETE FROM meta WHERE name = ?", (ID_ROW,))
-            as_of_format(connection, 6)
-
-        older = SqlLedger(path)
-        assert older.traces() == {"daily": Trace("daily", "f")}
-        assert (older.applied(), older.environments()) == ({}, {})
+        lost = Trace("sessions", UNKNOWN)
+        assert older.traces() == {"sessions": lost, "daily": Trace("daily", "f")}
+        assert (older.left_out(), older.applied(), older.environments()) == ({}, {}, {})
         assert older.unchanged("daily", 0) == {}
+        assert [run.id for run in older.runs()] == ["r1"]
         older.acquire("r2")
         adopted = replace(kept_of("daily"), fingerprint="f")
         older.keep_definitions({"d": adopted}, {"daily": "d"}, {"daily": "d"})
+        older.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=None)])
         older.close()
 
-        assert older.traces() == {"daily": Trace("daily", "f", definition="d")}
-        with sqlite3.connect(path) as connection:
-            found = dict(connection.execute("SELECT name, value FROM meta"))
-        assert found[FORMAT_ROW] == str(FORMAT)
-        assert len(found[ID_ROW]) == len(str(uuid4()))
-
-    def test_manual_entries_of_an_older_ledger_may_be_taken_back(self, tmp_path: Path) -> None:
-        """They stay, and entries that take others back can be added."""
-        path = tmp_path / "ledger.db"
-        SqlLedger(path).add_entries("sessions", [ManualEntry(0, "ann", True, reason="bot")])
-        with sqlite3.connect(path) as connection:
-            now = "held BOOLEAN, session_start"
-            (text,) = connection.execute(
-                "SELECT sql FROM sqlite_master WHERE name = 'manual_entries'"
-            ).fetchone()
-            assert now in text
-            connection.execute("ALTER TABLE manual_entries RENAME TO newer")
-            connection.execute(text.replace(now, "held BOOLEAN NOT NULL, session_start"))
-            connection.execute("INSERT INTO manual_entries SELECT * FROM newer")
-            connection.execute("DROP TABLE newer")
-            as_of_format(connection, 4)
-
-        older = SqlLedger(path)
-        older.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=None)])
-
+        assert older.traces()["daily"] == Trace("daily", "f", definition="d")
         found = [(one.number, one.in_quarantine, one.reason) for one in older.entries("sessions")]
         assert found == [(1, True, "bot"), (2, None, "")]
+        with sqlite3.connect(path) as connection:
+            meta = dict(connection.execute("SELECT name, value FROM meta"))
+        assert meta[FORMAT_ROW] == str(FORMAT)
+        assert len(meta[ID_ROW]) == len(str(uuid4()))
 
     def test_a_folder_that_cannot_be_written_gives_a_message(self, tmp_path: Path) -> None:
         """A folder that cannot be written gives a message instead of a traceback."""

@@ -89,18 +89,21 @@ def test_they_follow_their_tables(named: Named, hive: MadeUpHive) -> None:
 
 
 def test_a_rename_leaves_the_names_right(named: Named, hive: MadeUpHive) -> None:
-    """A name leads to the folder of that name, which has another table in it then."""
+    """
+    A name leads to the folder of that name, which has another table in it then. Who makes something
+    of the name between look and change keeps it, and it is told, unless it is right.
+    """
     named.make("daily", "daily__b")
     lake = named.lake
     lake.register()
-    at = {name: lake.location(name) or "" for name in ("daily", "daily__b")}
-    lake.rename(
-        [
-            Renaming("daily", "daily__a", at["daily"]),
-            Renaming("daily__b", "daily", at["daily__b"]),
-        ]
-    )
+    moves = (("daily", "daily__a"), ("daily__b", "daily"))
+    lake.rename([Renaming(name, to, lake.location(name) or "") for name, to in moves])
     assert hive.paths(SPACE)["daily"] == named.at_folder("daily")
+    hive.before_change = lambda: hive.put(SPACE, "daily__a", "file:/theirs")
+    assert lake.register() == ["daily__a"]
+    assert hive.paths(SPACE)["daily__a"] == "file:/theirs"
+    del hive.tables[SPACE, "daily__a"]
+    hive.before_change = lambda: hive.put(SPACE, "daily__a", named.at_folder("daily__a"))
 
     assert lake.register() == []
 
@@ -178,20 +181,6 @@ def test_what_somebody_registered_rightly_is_right(named: Named, hive: MadeUpHiv
     assert named.lake.register() == []
     assert hive.asked == [f"create {SPACE}.weekly"]
     assert {*hive.paths(SPACE)} == {"alias", "daily", "sales", "weekly"}
-
-
-def test_somebody_is_faster(named: Named, hive: MadeUpHive) -> None:
-    """Who makes something of the name between look and change keeps it, and it is told."""
-    named.make("daily")
-    hive.databases.add(SPACE)
-    hive.before_change = lambda: hive.put(SPACE, "daily", "file:/theirs")
-
-    assert named.lake.register() == ["daily"]
-
-    assert hive.paths(SPACE) == {"daily": "file:/theirs"}
-    del hive.tables[SPACE, "daily"]
-    hive.before_change = lambda: hive.put(SPACE, "daily", named.at_folder("daily"))
-    assert named.lake.register() == []
 
 
 def test_two_projects_share_a_namespace(named: Named, hive: MadeUpHive, tmp_path: Path) -> None:
