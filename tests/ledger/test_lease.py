@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.ledger.conftest import OPEN, Place
@@ -17,7 +18,7 @@ from tests.ledger.conftest import OPEN, Place
 from infold.core import write_points
 from infold.core.interval import SECOND
 from infold.core.record import Receipt
-from infold.ledger import lease
+from infold.ledger import SqlLedger, lease
 from infold.ledger.lease import SILENT, Holder, process_started, this_process
 from infold.messages import errors, run_errors
 
@@ -60,7 +61,10 @@ class TestProcesses:
     """On one machine, the owner of a lease is alive as long as its process is."""
 
     def test_a_living_owner_is_named(self, place: Place, holder: subprocess.Popen[str]) -> None:
-        """Also when the time of `--wait` is over. Status and history read the ledger meanwhile."""
+        """
+        Also when the time of `--wait` is over. Status and history read the ledger meanwhile, and a
+        run that waits starts as soon as the lease is released.
+        """
         started = time.monotonic()
         with pytest.raises(errors.InfoldError) as raised:
             place.open().acquire("mine", wait=0.3)
@@ -71,7 +75,14 @@ class TestProcesses:
         assert (facts["run"], facts["process"]) == ("held", str(holder.pid))
         assert facts["host"] == os.uname().nodename
         assert facts["since"].startswith("20")
-        assert [(run.id, run.state) for run in place.open().runs()] == [("held", "running")]
+        ledger = place.open()
+        assert [(run.id, run.state) for run in ledger.runs()] == [("held", "running")]
+        assert holder.stdin is not None
+        holder.stdin.write("\n")
+        holder.stdin.flush()
+        ledger.acquire("mine", wait=20)
+        ledger.begin_run("mine", "run", 0, {})
+        ledger.close()
 
     def test_a_killed_owner_is_replaced_at_once(
         self, place: Place, holder: subprocess.Popen[str]
@@ -88,19 +99,6 @@ class TestProcesses:
 
         assert [(run.id, run.state) for run in ledger.runs()] == [("held", "died")]
         assert ledger.runs()[0].finished_at is not None
-        ledger.close()
-
-    def test_waiting_ends_when_the_lease_is_released(
-        self, place: Place, holder: subprocess.Popen[str]
-    ) -> None:
-        """With `--wait` the second run starts as soon as the first has released the lease."""
-        assert holder.stdin is not None
-        holder.stdin.write("\n")
-        holder.stdin.flush()
-        ledger = place.open()
-
-        ledger.acquire("mine", wait=20)
-        ledger.begin_run("mine", "run", 0, {})
         ledger.close()
 
     def test_a_reused_pid_is_another_process(self, place: Place) -> None:
@@ -132,10 +130,25 @@ class Hands:
         return self.at
 
 
+AWAY = Holder("away", "away:boot:ns", 1, "1")
+"""Somebody on another machine."""
+
+
+def taken_over(place: Place, **how: Any) -> tuple[SqlLedger, SqlLedger]:
+    """A lease of run ``theirs`` elsewhere, which was silent for too long, and run ``mine`` took."""
+    clock = Hands()
+    theirs = place.open(clock=clock, holder=AWAY, **how)
+    theirs.acquire("theirs")
+    theirs.begin_run("theirs", "run", 0, {})
+    clock.at += SILENT + 1
+    mine = place.open(clock=clock)
+    mine.acquire("mine")
+    mine.begin_run("mine", "run", 0, {})
+    return theirs, mine
+
+
 class TestElsewhere:
     """On another machine, the owner of a lease is alive as long as its heartbeat is recent."""
-
-    AWAY = Holder("away", "away:boot:ns", 1, "1")
 
     def test_a_heartbeat_of_a_minute_ago_is_alive(self, place: Place) -> None:
         """
@@ -143,7 +156,7 @@ class TestElsewhere:
         and what to do if that machine is gone.
         """
         clock = Hands()
-        place.open(clock=clock, holder=self.AWAY).acquire("theirs")
+        place.open(clock=clock, holder=AWAY).acquire("theirs")
         for passed, heard in ((12 * SECOND, "12 seconds ago"), (SILENT - 12 * SECOND, "")):
             clock.at += passed
 
@@ -157,24 +170,15 @@ class TestElsewhere:
         """A remote owner silent for longer is replaced; if it still runs, its writes are
         refused.
         """
-        clock = Hands()
-        theirs = place.open(clock=clock, holder=self.AWAY)
-        theirs.acquire("theirs")
-        theirs.begin_run("theirs", "run", 0, {})
-        clock.at += SILENT + 1
-        mine = place.open(clock=clock)
-        mine.acquire("mine")
-        mine.begin_run("mine", "run", 0, {})
+        theirs, mine = taken_over(place)
 
         with pytest.raises(errors.InfoldError, match="lease-lost: run theirs"):
             theirs.finish_run("theirs", "done", Receipt())
 
         theirs.release()
         mine.finish_run("mine", "done", Receipt())
-        assert [(run.id, run.state) for run in mine.runs()] == [
-            ("mine", "done"),
-            ("theirs", "died"),
-        ]
+        found = [(run.id, run.state) for run in mine.runs()]
+        assert found == [("mine", "done"), ("theirs", "died")]
         mine.close()
 
     def test_a_ledger_that_was_begun_anew_is_another(self, place: Place) -> None:
@@ -182,16 +186,10 @@ class TestElsewhere:
         Only who has the lease removes a ledger. The first run of another one has the same token as
         that of the ledger before it, and is another run.
         """
-        clock = Hands()
-        theirs = place.open(clock=clock, holder=self.AWAY)
-        theirs.acquire("theirs")
-        clock.at += SILENT + 1
-        mine = place.open(clock=clock)
-        mine.acquire("mine")
-        mine.begin_run("mine", "run", 0, {})
+        theirs, mine = taken_over(place)
         with pytest.raises(errors.InfoldError, match="lease-lost"):
             theirs.destroy()
-        assert [run.id for run in mine.runs()] == ["mine"]
+        assert [run.id for run in mine.runs()] == ["mine", "theirs"]
         mine.destroy()
         with pytest.raises(errors.InfoldError, match="lease-lost: run theirs"):
             theirs.begin_run("theirs", "run", 0, {})
@@ -235,7 +233,7 @@ class TestElsewhere:
                 return self.at + 3 * 3600 * SECOND
 
         monkeypatch.setattr(lease, "BEAT_SECONDS", 0.05 if beats else 3600.0)
-        theirs = place.open(clock=Ahead(), holder=self.AWAY)
+        theirs = place.open(clock=Ahead(), holder=AWAY)
         theirs.acquire("theirs")
         mine = place.open(clock=Hands())
         with pytest.raises(errors.InfoldError) as raised:
@@ -312,12 +310,8 @@ class TestGivingUp:
     ) -> None:
         """Whoever wakes up and finds that another has taken over ends its work at once."""
         monkeypatch.setattr(lease, "BEAT_SECONDS", 0.5)
-        ended, clock = threading.Event(), Hands()
-        theirs = place.open(clock=clock, holder=TestElsewhere.AWAY, end_work=ended.set)
-        theirs.acquire("theirs")
-        monkeypatch.setattr(lease, "BEAT_SECONDS", 3600.0)
-        clock.at += SILENT + 1
-        place.open(clock=clock).acquire("mine")
+        ended = threading.Event()
+        taken_over(place, end_work=ended.set)
 
         assert ended.wait(10)
 

@@ -109,18 +109,6 @@ class TestOpening:
         assert [len(ledger_schema(each)) for each in (long, other)] == [63, 63]
         assert ledger_schema(long) != ledger_schema(other)
 
-    def test_an_empty_file_becomes_a_ledger(self, tmp_path: Path) -> None:
-        """An empty file becomes a ledger, because a crash can come between the file and its
-        tables.
-        """
-        path = tmp_path / "ledger.db"
-        path.touch()
-        ledger = SqlLedger(path)
-
-        assert list(ledger.runs()) == []
-        ledger.acquire("r1")
-        ledger.close()
-
     @pytest.mark.parametrize(
         "tables", ["", "CREATE TABLE songs (x)", "CREATE TABLE meta (name, value)"]
     )
@@ -175,12 +163,18 @@ class TestOpening:
         assert meta[FORMAT_ROW] == str(FORMAT)
         assert len(meta[ID_ROW]) == len(str(uuid4()))
 
-    def test_a_folder_that_cannot_be_written_gives_a_message(self, tmp_path: Path) -> None:
-        """A folder that cannot be written gives a message instead of a traceback."""
-        (tmp_path / "ledger.db").mkdir()
-
+    def test_what_may_be_in_its_place(self, tmp_path: Path) -> None:
+        """A folder that cannot be written gives a message instead of a traceback. An empty file
+        becomes a ledger, because a crash can come between the file and its tables.
+        """
+        path = tmp_path / "ledger.db"
+        path.mkdir()
         with pytest.raises(errors.InfoldError, match="ledger-unusable"):
-            SqlLedger(tmp_path / "ledger.db").acquire("r1")
+            SqlLedger(path).acquire("r1")
+        path.rmdir()
+        path.touch()
+        assert list(SqlLedger(path).runs()) == []
+        begin(SqlLedger(path)).close()
 
     def test_two_processes_may_create_it_at_once(self, tmp_path: Path) -> None:
         """When two processes create the ledger at once, one

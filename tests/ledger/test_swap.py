@@ -97,18 +97,6 @@ def net(ledger: SqlLedger, table: str, since: int) -> list[Interval]:
 class TestPromoted:
     """The own tables become production's, and production's are kept."""
 
-    def test_readers_see_what_differs(self, ledger: SqlLedger) -> None:
-        """
-        A reader of a replaced table has the cells to look at that differ, and no others.
-
-        It learns that no earlier snapshot is left.
-        """
-        swap(ledger, PROMOTE, "p1")
-
-        assert net(ledger, EVENTS, 2) == [THREE, *DAYS[5:7]]
-        assert net(ledger, "daily", 1) == [TWO]
-        assert was_dropped(ledger.versions("daily", 1))
-
     def test_the_own_table_is_that_of_the_model(self, ledger: SqlLedger) -> None:
         """
         Cells, trace, snapshot and step are its own; the inputs have their new names. Rows of a
@@ -200,11 +188,17 @@ class TestRolledBack:
     """The kept tables get their names back."""
 
     def test_all_is_as_it_was_for_readers(self, ledger: SqlLedger) -> None:
-        """Without a run in between, a reader that was up to date is so again: nothing differs."""
+        """
+        A reader of a replaced table has the cells to look at that differ, and learns that no
+        earlier snapshot is left. Without a run in between, nothing differs after the rollback.
+        """
         cells = {name: ledger.cells(name) for name in (EVENTS, "daily")}
         traces = ledger.traces()
 
         swap(ledger, PROMOTE, "p1")
+        assert net(ledger, EVENTS, 2) == [THREE, *DAYS[5:7]]
+        assert net(ledger, "daily", 1) == [TWO]
+        assert was_dropped(ledger.versions("daily", 1))
         swap(ledger, ROLLBACK, "p2")
 
         assert {name: ledger.cells(name) for name in cells} == cells

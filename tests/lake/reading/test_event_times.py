@@ -5,12 +5,11 @@ their event times, in every format and notation.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from tests.spark.reading.written import TABLES, packed
 
@@ -139,16 +138,21 @@ def test_json(tmp_path: Path, text: str, how: dict[str, Any], rows: dict[str, in
 AT, NEXT = datetime(2024, 3, 9, 23, tzinfo=UTC), datetime(2024, 3, 10, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("format_", [Format.AVRO, Format.ORC])
+TIMES = (
+    pa.array([AT, None, NEXT], pa.timestamp("us")),
+    pa.array([AT, NEXT, None], pa.timestamp("ms", "UTC")),
+    pa.array([AT.date(), None, NEXT.date()]),
+    pa.array(["2024-03-09 23:00", "soon", "2024-03-10"]),
+)
+STORED = (Format.AVRO, Format.ORC, Format.PARQUET)
+
+
 @pytest.mark.parametrize(
-    "times",
+    ("format_", "times"),
     [
-        pa.array([AT, None, NEXT], pa.timestamp("us")),
-        pa.array([AT, NEXT, None], pa.timestamp("ms", "UTC")),
-        pa.array([AT.date(), None, NEXT.date()]),
-        pa.array(["2024-03-09 23:00", "soon", "2024-03-10"]),
+        *((format_, times) for format_ in STORED for times in TIMES),
+        (Format.PARQUET, pa.array([AT, NEXT, None], pa.timestamp("ns", "Europe/Paris"))),
     ],
-    ids=lambda times: str(times.type),
 )
 def test_stored_types(tmp_path: Path, format_: Format, times: pa.Array) -> None:
     """By their own types, and texts by what they say; of a damaged file nothing is known."""
@@ -158,23 +162,6 @@ def test_stored_types(tmp_path: Path, format_: Format, times: pa.Array) -> None:
 
     at.write_bytes(b"PAR1 and no more")
     assert look(tmp_path, at.name, format=format_) is None
-
-
-@pytest.mark.parametrize(
-    "column",
-    [
-        pa.array([datetime(2024, 3, 9, 5, tzinfo=UTC), None], pa.timestamp("ns", "Europe/Paris")),
-        pa.array([datetime(2024, 3, 9, 5, tzinfo=UTC), None], pa.timestamp("ms")),
-        pa.array([date(2024, 3, 9), None]),
-        pa.array(["2024-03-09", "x"]),
-    ],
-    ids=["aware", "naive", "date", "text"],
-)
-def test_parquet(tmp_path: Path, column: pa.Array) -> None:
-    """The estimate reads Parquet times of any column type."""
-    pq.write_table(pa.table({"t": column, "x": [1, 2]}), tmp_path / "a.parquet")
-
-    assert look(tmp_path, "a.parquet", format=Format.PARQUET) == {"2024-03-09": 1}
 
 
 @pytest.mark.parametrize(
