@@ -142,16 +142,6 @@ class TestVersions:
         assert ledger.unchanged("events", 2) == {}
         assert ledger.unchanged("daily", 0) == {}
 
-    def test_a_trace_is_advanced(self, ledger: Ledger) -> None:
-        """A table may be right for newer versions of some inputs without being built."""
-        trace = Trace("daily", "f", {"events": 1, "users": 5}, definition="d")
-        do(ledger, Outcome("daily", 1, trace))
-
-        ledger.advance({"daily": {"events": 3}})
-
-        moved = replace(trace, inputs={"events": 3, "users": 5})
-        assert ledger.traces() == {"daily": moved}
-
     def test_a_whole_replacement_empties_what_it_does_not_name(self, ledger: Ledger) -> None:
         """A replacement of a whole table removes the cells
         it does not name, and readers see them removed.
@@ -200,16 +190,22 @@ class TestVersions:
             assert list(ledger.versions_losing_rows("events", cell)) == numbers
 
     def test_the_same_rows_in_other_cells_are_no_version(self, ledger: Ledger) -> None:
-        """A step may put other cells in place of those that there were, and change nothing else."""
+        """
+        A step may put other cells in place of those that there were, and change nothing else. A
+        table may also be right for newer versions of some inputs without being built.
+        """
         do(ledger, outcome(1, change(ONE, 3), change(TWO, 2)))
         both = CellState(Interval(ONE.start, TWO.end), 5, 35, 9)
-        trace = Trace("events", "g", {"raw": 1})
+        trace = Trace("events", "g", {"raw": 1, "users": 5}, definition="d")
         do(ledger, Outcome("events", 2, trace, committed=False, cells=(both,)))
+        assert ledger.traces() == {"events": trace}
+
+        ledger.advance({"events": {"raw": 3}})
 
         assert list(ledger.cells("events")) == [both]
         assert ledger.newest_versions()["events"].number == 1
         assert [entry.cell for entry in ledger.changes("events", 0)] == [ONE, TWO]
-        assert ledger.traces() == {"events": trace}
+        assert ledger.traces() == {"events": replace(trace, inputs={"raw": 3, "users": 5})}
 
 
 class TestTraces:
@@ -226,8 +222,8 @@ class TestTraces:
         assert ledger.left_out() == {}
 
     def test_a_forgotten_model_is_as_if_never_built(self, ledger: Ledger) -> None:
-        """A forgotten model is as if never built, but its
-        versions and history stay, so that numbers continue.
+        """Its versions and history stay, so that numbers continue; of a destroyed ledger nothing
+        does, and the next run starts a new one.
         """
         taken = FilesOutcome("raw", (known(1),), cells=(FileCell(1, ONE, 3),))
         ledger.register_files("raw", [seen("a")])
@@ -235,12 +231,15 @@ class TestTraces:
 
         ledger.forget("events")
 
-        assert ledger.traces() == {}
-        assert list(ledger.cells("events")) == []
-        assert list(ledger.files("events")) == []
-        assert list(ledger.file_cells("events")) == []
+        left = (ledger.cells("events"), ledger.files("events"), ledger.file_cells("events"))
+        assert ([*map(list, left)], ledger.traces()) == ([[], [], []], {})
         assert ledger.newest_versions()["events"].number == 1
         assert len(ledger.runs()[0].steps) == 1
+        ledger.destroy()
+        assert list(ledger.runs()) == []
+        ledger.acquire("r2")
+        ledger.begin_run("r2", "run", 0, {})
+        assert [run.id for run in ledger.runs()] == ["r2"]
 
     def test_a_dropped_table_is_empty_from_then_on(self, ledger: Ledger) -> None:
         """It gets a version in which its cells are removed, and its files stay known. One that was
@@ -264,17 +263,6 @@ class TestTraces:
         assert (ledger.traces(), list(ledger.cells("events"))) == ({}, [])
         assert [file.path for file in ledger.files("events")] == ["a"]
         assert ledger.locations() == {"other": "elsewhere"}
-
-    def test_a_destroyed_ledger_starts_again(self, ledger: Ledger) -> None:
-        """A destroyed ledger is as if it had never existed, and the next run starts a new one."""
-        do(ledger, outcome(1, change(ONE, 3)))
-
-        ledger.destroy()
-
-        assert list(ledger.runs()) == []
-        ledger.acquire("r2")
-        ledger.begin_run("r2", "run", 0, {})
-        assert [run.id for run in ledger.runs()] == ["r2"]
 
 
 def seen(path: str, fingerprint: str = "1") -> ListedFile:

@@ -44,7 +44,10 @@ class TestMoved:
         assert lake.moved_tables(known) == found
 
     def test_without_a_catalog_there_are_no_tables(self, tmp_path: Path) -> None:
-        """Nor in an empty file, which the engine makes first; and reading makes none."""
+        """
+        Nor in an empty file, which the engine makes first; and reading makes none. One that is no
+        catalog is named.
+        """
         file = tmp_path / "warehouse" / "catalog.db"
         lake = IcebergLake(sqlite_catalog(file), "shop")
         for _ in range(2):
@@ -53,13 +56,9 @@ class TestMoved:
             assert file.exists() or list(tmp_path.iterdir()) == []
             file.parent.mkdir(exist_ok=True)
             file.touch()
-
-    def test_a_file_of_another_kind_is_named(self, tmp_path: Path) -> None:
-        """A file that is no catalog is named in an error."""
-        (tmp_path / "catalog.db").write_text("no database" * 99)
-
+        file.write_text("no database" * 99)
         with pytest.raises(errors.InfoldError, match="catalog-unreadable"):
-            IcebergLake(sqlite_catalog(tmp_path / "catalog.db"), "shop").metadata("events")
+            IcebergLake(sqlite_catalog(file), "shop").metadata("events")
 
 
 class TestHead:
