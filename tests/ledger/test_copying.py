@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -131,7 +132,7 @@ class TestRefusals:
         before = filled.rows_of(other)
 
         for to in (there, place):
-            assert refusal(lambda to=to: copied(original, to.open())) == "ledger-not-empty"
+            assert refusal(partial(copied, original, to.open())) == "ledger-not-empty"
 
         assert filled.rows_of(other) == before
         assert original.owner()

@@ -208,27 +208,22 @@ class TestRolledBack:
 
     def test_a_table_is_behind_by_what_came_in_between(self, ledger: SqlLedger) -> None:
         """
-        What runs did after a promote is missing in the old tables, and they are stale by that.
-
-        ``weekly`` was brought up to date with the new ``daily``; ``other`` is not swapped, and the
-        old ``daily`` is stale where it changed.
+        What runs did after a promote is missing in the old tables, and they are stale by that:
+        ``other`` is not swapped, and ``weekly`` was brought up to date with the new ``daily``.
         """
         made(ledger, "other", 1, change(ONE, 1))
         made(ledger, "daily", 2, change(THREE, 1), events=2, other=1)
         swap(ledger, PROMOTE, "p1")
         made(ledger, "other", 2, change(TWO, 5))
-        head = ledger.newest_versions()["daily"].number
-        made(ledger, "daily", head + 1, change(DAYS[8], 2))
-        made(ledger, "weekly", 2, change(TWO, 9), daily=head + 1)
+        head = ledger.newest_versions()["daily"].number + 1
+        made(ledger, "daily", head, change(DAYS[8], 2))
+        made(ledger, "weekly", 2, change(TWO, 9), daily=head)
 
         swap(ledger, ROLLBACK, "p2")
 
-        assert net(ledger, "other", ledger.traces()["daily"].inputs["other"]) == [TWO]
-        assert net(ledger, "daily", ledger.traces()["weekly"].inputs["daily"]) == [
-            TWO,
-            THREE,
-            DAYS[8],
-        ]
+        read = {name: trace.inputs for name, trace in ledger.traces().items()}
+        assert net(ledger, "other", read["daily"]["other"]) == [TWO]
+        assert net(ledger, "daily", read["weekly"]["daily"]) == [TWO, THREE, DAYS[8]]
 
     def test_the_ledger_keeps_what_a_kept_table_has_to_read(self, place: Place) -> None:
         """Changes that a kept table has not read are not pruned, however many versions pass."""

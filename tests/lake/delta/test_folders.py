@@ -193,15 +193,16 @@ class TestExpiry:
         assert [*head.steps] == ["s-4", "s-5", "s-9"]
 
     def test_what_comes_back_after_the_oldest_version_stays(self, made: Made) -> None:
-        """A version after the oldest one needs files that are older than both."""
+        """A version after the oldest one needs files that are older than both; so does the oldest."""
         made.write("daily", {"n": [1]}, "s-1", mode="overwrite")
         second = made.write("daily", {"n": [2]}, "s-2", mode="overwrite")
         made.write("daily", {"n": [3]}, "s-3", mode="overwrite")
         made.lake.set_back("daily", second)
 
-        forget(made, "daily", 2)
+        for oldest in (2, 3):
+            forget(made, "daily", oldest)
 
-        assert made.numbers("daily") == [2]
+            assert made.numbers("daily") == [2]
 
     def test_deletion_vectors_are_files_of_their_own(self) -> None:
         """The name of such a file is found by its number, as the protocol writes it."""

@@ -105,27 +105,22 @@ class TestSnapshots:
     """A snapshot means one state of one table, for good."""
 
     def test_another_table_of_the_name_has_others(self, made: Made) -> None:
-        """A table that was dropped and made again has no snapshot of the one before."""
+        """A table that was dropped and made again has no snapshot of the one before. A commit, a
+        drop and a table made anew each give another location.
+        """
         first = made.write("daily", {"n": [1]}, "s-1")
+        known = {"daily": made.lake.location("daily") or ""}
+        assert made.lake.moved_tables(known) == {}
         made.lake.drop("daily")
+        assert made.lake.moved_tables(known) == {"daily": None}
         second = made.write("daily", {"n": [2]}, "s-2")
+        assert [*made.lake.moved_tables(known)] == ["daily"]
 
         log = made.lake.log("daily")
 
         assert log is not None
         assert (log.version(first), log.version(second)) == (None, 0)
         assert made.lake.columns("daily", first) == {}
-
-    def test_a_moved_table_is_told(self, made: Made) -> None:
-        """A commit, a drop and a table made anew each give another location."""
-        made.write("daily", {"n": [1]}, "s-1")
-        known = {"daily": made.lake.location("daily") or ""}
-        assert made.lake.moved_tables(known) == {}
-
-        made.lake.drop("daily")
-        assert made.lake.moved_tables(known) == {"daily": None}
-        made.write("daily", {"n": [1]}, "s-1")
-        assert [*made.lake.moved_tables(known)] == ["daily"]
 
     def test_columns_of_an_earlier_snapshot(self, made: Made) -> None:
         """Columns are those of the snapshot that is asked for, with Spark's names of types."""

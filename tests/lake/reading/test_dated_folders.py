@@ -156,19 +156,15 @@ def test_a_place_that_is_not_there(place: Place) -> None:
 
 
 def test_the_folder_of_a_file(place: Place) -> None:
-    """It is told by the file's path; a file elsewhere has none."""
+    """It is told by the file's path; a file elsewhere has none. Its day ends at midnight in UTC;
+    what is no date has no day.
+    """
     path = dated_path(place.project, place.source("./in//*/dt={date}/x/*.json"))
     before = place.before
 
     assert path.folder(f"{before}in/eu/dt=2024-03-07/x/a.json") == f"{before}in/eu/dt=2024-03-07"
     assert path.folder(f"{before}in/eu/dt=2024-03-07") is None
     assert path.folder(f"{before}out/eu/dt=2024-03-07/x/a.json") is None
-
-
-def test_the_day_of_a_folder() -> None:
-    """It ends at midnight in UTC; what is no date has no day."""
-    path = DatedPath("in/", ("dt=" + "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]" + ".d",))
-
-    assert path.end("in/dt=1970-01-03.d") == 3 * DAY
-    assert path.end("in/dt=1970-02-31.d") is None
-    assert path.end("in/dt=1970-01-03xd") is None
+    digits = DatedPath("in/", ("dt=[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9].d",))
+    ends = [digits.end(f"in/dt={day}") for day in ("1970-01-03.d", "1970-02-31.d", "1970-01-03xd")]
+    assert ends == [3 * DAY, None, None]
