@@ -193,7 +193,7 @@ class TestExpiry:
         assert [*head.steps] == ["s-4", "s-5", "s-9"]
 
     def test_what_comes_back_after_the_oldest_version_stays(self, made: Made) -> None:
-        """A version after the oldest one needs files that are older than both; so does the oldest."""
+        """The oldest version, and one after it, may need files that are older than both."""
         made.write("daily", {"n": [1]}, "s-1", mode="overwrite")
         second = made.write("daily", {"n": [2]}, "s-2", mode="overwrite")
         made.write("daily", {"n": [3]}, "s-3", mode="overwrite")

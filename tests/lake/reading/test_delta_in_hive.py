@@ -194,30 +194,23 @@ def test_nothing_of_that_name(project: Project, hive: MadeUpHive) -> None:
 
 
 def test_a_folder_that_is_not_here(project: Project, hive: MadeUpHive, tmp_path: Path) -> None:
-    """As on another machine, or without a table in it; the error says what led there."""
-    hive.put("sales", "orders", f"file:{tmp_path}/none")
-    first = problem(project)
-    (tmp_path / "none").mkdir()
-    second = problem(project)
-
-    assert {first.slug, second.slug} == {"no-delta-table"}
-    assert dict(first.facts)["why"] == "it does not exist"
-    assert dict(second.facts) == {
-        "table": "Sales.Orders",
-        "folder": f"{tmp_path}/none",
-        "why": "it has no _delta_log",
-    }
-
-
-def test_a_table_made_anew_elsewhere(project: Project, hive: MadeUpHive, tmp_path: Path) -> None:
-    """Its files are others, though its name and its version are those of the one before."""
+    """
+    As on another machine, or without a table in it; the error says what led there. A table that is
+    made anew elsewhere has other files, though name and version are those of the one before.
+    """
     (project.root / ".infold").mkdir(parents=True)
-    hive.put("sales", "orders", f"file:{made(tmp_path / 'first', 1)}")
-    before = {file.path for file in files(project)}
-    hive.put("sales", "orders", f"file:{made(tmp_path / 'second', 1)}")
+    hive.put("sales", "orders", f"file:{tmp_path}/none")
+    assert dict(problem(project).facts)["why"] == "it does not exist"
+    (tmp_path / "none").mkdir()
+    error = problem(project)
+    assert error.slug == "no-delta-table"
+    facts = {"folder": f"{tmp_path}/none", "why": "it has no _delta_log"}
+    assert dict(error.facts) == {"table": "Sales.Orders", **facts}
 
-    after = {file.path for file in files(project)}
+    found = []
+    for name in ("first", "second"):
+        hive.put("sales", "orders", f"file:{made(tmp_path / name, 1)}")
+        found.append({file.path for file in files(project)})
 
-    assert before
-    assert after
-    assert before.isdisjoint(after)
+    assert all(found)
+    assert found[0].isdisjoint(found[1])
