@@ -46,6 +46,7 @@ def traces(models: st.SearchStrategy[str]) -> st.SearchStrategy[Trace]:
         fingerprint=names,
         inputs=st.dictionaries(names, counts, max_size=3),
         pending=st.lists(pending, max_size=2).map(tuple),
+        applied_entry=st.integers(0, 9),
         definition=names,
     )
 

@@ -16,7 +16,7 @@ from infold.core.interval import EVER, MIN, Interval, Ranges
 from infold.core.manual_entry import ManualEntry
 from infold.core.ports import Ledger
 from infold.core.record import LISTED, Arrival, ForwardOnly, Outcome, Receipt
-from infold.core.trace import Cause, CellState, EarlierCells, Pending, Trace
+from infold.core.trace import CellState, EarlierCells, Trace
 from infold.core.unchanged import Unchanged
 from infold.messages import errors
 
@@ -29,189 +29,103 @@ class TestRuns:
     def test_a_run_is_running_until_it_is_finished(self, ledger: Ledger) -> None:
         """A run is running until it is finished; its state, receipt and times are then recorded."""
         assert [(run.id, run.state, run.as_of) for run in ledger.runs()] == [("r1", "running", 5)]
+        receipt = Receipt(arrived=3, seconds=0.5)
 
-        ledger.finish_run("r1", "done", Receipt(arrived=3, seconds=0.5))
+        ledger.finish_run("r1", "done", receipt)
 
         run = ledger.runs()[0]
-        assert (run.state, run.receipt, run.error) == (
-            "done",
-            Receipt(arrived=3, seconds=0.5),
-            None,
-        )
-        assert run.finished_at is not None
-        assert run.finished_at > run.started_at
+        assert (run.state, run.receipt, run.error) == ("done", receipt, None)
+        assert run.started_at < (run.finished_at or 0)
 
-    def test_a_run_left_running_is_marked_died_by_the_next(self, ledger: Ledger) -> None:
-        """A run left running is marked died by the next run, as only a dead process leaves one."""
-        next_run(ledger, "r2")
-
-        assert [(run.id, run.state) for run in ledger.runs()] == [("r2", "running"), ("r1", "died")]
-
-    def test_runs_come_newest_first_and_at_most_so_many(self, ledger: Ledger) -> None:
-        """Runs are listed newest first by their start, up to the limit."""
-        for run in ("r2", "r3"):
-            next_run(ledger, run)
-
-        assert [run.id for run in ledger.runs(limit=2)] == ["r3", "r2"]
-
-    def test_runs_of_a_model_are_those_with_a_step_of_it(self, ledger: Ledger) -> None:
-        """Runs of a model are those with a step of it, listed with all their steps."""
+    def test_runs_are_found_newest_first(self, ledger: Ledger) -> None:
+        """One left running is marked died by the next, as only a dead process leaves one. Runs are
+        found by their id, or by a model with a step in them, and come with all their steps.
+        """
         do(ledger, outcome(1, change(ONE, 1)))
         do(ledger, Outcome("daily", 1, Trace("daily", "f")))
-        next_run(ledger, "r2")
-        do(ledger, outcome(2, change(TWO, 1)), run="r2")
+        for version, run in ((2, "r2"), (3, "r3")):
+            next_run(ledger, run)
+            do(ledger, outcome(version, change(TWO, 1)), run=run)
 
-        (run,) = ledger.runs(model="daily")
-
-        assert [(step.id, step.model) for step in run.steps] == [
-            ("r1-1", "events"),
-            ("r1-2", "daily"),
-        ]
-
-    def test_one_run_is_found_by_its_id(self, ledger: Ledger) -> None:
-        """A run is found by its id, and an unknown id finds none."""
+        found = [(run.id, run.state) for run in ledger.runs()]
+        assert found == [("r3", "running"), ("r2", "died"), ("r1", "died")]
+        assert [run.id for run in ledger.runs(limit=2)] == ["r3", "r2"]
         assert [run.id for run in ledger.runs(run="r1")] == ["r1"]
         assert list(ledger.runs(run="r9")) == []
+        (one,) = ledger.runs(model="daily")
+        steps = [(step.id, step.model) for step in one.steps]
+        assert steps == [("r1-1", "events"), ("r1-2", "daily")]
 
 
 class TestSteps:
     """A step goes from intent to prepared to done, and counts once it is done."""
 
-    def test_an_intent_changes_nothing(self, ledger: Ledger) -> None:
-        """Neither an intent nor a prepared outcome changes versions, cells or traces."""
-        ledger.begin_step("r1", "s", 1, "events", "fold", {"files": 2})
-        ledger.prepare_step("s", outcome(1, change(ONE, 3)))
-
-        assert ledger.newest_versions() == {}
-        assert ledger.traces() == {}
-        assert list(ledger.cells("events")) == []
-
-    def test_unfinished_steps_are_those_of_earlier_runs(self, ledger: Ledger) -> None:
-        """Unfinished steps are those of earlier runs, with
-        the prepared outcome; the run's own are in progress.
+    def test_a_later_run_finishes_a_prepared_step(self, ledger: Ledger) -> None:
+        """
+        Neither an intent nor a prepared outcome changes anything. Those of earlier runs are
+        unfinished, the run's own are in progress. A version is of the run that committed it.
         """
         what = outcome(1, change(ONE, 3))
         ledger.begin_step("r1", "b", 2, "events", "fold", {"files": 2})
         ledger.begin_step("r1", "a", 1, "events", "fold", {})
         ledger.prepare_step("a", what)
-        assert list(ledger.unfinished()) == []
+        assert (ledger.newest_versions(), ledger.traces()) == ({}, {})
+        assert (list(ledger.cells("events")), list(ledger.unfinished())) == ([], [])
 
         next_run(ledger, "r2")
 
-        found = ledger.unfinished()
-        assert [(step.id, step.state, step.outcome) for step in found] == [
-            ("a", "prepared", what),
-            ("b", "intent", None),
-        ]
-        assert found[1].detail == {"files": 2}
-
-    def test_a_later_run_finishes_a_prepared_step(self, ledger: Ledger) -> None:
-        """When a later run finishes a prepared step, the
-        version belongs to the run that committed it.
-        """
-        what = outcome(1, change(ONE, 3))
-        ledger.begin_step("r1", "a", 1, "events", "fold", {})
-        ledger.prepare_step("a", what)
-        next_run(ledger, "r2")
-
+        found = [(step.id, step.state, step.outcome, step.detail) for step in ledger.unfinished()]
+        assert found == [("a", "prepared", what, {}), ("b", "intent", None, {"files": 2})]
         ledger.finish_step("a", replace(what, snapshot=99))
-
         head = ledger.newest_versions()["events"]
         assert (head.run, head.step, head.snapshot) == ("r1", "a", 99)
-        assert list(ledger.unfinished()) == []
+        assert [step.id for step in ledger.unfinished()] == ["b"]
 
-    def test_finishing_twice_applies_once(self, ledger: Ledger) -> None:
-        """Finishing a step twice applies it once."""
-        what = outcome(1, change(ONE, 3))
+    def test_a_done_step_stays_done(self, ledger: Ledger) -> None:
+        """It keeps trace and receipt, is applied once, and cannot be closed."""
+        what = replace(outcome(1, change(ONE, 3)), receipt=Receipt(written=3))
         step = do(ledger, what)
 
         ledger.finish_step(step, what)
+        ledger.close_step(step, "forgotten")
 
+        (found,) = ledger.runs()[0].steps
+        assert (found.state, found.outcome) == ("done", replace(what, changes=()))
         assert ledger.newest_versions()["events"].rows == 3
 
     @pytest.mark.parametrize("state", ["failed", "forgotten"])
     def test_a_closed_step_changes_nothing_and_stays_closed(
         self, ledger: Ledger, state: str
     ) -> None:
-        """A closed step changes nothing, and can neither be prepared nor finished."""
+        """It can neither be prepared nor finished, nor can one that never began."""
         what = outcome(1, change(ONE, 3))
         ledger.begin_step("r1", "a", 1, "events", "fold", {})
         ledger.close_step("a", state, "no luck")
 
-        with pytest.raises(ValueError, match="a"):
-            ledger.finish_step("a", what)
-        with pytest.raises(ValueError, match="a"):
-            ledger.prepare_step("a", what)
-        (step,) = ledger.runs()[0].steps
-        assert (step.state, step.error) == (state, "no luck")
+        for finish, step in (
+            (ledger.finish_step, "a"),
+            (ledger.prepare_step, "a"),
+            (ledger.finish_step, "nowhere"),
+        ):
+            with pytest.raises(ValueError, match=step):
+                finish(step, what)
+        (found,) = ledger.runs()[0].steps
+        assert (found.state, found.error) == (state, "no luck")
         assert ledger.newest_versions() == {}
-
-    def test_a_done_step_cannot_be_closed(self, ledger: Ledger) -> None:
-        """A done step cannot be closed."""
-        step = do(ledger, outcome(1, change(ONE, 3)))
-
-        ledger.close_step(step, "forgotten")
-
-        assert ledger.runs()[0].steps[0].state == "done"
-
-    def test_an_unknown_step_cannot_be_finished(self, ledger: Ledger) -> None:
-        """An unknown step cannot be finished, because every step begins with an intent."""
-        with pytest.raises(ValueError, match="nowhere"):
-            ledger.finish_step("nowhere", outcome(1))
-
-    def test_a_done_step_keeps_trace_and_receipt(self, ledger: Ledger) -> None:
-        """A done step keeps trace and receipt; its changes and files are read by table."""
-        what = replace(outcome(1, change(ONE, 3)), receipt=Receipt(written=3))
-        do(ledger, what)
-
-        (step,) = ledger.runs()[0].steps
-        assert step.outcome == replace(what, changes=())
 
 
 class TestVersions:
     """A commit is a version with its changes, and updates the table's cells."""
 
-    def test_cells_follow_changes(self, ledger: Ledger) -> None:
-        """A commit removes a cell that lost all its rows and leaves the cells it does not name."""
-        do(ledger, outcome(1, change(ONE, 3, last=7), change(TWO, 2)))
-        do(ledger, outcome(2, change(TWO, 0, before=2), change(THREE, 4)))
-
-        assert list(ledger.cells("events")) == [
-            CellState(ONE, 3, 21, 7),
-            CellState(THREE, 4, 28),
-        ]
-        assert ledger.newest_versions()["events"].rows == 7
-
     def test_cells_within_ranges_are_those_that_overlap(self, ledger: Ledger) -> None:
-        """Cells within ranges are those that overlap one, each once; touching ends do not count."""
+        """Each once, of a few ranges or of hundreds, however these are queried."""
         do(ledger, outcome(1, change(ONE, 1), change(TWO, 2), change(THREE, 3)))
-        inside = Ranges.of(
-            [Interval(TWO.start, TWO.start + 1), Interval(TWO.start + 5, TWO.start + 6)]
-        )
-
-        assert [state.cell for state in ledger.cells("events", inside)] == [TWO]
+        for count in (2, 500):
+            inside = [Interval(TWO.start + 2 * i, TWO.start + 2 * i + 1) for i in range(count)]
+            found = ledger.cells("events", Ranges.of(inside))
+            assert [state.cell for state in found] == [TWO]
         assert list(ledger.cells("events", Ranges())) == []
         assert len(ledger.cells("events", Ranges.ever())) == 3
-
-    def test_very_many_ranges_find_the_same(self, ledger: Ledger) -> None:
-        """Thousands of ranges find the same cells as a few, however they are queried."""
-        do(ledger, outcome(1, change(ONE, 1), change(TWO, 2), change(THREE, 3)))
-        many = Ranges.of(Interval(TWO.start + 2 * i, TWO.start + 2 * i + 1) for i in range(500))
-
-        assert [state.cell for state in ledger.cells("events", many)] == [TWO]
-
-    def test_changes_come_by_version(self, ledger: Ledger) -> None:
-        """Changes newer than a version are known by their versions too."""
-        do(ledger, outcome(1, change(ONE, 3)))
-        do(ledger, outcome(2, change(TWO, 2), change(ONE, 4, before=3)))
-
-        found = ledger.changes_by_version("events", 0)
-
-        assert {number: list(some) for number, some in found.items()} == {
-            1: [change(ONE, 3)],
-            2: [change(ONE, 4, before=3), change(TWO, 2)],
-        }
-        assert list(ledger.changes_by_version("events", 1)) == [2]
 
     def test_what_a_replacement_left_unchanged(self, ledger: Ledger) -> None:
         """Columns and cells that a version left as they were are kept with it."""
@@ -228,16 +142,6 @@ class TestVersions:
         assert ledger.unchanged("events", 2) == {}
         assert ledger.unchanged("daily", 0) == {}
 
-    def test_a_trace_is_advanced(self, ledger: Ledger) -> None:
-        """A table may be right for newer versions of some inputs without being built."""
-        trace = Trace("daily", "f", {"events": 1, "users": 5}, definition="d")
-        do(ledger, Outcome("daily", 1, trace))
-
-        ledger.advance({"daily": {"events": 3}})
-
-        moved = replace(trace, inputs={"events": 3, "users": 5})
-        assert ledger.traces() == {"daily": moved}
-
     def test_a_whole_replacement_empties_what_it_does_not_name(self, ledger: Ledger) -> None:
         """A replacement of a whole table removes the cells
         it does not name, and readers see them removed.
@@ -253,105 +157,59 @@ class TestVersions:
         assert ledger.newest_versions()["events"].whole
 
     def test_changes_since_a_version_come_in_order(self, ledger: Ledger) -> None:
-        """Changes since a version come by version, then by cell, and are not netted; which instant
-        a cell reaches to is known of the cell as it is now.
+        """By version, then by cell, and not netted; which instant a cell reaches to is known of
+        the cell as it is now.
         """
         do(ledger, outcome(1, change(ONE, 3)))
         do(ledger, outcome(2, change(TWO, 2), change(ONE, 0, before=3)))
         do(ledger, outcome(3, change(ONE, 1, last=7)))
 
-        assert list(ledger.changes("events", 1)) == [
-            change(ONE, 0, before=3),
-            change(TWO, 2),
-            change(ONE, 1),
-        ]
+        by_version = {2: [change(ONE, 0, before=3), change(TWO, 2)], 3: [change(ONE, 1)]}
+        found = ledger.changes_by_version("events", 1)
+        assert {number: list(some) for number, some in found.items()} == by_version
+        assert list(ledger.changes("events", 1)) == [*by_version[2], *by_version[3]]
         assert list(ledger.changes("events", 3)) == []
 
-    def test_versions_whose_cells_lost_rows(self, ledger: Ledger) -> None:
-        """Versions in which cells of a time span lost rows
-        come oldest first; gains alone do not count.
+    def test_versions_since_another(self, ledger: Ledger) -> None:
+        """
+        They come oldest first, with step and snapshot, each table's own; so do those in which cells
+        of a time span lost rows, where gains alone do not count.
         """
         do(ledger, outcome(1, change(ONE, 3), change(TWO, 2)))
         do(ledger, outcome(2, change(ONE, 1, before=3), change(THREE, 1)))
         do(ledger, outcome(3, change(TWO, 0, before=2)))
-
-        assert list(ledger.versions_losing_rows("events", EVER)) == [2, 3]
-        assert list(ledger.versions_losing_rows("events", TWO)) == [3]
-        assert list(ledger.versions_losing_rows("events", THREE)) == []
-
-    def test_versions_since(self, ledger: Ledger) -> None:
-        """Versions since another come oldest first, with step, run and snapshot."""
-        for version in (1, 2, 3):
-            do(ledger, outcome(version, change(ONE, version, before=version - 1)))
+        do(ledger, replace(outcome(1, change(TWO, 2)), model="other", trace=Trace("other", "g")))
 
         found = ledger.versions("events", since=1)
-        assert [(entry.number, entry.snapshot, entry.step, entry.rows) for entry in found] == [
-            (2, 2, "r1-2", 2),
-            (3, 3, "r1-3", 3),
-        ]
-
-    def test_a_step_cut_off_makes_no_version(self, ledger: Ledger) -> None:
-        """A step that was cut off early makes no version and moves only the trace."""
-        do(ledger, outcome(1, change(ONE, 3)))
-        trace = Trace("events", "f", {"raw": 2})
-        do(ledger, Outcome("events", 2, trace, committed=False))
-
-        assert ledger.newest_versions()["events"].number == 1
-        assert ledger.traces() == {"events": trace}
+        versions = [(entry.number, entry.snapshot, entry.step, entry.rows) for entry in found]
+        assert versions == [(2, 2, "r1-2", 4), (3, 3, "r1-3", 2)]
+        heads = {name: head.rows for name, head in ledger.newest_versions().items()}
+        assert heads == {"events": 2, "other": 2}
+        assert [state.cell for state in ledger.cells("other")] == [TWO]
+        for cell, numbers in ((EVER, [2, 3]), (TWO, [3]), (THREE, [])):
+            assert list(ledger.versions_losing_rows("events", cell)) == numbers
 
     def test_the_same_rows_in_other_cells_are_no_version(self, ledger: Ledger) -> None:
-        """A step may put other cells in place of those that there were, and change nothing else."""
+        """
+        A step may put other cells in place of those that there were, and change nothing else. A
+        table may also be right for newer versions of some inputs without being built.
+        """
         do(ledger, outcome(1, change(ONE, 3), change(TWO, 2)))
         both = CellState(Interval(ONE.start, TWO.end), 5, 35, 9)
-        trace = Trace("events", "g", {"raw": 1})
+        trace = Trace("events", "g", {"raw": 1, "users": 5}, definition="d")
         do(ledger, Outcome("events", 2, trace, committed=False, cells=(both,)))
+        assert ledger.traces() == {"events": trace}
+
+        ledger.advance({"events": {"raw": 3}})
 
         assert list(ledger.cells("events")) == [both]
         assert ledger.newest_versions()["events"].number == 1
         assert [entry.cell for entry in ledger.changes("events", 0)] == [ONE, TWO]
-        assert ledger.traces() == {"events": trace}
-
-    def test_tables_do_not_mix(self, ledger: Ledger) -> None:
-        """Each table has its own versions and cells."""
-        do(ledger, outcome(1, change(ONE, 3)))
-        do(ledger, replace(outcome(1, change(TWO, 2)), model="other", trace=Trace("other", "g")))
-
-        assert [state.cell for state in ledger.cells("other")] == [TWO]
-        assert {name: head.rows for name, head in ledger.newest_versions().items()} == {
-            "events": 3,
-            "other": 2,
-        }
+        assert ledger.traces() == {"events": replace(trace, inputs={"raw": 3, "users": 5})}
 
 
 class TestTraces:
     """A model's trace is replaced as a whole."""
-
-    def test_a_trace_is_read_with_inputs_and_pending(self, ledger: Ledger) -> None:
-        """A trace is read back with inputs and pending ranges in the order they were given."""
-        trace = Trace(
-            "daily",
-            "f1",
-            {"sessions": 4, "users": 2},
-            (
-                Pending(Cause.LATE, Ranges.of([THREE, ONE])),
-                Pending(Cause.ARRIVED, Ranges.of([TWO])),
-            ),
-            applied_entry=3,
-        )
-        do(ledger, Outcome("daily", 1, trace))
-
-        assert ledger.traces() == {"daily": trace}
-
-    def test_the_next_trace_leaves_nothing_of_the_last(self, ledger: Ledger) -> None:
-        """The next trace replaces the last one completely, inputs that are no longer read
-        included.
-        """
-        old = Trace("daily", "f1", {"a": 1}, (Pending(Cause.LATE, Ranges.of([ONE])),), 2)
-        new = Trace("daily", "f2", {"b": 1})
-        do(ledger, Outcome("daily", 1, old))
-        do(ledger, Outcome("daily", 2, new))
-
-        assert ledger.traces() == {"daily": new}
 
     def test_rows_left_out_are_those_of_the_last_step_that_counted(self, ledger: Ledger) -> None:
         """Counts of rows left out stay when a step does not
@@ -364,8 +222,8 @@ class TestTraces:
         assert ledger.left_out() == {}
 
     def test_a_forgotten_model_is_as_if_never_built(self, ledger: Ledger) -> None:
-        """A forgotten model is as if never built, but its
-        versions and history stay, so that numbers continue.
+        """Its versions and history stay, so that numbers continue; of a destroyed ledger nothing
+        does, and the next run starts a new one.
         """
         taken = FilesOutcome("raw", (known(1),), cells=(FileCell(1, ONE, 3),))
         ledger.register_files("raw", [seen("a")])
@@ -373,17 +231,23 @@ class TestTraces:
 
         ledger.forget("events")
 
-        assert ledger.traces() == {}
-        assert list(ledger.cells("events")) == []
-        assert list(ledger.files("events")) == []
-        assert list(ledger.file_cells("events")) == []
+        left = (ledger.cells("events"), ledger.files("events"), ledger.file_cells("events"))
+        assert ([*map(list, left)], ledger.traces()) == ([[], [], []], {})
         assert ledger.newest_versions()["events"].number == 1
         assert len(ledger.runs()[0].steps) == 1
+        ledger.destroy()
+        assert list(ledger.runs()) == []
+        ledger.acquire("r2")
+        ledger.begin_run("r2", "run", 0, {})
+        assert [run.id for run in ledger.runs()] == ["r2"]
 
     def test_a_dropped_table_is_empty_from_then_on(self, ledger: Ledger) -> None:
-        """A dropped table gets a version in which its cells are removed, and its files stay
-        known.
+        """It gets a version in which its cells are removed, and its files stay known. One that was
+        never built gets none.
         """
+        ledger.begin_step("r1", "early", 8, "events", "forget", {})
+        ledger.forget("events", step="early")
+        assert ledger.newest_versions() == {}
         taken = FilesOutcome("raw", (known(1),), (), (FileCell(1, ONE, 3),))
         ledger.register_files("raw", [seen("a")])
         do(ledger, outcome(1, change(ONE, 3), files=taken))
@@ -396,29 +260,9 @@ class TestTraces:
         (gone,) = ledger.changes("events", 1)
         assert (head.number, head.snapshot, head.whole, head.rows) == (2, None, True, 0)
         assert (gone.cell, gone.removed, gone.rows_after) == (ONE, 3, 0)
-        assert ledger.traces() == {}
-        assert list(ledger.cells("events")) == []
+        assert (ledger.traces(), list(ledger.cells("events"))) == ({}, [])
         assert [file.path for file in ledger.files("events")] == ["a"]
         assert ledger.locations() == {"other": "elsewhere"}
-
-    def test_a_model_that_was_never_built_can_be_dropped(self, ledger: Ledger) -> None:
-        """Dropping a model that was never built writes no version."""
-        ledger.begin_step("r1", "dropping", 9, "events", "forget", {})
-
-        ledger.forget("events", step="dropping")
-
-        assert ledger.newest_versions() == {}
-
-    def test_a_destroyed_ledger_starts_again(self, ledger: Ledger) -> None:
-        """A destroyed ledger is as if it had never existed, and the next run starts a new one."""
-        do(ledger, outcome(1, change(ONE, 3)))
-
-        ledger.destroy()
-
-        assert list(ledger.runs()) == []
-        ledger.acquire("r2")
-        ledger.begin_run("r2", "run", 0, {})
-        assert [run.id for run in ledger.runs()] == ["r2"]
 
 
 def seen(path: str, fingerprint: str = "1") -> ListedFile:
@@ -435,56 +279,16 @@ class TestFiles:
     """A version of a file keeps its id for good; models ingest files and remove them."""
 
     def test_ids_are_kept_and_never_used_again(self, ledger: Ledger) -> None:
-        """The same version of a file keeps its id; another
-        version, or another source, gets another id.
+        """The same version of a file keeps its id, also among thousands; another version, or
+        another source, gets another id.
         """
         first = ledger.register_files("raw", [seen("a"), seen("b")])
         again = ledger.register_files("raw", [seen("b"), seen("a", "2"), seen("c")])
         other = ledger.register_files("other", [seen("a")])
+        many = ledger.register_files("raw", [seen("b"), *(seen(str(i)) for i in range(3_000))])
 
-        assert again["b"] == first["b"]
-        assert len({*first.values(), *again.values(), *other.values()}) == 5
-
-    def test_thousands_at_once(self, ledger: Ledger) -> None:
-        """Thousands of files at once get ids as they would one by one."""
-        few = ledger.register_files("raw", [seen("7")])
-        many = ledger.register_files("raw", [seen(str(i)) for i in range(3_000)])
-
-        assert many["7"] == few["7"]
-        assert len(set(many.values())) == 3_000
-
-    def test_taken_files_replace_their_earlier_state(self, ledger: Ledger) -> None:
-        """When a file is ingested again, its cells and rows replace the earlier ones."""
-        ids = ledger.register_files("raw", [seen("a"), seen("b")])
-        a, b = known(ids["a"], waiting=2, next_due=60), known(ids["b"], "b")
-        do(
-            ledger,
-            outcome(
-                1,
-                files=FilesOutcome(
-                    "raw",
-                    (b, a),
-                    cells=(
-                        FileCell(a.id, ONE, 3),
-                        FileCell(a.id, TWO, 1),
-                        FileCell(b.id, ONE, 2),
-                    ),
-                ),
-            ),
-        )
-        later = replace(a, horizon=70, waiting=0, next_due=None)
-        do(
-            ledger,
-            outcome(2, files=FilesOutcome("raw", (later,), cells=(FileCell(a.id, THREE, 4),))),
-        )
-
-        assert list(ledger.files("events")) == [later, b]
-        assert list(ledger.file_cells("events")) == [
-            FileCell(a.id, THREE, 4),
-            FileCell(b.id, ONE, 2),
-        ]
-        assert list(ledger.file_cells("events", [b.id])) == [FileCell(b.id, ONE, 2)]
-        assert list(ledger.file_cells("events", [])) == []
+        assert again["b"] == first["b"] == many["b"]
+        assert len({*first.values(), *again.values(), *other.values(), *many.values()}) == 3_005
 
     def test_files_are_asked_for_by_what_they_are(self, ledger: Ledger) -> None:
         """A few files are found by id, by rows that come due, and by rows that were set aside."""
@@ -530,40 +334,6 @@ class TestFiles:
         ledger.forget("events")
         assert left() == {other}
 
-    def test_removed_files_take_their_cells_along(self, ledger: Ledger) -> None:
-        """Removing a file removes its cells and rows from the model."""
-        ids = ledger.register_files("raw", [seen("a")])
-        a = known(ids["a"])
-        do(ledger, outcome(1, files=FilesOutcome("raw", (a,), cells=(FileCell(a.id, ONE, 3),))))
-        do(ledger, outcome(2, files=FilesOutcome("raw", removed=(a.id,))))
-
-        assert list(ledger.files("events")) == []
-        assert list(ledger.file_cells("events")) == []
-
-    def test_a_lost_copy_counts_with_the_file_that_lost_it(self, ledger: Ledger) -> None:
-        """A copy that lost counts in the cell and totals of the file it came in."""
-        ids = ledger.register_files("raw", [seen("a"), seen("b")])
-        a, b = known(ids["a"], dropped=1), known(ids["b"], "b")
-        do(
-            ledger,
-            outcome(1, files=FilesOutcome("raw", (a,), cells=(FileCell(a.id, ONE, 3, dropped=1),))),
-        )
-        do(
-            ledger,
-            outcome(
-                2,
-                files=FilesOutcome(
-                    "raw",
-                    (b,),
-                    cells=(FileCell(b.id, ONE, 2),),
-                    dropped=(FileCell(a.id, ONE, 0, dropped=2),),
-                ),
-            ),
-        )
-
-        assert [file.dropped for file in ledger.files("events")] == [3, 0]
-        assert ledger.file_cells("events", [a.id])[0] == FileCell(a.id, ONE, 3, dropped=3)
-
     def test_arrivals_have_time_and_cells(self, ledger: Ledger) -> None:
         """Arrivals are listed newest first with run time and cells; only added rows count."""
         started = ledger.runs()[0].started_at
@@ -585,33 +355,25 @@ class TestFiles:
 
 
 def test_manual_entries_are_numbered_by_model(ledger: Ledger) -> None:
-    """A model's manual entries are numbered from 1 in
-    order, without a lease and before it is built.
+    """From 1 in order, without a lease and before a model is built; they outlive it when it is
+    forgotten.
     """
-    ledger.add_entries("visits", [ManualEntry(0, "bob", in_quarantine=True, reason="bot")])
+    bot = ManualEntry(0, "bob", in_quarantine=True, reason="bot")
+    ledger.add_entries("visits", [bot])
     ledger.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=True, start=5, end=9)])
-    ledger.add_entries(
-        "visits",
-        [ManualEntry(0, "bob", in_quarantine=None), ManualEntry(0, "eve", in_quarantine=True)],
+    back, eve = (
+        ManualEntry(0, who, in_quarantine=of) for who, of in (("bob", None), ("eve", True))
     )
-
-    assert [(e.number, e.owner, e.in_quarantine, e.reason) for e in ledger.entries("visits")] == [
-        (1, "bob", True, "bot"),
-        (2, "bob", None, ""),
-        (3, "eve", True, ""),
-    ]
-    [entry] = ledger.entries("sessions")
-    assert (entry.start, entry.end) == (5, 9)
-    assert entry.made_at > 0
-    assert ledger.newest_entries() == {"visits": 3, "sessions": 1}
-
-
-def test_manual_entries_outlive_what_they_are_about(ledger: Ledger) -> None:
-    """Manual entries outlive a forgotten model, and are applied again when it is rebuilt."""
-    ledger.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=True)])
+    ledger.add_entries("visits", [back, eve])
     ledger.forget("sessions")
 
-    assert [entry.owner for entry in ledger.entries("sessions")] == ["ann"]
+    assert [replace(one, made_at=0) for one in ledger.entries("visits")] == [
+        replace(one, number=number, made_at=0) for number, one in enumerate((bot, back, eve), 1)
+    ]
+    [entry] = ledger.entries("sessions")
+    assert (entry.owner, entry.start, entry.end) == ("ann", 5, 9)
+    assert entry.made_at > 0
+    assert ledger.newest_entries() == {"visits": 3, "sessions": 1}
 
 
 def test_failed_audits_stay_until_the_same_cells_are_judged(ledger: Ledger) -> None:
@@ -645,83 +407,48 @@ def test_failed_audits_stay_until_the_same_cells_are_judged(ledger: Ledger) -> N
 
 
 def test_definitions_are_kept_for_good(ledger: Ledger) -> None:
-    """A definition that was kept is found by its digest, also once another one is applied."""
-    first, second = kept_of("daily"), kept_of("daily", "SELECT 2")
+    """
+    One that was kept is found by its digest, also once another one is applied. One that goes on to
+    be applied keeps its time, and what is left out is applied no more.
+    """
+    first, second, weekly = kept_of("daily"), kept_of("daily", "SELECT 2"), kept_of("weekly")
+    every = {digest_of(one): one for one in (first, second, weekly)}
+    one, two, third = every
 
-    ledger.keep_definitions({digest_of(first): first}, {"daily": digest_of(first)}, {})
-    ledger.keep_definitions({digest_of(second): second}, {"daily": digest_of(second)}, {})
+    ledger.keep_definitions({one: first}, {"daily": one}, {})
+    ledger.keep_definitions({two: second, third: weekly}, {"daily": two, "weekly": third}, {})
 
-    found = ledger.definitions([digest_of(first), digest_of(second), "unknown"])
-    assert found == {digest_of(first): first, digest_of(second): second}
-    assert ledger.applied()["daily"].digest == digest_of(second)
-    kept = [ledger.kept_at(digest_of(one)) for one in (first, second)]
+    assert ledger.definitions([*every, "unknown"]) == every
+    before, kept = ledger.applied(), [ledger.kept_at(digest) for digest in every]
+    assert {name: entry.digest for name, entry in before.items()} == {"daily": two, "weekly": third}
     assert kept == sorted(filter(None, kept))
-    ledger.keep_definitions({digest_of(first): first}, {"daily": digest_of(first)}, {})
-    assert ledger.kept_at(digest_of(first)) == kept[0]
-    assert ledger.kept_at("unknown") is None
-
-
-def test_a_definition_is_applied_since_it_was_first(ledger: Ledger) -> None:
-    """A definition that goes on to be applied keeps its time, and what is left out is dropped."""
-    daily, weekly = kept_of("daily"), kept_of("weekly")
-    both = {one.name: digest_of(one) for one in (daily, weekly)}
-    ledger.keep_definitions({digest_of(one): one for one in (daily, weekly)}, both, {})
-    before = ledger.applied()
-
-    ledger.keep_definitions({digest_of(one): one for one in (daily, weekly)}, both, {})
+    ledger.keep_definitions(every, {"daily": two, "weekly": third}, {})
     assert ledger.applied() == before
-
-    ledger.keep_definitions({digest_of(daily): daily}, {"daily": both["daily"]}, {})
+    ledger.keep_definitions({two: second}, {"daily": two}, {})
     assert ledger.applied() == {"daily": before["daily"]}
-
-
-def test_a_trace_names_the_definition_that_built_its_rows(ledger: Ledger) -> None:
-    """A trace keeps its definition over versions, and loses it with the model."""
-    built = outcome(1, change(DAYS[0], 3))
-    do(ledger, replace(built, trace=replace(built.trace, definition="d1")))
-    assert ledger.traces()["events"].definition == "d1"
-
-    again = outcome(2, change(DAYS[0], 4, before=3))
-    do(ledger, replace(again, trace=replace(again.trace, definition="d2")))
-    assert ledger.traces()["events"].definition == "d2"
-
-    ledger.forget("events")
-    do(ledger, outcome(3, change(DAYS[0], 4)))
-    assert ledger.traces()["events"].definition == ""
-
-
-def test_a_trace_without_a_definition_adopts_one(ledger: Ledger) -> None:
-    """A table is given a definition with its fingerprint; nothing else of its trace changes."""
-    do(ledger, outcome(1, change(DAYS[0], 3)))
-    before = ledger.traces()["events"]
-    same = replace(kept_of("events"), fingerprint="another")
-
-    ledger.keep_definitions({"d1": same}, {}, {"events": "d1"})
-
-    after = replace(before, definition="d1", fingerprint="another")
-    assert ledger.traces()["events"] == after
+    assert [ledger.kept_at(digest) for digest in (*every, "unknown")] == [*kept, None]
 
 
 def test_a_trace_keeps_which_definition_is_in_force_where(ledger: Ledger) -> None:
     """Cells of earlier definitions are read back, each with its own; another definition with the
-    same rows takes the place of the newest alone, and joins cells of its own.
+    same rows takes the place of the newest alone, with its fingerprint, and joins cells of its own.
     """
     earlier = (
         EarlierCells(Ranges((Interval(MIN, DAYS[0].start), DAYS[1])), "d1"),
         EarlierCells(Ranges((DAYS[0],)), "d2"),
     )
     built = outcome(1, change(DAYS[0], 3))
-    do(ledger, replace(built, trace=replace(built.trace, definition="d3", earlier=earlier)))
-    assert ledger.traces()["events"].definition == "d3"
-    assert ledger.traces()["events"].earlier == earlier
+    trace = replace(built.trace, definition="d3", earlier=earlier)
+    do(ledger, replace(built, trace=trace))
+    assert ledger.traces() == {"events": trace}
 
     same = replace(kept_of("events"), fingerprint="another")
     ledger.keep_definitions({"d4": same}, {}, {"events": "d4"})
-    assert ledger.traces()["events"].definition == "d4"
-    assert ledger.traces()["events"].earlier == earlier
+    adopted = replace(trace, definition="d4", fingerprint="another")
+    assert ledger.traces() == {"events": adopted}
     ledger.keep_definitions({"d2": same}, {}, {"events": "d2"})
-    assert ledger.traces()["events"].definition == "d2"
-    assert ledger.traces()["events"].earlier == earlier[:1]
+    joined = replace(adopted, definition="d2", earlier=earlier[:1])
+    assert ledger.traces() == {"events": joined}
 
     do(ledger, outcome(2, change(DAYS[0], 4, before=3)))
     assert ledger.traces()["events"].earlier == ()
@@ -802,30 +529,32 @@ def test_a_table_that_leaves_its_environment_is_erased(ledger: Ledger) -> None:
     assert not ledger.locations()
 
 
-def test_locations_are_remembered_name_by_name(ledger: Ledger) -> None:
-    """Locations are remembered by name, and those that are not given stay."""
-    ledger.remember_locations({"a": "1", "b": "1"})
-    ledger.remember_locations({"b": "2"})
-
-    assert ledger.locations() == {"a": "1", "b": "2"}
-
-
 def test_steps_are_known_for_good_and_others_are_not(ledger: Ledger) -> None:
-    """A known step stays known with its model, whatever its outcome; other steps are unknown."""
+    """A known step stays known with its model, whatever its outcome; other steps are unknown until
+    they are found in tables, and are done then.
+    """
     done = do(ledger, outcome(1, change(ONE, 2)))
     ledger.begin_step("r1", "r1-2", 2, "sessions", "fold", {})
     ledger.close_step("r1-2", "forgotten")
+    steps, known = [done, "r1-2", "theirs-1"], {done: "events", "r1-2": "sessions"}
+    assert ledger.step_models(steps) == known
 
-    known = ledger.step_models([done, "r1-2", "theirs-1"])
-    assert known == {done: "events", "r1-2": "sessions"}
-    assert ledger.closed_steps([done, "r1-2", "theirs-1"]) == {"r1-2"}
+    ledger.know_steps({"r1-2": "daily", "theirs-1": "daily"})
+
+    assert ledger.step_models(steps) == {**known, "theirs-1": "daily"}
+    assert ledger.closed_steps(steps) == {"r1-2"}
 
 
 def test_which_project_owns_the_ledger(ledger: Ledger) -> None:
-    """A ledger belongs to no project until a run writes one into it."""
+    """None until a run writes one into it. Locations are remembered by name; those that are not
+    given stay.
+    """
     assert ledger.owner() is None
     ledger.set_owner("shop", "warehouse")
     assert ledger.owner() == ("shop", "warehouse")
+    ledger.remember_locations({"a": "1", "b": "1"})
+    ledger.remember_locations({"b": "2"})
+    assert ledger.locations() == {"a": "1", "b": "2"}
 
 
 def test_writing_without_the_lease_is_refused(ledger: Ledger) -> None:

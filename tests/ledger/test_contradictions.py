@@ -7,7 +7,6 @@ from tests.ledger.conftest import Place
 from tests.ledger.steps import change, do, outcome
 from tests.planning.strips import day
 
-from infold.core.ports import Ledger
 from infold.core.record import Outcome
 from infold.core.trace import Trace
 from infold.ledger import SqlLedger
@@ -26,13 +25,6 @@ def built(place: Place) -> SqlLedger:
     do(ledger, Outcome("daily", 1, trace, (change(ONE, 1),), snapshot=7, whole=True))
     do(ledger, outcome(2, change(TWO, 2)))
     return ledger
-
-
-def without(ledger: SqlLedger, statement: str, **values: object) -> dict[str, str]:
-    """What is noticed once some rows are gone."""
-    with ledger.database.write(None) as query:
-        assert query.run(statement, **values)
-    return dict(ledger.contradictions())
 
 
 def test_a_sound_ledger(built: SqlLedger) -> None:
@@ -63,30 +55,16 @@ def test_a_sound_ledger(built: SqlLedger) -> None:
 def test_rows_that_are_gone(
     built: SqlLedger, statement: str, table: str, noticed: dict[str, str]
 ) -> None:
-    """What is written twice is noticed to be gone in one of both places."""
+    """What is written twice is noticed to be gone in one of both places. Of erased tables nothing
+    is left that contradicts itself, but steps are.
+    """
     key = "model" if statement == "drop_trace" else "table_name"
+    with built.database.write(None) as query:
+        assert query.run(statement, **{key: table})
 
-    assert without(built, statement, **{key: table}) == noticed
-
-
-def test_erased_tables(built: SqlLedger) -> None:
-    """Nothing is left of what contradicts itself, but for steps."""
-    without(built, "erase_versions", table_name="events")
+    assert dict(built.contradictions()) == noticed
 
     built.erase_tables(["events", "daily"])
 
-    assert built.contradictions() == {}
-    assert built.traces() == {}
-    assert built.newest_versions() == {}
+    assert (built.contradictions(), built.traces(), built.newest_versions()) == ({}, {}, {})
     assert built.step_models(["r1-1"]) == {"r1-1": "events"}
-
-
-def test_steps_that_were_found_in_tables(ledger: Ledger) -> None:
-    """They are known from then on, as done; those that were known stay as they were."""
-    ledger.begin_step("r1", "r1-1", 1, "events", "ingest", {})
-    ledger.close_step("r1-1", "forgotten")
-
-    ledger.know_steps({"r1-1": "daily", "r9-2": "daily"})
-
-    assert ledger.step_models(["r1-1", "r9-2"]) == {"r1-1": "events", "r9-2": "daily"}
-    assert ledger.closed_steps(["r1-1", "r9-2"]) == frozenset({"r1-1"})

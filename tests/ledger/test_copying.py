@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -64,22 +65,22 @@ class TestCopy:
     """The copy is the ledger, and the original is closed."""
 
     def test_every_row_of_every_table_is_copied(self, original: SqlLedger, there: Place) -> None:
-        """Also texts and numbers at the ends of what a database can store."""
+        """
+        Also texts and numbers at the ends of what a database can store, and into a ledger without
+        rows, as `infold doctor` leaves one. Nobody has the lease, and no token is given out twice.
+        """
+        empty = there.open()
+        empty.acquire("r9")
+        empty.release()
         before = filled.rows_of(original)
         assert all(before.values())
 
         done = copied(original, there.open())
 
-        assert filled.rows_of(there.open()) == filled.rows_of(original) == before
+        to, (last, _) = there.open(), filled.token_of(original)
+        assert filled.rows_of(to) == filled.rows_of(original) == before
         assert done.rows == {name: len(rows) for name, rows in before.items()}
         assert not done.again
-
-    def test_the_copy_goes_on(self, original: SqlLedger, there: Place) -> None:
-        """Nobody has its lease, and no token is given out twice."""
-        copied(original, there.open())
-        last, _ = filled.token_of(original)
-        to = there.open()
-
         assert filled.token_of(to) == (last, None)
         to.acquire("r2")
         assert filled.token_of(to) == (last + 1, "r2")
@@ -122,15 +123,16 @@ class TestCopy:
 class TestRefusals:
     """Nothing is written over, and nothing is copied while somebody writes."""
 
-    def test_a_place_with_a_ledger(self, original: SqlLedger, there: Place) -> None:
-        """Whatever is in it: a run is enough."""
+    def test_a_place_with_a_ledger(self, original: SqlLedger, place: Place, there: Place) -> None:
+        """Whatever is in it: a run is enough. Nor the same place: it would be closed."""
         other = there.open()
         other.acquire("r9")
         other.begin_run("r9", "run", 0, {})
         other.release()
         before = filled.rows_of(other)
 
-        assert refusal(lambda: copied(original, there.open())) == "ledger-not-empty"
+        for to in (there, place):
+            assert refusal(partial(copied, original, to.open())) == "ledger-not-empty"
 
         assert filled.rows_of(other) == before
         assert original.owner()
@@ -153,21 +155,6 @@ class TestRefusals:
         assert [entry.owner for entry in other.entries("theirs")] == ["ann"]
         assert original.owner()
         other.acquire("r9")
-
-    def test_the_same_place(self, original: SqlLedger, place: Place) -> None:
-        """It would be closed, and be nowhere else."""
-        assert refusal(lambda: copied(original, place.open())) == "ledger-not-empty"
-        assert original.owner()
-
-    def test_an_empty_ledger_is_no_ledger(self, original: SqlLedger, there: Place) -> None:
-        """`infold doctor` leaves one, and a run that was killed early."""
-        empty = there.open()
-        empty.acquire("r9")
-        empty.release()
-
-        copied(original, there.open())
-
-        assert filled.rows_of(empty) == filled.rows_of(original)
 
     @pytest.mark.parametrize("where", ["original", "copy"])
     def test_a_run_at_work(

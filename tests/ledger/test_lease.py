@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.ledger.conftest import OPEN, Place
@@ -17,7 +18,7 @@ from tests.ledger.conftest import OPEN, Place
 from infold.core import write_points
 from infold.core.interval import SECOND
 from infold.core.record import Receipt
-from infold.ledger import lease
+from infold.ledger import SqlLedger, lease
 from infold.ledger.lease import SILENT, Holder, process_started, this_process
 from infold.messages import errors, run_errors
 
@@ -60,22 +61,28 @@ class TestProcesses:
     """On one machine, the owner of a lease is alive as long as its process is."""
 
     def test_a_living_owner_is_named(self, place: Place, holder: subprocess.Popen[str]) -> None:
-        """The refusal names the living owner's run, host,
-        process and start, and the command ends with exit code 3.
         """
+        Also when the time of `--wait` is over. Status and history read the ledger meanwhile, and a
+        run that waits starts as soon as the lease is released.
+        """
+        started = time.monotonic()
         with pytest.raises(errors.InfoldError) as raised:
-            place.open().acquire("mine")
+            place.open().acquire("mine", wait=0.3)
 
+        assert time.monotonic() - started >= 0.3
         facts = dict(raised.value.facts)
         assert (raised.value.slug, raised.value.exit_code) == ("locked", 3)
-        assert facts["run"] == "held"
-        assert facts["process"] == str(holder.pid)
+        assert (facts["run"], facts["process"]) == ("held", str(holder.pid))
         assert facts["host"] == os.uname().nodename
         assert facts["since"].startswith("20")
-
-    def test_reading_needs_no_lease(self, place: Place, holder: subprocess.Popen[str]) -> None:
-        """Status and history read the ledger while a run works."""
-        assert [(run.id, run.state) for run in place.open().runs()] == [("held", "running")]
+        ledger = place.open()
+        assert [(run.id, run.state) for run in ledger.runs()] == [("held", "running")]
+        assert holder.stdin is not None
+        holder.stdin.write("\n")
+        holder.stdin.flush()
+        ledger.acquire("mine", wait=20)
+        ledger.begin_run("mine", "run", 0, {})
+        ledger.close()
 
     def test_a_killed_owner_is_replaced_at_once(
         self, place: Place, holder: subprocess.Popen[str]
@@ -94,30 +101,6 @@ class TestProcesses:
         assert ledger.runs()[0].finished_at is not None
         ledger.close()
 
-    def test_waiting_ends_when_the_lease_is_released(
-        self, place: Place, holder: subprocess.Popen[str]
-    ) -> None:
-        """With `--wait` the second run starts as soon as the first has released the lease."""
-        assert holder.stdin is not None
-        holder.stdin.write("\n")
-        holder.stdin.flush()
-        ledger = place.open()
-
-        ledger.acquire("mine", wait=20)
-        ledger.begin_run("mine", "run", 0, {})
-        ledger.close()
-
-    def test_waiting_ends_when_its_time_is_over(
-        self, place: Place, holder: subprocess.Popen[str]
-    ) -> None:
-        """When the time of `--wait` is over, the owner is named."""
-        started = time.monotonic()
-
-        with pytest.raises(errors.InfoldError, match="locked"):
-            place.open().acquire("mine", wait=0.3)
-
-        assert time.monotonic() - started >= 0.3
-
     def test_a_reused_pid_is_another_process(self, place: Place) -> None:
         """A process with the owner's pid and another start time is not the owner."""
         me = this_process()
@@ -135,19 +118,6 @@ class TestProcesses:
         assert process_started(process.pid) is None
         process.wait()
 
-    def test_two_ledgers_of_one_process_exclude_each_other(self, place: Place) -> None:
-        """Two ledgers in one process, as in threads of a service, exclude each other."""
-        first = place.open()
-        first.acquire("r1")
-
-        with pytest.raises(errors.InfoldError, match="locked"):
-            place.open().acquire("r2")
-
-        first.release()
-        second = place.open()
-        second.acquire("r2")
-        second.close()
-
 
 class Hands:
     """A clock whose hands a test moves."""
@@ -160,69 +130,66 @@ class Hands:
         return self.at
 
 
+AWAY = Holder("away", "away:boot:ns", 1, "1")
+"""Somebody on another machine."""
+
+
+def taken_over(place: Place, **how: Any) -> tuple[SqlLedger, SqlLedger]:
+    """A lease of run ``theirs`` elsewhere, which was silent for too long, and run ``mine`` took."""
+    clock = Hands()
+    theirs = place.open(clock=clock, holder=AWAY, **how)
+    theirs.acquire("theirs")
+    theirs.begin_run("theirs", "run", 0, {})
+    clock.at += SILENT + 1
+    mine = place.open(clock=clock)
+    mine.acquire("mine")
+    mine.begin_run("mine", "run", 0, {})
+    return theirs, mine
+
+
 class TestElsewhere:
     """On another machine, the owner of a lease is alive as long as its heartbeat is recent."""
 
-    AWAY = Holder("away", "away:boot:ns", 1, "1")
-
     def test_a_heartbeat_of_a_minute_ago_is_alive(self, place: Place) -> None:
-        """A remote owner with a heartbeat a minute old is alive, whatever runs under its pid
-        here.
+        """
+        Whatever runs under its pid here. The refusal says when the remote owner was last heard,
+        and what to do if that machine is gone.
         """
         clock = Hands()
-        place.open(clock=clock, holder=self.AWAY).acquire("theirs")
-        clock.at += SILENT
+        place.open(clock=clock, holder=AWAY).acquire("theirs")
+        for passed, heard in ((12 * SECOND, "12 seconds ago"), (SILENT - 12 * SECOND, "")):
+            clock.at += passed
 
-        with pytest.raises(errors.InfoldError, match="run theirs is working"):
-            place.open(clock=clock).acquire("mine")
+            with pytest.raises(errors.InfoldError, match="run theirs is working") as raised:
+                place.open(clock=clock).acquire("mine")
+
+            assert heard in dict(raised.value.facts)["last heard"]
+            assert "If that machine is gone, run with --wait 90" in raised.value.todo
 
     def test_a_silent_owner_is_replaced(self, place: Place) -> None:
         """A remote owner silent for longer is replaced; if it still runs, its writes are
         refused.
         """
-        clock = Hands()
-        theirs = place.open(clock=clock, holder=self.AWAY)
-        theirs.acquire("theirs")
-        theirs.begin_run("theirs", "run", 0, {})
-        clock.at += SILENT + 1
-        mine = place.open(clock=clock)
-        mine.acquire("mine")
-        mine.begin_run("mine", "run", 0, {})
+        theirs, mine = taken_over(place)
 
         with pytest.raises(errors.InfoldError, match="lease-lost: run theirs"):
             theirs.finish_run("theirs", "done", Receipt())
 
         theirs.release()
         mine.finish_run("mine", "done", Receipt())
-        assert [(run.id, run.state) for run in mine.runs()] == [
-            ("mine", "done"),
-            ("theirs", "died"),
-        ]
+        found = [(run.id, run.state) for run in mine.runs()]
+        assert found == [("mine", "done"), ("theirs", "died")]
         mine.close()
 
-    def test_a_replaced_owner_does_not_remove_the_ledger(self, place: Place) -> None:
-        """A ledger is removed by who has the lease: whoever lost it finds that out before."""
-        clock = Hands()
-        theirs = place.open(clock=clock, holder=self.AWAY)
-        theirs.acquire("theirs")
-        clock.at += SILENT + 1
-        mine = place.open(clock=clock)
-        mine.acquire("mine")
-        mine.begin_run("mine", "run", 0, {})
-
+    def test_a_ledger_that_was_begun_anew_is_another(self, place: Place) -> None:
+        """
+        Only who has the lease removes a ledger. The first run of another one has the same token as
+        that of the ledger before it, and is another run.
+        """
+        theirs, mine = taken_over(place)
         with pytest.raises(errors.InfoldError, match="lease-lost"):
             theirs.destroy()
-
-        assert [run.id for run in mine.runs()] == ["mine"]
-
-    def test_a_ledger_that_was_begun_anew_is_another(self, place: Place) -> None:
-        """Its first run has the same token as that of the ledger before it, and is another run."""
-        clock = Hands()
-        theirs = place.open(clock=clock, holder=self.AWAY)
-        theirs.acquire("theirs")
-        clock.at += SILENT + 1
-        mine = place.open(clock=clock)
-        mine.acquire("mine")
+        assert [run.id for run in mine.runs()] == ["mine", "theirs"]
         mine.destroy()
         with pytest.raises(errors.InfoldError, match="lease-lost: run theirs"):
             theirs.begin_run("theirs", "run", 0, {})
@@ -249,20 +216,6 @@ class TestElsewhere:
 
         assert not place.open().exists()
 
-    def test_the_remote_owner_and_the_cure_are_named(self, place: Place) -> None:
-        """The refusal says when the remote owner was last
-        heard, and what to do if that machine is gone.
-        """
-        clock = Hands()
-        place.open(clock=clock, holder=self.AWAY).acquire("theirs")
-        clock.at += 12 * SECOND
-
-        with pytest.raises(errors.InfoldError) as raised:
-            place.open(clock=clock).acquire("mine")
-
-        assert dict(raised.value.facts)["last heard"] == "12 seconds ago"
-        assert "If that machine is gone, run with --wait 90" in raised.value.todo
-
     @pytest.mark.parametrize("beats", [False, True])
     def test_a_heartbeat_in_the_future_is_watched(
         self, place: Place, monkeypatch: pytest.MonkeyPatch, beats: bool
@@ -280,7 +233,7 @@ class TestElsewhere:
                 return self.at + 3 * 3600 * SECOND
 
         monkeypatch.setattr(lease, "BEAT_SECONDS", 0.05 if beats else 3600.0)
-        theirs = place.open(clock=Ahead(), holder=self.AWAY)
+        theirs = place.open(clock=Ahead(), holder=AWAY)
         theirs.acquire("theirs")
         mine = place.open(clock=Hands())
         with pytest.raises(errors.InfoldError) as raised:
@@ -297,21 +250,6 @@ class TestElsewhere:
             mine.close()
             with pytest.raises(errors.InfoldError, match="lease-lost"):
                 theirs.begin_run("theirs", "run", 0, {})
-        theirs.close()
-
-    def test_the_heartbeat_continues_by_itself(
-        self, place: Place, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The heartbeat continues during a long step, so the lease stays fresh."""
-        monkeypatch.setattr(lease, "BEAT_SECONDS", 0.01)
-        clock = Hands()
-        theirs = place.open(clock=clock, holder=self.AWAY)
-        theirs.acquire("theirs")
-        clock.at += 10 * SILENT
-        time.sleep(0.3)
-
-        with pytest.raises(errors.InfoldError, match="locked"):
-            place.open(clock=clock).acquire("mine")
         theirs.close()
 
 
@@ -372,12 +310,8 @@ class TestGivingUp:
     ) -> None:
         """Whoever wakes up and finds that another has taken over ends its work at once."""
         monkeypatch.setattr(lease, "BEAT_SECONDS", 0.5)
-        ended, clock = threading.Event(), Hands()
-        theirs = place.open(clock=clock, holder=TestElsewhere.AWAY, end_work=ended.set)
-        theirs.acquire("theirs")
-        monkeypatch.setattr(lease, "BEAT_SECONDS", 3600.0)
-        clock.at += SILENT + 1
-        place.open(clock=clock).acquire("mine")
+        ended = threading.Event()
+        taken_over(place, end_work=ended.set)
 
         assert ended.wait(10)
 
@@ -425,26 +359,14 @@ class TestLeftBehind:
 
 
 def test_a_token_is_never_used_twice(place: Place) -> None:
-    """Tokens are never used twice, so a write with an old
-    token is refused however often the lease changed.
+    """So a write with an old token is refused however often the lease changed, and also before
+    another run takes it.
     """
     ledger = place.open()
-    tokens = []
-    for run in ("r1", "r2", "r3"):
+    for token, run in enumerate(("r1", "r2", "r3"), 1):
         ledger.acquire(run)
-        tokens.append(ledger._token)
+        assert ledger._token == token
         ledger.release()
-
-    assert tokens == [1, 2, 3]
-
-
-def test_a_released_owner_cannot_write(place: Place) -> None:
-    """A run that released its lease cannot write, even before another takes it."""
-    ledger = place.open()
-    ledger.acquire("r1")
-    token = ledger._token
-    ledger.release()
-    ledger._token = token
-
-    with pytest.raises(errors.InfoldError, match="lease-lost"):
-        ledger.begin_run("r1", "run", 0, {})
+        ledger._token = token
+        with pytest.raises(errors.InfoldError, match="lease-lost"):
+            ledger.begin_run(run, "run", 0, {})

@@ -54,11 +54,10 @@ def recovered(ledger: Ledger, tables: Tables) -> list[str]:
     return [*recover(ledger, cast("Lake", tables)).notes]
 
 
-def begun(ledger: Ledger, what: Outcome | None = None, action: str = "fold") -> None:
+def begun(ledger: Ledger, what: Outcome) -> None:
     """A step of a run that dies, before its commit or after it."""
-    ledger.begin_step("r1", "s", 1, "events", action, {})
-    if what is not None:
-        ledger.prepare_step("s", what)
+    ledger.begin_step("r1", "s", 1, "events", "fold", {})
+    ledger.prepare_step("s", what)
 
 
 def state(ledger: Ledger) -> str:
@@ -85,9 +84,8 @@ def test_a_committed_step_is_finished(ledger: Ledger) -> None:
     """A step whose commit is in the table is finished as prepared, at that snapshot."""
     begun(ledger, replace(outcome(1, change(ONE, 3)), snapshot=None))
 
-    assert recovered(ledger, Tables({"s": 9})) == [
-        "events: a step that a dead run had committed was finished"
-    ]
+    said = "events: a step that a dead run had committed was finished"
+    assert recovered(ledger, Tables({"s": 9})) == [said]
     assert (state(ledger), ledger.newest_versions()["events"].snapshot) == ("done", 9)
     assert [(cell.cell, cell.rows) for cell in ledger.cells("events")] == [(ONE, 3)]
 
@@ -96,33 +94,24 @@ def test_a_step_that_was_not_committed_is_closed(ledger: Ledger) -> None:
     """A prepared step whose commit is not in the table is closed."""
     begun(ledger, outcome(1, change(ONE, 3)))
 
-    assert recovered(ledger, Tables({"another": 9})) == [
-        "events: a step that a dead run had begun is done again"
-    ]
+    said = "events: a step that a dead run had begun is done again"
+    assert recovered(ledger, Tables({"another": 9})) == [said]
     assert (state(ledger), ledger.newest_versions(), ledger.traces()) == ("forgotten", {}, {})
 
 
-def test_a_step_without_a_commit_is_finished(ledger: Ledger) -> None:
-    """A prepared step that had nothing to commit is finished without a snapshot."""
-    begun(ledger, Outcome("events", 0, Trace("events", "f"), committed=False))
-
-    assert recovered(ledger, Tables({})) == [
-        "events: a step that a dead run had ended was finished"
-    ]
-    assert (state(ledger), ledger.traces()["events"].fingerprint) == ("done", "f")
-
-
-def test_other_cells_are_recorded_after_a_death(ledger: Ledger) -> None:
-    """A step that divides a table into other cells has no commit; the next run records them."""
-    month = CellState(Interval(ONE.start, THREE.end), 9, 7)
+@pytest.mark.parametrize("cells", [None, (CellState(Interval(ONE.start, THREE.end), 9, 7),)])
+def test_a_step_without_a_commit_is_finished(
+    ledger: Ledger, cells: tuple[CellState, ...] | None
+) -> None:
+    """One that had nothing to commit, or that divides a table into other cells."""
     trace = Trace("events", "f")
-    begun(ledger, Outcome("events", 0, trace, committed=False, cells=(month,)))
+    begun(ledger, Outcome("events", 0, trace, committed=False, cells=cells))
     assert list(ledger.cells("events")) == []
 
-    recovered(ledger, Tables({}))
-
-    assert list(ledger.cells("events")) == [month]
-    assert ledger.traces() == {"events": trace}
+    said = "events: a step that a dead run had ended was finished"
+    assert recovered(ledger, Tables({})) == [said]
+    assert (state(ledger), ledger.traces()) == ("done", {"events": trace})
+    assert list(ledger.cells("events")) == [*(cells or ())]
 
 
 def test_uncounted_rows_are_counted_and_built_again(ledger: Ledger) -> None:
@@ -166,46 +155,36 @@ def test_an_unknown_table_is_not_trusted(ledger: Ledger) -> None:
     assert [cell.rows for cell in ledger.cells("events")] == [3]
 
 
-def test_a_step_that_did_not_replace_its_table_leaves_its_trace(ledger: Ledger) -> None:
-    """A step that did not replace its table before it died leaves the trace as it was."""
-    do(ledger, outcome(1, change(ONE, 3)))
-    ledger.begin_step("r1", "s", 2, "events", "build", {})
-
-    recovered(ledger, Tables({}))
-
-    assert ledger.traces()["events"].fingerprint == "f"
-
-
-@pytest.mark.parametrize("action", [FORGET, LOSE])
-def test_forgetting_begins_in_the_ledger(ledger: Ledger, action: str) -> None:
-    """Forgetting begins in the ledger, so a table that the
-    ledger knows stays and is read as before.
+@pytest.mark.parametrize("action", ["build", FORGET, LOSE])
+def test_what_did_not_happen_to_a_table_leaves_it(ledger: Ledger, action: str) -> None:
+    """One that a step did not replace before it died has its trace; forgetting begins in the
+    ledger, so a table that this knows stays.
     """
     do(ledger, outcome(1, change(ONE, 3)))
-    tables = Tables({})
+    tables, before = Tables({}), ledger.traces()
     ledger.begin_step("r1", "s", 2, "events", action, {})
 
     recovered(ledger, tables)
 
-    assert (state(ledger), tables.dropped) == ("forgotten", [])
+    assert (state(ledger), tables.dropped, ledger.traces()) == ("forgotten", [], before)
 
 
-@pytest.mark.parametrize("action", [FORGET, LOSE])
-def test_a_table_that_the_ledger_forgot_is_dropped(ledger: Ledger, action: str) -> None:
-    """A table that the ledger has forgotten is dropped, if it still exists."""
+@pytest.mark.parametrize(
+    ("action", "detail", "dropped"),
+    [
+        (FORGET, {}, ["events"]),
+        (FORGET, {"location": "w/e/m/1.json"}, ["events", "the folder of w/e/m/1.json"]),
+        (LOSE, {}, []),
+    ],
+    ids=["forget", "with its folder", "lose"],
+)
+def test_a_table_that_the_ledger_forgot_is_dropped(
+    ledger: Ledger, action: str, detail: Mapping[str, object], dropped: list[str]
+) -> None:
+    """If it still exists, with the folder that the step tells: the catalog may have none."""
     tables = Tables({})
-    begun(ledger, action=action)
+    ledger.begin_step("r1", "s", 1, "events", action, detail)
 
     recovered(ledger, tables)
 
-    assert (state(ledger), tables.dropped) == ("done", ["events"] if action == FORGET else [])
-
-
-def test_its_folder_goes_with_it(ledger: Ledger) -> None:
-    """Where the catalog has no such table any more, the step tells which folder it had."""
-    tables = Tables({})
-    ledger.begin_step("r1", "s", 1, "events", FORGET, {"location": "wh/events__1f/m/1.json"})
-
-    recovered(ledger, tables)
-
-    assert tables.dropped == ["events", "the folder of wh/events__1f/m/1.json"]
+    assert (state(ledger), tables.dropped) == ("done", dropped)

@@ -39,66 +39,64 @@ URL = "sqlite:///.infold/ledger.db"
 KEEP = 5
 
 
-def as_of_format(connection: sqlite3.Connection, number: int) -> None:
-    """Take what a released format changed back, and name an earlier one."""
-    connection.execute("ALTER TABLE changes ADD COLUMN last BIGINT")
-    connection.execute("UPDATE meta SET value = ? WHERE name = ?", (str(number), FORMAT_ROW))
+def as_of_format_1(path: Path) -> None:
+    """Make of a ledger what one of the first format was, before any was released."""
+    with sqlite3.connect(path) as connection:
+        for table in (
+            *("left_out", "trace_entries", "definitions", "trace_definitions", "applied"),
+            *("unchanged", "environments", "environment_tables"),
+        ):
+            connection.execute(f"DROP TABLE {table}")
+        for column in ("carried", "campaign"):
+            connection.execute(f"ALTER TABLE quarantined DROP COLUMN {column}")
+        now = "held BOOLEAN, session_start"
+        tables = "SELECT sql FROM sqlite_master WHERE name = 'manual_entries'"
+        (text,) = connection.execute(tables).fetchone()
+        assert now in text
+        connection.execute("ALTER TABLE manual_entries RENAME TO newer")
+        connection.execute(text.replace(now, "held BOOLEAN NOT NULL, session_start"))
+        connection.execute("INSERT INTO manual_entries SELECT * FROM newer")
+        connection.execute("DROP TABLE newer")
+        connection.execute("ALTER TABLE changes ADD COLUMN last BIGINT")
+        connection.execute("DELETE FROM meta WHERE name = ?", (ID_ROW,))
+        connection.execute("UPDATE meta SET value = '1' WHERE name = ?", (FORMAT_ROW,))
+
+
+def begin(ledger: SqlLedger) -> SqlLedger:
+    """A run begins there."""
+    ledger.acquire("r1")
+    ledger.begin_run("r1", "run", 0, {})
+    return ledger
 
 
 class TestOpening:
     """The first write creates a ledger, and only where there is no other file."""
 
-    def test_reading_creates_nothing(self, tmp_path: Path) -> None:
-        """A folder without a ledger has no runs and no tables, and reading it creates no files."""
-        ledger = open_ledger(URL, tmp_path)
-
-        assert list(ledger.runs()) == []
-        assert list(ledger.unfinished()) == []
-        assert ledger.traces() == {}
-        assert ledger.newest_versions() == {}
-        assert ledger.locations() == {}
-        assert list(ledger.cells("events", Ranges.ever())) == []
+    def test_the_first_lease_creates_it(self, tmp_path: Path) -> None:
+        """Reading creates no files. Who looked before sees what another connection writes."""
+        reader, writer = open_ledger(URL, tmp_path), open_ledger(URL, tmp_path)
+        for found in (
+            *(reader.runs(), reader.unfinished(), reader.cells("events", Ranges.ever())),
+            *(reader.traces(), reader.newest_versions(), reader.locations()),
+        ):
+            assert not found
         assert list(tmp_path.iterdir()) == []
 
-    def test_the_first_lease_creates_it(self, tmp_path: Path) -> None:
-        """The first lease creates the ledger and its folder,
-        and a second connection reads what was written.
-        """
-        ledger = open_ledger(URL, tmp_path)
-        ledger.acquire("r1")
-        ledger.begin_run("r1", "run", 0, {})
-        ledger.close()
+        begin(writer)
 
         assert (tmp_path / ".infold" / "ledger.db").is_file()
-        assert [run.id for run in open_ledger(URL, tmp_path).runs()] == ["r1"]
-
-    def test_a_reader_sees_what_another_connection_wrote_meanwhile(self, tmp_path: Path) -> None:
-        """A reader sees what another connection wrote meanwhile,
-        even one that looked before the ledger existed.
-        """
-        reader, writer = open_ledger(URL, tmp_path), open_ledger(URL, tmp_path)
-        assert list(reader.runs()) == []
-
-        writer.acquire("r1")
-        writer.begin_run("r1", "run", 0, {})
         assert [run.id for run in reader.runs()] == ["r1"]
         writer.finish_run("r1", "done", Receipt())
         assert [run.state for run in reader.runs()] == ["done"]
         writer.close()
 
-    def test_an_absolute_url_is_not_the_projects(self, tmp_path: Path) -> None:
-        """A URL with four slashes is an absolute path, not one in the project."""
-        ledger = open_ledger(f"sqlite:///{tmp_path / 'x.db'}", Path("/nowhere"))
-
-        assert ledger.place == str(tmp_path / "x.db")
-
     @pytest.mark.parametrize("url", ["mysql://host/db", "ledger.db", "sqlite://", "sqlite:///"])
     def test_another_kind_of_url_is_refused(self, tmp_path: Path, url: str) -> None:
-        """A ledger URL of another kind is refused by name."""
-        with pytest.raises(errors.InfoldError) as raised:
+        """By name; one with four slashes is an absolute path, not one in the project."""
+        with pytest.raises(errors.InfoldError, match="ledger-unsupported"):
             open_ledger(url, tmp_path)
-
-        assert raised.value.slug == "ledger-unsupported"
+        ledger = open_ledger(f"sqlite:///{tmp_path / 'x.db'}", Path("/nowhere"))
+        assert ledger.place == str(tmp_path / "x.db")
 
     def test_each_target_has_a_schema_of_its_own(self) -> None:
         """Projects and targets may share a database; a name is never longer than it can be."""
@@ -111,185 +109,72 @@ class TestOpening:
         assert [len(ledger_schema(each)) for each in (long, other)] == [63, 63]
         assert ledger_schema(long) != ledger_schema(other)
 
-    def test_an_empty_file_becomes_a_ledger(self, tmp_path: Path) -> None:
-        """An empty file becomes a ledger, because a crash can come between the file and its
-        tables.
-        """
+    @pytest.mark.parametrize(
+        "tables", ["", "CREATE TABLE songs (x)", "CREATE TABLE meta (name, value)"]
+    )
+    def test_a_file_of_another_program_is_left_alone(self, tmp_path: Path, tables: str) -> None:
+        """No database, or one that even has a table with a ledger's name."""
         path = tmp_path / "ledger.db"
-        path.touch()
-        ledger = SqlLedger(path)
-
-        assert list(ledger.runs()) == []
-        ledger.acquire("r1")
-        ledger.close()
-
-    @pytest.mark.parametrize("content", [b"not a database, just a longer text" * 99])
-    def test_a_file_of_another_kind_is_left_alone(self, tmp_path: Path, content: bytes) -> None:
-        """A file of another kind is neither read nor written."""
-        path = tmp_path / "ledger.db"
-        path.write_bytes(content)
+        path.write_bytes(b"" if tables else b"not a database, just a longer text" * 99)
+        if tables:
+            with sqlite3.connect(path) as other:
+                other.execute(tables)
+        before = path.read_bytes()
 
         for use in (SqlLedger(path).newest_versions, lambda: SqlLedger(path).acquire("r1")):
             with pytest.raises(errors.InfoldError, match="not-a-ledger"):
                 use()
-        assert path.read_bytes() == content
+        assert path.read_bytes() == before
 
-    @pytest.mark.parametrize(
-        "tables", ["CREATE TABLE songs (x)", "CREATE TABLE meta (name, value)"]
-    )
-    def test_a_database_of_another_program_is_left_alone(self, tmp_path: Path, tables: str) -> None:
-        """A database of another program is left alone, even with a table that has a ledger's
-        name.
+    def test_an_older_ledger_gets_what_it_lacks(self, tmp_path: Path) -> None:
         """
-        path = tmp_path / "ledger.db"
-        with sqlite3.connect(path) as other:
-            other.execute(tables)
-
-        with pytest.raises(errors.InfoldError, match="not-a-ledger"):
-            SqlLedger(path).acquire("r1")
-
-    def test_an_older_ledger_gets_the_tables_that_it_lacks(self, tmp_path: Path) -> None:
-        """Whoever reads an older ledger first adds the tables it lacks, and its content stays."""
-        path = tmp_path / "ledger.db"
-        ledger = SqlLedger(path)
-        ledger.acquire("r1")
-        ledger.begin_run("r1", "run", 0, {})
-        ledger.close()
-        with sqlite3.connect(path) as connection:
-            connection.execute("DROP TABLE quarantined")
-            connection.execute("DROP TABLE left_out")
-            connection.execute("DROP TABLE trace_entries")
-            as_of_format(connection, 1)
-
-        assert SqlLedger(path).quarantined("sessions") == ()
-        assert SqlLedger(path).left_out() == {}
-        assert SqlLedger(path).traces() == {}
-        assert [run.id for run in SqlLedger(path).runs()] == ["r1"]
-
-    def test_sessions_in_quarantine_of_an_older_ledger_are_found_again(
-        self, tmp_path: Path
-    ) -> None:
-        """Sessions in quarantine of an older ledger lack their
-        campaigns, so their model's trace no longer matches.
+        Whoever reads it first adds tables, columns and a name, and its content stays. Sessions in
+        quarantine lack their campaigns, so their model's trace no longer matches. Definitions can
+        be kept, and entries that take others back can be added.
         """
-        path = tmp_path / "ledger.db"
-        ledger = SqlLedger(path)
-        ledger.acquire("r1")
-        ledger.begin_run("r1", "run", 0, {})
-        for model, held in (("sessions", (QuarantinedSession("ann", 1, 2, 3),)), ("others", ())):
+        path, ann = tmp_path / "ledger.db", QuarantinedSession("ann", 1, 2, 3)
+        ledger = begin(SqlLedger(path))
+        for model, held in (("sessions", (ann,)), ("daily", ())):
+            built = Outcome(model, 1, Trace(model, "f"), snapshot=1, whole=True, quarantined=held)
             ledger.begin_step("r1", model, 1, model, "build", {})
-            trace = Trace(model, "fingerprint")
-            ledger.finish_step(
-                model, Outcome(model, 1, trace, snapshot=1, whole=True, quarantined=held)
-            )
+            ledger.finish_step(model, built)
+        ledger.add_entries("sessions", [ManualEntry(0, "ann", True, reason="bot")])
         ledger.close()
-        with sqlite3.connect(path) as connection:
-            for column in ("carried", "campaign"):
-                connection.execute(f"ALTER TABLE quarantined DROP COLUMN {column}")
-            as_of_format(connection, 3)
+        as_of_format_1(path)
 
         older = SqlLedger(path)
-        assert older.quarantined("sessions") == (QuarantinedSession("ann", 1, 2, 3),)
-        found = {name: trace.fingerprint for name, trace in older.traces().items()}
-        assert found == {"sessions": UNKNOWN, "others": "fingerprint"}
-
-    def test_a_ledger_without_definitions_can_keep_them(self, tmp_path: Path) -> None:
-        """A ledger of format 6 has no definitions; it is given tables for them and a name, and
-        its traces stay.
-        """
-        path = tmp_path / "ledger.db"
-        ledger = SqlLedger(path)
-        ledger.acquire("r1")
-        ledger.begin_run("r1", "run", 0, {})
-        ledger.begin_step("r1", "s1", 1, "daily", "build", {})
-        ledger.finish_step("s1", Outcome("daily", 1, Trace("daily", "f"), snapshot=1, whole=True))
-        ledger.close()
-        with sqlite3.connect(path) as connection:
-            for table in (
-                *("definitions", "trace_definitions", "applied", "unchanged"),
-                *("environments", "environment_tables"),
-            ):
-                connection.execute(f"DROP TABLE {table}")
-            connection.execute("DELETE FROM meta WHERE name = ?", (ID_ROW,))
-            as_of_format(connection, 6)
-
-        older = SqlLedger(path)
-        assert older.traces() == {"daily": Trace("daily", "f")}
-        assert older.applied() == {}
-        assert (older.unchanged("daily", 0), older.environments()) == ({}, {})
+        assert older.quarantined("sessions") == (ann,)
+        lost = Trace("sessions", UNKNOWN)
+        assert older.traces() == {"sessions": lost, "daily": Trace("daily", "f")}
+        assert (older.left_out(), older.applied(), older.environments()) == ({}, {}, {})
+        assert older.unchanged("daily", 0) == {}
+        assert [run.id for run in older.runs()] == ["r1"]
         older.acquire("r2")
         adopted = replace(kept_of("daily"), fingerprint="f")
         older.keep_definitions({"d": adopted}, {"daily": "d"}, {"daily": "d"})
+        older.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=None)])
         older.close()
 
-        assert older.traces() == {"daily": Trace("daily", "f", definition="d")}
+        assert older.traces()["daily"] == Trace("daily", "f", definition="d")
+        found = [(one.number, one.in_quarantine, one.reason) for one in older.entries("sessions")]
+        assert found == [(1, True, "bot"), (2, None, "")]
         with sqlite3.connect(path) as connection:
-            found = dict(connection.execute("SELECT name, value FROM meta"))
-        assert found[FORMAT_ROW] == str(FORMAT)
-        assert len(found[ID_ROW]) == len(str(uuid4()))
+            meta = dict(connection.execute("SELECT name, value FROM meta"))
+        assert meta[FORMAT_ROW] == str(FORMAT)
+        assert len(meta[ID_ROW]) == len(str(uuid4()))
 
-    def test_manual_entries_of_an_older_ledger_may_be_taken_back(self, tmp_path: Path) -> None:
-        """Manual entries of an older ledger stay, and entries that take others back can be
-        added.
+    def test_what_may_be_in_its_place(self, tmp_path: Path) -> None:
+        """A folder that cannot be written gives a message instead of a traceback. An empty file
+        becomes a ledger, because a crash can come between the file and its tables.
         """
         path = tmp_path / "ledger.db"
-        entries = [
-            ManualEntry(0, "ann", in_quarantine=True, reason="bot"),
-            ManualEntry(0, "bob", in_quarantine=False),
-        ]
-        SqlLedger(path).add_entries("sessions", entries)
-        with sqlite3.connect(path) as connection:
-            now = "held BOOLEAN, session_start"
-            (text,) = connection.execute(
-                "SELECT sql FROM sqlite_master WHERE name = 'manual_entries'"
-            ).fetchone()
-            assert now in text
-            connection.execute("ALTER TABLE manual_entries RENAME TO newer")
-            connection.execute(text.replace(now, "held BOOLEAN NOT NULL, session_start"))
-            connection.execute("INSERT INTO manual_entries SELECT * FROM newer")
-            connection.execute("DROP TABLE newer")
-            as_of_format(connection, 4)
-
-        older = SqlLedger(path)
-        older.add_entries("sessions", [ManualEntry(0, "ann", in_quarantine=None)])
-
-        assert [
-            (one.number, one.owner, one.in_quarantine, one.reason)
-            for one in older.entries("sessions")
-        ] == [
-            (1, "ann", True, "bot"),
-            (2, "bob", False, ""),
-            (3, "ann", None, ""),
-        ]
-
-    def test_a_newer_ledger_is_refused_whole(self, tmp_path: Path) -> None:
-        """A newer ledger is refused with the format it has and the known one."""
-        path = tmp_path / "ledger.db"
-        ledger = SqlLedger(path)
-        ledger.acquire("r1")
-        ledger.close()
-        with sqlite3.connect(path) as connection:
-            connection.execute(
-                "UPDATE meta SET value = ? WHERE name = ?", (str(FORMAT + 1), FORMAT_ROW)
-            )
-
-        with pytest.raises(errors.InfoldError) as raised:
-            SqlLedger(path).newest_versions()
-
-        assert str(raised.value) == (
-            "ledger-newer: the ledger was written by a newer infold\n\n"
-            f"  ledger:      {path}\n"
-            f"  its format:  {FORMAT + 1}\n"
-            f"  known here:  up to {FORMAT}\n\n"
-            "Upgrade infold on this machine. Nothing was read or written."
-        )
-
-    def test_a_folder_that_cannot_be_written_gives_a_message(self, tmp_path: Path) -> None:
-        """A folder that cannot be written gives a message instead of a traceback."""
-        (tmp_path / "ledger.db").mkdir()
-
+        path.mkdir()
         with pytest.raises(errors.InfoldError, match="ledger-unusable"):
-            SqlLedger(tmp_path / "ledger.db").acquire("r1")
+            SqlLedger(path).acquire("r1")
+        path.rmdir()
+        path.touch()
+        assert list(SqlLedger(path).runs()) == []
+        begin(SqlLedger(path)).close()
 
     def test_two_processes_may_create_it_at_once(self, tmp_path: Path) -> None:
         """When two processes create the ledger at once, one
@@ -388,13 +273,13 @@ def _commit(ledger: Ledger, version: int, cells: int, inputs: dict[str, int]) ->
 class TestSize:
     """The thousandth run costs as much as the tenth."""
 
-    def test_versions_that_no_trace_needs_are_pruned(self, tmp_path: Path) -> None:
-        """Versions that no trace needs are pruned, except
-        the newest ones, which are kept for `history`.
-        """
-        sql = SqlLedger(tmp_path / "ledger.db", keep=KEEP)
-        sql.acquire("r1")
-        sql.begin_run("r1", "run", 0, {})
+    @pytest.fixture
+    def sql(self, tmp_path: Path) -> SqlLedger:
+        """A ledger that keeps the changes of a few versions."""
+        return begin(SqlLedger(tmp_path / "ledger.db", keep=KEEP))
+
+    def test_versions_that_no_trace_needs_are_pruned(self, sql: SqlLedger) -> None:
+        """Except the newest ones, which are kept for `history`."""
         for version in range(1, KEEP + 6):
             _commit(sql, version, 2, {"events": version})
 
@@ -403,11 +288,8 @@ class TestSize:
         assert len(sql.arrivals("events")) == 2 * KEEP
         assert len(sql.versions("events")) == KEEP + 5
 
-    def test_versions_that_a_trace_has_yet_to_read_stay(self, tmp_path: Path) -> None:
+    def test_versions_that_a_trace_has_yet_to_read_stay(self, sql: SqlLedger) -> None:
         """A version that a trace has yet to read is not pruned, however old it is."""
-        sql = SqlLedger(tmp_path / "ledger.db", keep=KEEP)
-        sql.acquire("r1")
-        sql.begin_run("r1", "run", 0, {})
         for version in range(1, KEEP + 6):
             _commit(sql, version, 1, {"events": min(version, 3)})
 

@@ -12,7 +12,7 @@ from tests.planning.strips import day
 from infold.core.environment import Environment, OwnTable
 from infold.core.interval import Interval, Ranges
 from infold.core.record import FULL_LISTING, LISTED, Outcome, QuarantinedSession
-from infold.core.swap import DoneSwap, Swap, SwapKind, SwappedTable
+from infold.core.swap import Swap, SwapKind, SwappedTable
 from infold.core.trace import Cause, CellChange, CellState, Pending, Trace, net_changes, was_dropped
 from infold.core.unchanged import Unchanged
 from infold.ledger.store import SqlLedger
@@ -58,22 +58,26 @@ def ledger(sql: SqlLedger) -> SqlLedger:
     return sql
 
 
+def exchanged(there: str, kept: str, now: str, before: str) -> tuple[SwappedTable, ...]:
+    """Both tables take the places of those before them."""
+    return tuple(
+        SwappedTable(
+            name, f"{name}__{there}", f"{name}__{kept}", f"{now} {name}", f"{before} {name}"
+        )
+        for name in (EVENTS, "daily")
+    )
+
+
 PROMOTE = Swap(
     SwapKind.PROMOTE,
     "dev",
-    (
-        SwappedTable(EVENTS, OWN_EVENTS, "events__a", "new events", "old events"),
-        SwappedTable("daily", "daily__b", "daily__a", "new daily", "old daily"),
-    ),
+    exchanged("b", "a", "new", "old"),
     applied={EVENTS: "new", "daily": "newer", "view": "newest"},
 )
 ROLLBACK = Swap(
     SwapKind.ROLLBACK,
     "dev",
-    (
-        SwappedTable(EVENTS, "events__a", "events__c", "old events", "new events"),
-        SwappedTable("daily", "daily__a", "daily__c", "old daily", "new daily"),
-    ),
+    exchanged("a", "c", "old", "new"),
     applied={EVENTS: "old", "daily": "", "view": ""},
     undoes="p1",
 )
@@ -93,91 +97,65 @@ def net(ledger: SqlLedger, table: str, since: int) -> list[Interval]:
 class TestPromoted:
     """The own tables become production's, and production's are kept."""
 
-    def test_readers_see_what_differs(self, ledger: SqlLedger) -> None:
+    def test_the_own_table_is_that_of_the_model(self, ledger: SqlLedger) -> None:
         """
-        A reader of a replaced table has the cells to look at that differ, and no others.
-
-        It learns that no earlier snapshot is left.
+        Cells, trace, snapshot and step are its own; the inputs have their new names. Rows of a
+        table with more versions than the model had are not those of versions to come. The
+        environment stays and owns nothing, also if the swap is finished again.
         """
-        swap(ledger, PROMOTE, "p1")
-
-        assert net(ledger, EVENTS, 2) == [THREE, *DAYS[5:7]]
-        assert net(ledger, "daily", 1) == [TWO]
-        assert was_dropped(ledger.versions("daily", 1))
-
-    @pytest.mark.parametrize("entry", [LISTED, FULL_LISTING])
-    def test_listings_are_compared_again(self, ledger: SqlLedger, entry: str) -> None:
-        """The files of a replaced table are others: no listing was compared with them."""
-        names = {name: entry.format(name) for name in (EVENTS, OWN_EVENTS, "weekly")}
-        ledger.remember_locations(dict.fromkeys(names.values(), "digest"))
-
-        swap(ledger, PROMOTE, "p1")
-
-        assert ledger.locations().keys() & {*names.values()} == {names["weekly"]}
-
-    def test_cells_and_trace_are_those_of_the_own_table(self, ledger: SqlLedger) -> None:
-        """Cells and trace are those of the own table; the inputs have their new names."""
         cells, trace = ledger.cells("daily__b"), ledger.traces()["daily__b"]
+        before = ledger.newest_versions()
+        assert before[OWN_EVENTS].number == 5
 
         swap(ledger, PROMOTE, "p1")
+        ledger.finish_swap("p1", PROMOTE)
 
-        head = ledger.newest_versions()[EVENTS].number
+        head, was = ledger.newest_versions(), before["daily__b"]
+        now = head["daily"]
         assert ledger.cells("daily") == cells
-        assert ledger.traces()["daily"] == replace(trace, model="daily", inputs={EVENTS: head})
-        assert ledger.traces().keys() == {EVENTS, "daily", "weekly"}
-        assert ledger.newest_versions().keys() == {EVENTS, "daily", "weekly"}
-
-    def test_versions_are_of_the_steps_that_built_the_table(self, ledger: SqlLedger) -> None:
-        """The newest version has the snapshot and step that the stored table has."""
-        before = ledger.newest_versions()["daily__b"]
-
-        swap(ledger, PROMOTE, "p1")
-
-        now = ledger.newest_versions()["daily"]
-        assert (now.snapshot, now.step, now.run) == (before.snapshot, before.step, before.run)
+        inputs = {EVENTS: head[EVENTS].number}
+        assert ledger.traces()["daily"] == replace(trace, model="daily", inputs=inputs)
+        assert ledger.traces().keys() == head.keys() == {EVENTS, "daily", "weekly"}
+        assert (now.snapshot, now.step, now.run) == (was.snapshot, was.step, was.run)
         assert (now.number, now.rows, now.whole) == (3, 3, True)
-
-    def test_no_row_has_the_number_of_a_version_to_come(self, ledger: SqlLedger) -> None:
-        """Rows of a table with more versions than the model had are not those of later versions."""
-        assert ledger.newest_versions()[OWN_EVENTS].number == 5
-
-        swap(ledger, PROMOTE, "p1")
-
         assert [version.number for version in ledger.versions(EVENTS)] == [1, 2, 3, 5]
+        assert ledger.environments()["dev"].tables == ()
 
-    def test_a_reader_that_was_behind_still_is(self, ledger: SqlLedger) -> None:
-        """What a reader had not read yet before the swap is still a change for it."""
-        made(ledger, EVENTS, 3, change(DAYS[7], 4))
-
-        swap(ledger, PROMOTE, "p1")
-
-        assert net(ledger, EVENTS, 2) == [THREE, *DAYS[5:7]]
-        assert net(ledger, EVENTS, 3) == [THREE, *DAYS[5:8]]
-
-    def test_columns_that_are_unchanged_are_so_for_both_versions(self, ledger: SqlLedger) -> None:
-        """What readers of some columns will not notice is recorded for both new versions."""
+    def test_what_is_known_of_a_table_goes_with_it(self, ledger: SqlLedger) -> None:
+        """
+        What is left to build of a kept table, is in quarantine or was left out. No listing was
+        compared with its files. What readers of some columns will not notice is recorded for both
+        new versions.
+        """
+        session = QuarantinedSession("ann", ONE.start, ONE.start + 1, 7)
+        pending = (Pending(Cause.LATE, Ranges((ONE,))),)
+        trace = replace(ledger.traces()["daily"], pending=pending)
+        own = Outcome("daily__b", 2, Trace("daily__b", "f"), committed=False)
+        for what in (
+            replace(own, quarantined=(session,), left_out=3),
+            Outcome("daily", 1, trace, committed=False),
+        ):
+            ledger.begin_step("r1", f"of {what.model}", 1, what.model, "build", {})
+            ledger.finish_step(f"of {what.model}", what)
+        listings = [
+            {name: entry.format(name) for name in (EVENTS, OWN_EVENTS, "weekly")}
+            for entry in (LISTED, FULL_LISTING)
+        ]
+        for names in listings:
+            ledger.remember_locations(dict.fromkeys(names.values(), "digest"))
         same = Unchanged(frozenset({"day"}), Ranges((TWO,)))
         other = replace(PROMOTE.tables[1], unchanged=(same,))
 
         swap(ledger, replace(PROMOTE, tables=(PROMOTE.tables[0], other)), "p1")
 
+        assert ledger.quarantined("daily") == (session,)
+        assert ledger.left_out() == {"daily": 3}
         assert ledger.unchanged("daily", 1) == {2: [same], 3: [same]}
-
-    def test_a_new_model_has_its_first_version(self, ledger: SqlLedger) -> None:
-        """A model that production did not have starts with the own table."""
-        new = SwappedTable("new", "daily__b", None, "new daily")
-
-        swap(ledger, Swap(SwapKind.PROMOTE, "dev", (new,)), "p1")
-
-        assert [version.whole for version in ledger.versions("new")] == [True]
-        assert not was_dropped(ledger.versions("new"))
-        assert ledger.swaps()[0].kept == {"new": None}
-
-    def test_the_environment_owns_nothing_any_more(self, ledger: SqlLedger) -> None:
-        """The tables are production's now, and the environment stays."""
-        swap(ledger, PROMOTE, "p1")
-
-        assert ledger.environments()["dev"].tables == ()
+        for names in listings:
+            assert ledger.locations().keys() & {*names.values()} == {names["weekly"]}
+        assert ledger.traces()["daily"].pending == ()
+        swap(ledger, ROLLBACK, "p2")
+        assert ledger.traces()["daily"].pending == pending
 
     def test_definitions_are_applied_with_it(self, ledger: SqlLedger) -> None:
         """The definitions become the applied ones, others stay, and those before are remembered."""
@@ -193,47 +171,6 @@ class TestPromoted:
             "view": ("", "newest"),
             "weekly": ("w", "w"),
         }
-
-    def test_sessions_in_quarantine_go_with_their_table(self, ledger: SqlLedger) -> None:
-        """What is in quarantine and what was left out is that of the table that is there."""
-        session = QuarantinedSession("ann", ONE.start, ONE.start + 1, 7)
-        outcome = Outcome(
-            "daily__b",
-            2,
-            Trace("daily__b", "f"),
-            quarantined=(session,),
-            left_out=3,
-            committed=False,
-        )
-        ledger.begin_step("r1", "q", 1, "daily__b", "fold", {})
-        ledger.finish_step("q", outcome)
-
-        swap(ledger, PROMOTE, "p1")
-
-        assert ledger.quarantined("daily") == (session,)
-        assert ledger.left_out() == {"daily": 3}
-
-    def test_pending_cells_go_with_their_table(self, ledger: SqlLedger) -> None:
-        """What is left to build of a kept table is no longer the model's, until it comes back."""
-        pending = (Pending(Cause.LATE, Ranges((ONE,))),)
-        trace = replace(ledger.traces()["daily"], pending=pending)
-        ledger.begin_step("r1", "w", 1, "daily", "build", {})
-        ledger.finish_step("w", Outcome("daily", 1, trace, committed=False))
-
-        swap(ledger, PROMOTE, "p1")
-        assert ledger.traces()["daily"].pending == ()
-
-        swap(ledger, ROLLBACK, "p2")
-        assert ledger.traces()["daily"].pending == pending
-
-    def test_it_is_done_once(self, ledger: SqlLedger) -> None:
-        """A swap that is done stays as it is when it is finished again."""
-        swap(ledger, PROMOTE, "p1")
-        before = ledger.versions("daily")
-
-        ledger.finish_swap("p1", PROMOTE)
-
-        assert ledger.versions("daily") == before
 
     def test_a_step_that_was_given_up_is_not_finished(self, ledger: SqlLedger) -> None:
         """A step that did not happen cannot be finished later, nor one that never began."""
@@ -251,11 +188,17 @@ class TestRolledBack:
     """The kept tables get their names back."""
 
     def test_all_is_as_it_was_for_readers(self, ledger: SqlLedger) -> None:
-        """Without a run in between, a reader that was up to date is so again: nothing differs."""
+        """
+        A reader of a replaced table has the cells to look at that differ, and learns that no
+        earlier snapshot is left. Without a run in between, nothing differs after the rollback.
+        """
         cells = {name: ledger.cells(name) for name in (EVENTS, "daily")}
         traces = ledger.traces()
 
         swap(ledger, PROMOTE, "p1")
+        assert net(ledger, EVENTS, 2) == [THREE, *DAYS[5:7]]
+        assert net(ledger, "daily", 1) == [TWO]
+        assert was_dropped(ledger.versions("daily", 1))
         swap(ledger, ROLLBACK, "p2")
 
         assert {name: ledger.cells(name) for name in cells} == cells
@@ -265,27 +208,22 @@ class TestRolledBack:
 
     def test_a_table_is_behind_by_what_came_in_between(self, ledger: SqlLedger) -> None:
         """
-        What runs did after a promote is missing in the old tables, and they are stale by that.
-
-        ``weekly`` was brought up to date with the new ``daily``; ``other`` is not swapped, and the
-        old ``daily`` is stale where it changed.
+        What runs did after a promote is missing in the old tables, and they are stale by that:
+        ``other`` is not swapped, and ``weekly`` was brought up to date with the new ``daily``.
         """
         made(ledger, "other", 1, change(ONE, 1))
         made(ledger, "daily", 2, change(THREE, 1), events=2, other=1)
         swap(ledger, PROMOTE, "p1")
         made(ledger, "other", 2, change(TWO, 5))
-        head = ledger.newest_versions()["daily"].number
-        made(ledger, "daily", head + 1, change(DAYS[8], 2))
-        made(ledger, "weekly", 2, change(TWO, 9), daily=head + 1)
+        head = ledger.newest_versions()["daily"].number + 1
+        made(ledger, "daily", head, change(DAYS[8], 2))
+        made(ledger, "weekly", 2, change(TWO, 9), daily=head)
 
         swap(ledger, ROLLBACK, "p2")
 
-        assert net(ledger, "other", ledger.traces()["daily"].inputs["other"]) == [TWO]
-        assert net(ledger, "daily", ledger.traces()["weekly"].inputs["daily"]) == [
-            TWO,
-            THREE,
-            DAYS[8],
-        ]
+        read = {name: trace.inputs for name, trace in ledger.traces().items()}
+        assert net(ledger, "other", read["daily"]["other"]) == [TWO]
+        assert net(ledger, "daily", read["weekly"]["daily"]) == [TWO, THREE, DAYS[8]]
 
     def test_the_ledger_keeps_what_a_kept_table_has_to_read(self, place: Place) -> None:
         """Changes that a kept table has not read are not pruned, however many versions pass."""
@@ -293,13 +231,10 @@ class TestRolledBack:
         ledger.acquire("r1")
         ledger.begin_run("r1", "run", 5, {})
         made(ledger, "other", 1, change(ONE, 1))
-        made(ledger, "daily", 1, change(ONE, 1), other=1)
-        made(ledger, "daily__b", 1, change(ONE, 1), other=1)
-        swap(
-            ledger,
-            Swap(SwapKind.PROMOTE, "dev", (SwappedTable("daily", "daily__b", "daily__a"),)),
-            "p1",
-        )
+        for name in ("daily", "daily__b"):
+            made(ledger, name, 1, change(ONE, 1), other=1)
+        tables = (SwappedTable("daily", "daily__b", "daily__a"),)
+        swap(ledger, Swap(SwapKind.PROMOTE, "dev", tables), "p1")
         for version in range(2, 6):
             made(ledger, "other", version, change(DAYS[version + 2], 1))
         made(ledger, "daily", 4, change(TWO, 1), other=5)
@@ -310,9 +245,12 @@ class TestRolledBack:
         ledger.close()
 
     def test_a_model_that_was_new_goes(self, ledger: SqlLedger) -> None:
-        """A model that came with the promote has no table and no trace any more."""
+        """It starts with the own table; after the rollback it has no table and no trace."""
         new = SwappedTable("new", "daily__b", None, "new daily")
         swap(ledger, Swap(SwapKind.PROMOTE, "dev", (new,)), "p1")
+        assert [version.whole for version in ledger.versions("new")] == [True]
+        assert not was_dropped(ledger.versions("new"))
+        assert ledger.swaps()[0].kept == {"new": None}
 
         back = SwappedTable("new", None, "new__c", None, "new daily")
         swap(ledger, Swap(SwapKind.ROLLBACK, "dev", (back,), undoes="p1"), "p2")
@@ -322,23 +260,20 @@ class TestRolledBack:
         assert ledger.newest_versions()["new"].snapshot is None
 
     def test_the_promote_is_forgotten_and_the_rollback_remembered(self, ledger: SqlLedger) -> None:
-        """What a rollback replaced is kept as well; the promote cannot be taken back twice."""
+        """
+        What a rollback replaced is kept as well; the promote cannot be taken back twice. Once kept
+        tables are dropped, nothing is known of them any more.
+        """
         swap(ledger, PROMOTE, "p1")
         swap(ledger, ROLLBACK, "p2")
 
         [left] = ledger.swaps()
-        assert isinstance(left, DoneSwap)
         assert (left.id, left.kind) == ("p2", SwapKind.ROLLBACK)
         assert left.kept == {EVENTS: "events__c", "daily": "daily__c"}
         assert {name: entry.digest for name, entry in ledger.applied().items()} == {EVENTS: "old"}
+        assert ledger.cells("daily__c") == (CellState(ONE, 1, 7), CellState(TWO, 2, 14))
 
-    def test_nothing_is_left_of_a_swap_that_is_forgotten(self, ledger: SqlLedger) -> None:
-        """Once kept tables are dropped, nothing is known of them any more."""
-        swap(ledger, PROMOTE, "p1")
-        assert ledger.cells("daily__a") != ()
+        ledger.forget_swap("p2")
 
-        ledger.forget_swap("p1")
-
-        assert ledger.swaps() == ()
-        assert ledger.cells("daily__a") == ()
-        assert ledger.cells("daily") == (CellState(ONE, 1, 7), CellState(TWO, 2, 14))
+        assert (ledger.swaps(), ledger.cells("daily__c")) == ((), ())
+        assert ledger.cells("daily") == (CellState(ONE, 1, 7), CellState(TWO, 1, 7))

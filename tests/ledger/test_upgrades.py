@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -30,16 +31,22 @@ NEXT = upgrades.Upgrade(
 
 
 @pytest.fixture
-def next_format(monkeypatch: pytest.MonkeyPatch) -> None:
+def next_format(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """The program is that of the next format."""
-    monkeypatch.setattr(upgrades, "UPGRADES", (*upgrades.UPGRADES, NEXT))
-    for module in (database, postgresql):
-        monkeypatch.setattr(module, "FORMAT", upgrades.newest_format())
+    with monkeypatch.context() as patch:
+        patch.setattr(upgrades, "UPGRADES", (*upgrades.UPGRADES, NEXT))
+        for module in (database, postgresql):
+            patch.setattr(module, "FORMAT", upgrades.newest_format())
+        yield patch
 
 
 def test_the_present_format_is_kept_for_those_to_come() -> None:
-    """Each format since the first release is stored; that of this program is the newest."""
+    """Each format since the first release is stored, with the tables that a file of it has."""
     assert [*range(upgrades.RELEASED, FORMAT + 1)] == released_ledgers.FORMATS
+    for format_ in released_ledgers.FORMATS:
+        made = (released_ledgers.FOLDER / f"{format_}.sql").read_text(encoding="utf-8")
+        tables = [text for text in made.splitlines() if text.startswith("CREATE TABLE")]
+        assert [*upgrades.tables_of(format_, SCHEMA)] == tables
 
 
 @pytest.mark.parametrize("format_", released_ledgers.FORMATS)
@@ -74,16 +81,6 @@ def test_any_sqlite_can_upgrade(tmp_path: Path) -> None:
     assert "RENAME COLUMN" not in texts
 
 
-@pytest.mark.parametrize("format_", released_ledgers.FORMATS)
-def test_the_tables_of_a_released_format_are_known(format_: int) -> None:
-    """An exported file of it has those."""
-    made = (released_ledgers.FOLDER / f"{format_}.sql").read_text(encoding="utf-8").splitlines()
-
-    assert [*upgrades.tables_of(format_, SCHEMA)] == [
-        text for text in made if text.startswith("CREATE TABLE")
-    ]
-
-
 def ordered(rows: list[dict[str, Any]]) -> list[str]:
     """Rows in some order, without that of the format; a file has numbers in place of booleans."""
     return sorted(
@@ -93,9 +90,11 @@ def ordered(rows: list[dict[str, Any]]) -> list[str]:
     )
 
 
-@pytest.mark.usefixtures("next_format")
-def test_the_next_format(place: Place) -> None:
-    """A reader upgrades what it opens, in one transaction, and once."""
+def test_the_next_format(place: Place, next_format: pytest.MonkeyPatch) -> None:
+    """
+    A reader upgrades what it opens, in one transaction, and once. Then programs of this format are
+    told to upgrade, and change nothing.
+    """
     released_ledgers.make(place, FORMAT)
 
     ledger = place.open()
@@ -106,6 +105,11 @@ def test_the_next_format(place: Place) -> None:
         assert len([*query.stream("SELECT name FROM notes")]) == len(known)
         assert query.one("meta", name=FORMAT_ROW)[0] == str(FORMAT + 1)
     assert place.open().left_out() == known
+
+    next_format.undo()
+    for use in (lambda: place.open().left_out(), lambda: place.open().acquire("r")):
+        with pytest.raises(InfoldError, match="ledger-newer"):
+            use()
 
 
 @pytest.mark.usefixtures("next_format")
@@ -125,17 +129,3 @@ def test_an_upgrade_that_dies(place: Place, monkeypatch: pytest.MonkeyPatch) -> 
     assert known
     with ledger.database.read() as query:
         assert len([*query.stream("SELECT name FROM notes")]) == len(known)
-
-
-def test_an_earlier_program_refuses_it(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once one machine has the newer infold, others are told to upgrade, and change nothing."""
-    released_ledgers.make(place, FORMAT)
-    with monkeypatch.context() as patch:
-        patch.setattr(upgrades, "UPGRADES", (*upgrades.UPGRADES, NEXT))
-        for module in (database, postgresql):
-            patch.setattr(module, "FORMAT", upgrades.newest_format())
-        place.open().left_out()
-
-    for use in (lambda: place.open().left_out(), lambda: place.open().acquire("r")):
-        with pytest.raises(InfoldError, match="ledger-newer"):
-            use()

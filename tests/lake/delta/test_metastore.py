@@ -11,23 +11,33 @@ from pathlib import Path
 
 import pytest
 from tests.lake.delta.named import SPACE, Named
+from tests.lake.delta.test_folders import dying
 from tests.lake.made_up_hive import MadeUpHive
 
-from infold.core import write_points
 from infold.core.swap import Renaming
 from infold.lake.delta.metastore import FOLDER, location_of
 from infold.lake.delta.tables import DeltaLake
 from infold.messages.errors import InfoldError
 
 
-def test_an_entry_has_the_form_of_sparks(named: Named, hive: MadeUpHive) -> None:
-    """An external table of Delta's with the path of its folder, which Hadoop does not escape."""
+def test_an_entry_has_the_form_of_sparks(
+    named: Named, hive: MadeUpHive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    An external table of Delta's with the path of its folder, which Hadoop does not escape. It has
+    an owner also where the user has no name, as in a container.
+    """
+
+    def nobody() -> str:
+        raise KeyError("getpwuid(): uid not found: 1234")
+
+    monkeypatch.setattr("getpass.getuser", nobody)
     named.make("daily")
 
     assert named.lake.register() == []
 
     table = hive.tables[SPACE, "daily"]
-    assert table.tableType == "EXTERNAL_TABLE"
+    assert (table.tableType, table.owner) == ("EXTERNAL_TABLE", "infold")
     assert table.sd.location == table.sd.serdeInfo.parameters["path"] == named.at_folder("daily")
     assert "%20" not in table.sd.location
     assert [(one.name, one.type) for one in table.sd.cols] == [("col", "array<string>")]
@@ -38,22 +48,6 @@ def test_an_entry_has_the_form_of_sparks(named: Named, hive: MadeUpHive) -> None
         "spark.sql.sources.schema": '{"type":"struct","fields":[]}',
         FOLDER: named.at_folder("daily"),
     }
-
-
-def test_a_user_without_a_name(
-    named: Named, hive: MadeUpHive, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As in a container with a number for its user: the entry has an owner all the same."""
-
-    def nobody() -> str:
-        raise KeyError("getpwuid(): uid not found: 1234")
-
-    monkeypatch.setattr("getpass.getuser", nobody)
-    named.make("daily")
-
-    assert named.lake.register() == []
-
-    assert hive.tables[SPACE, "daily"].owner == "infold"
 
 
 @pytest.mark.parametrize(
@@ -95,18 +89,21 @@ def test_they_follow_their_tables(named: Named, hive: MadeUpHive) -> None:
 
 
 def test_a_rename_leaves_the_names_right(named: Named, hive: MadeUpHive) -> None:
-    """A name leads to the folder of that name, which has another table in it then."""
+    """
+    A name leads to the folder of that name, which has another table in it then. Who makes something
+    of the name between look and change keeps it, and it is told, unless it is right.
+    """
     named.make("daily", "daily__b")
     lake = named.lake
     lake.register()
-    at = {name: lake.location(name) or "" for name in ("daily", "daily__b")}
-    lake.rename(
-        [
-            Renaming("daily", "daily__a", at["daily"]),
-            Renaming("daily__b", "daily", at["daily__b"]),
-        ]
-    )
+    moves = (("daily", "daily__a"), ("daily__b", "daily"))
+    lake.rename([Renaming(name, to, lake.location(name) or "") for name, to in moves])
     assert hive.paths(SPACE)["daily"] == named.at_folder("daily")
+    hive.before_change = lambda: hive.put(SPACE, "daily__a", "file:/theirs")
+    assert lake.register() == ["daily__a"]
+    assert hive.paths(SPACE)["daily__a"] == "file:/theirs"
+    del hive.tables[SPACE, "daily__a"]
+    hive.before_change = lambda: hive.put(SPACE, "daily__a", named.at_folder("daily__a"))
 
     assert lake.register() == []
 
@@ -166,30 +163,24 @@ def test_a_name_of_somebody_else_is_an_error(
 
 
 def test_what_somebody_registered_rightly_is_right(named: Named, hive: MadeUpHive) -> None:
-    """It is taken as it is, with whatever spelling of the place; it is not infold's to drop."""
-    named.make("daily")
+    """
+    It is taken as it is, with whatever spelling of the place; it is not infold's to drop. Nor is an
+    entry of infold's that others renamed: the table gets its name again.
+    """
+    named.make("daily", "weekly")
+    named.lake.register()
+    hive.tables[SPACE, "sales"] = hive.tables.pop((SPACE, "weekly"))
+    hive.tables[SPACE, "sales"].tableName = "sales"
     hive.put(SPACE, "daily", f"file://{named.folder('daily')}/")
     hive.put(SPACE, "alias", named.at_folder("daily"))
+    hive.asked.clear()
 
     assert named.lake.check_names(["daily"]) == ["daily"]
     assert named.lake.register() == []
     named.lake.drop("daily")
     assert named.lake.register() == []
-    assert hive.asked == []
-
-
-def test_somebody_is_faster(named: Named, hive: MadeUpHive) -> None:
-    """Who makes something of the name between look and change keeps it, and it is told."""
-    named.make("daily")
-    hive.databases.add(SPACE)
-    hive.before_change = lambda: hive.put(SPACE, "daily", "file:/theirs")
-
-    assert named.lake.register() == ["daily"]
-
-    assert hive.paths(SPACE) == {"daily": "file:/theirs"}
-    del hive.tables[SPACE, "daily"]
-    hive.before_change = lambda: hive.put(SPACE, "daily", named.at_folder("daily"))
-    assert named.lake.register() == []
+    assert hive.asked == [f"create {SPACE}.weekly"]
+    assert {*hive.paths(SPACE)} == {"alias", "daily", "sales", "weekly"}
 
 
 def test_two_projects_share_a_namespace(named: Named, hive: MadeUpHive, tmp_path: Path) -> None:
@@ -210,34 +201,13 @@ def test_two_projects_share_a_namespace(named: Named, hive: MadeUpHive, tmp_path
         other.lake.check_names(["daily"])
 
 
-def test_an_entry_that_others_renamed_is_theirs(named: Named, hive: MadeUpHive) -> None:
-    """The table gets its name again, and the other name stays."""
-    named.make("daily")
-    named.lake.register()
-    table = hive.tables.pop((SPACE, "daily"))
-    table.tableName = "sales"
-    hive.tables[SPACE, "sales"] = table
-
-    named.lake.register()
-
-    assert set(hive.paths(SPACE)) == {"daily", "sales"}
-
-
-def test_a_death_between_two_names(named: Named, hive: MadeUpHive) -> None:
+def test_a_death_between_two_names(
+    named: Named, hive: MadeUpHive, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The next look has the others registered, and takes out what is no table any more."""
     named.make("daily", "weekly")
-
-    class DiedError(BaseException):
-        """The process dies."""
-
-    def die(point: str) -> None:
-        if point == "register weekly: before":
-            raise DiedError
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(write_points, "point", die)
-        with pytest.raises(DiedError):
-            named.lake.register()
+    with dying(monkeypatch, "register weekly: before"):
+        named.lake.register()
     assert set(hive.paths(SPACE)) == {"daily"}
     named.lake.drop("daily")
 
@@ -247,7 +217,9 @@ def test_a_death_between_two_names(named: Named, hive: MadeUpHive) -> None:
 
 
 def test_one_that_cannot_be_reached(named: Named, hive: MadeUpHive) -> None:
-    """Before the first write it is named; at the end it is said that no row was lost."""
+    """Before the first write it is named; at the end it is said that no row was lost. A target that
+    names none has its tables in folders, and that is all.
+    """
     named.make("daily")
     hive.down = True
 
@@ -259,12 +231,5 @@ def test_one_that_cannot_be_reached(named: Named, hive: MadeUpHive) -> None:
     assert "catalog-unreachable: connection refused" in str(caught.value)
     assert caught.value.exit_code == 1
     assert named.numbers("daily") == [0]
-
-
-def test_without_a_metastore_nothing_is_asked(named: Named, hive: MadeUpHive) -> None:
-    """A target that names none has its tables in folders, and that is all."""
-    hive.down = True
     lake = DeltaLake(named.at, "shop")
-    named.make("daily")
-
     assert (lake.check_names(["daily"]), lake.register()) == ((), ())

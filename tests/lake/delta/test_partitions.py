@@ -14,32 +14,22 @@ TEN = datetime(2024, 1, 5, 10, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("value", "type_", "shown"),
+    ("partition", "shown"),
     [
-        (date(2024, 1, 1), pa.date32(), "2024-01-01"),
-        (TEN, pa.timestamp("us", "UTC"), "2024-01-05 10:00:00"),
-        (None, pa.date32(), None),
+        (pa.array([date(2024, 1, 1)]), "2024-01-01"),
+        (pa.array([TEN], pa.timestamp("us", "UTC")), "2024-01-05 10:00:00"),
+        (pa.array([None], pa.date32()), None),
+        (None, None),
     ],
-    ids=["date", "hour", "none"],
+    ids=["date", "hour", "null", "none"],
 )
-def test_files_of_each_partition(
-    made: Made, value: object, type_: pa.DataType, shown: str | None
-) -> None:
-    """Data files and their bytes, by the start of the partition."""
+def test_files_of_each_partition(made: Made, partition: pa.Array | None, shown: str | None) -> None:
+    """Data files and their bytes, by the start of the partition; without any, all are of one."""
     for n in range(2):
-        rows = pa.table({"n": [n], "_partition": pa.array([value], type_)})
-        made.write("daily", rows, f"s-{n}", partition_by=["_partition"])
+        by = {} if partition is None else {"_partition": partition}
+        made.write("daily", pa.table({"n": [n], **by}), f"s-{n}", partition_by=[*by])
 
-    ((partition, data, deletes, size),) = partition_files(made.lake.folder("daily"))
+    ((start, data, deletes, size),) = partition_files(made.lake.folder("daily"))
 
-    assert (partition, data, deletes) == (shown, 2, 0)
+    assert (start, data, deletes) == (shown, 2, 0)
     assert size == sum(file.stat().st_size for file in made.folder("daily").rglob("*.parquet"))
-
-
-def test_a_table_without_partitions_is_one(made: Made) -> None:
-    """All files are of the partition without a value."""
-    made.write("daily", {"n": [1]}, "s-1")
-
-    ((partition, data, _, _),) = partition_files(made.lake.folder("daily"))
-
-    assert (partition, data) == (None, 1)

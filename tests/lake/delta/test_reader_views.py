@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.lake.delta.named import SPACE, Named
+from tests.lake.delta.test_folders import dying
 from tests.lake.made_up_hive import MadeUpHive
 
 from infold.core import write_points
@@ -177,22 +178,11 @@ def test_they_follow_their_tables(named: Named, hive: MadeUpHive) -> None:
     assert {*hive.paths(SPACE)} == {"weekly", "other"}
 
 
-def test_one_that_is_missing_is_made(named: Named, hive: MadeUpHive) -> None:
-    """Also by a mere look, which reads no log of those that are there."""
-    named.make("daily", "weekly")
-    shown(named, "daily", "weekly")
-    del hive.tables[VIEWS, "weekly"]
-    log = named.lake.log("daily")
-    assert log is not None
-    Path(log.file(log.newest)).write_text("damaged", encoding="utf-8")
-
-    named.lake.refresh_views(["daily", "weekly"], only_new=True)
-
-    assert {*queries(hive)} == {"daily", "weekly"}
-
-
-def test_a_table_that_nobody_can_read(named: Named, hive: MadeUpHive) -> None:
-    """Its view stays as it was, and those of others are made."""
+@pytest.mark.parametrize("only_new", [False, True])
+def test_a_table_that_nobody_can_read(named: Named, hive: MadeUpHive, only_new: bool) -> None:
+    """Its view stays as it was, and those of others are made, also by a mere look. Views go with
+    the warehouse.
+    """
     named.make("daily")
     shown(named, "daily")
     named.make("weekly")
@@ -200,13 +190,18 @@ def test_a_table_that_nobody_can_read(named: Named, hive: MadeUpHive) -> None:
     assert log is not None
     Path(log.file(log.newest)).write_text("damaged", encoding="utf-8")
 
-    assert shown(named, "daily", "weekly") == []
+    assert shown(named, "daily", "weekly", only_new=only_new) == []
 
     assert {*queries(hive)} == {"daily", "weekly"}
+    shutil.rmtree(named.warehouse)
+    shown(named, "daily")
+    assert queries(hive) == {}
 
 
 def test_what_somebody_did_to_a_view_is_undone(named: Named, hive: MadeUpHive) -> None:
-    """It is infold's as long as it says so: its query, or what it says of its columns."""
+    """It is infold's as long as it says so: its query, or what it says of its columns. One that
+    others renamed is theirs, and the table gets a view again.
+    """
     named.make("daily")
     shown(named, "daily")
     right = hive.get_table(VIEWS, "daily")
@@ -216,10 +211,14 @@ def test_what_somebody_did_to_a_view_is_undone(named: Named, hive: MadeUpHive) -
     now = hive.tables[VIEWS, "daily"]
     assert now.parameters == {**right.parameters, "owned by": "me"}
     now.viewExpandedText = "SELECT 1 AS n"
-
     shown(named, "daily")
-
     assert queries(hive) == {"daily": right.viewExpandedText}
+
+    renamed = hive.tables.pop((VIEWS, "daily"))
+    renamed.tableName = "days"
+    hive.tables[VIEWS, "days"] = renamed
+    shown(named, "daily")
+    assert {*queries(hive)} == {"daily", "days"}
 
 
 def test_what_others_made_stays(named: Named, hive: MadeUpHive) -> None:
@@ -253,24 +252,13 @@ def test_a_view_is_of_no_other_table(named: Named, hive: MadeUpHive) -> None:
     assert queries(hive) == {}
 
 
-def test_somebody_is_faster(named: Named, hive: MadeUpHive) -> None:
-    """Who makes something of the name between look and change keeps it, and it is told."""
-    named.make("daily")
-    named.lake.register()
-    hive.databases.add(VIEWS)
-    hive.before_change = lambda: hive.put(VIEWS, "daily")
-
-    assert named.lake.refresh_views(["daily"]) == ["daily"]
-
-    assert VIEW_OF not in hive.tables[VIEWS, "daily"].parameters
-
-
 def test_one_that_others_changed_meanwhile(
     named: Named, hive: MadeUpHive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Theirs by now, it stays; gone by now, it is made again."""
-    named.make("daily", "weekly", "gone")
-    shown(named, "daily", "weekly", "gone")
+    """Theirs by now, it stays and is told; gone by now, it is made again, unless that is theirs."""
+    tables = ("daily", "weekly", "gone")
+    named.make(*tables, "new")
+    shown(named, *tables)
     for name in ("daily", "weekly"):
         named.write(name, {"n": [2], "m": [2]}, f"r2-{name}", schema_mode="merge")
     named.lake.register()
@@ -285,12 +273,12 @@ def test_one_that_others_changed_meanwhile(
     monkeypatch.setattr(write_points, "point", meanwhile)
     assert named.lake.refresh_views(["daily", "weekly"]) == ["daily"]
 
-    assert queries(hive) == {
-        "daily": None,
-        "gone": None,
-        "weekly": f"SELECT `n`, `m` FROM `{SPACE}`.`weekly`",
-    }
+    weekly = f"SELECT `n`, `m` FROM `{SPACE}`.`weekly`"
+    assert queries(hive) == {"daily": None, "gone": None, "weekly": weekly}
     assert hive.asked == [f"create {VIEWS}.weekly"]
+    hive.before_change = lambda: hive.put(VIEWS, "new")
+    assert named.lake.refresh_views(["weekly", "new"]) == ["new"]
+    assert VIEW_OF not in hive.tables[VIEWS, "new"].parameters
 
 
 def test_two_projects_share_a_namespace(named: Named, hive: MadeUpHive, tmp_path: Path) -> None:
@@ -306,19 +294,6 @@ def test_two_projects_share_a_namespace(named: Named, hive: MadeUpHive, tmp_path
     assert {*queries(hive)} == {"daily"}
     with pytest.raises(InfoldError, match="catalog-name-taken"):
         other.lake.check_views(["daily"])
-
-
-def test_one_that_others_renamed_is_theirs(named: Named, hive: MadeUpHive) -> None:
-    """The table gets a view again, and the other one stays."""
-    named.make("daily")
-    shown(named, "daily")
-    view = hive.tables.pop((VIEWS, "daily"))
-    view.tableName = "days"
-    hive.tables[VIEWS, "days"] = view
-
-    shown(named, "daily")
-
-    assert {*queries(hive)} == {"daily", "days"}
 
 
 def test_no_project_has_tables_among_the_views_of_another(
@@ -347,21 +322,13 @@ def test_no_project_has_tables_among_the_views_of_another(
         named.lake.check_views(["daily"])
 
 
-def test_a_death_between_two_views(named: Named, hive: MadeUpHive) -> None:
+def test_a_death_between_two_views(
+    named: Named, hive: MadeUpHive, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The next look makes the others, and takes away those of tables that are gone."""
     named.make("daily", "weekly")
-
-    class DiedError(BaseException):
-        """The process dies."""
-
-    def die(point: str) -> None:
-        if point == "view weekly: before":
-            raise DiedError
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(write_points, "point", die)
-        with pytest.raises(DiedError):
-            shown(named, "daily", "weekly")
+    with dying(monkeypatch, "view weekly: before"):
+        shown(named, "daily", "weekly")
     assert {*queries(hive)} == {"daily"}
     named.lake.drop("daily")
 
@@ -371,7 +338,9 @@ def test_a_death_between_two_views(named: Named, hive: MadeUpHive) -> None:
 
 
 def test_one_that_cannot_be_reached(named: Named, hive: MadeUpHive) -> None:
-    """Before the first write it is named; at the end it is said that no row was lost."""
+    """Before the first write it is named; at the end it is said that no row was lost. A target that
+    names none has no views.
+    """
     named.make("daily")
     hive.down = True
 
@@ -380,24 +349,6 @@ def test_one_that_cannot_be_reached(named: Named, hive: MadeUpHive) -> None:
     for tables in ([], ["daily"]):
         with pytest.raises(InfoldError, match="catalog-not-registered"):
             named.lake.refresh_views(tables)
-
-
-def test_without_a_metastore_nothing_is_asked(named: Named, hive: MadeUpHive) -> None:
-    """A target that names none has no views."""
-    hive.down = True
     lake = DeltaLake(named.at, "shop")
-    named.make("daily")
-
     lake.check_views(None)
     assert lake.refresh_views([]) == ()
-
-
-def test_a_warehouse_that_is_gone(named: Named, hive: MadeUpHive) -> None:
-    """Its views go with the names of its tables."""
-    named.make("daily")
-    shown(named, "daily")
-    shutil.rmtree(named.warehouse)
-
-    shown(named, "daily")
-
-    assert queries(hive) == {}

@@ -39,10 +39,10 @@ def test_later_versions_and_tables_are_gone(made: Made) -> None:
 
 
 def test_no_table_is_left_of_none(made: Made) -> None:
-    """With nothing kept, every table goes."""
+    """With nothing kept, every table goes; also where there is none."""
     made.write("daily", {"n": [1]}, "s-1")
 
-    scratch.put_back(made.warehouse / "shop", {})
+    for folder in ("shop", "none"):
+        scratch.put_back(made.warehouse / folder, {})
 
     assert scratch.versions(made.warehouse / "shop") == {}
-    scratch.put_back(made.warehouse / "none", {})

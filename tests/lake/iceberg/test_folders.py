@@ -16,6 +16,14 @@ from infold.lake.iceberg.tables import IcebergLake
 from infold.lake.stores import places
 
 
+def point(catalog_db: Path, name: str, at: str) -> None:
+    """A table's metadata lies there."""
+    with closing(sqlite3.connect(catalog_db)) as connection, connection:
+        connection.execute(
+            "UPDATE iceberg_tables SET metadata_location = ? WHERE table_name = ?", (at, name)
+        )
+
+
 @pytest.fixture
 def lie(catalog_db: Path, put: Put) -> Put:
     """Puts a table whose metadata lies in a folder of the warehouse."""
@@ -23,20 +31,16 @@ def lie(catalog_db: Path, put: Put) -> Put:
     def lie(name: str, folder: str = "") -> str:
         path = catalog_db.parent / "shop" / (folder or name) / "metadata" / "1.metadata.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(put(name, [], None), path)
-        with closing(sqlite3.connect(catalog_db)) as connection, connection:
-            connection.execute(
-                "UPDATE iceberg_tables SET metadata_location = ? WHERE table_name = ?",
-                (str(path), name),
-            )
+        shutil.move(put(name, [snapshot(1, None, step="s")], 1), path)
+        point(catalog_db, name, str(path))
         return str(path)
 
     return lie
 
 
-def names(lake: IcebergLake) -> dict[str, str]:
-    """The tables of the namespace, and where they are."""
-    return dict(lake.catalog.locations(lake.namespace))
+def beside(catalog_db: Path) -> IcebergLake:
+    """The same warehouse, as another catalog has it."""
+    return IcebergLake(sqlite_catalog(catalog_db.parent / "x.db"), "shop", catalog_db.parent)
 
 
 class TestFolders:
@@ -45,13 +49,20 @@ class TestFolders:
     def test_the_folder_of_another_table_is_never_deleted(
         self, lake: IcebergLake, lie: Put
     ) -> None:
-        """A table is dropped with its folder, but not if another one lies in that folder."""
-        lie("daily")
-        lie("inside", "daily/deeper")
-
+        """A table is dropped with the folder it lies in, whatever its name is by then, but not if
+        another one lies in that folder.
+        """
+        at = lie("daily")
+        inside = lie("inside", "daily/deeper")
         assert lake.drop("daily")
+        assert Path(inside).exists()
+        assert lake.drop("inside")
+        old, new = lie("daily"), lie("daily__b")
+        assert lake.rename([Renaming("daily", "daily__a", old), Renaming("daily__b", "daily", new)])
 
-        assert Path(names(lake)["inside"]).exists()
+        assert lake.drop("daily__a")
+
+        assert [Path(one).exists() for one in (at, old, new)] == [False, False, True]
 
     def test_a_leftover_folder_is_deleted_only_if_no_table_lies_there(
         self, lake: IcebergLake, lie: Put, catalog_db: Path
@@ -67,18 +78,6 @@ class TestFolders:
 
         assert Path(at).exists()
         assert not leftover.exists()
-
-    def test_a_renamed_table_is_dropped_with_its_own_folder(
-        self, lake: IcebergLake, lie: Put
-    ) -> None:
-        """A table is dropped with the folder it lies in, whatever its name is by then."""
-        old, new = lie("daily"), lie("daily__b")
-        lake.rename([Renaming("daily", "daily__a", old), Renaming("daily__b", "daily", new)])
-
-        lake.drop("daily__a")
-
-        assert not Path(old).exists()
-        assert Path(new).exists()
 
     def test_a_new_table_does_not_lie_down_where_another_one_lies(
         self, lake: IcebergLake, lie: Put, catalog_db: Path
@@ -110,26 +109,22 @@ class TestSharedWarehouses:
         assert all(one.startswith(f"{warehouse}/shop/daily__") for one in folders)
         assert folders[0] != folders[1]
 
-    def test_the_catalog_in_the_warehouse_is_in_nobodys_way(
-        self, lake: IcebergLake, catalog_db: Path
-    ) -> None:
-        """Its tables have folders without a suffix, which no other catalog's have."""
-        other = IcebergLake(sqlite_catalog(catalog_db.parent / "x.db"), "shop", catalog_db.parent)
-
-        assert lake.folder_for_new("daily") == str(catalog_db.parent / "shop" / "daily")
-        assert other.folder_for_new("daily") != lake.folder_for_new("daily")
-
     def test_the_folder_of_another_catalogs_table_stays(
         self, lake: IcebergLake, catalog_db: Path, lie: Put
     ) -> None:
-        """A catalog that has no such table deletes nothing, wherever another one has it."""
+        """
+        A catalog that has no such table deletes nothing, wherever another one has it, and has no
+        orphan in it. One in the warehouse has folders without a suffix, which no other's have.
+        """
+        other, usual = beside(catalog_db), str(catalog_db.parent / "shop" / "daily")
+        assert lake.folder_for_new("daily") == usual != other.folder_for_new("daily")
         at = lie("daily")
-        other = IcebergLake(sqlite_catalog(catalog_db.parent / "x.db"), "shop", catalog_db.parent)
 
         assert not other.drop("daily")
 
         assert lake.location("daily") == at
         assert Path(at).exists()
+        assert (list(lake.made_tables()), list(other.made_tables())) == (["daily"], [])
 
     def test_a_table_of_another_catalog_in_a_usual_folder_stays(
         self, lake: IcebergLake, catalog_db: Path, lie: Put
@@ -148,31 +143,19 @@ class TestSharedWarehouses:
         assert other.find([("shop", "daily")]) == {("shop", "daily"): str(at)}
         assert at.exists()
 
-    def test_what_another_catalog_has_is_no_orphan(
-        self, lake: IcebergLake, catalog_db: Path, put: Put
-    ) -> None:
-        """`infold repair` drops what its own catalog has, and only that."""
-        put("daily", [snapshot(1, None, step="s")], 1)
-        other = IcebergLake(sqlite_catalog(catalog_db.parent / "x.db"), "shop", catalog_db.parent)
-
-        assert lake.location("daily")
-        assert list(other.made_tables()) == []
-
     def test_a_folder_around_the_tables_of_others_stays(
         self, lake: IcebergLake, catalog_db: Path, put: Put
     ) -> None:
         """A table that lies right in the namespace is dropped, and the others' folders stay."""
-        beside = catalog_db.parent / "shop" / "weekly__1a2b3c4d" / "metadata" / "1.metadata.json"
-        beside.parent.mkdir(parents=True)
-        beside.touch()
+        theirs = catalog_db.parent / "shop" / "weekly__1a2b3c4d" / "metadata" / "1.metadata.json"
+        theirs.parent.mkdir(parents=True)
+        theirs.touch()
         put("daily", [], None)
-        at = str(catalog_db.parent / "shop" / "metadata" / "1.metadata.json")
-        with closing(sqlite3.connect(catalog_db)) as connection, connection:
-            connection.execute("UPDATE iceberg_tables SET metadata_location = ?", (at,))
+        point(catalog_db, "daily", f"{catalog_db.parent}/shop/metadata/1.metadata.json")
 
         assert lake.drop("daily")
 
-        assert beside.exists()
+        assert theirs.exists()
 
     def test_only_a_folder_that_the_catalog_named_is_deleted(
         self, catalog_db: Path, put: Put, monkeypatch: pytest.MonkeyPatch
@@ -180,9 +163,7 @@ class TestSharedWarehouses:
         """What lies where a table would is another catalog's, and stays."""
         lake = IcebergLake(sqlite_catalog(catalog_db), "shop", "s3://lake/wh")
         put("daily", [], None)
-        own = "s3://lake/wh/shop/daily__b/metadata/1.metadata.json"
-        with closing(sqlite3.connect(catalog_db)) as connection, connection:
-            connection.execute("UPDATE iceberg_tables SET metadata_location = ?", (own,))
+        point(catalog_db, "daily", "s3://lake/wh/shop/daily__b/metadata/1.metadata.json")
         deleted: list[str] = []
         monkeypatch.setattr(places, "is_folder", lambda _: True)
         monkeypatch.setattr(places, "delete_folder", deleted.append)

@@ -87,30 +87,29 @@ def catalog() -> HiveCatalog:
     return hive_catalog(Catalog(CatalogType.HIVE, uri="thrift://hms:9083"), Path("/"), "catalog")
 
 
-def test_a_table_is_set_back(catalog: HiveCatalog, metastore: MadeUp) -> None:
-    """Its metadata is a new file, with the earlier snapshot; if it has moved, nothing is done."""
+def test_a_table_is_set_back(
+    catalog: HiveCatalog, metastore: MadeUp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Its metadata is a new file, with the earlier snapshot; if it moved, nothing is done. The file
+    is written first: that the disk is full says nothing of the metastore.
+    """
     before = metastore.at
+
+    def full(*_: object) -> str:
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hive, "metadata_file_of", full)
+        with pytest.raises(OSError, match="no space"):
+            catalog.set_back(DAILY, before, 1)
+    assert metastore.asked == []
 
     assert catalog.set_back(DAILY, before, 1)
 
     assert json.loads(Path(metastore.at).read_text(encoding="utf-8"))["current-snapshot-id"] == 1
     assert not catalog.set_back(DAILY, before, 1)
     assert metastore.asked == ["alter"]
-
-
-def test_a_file_that_cannot_be_written_is_no_lost_answer(
-    catalog: HiveCatalog, metastore: MadeUp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is written first: that the disk is full says nothing of the metastore."""
-
-    def full(*_: object) -> str:
-        raise OSError("no space left on device")
-
-    monkeypatch.setattr(hive, "metadata_file_of", full)
-
-    with pytest.raises(OSError, match="no space"):
-        catalog.set_back(DAILY, metastore.at, 1)
-    assert metastore.asked == []
 
 
 def test_a_lock_that_is_not_given_is_no_change_of_somebody_else(

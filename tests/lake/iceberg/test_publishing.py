@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -33,13 +32,20 @@ def lake(catalog_db: Path) -> IcebergLake:
 
 def heads(lake: IcebergLake, *tables: str) -> list[int | None]:
     """The current snapshots; None of a table that is not there."""
-    found = [lake.metadata(table) for table in tables]
-    return [None if one is None else one.snapshot for one in found]
+    found = map(lake.metadata, tables)
+    return [None if head is None else head.snapshot for head in found]
 
 
 def commit(put: Put, lake: IcebergLake, table: str, id_: int) -> None:
     """A commit of infold's to the table as it is stored."""
     put(lake.stored_name(table), [snapshot(id_, None, step=f"s{id_}")], id_)
+
+
+def held(put: Put, lake: IcebergLake, table: str = "events") -> str:
+    """A table that is held back after a commit; where its metadata was."""
+    found = put(table, [snapshot(1, None, step="s1")], 1)
+    lake.hold_back([table])
+    return found
 
 
 class TestHeldBack:
@@ -64,11 +70,11 @@ class TestHeldBack:
     def test_the_metadata_of_readers_is_their_own(
         self, lake: IcebergLake, readers: IcebergLake, put: Put
     ) -> None:
-        """The engine deletes old metadata files as it commits; readers have a copy, and of copies
-        that no row points to only the last one is kept.
         """
-        file = Path(put("events", [snapshot(1, None, step="s1")], 1))
-        lake.hold_back(["events"])
+        The engine deletes old metadata files as it commits; readers have a copy beside it, and of
+        copies that no row points to only the last one is kept.
+        """
+        file = Path(held(put, lake))
         file.unlink()
         assert heads(readers, "events") == [1]
         for id_ in (2, 3, 4):
@@ -77,24 +83,30 @@ class TestHeldBack:
 
         assert heads(readers, "events") == [4]
         assert len(list(file.parent.glob("*-published.*"))) == 2
+        assert publishing.published_location("file:/w/t/metadata/00007-ab.gz.metadata.json") == (
+            "file:/w/t/metadata/00007-ab-published.gz.metadata.json"
+        )
 
     def test_tables_that_are_not_held_back_any_more(
         self, lake: IcebergLake, readers: IcebergLake, put: Put, catalog_db: Path
     ) -> None:
-        """The last publication shows what infold has, and leaves one row a table."""
-        put("events", [snapshot(1, None, step="s1")], 1)
-        lake.hold_back(["events"])
+        """The last publication shows what infold has, and leaves one row a table; of one that was
+        dropped there is none, and none comes back.
+        """
+        held(put, lake)
         commit(put, lake, "events", 2)
+        held(put, lake, "gone")
         plain = IcebergLake(sqlite_catalog(catalog_db), "shop", catalog_db.parent)
+        assert lake.drop("gone")
+        assert heads(lake, "gone") == heads(readers, "gone") == [None]
 
         assert (plain.stored_name("events"), heads(plain, "events")) == ("events__unpublished", [2])
         plain.publish(hold_back=False)
 
         assert (plain.stored_name("events"), heads(readers, "events")) == ("events", [2])
         with closing(sqlite3.connect(catalog_db)) as connection:
-            assert connection.execute("SELECT table_name FROM iceberg_tables").fetchall() == [
-                ("events",)
-            ]
+            rows = connection.execute("SELECT table_name FROM iceberg_tables").fetchall()
+        assert rows == [("events",)]
 
     def test_a_table_that_takes_the_place_of_another(
         self, lake: IcebergLake, readers: IcebergLake, put: Put
@@ -102,19 +114,13 @@ class TestHeldBack:
         """Readers see the new table under the name, and the old one under its own, at once; where
         something else is unpublished, they see that with the next publication.
         """
-        put("daily", [snapshot(1, None, step="s1")], 1)
-        lake.hold_back(["daily"])
+        held(put, lake, "daily")
         commit(put, lake, "daily__new", 2)
         lake.publish(hold_back=True)
 
         def swap(new: str, old: str) -> bool:
-            found = {name: lake.location(name) for name in ("daily", new)}
-            return lake.rename(
-                [
-                    Renaming("daily", old, found["daily"] or ""),
-                    Renaming(new, "daily", found[new] or ""),
-                ]
-            )
+            pairs = (("daily", old), (new, "daily"))
+            return lake.rename([Renaming(one, to, lake.location(one) or "") for one, to in pairs])
 
         assert swap("daily__new", "daily__old")
         assert heads(lake, "daily", "daily__old", "daily__new") == [2, 1, None]
@@ -124,18 +130,6 @@ class TestHeldBack:
         assert heads(readers, "daily", "events") == [2, None]
         lake.publish(hold_back=True)
         assert heads(readers, "daily", "daily__new", "daily__old", "events") == [1, 2, None, 3]
-
-    def test_a_dropped_table_is_gone_for_everybody(
-        self, lake: IcebergLake, readers: IcebergLake, put: Put
-    ) -> None:
-        """A table that is dropped has no row left, and none comes back with what is published."""
-        put("events", [snapshot(1, None, step="s1")], 1)
-        lake.hold_back(["events"])
-
-        assert lake.drop("events")
-
-        assert lake.publish(hold_back=True) == ()
-        assert heads(lake, "events") == heads(readers, "events") == [None]
 
     def test_without_a_catalog_nothing_is_published(self, tmp_path: Path) -> None:
         """Without a catalog, or without a table in it, nothing happens and no file is made."""
@@ -150,11 +144,14 @@ class TestHeldBack:
 class TestOthersCommit:
     """A commit by somebody else to what readers see is never overwritten."""
 
+    @pytest.fixture(autouse=True)
+    def _held(self, lake: IcebergLake, put: Put) -> None:
+        """A commit that readers do not see yet."""
+        held(put, lake)
+        commit(put, lake, "events", 2)
+
     def test_it_is_refused(self, lake: IcebergLake, put: Put, catalog_db: Path) -> None:
         """It is told by the earlier location that an engine records; nothing is published."""
-        put("events", [snapshot(1, None, step="s1")], 1)
-        lake.hold_back(["events"])
-        commit(put, lake, "events", 2)
         theirs = put("other", [snapshot(7, None)], 7)
         with closing(sqlite3.connect(catalog_db)) as connection, connection:
             connection.execute(
@@ -171,9 +168,6 @@ class TestOthersCommit:
         self, lake: IcebergLake, put: Put, readers: IcebergLake, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A row that changes between the look and the write ends the publication; all stays."""
-        put("events", [snapshot(1, None, step="s1")], 1)
-        lake.hold_back(["events"])
-        commit(put, lake, "events", 2)
         commit(put, lake, "daily", 2)
         monkeypatch.setattr(
             write_points, "point", lambda _: put("events", [snapshot(9, None)], 9) and None
@@ -188,32 +182,20 @@ class TestOthersCommit:
         self, lake: IcebergLake, put: Put, readers: IcebergLake, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A namespace may have tables of others: their commits stop nothing."""
-        put("theirs", [snapshot(1, None)], 1)
-        put("events", [snapshot(1, None, step="s1")], 1)
-        ids = iter(range(2, 100))
+        ids, copy = iter(range(2, 100)), publishing._copy
 
-        def others_commit(_: object = None) -> None:
+        def others_commit(location: str) -> None:
             put("theirs", [snapshot(id_ := next(ids), None)], id_)
             put(f"theirs{id_}", [snapshot(id_, None)], id_)
+            if location.endswith(".json"):
+                copy(location)
 
-        monkeypatch.setattr(publishing, "_copy", both(publishing._copy, others_commit))
+        others_commit("")
+        monkeypatch.setattr(publishing, "_copy", others_commit)
         monkeypatch.setattr(write_points, "point", others_commit)
-
-        lake.hold_back(["events"])
-        commit(put, lake, "events", 2)
 
         assert lake.publish(hold_back=True) == ("events",)
         assert heads(readers, "events", "theirs") == [2, next(ids) - 1]
-
-
-def both(*functions: Callable[[str], object]) -> Callable[[str], None]:
-    """Calls each of them."""
-
-    def call(text: str) -> None:
-        for function in functions:
-            function(text)
-
-    return call
 
 
 def test_no_reader_sees_a_mixture(
@@ -248,10 +230,3 @@ def test_no_reader_sees_a_mixture(
 
     assert heads(readers, *tables) == [149, 149]
     assert all(len(pair) in (0, 2) and len(set(pair)) <= 1 for pair in seen), seen
-
-
-def test_copies_are_beside_the_file() -> None:
-    """The copy of a metadata file has its folder, its number and its compression."""
-    assert publishing.published_location("file:/w/t/metadata/00007-ab.gz.metadata.json") == (
-        "file:/w/t/metadata/00007-ab-published.gz.metadata.json"
-    )

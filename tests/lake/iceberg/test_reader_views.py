@@ -15,7 +15,7 @@ import pytest
 
 from infold.core.formats import Format
 from infold.core.model import Source
-from infold.lake.delta.tables import DeltaLake
+from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 from infold.lake.reading import iceberg_table
 from infold.messages.errors import InfoldError
@@ -90,31 +90,28 @@ class TestViews:
         shown = [(one["id"], one["name"]) for one in found["sessions"]["schemas"][0]["fields"]]
         assert shown == [(1, "user_id"), (3, "events"), (6, "_stated")]
 
-    def test_what_engines_ask_of_a_view(self, lake: IcebergLake, store: Store) -> None:
-        """What the specification requires; Trino finds the table by catalog and namespace."""
+    def test_what_engines_ask_of_a_view(
+        self, lake: IcebergLake, store: Store, tmp_path: Path
+    ) -> None:
+        """What the specification requires; Trino finds the table by catalog and namespace. It is no
+        source, and the error says so.
+        """
         store("daily", "day")
         lake.refresh_views(["daily"])
 
         found = views(lake)["daily"]
 
+        version = found["versions"][0]
         assert found["format-version"] == 1
         assert found["location"] == str(Path(lake.catalog.place).parent / "shop_views" / "daily")
-        assert found["current-version-id"] == found["versions"][0]["version-id"]
-        assert found["versions"][0]["timestamp-ms"] == found["version-log"][0]["timestamp-ms"] > 0
-        assert found["versions"][0]["default-catalog"] == "infold"
-        assert found["versions"][0]["default-namespace"] == ["shop"]
+        assert found["current-version-id"] == version["version-id"]
+        assert version["timestamp-ms"] == found["version-log"][0]["timestamp-ms"] > 0
+        assert (version["default-catalog"], version["default-namespace"]) == ("infold", ["shop"])
         assert "write-default" not in found["schemas"][0]["fields"][0]
-
-    def test_a_view_is_no_source(self, lake: IcebergLake, store: Store, tmp_path: Path) -> None:
-        """A source that names one in place of its table has an error that says so."""
-        store("daily", "day")
-        lake.refresh_views(["daily"])
         source = Source("raw.daily", Format.ICEBERG, (), table="shop_views.daily")
-
-        with pytest.raises(InfoldError, match="it is that of a view") as raised:
+        with pytest.raises(InfoldError, match="metadata-missing") as raised:
             iceberg_table.table_files(tmp_path, source, lake.catalog)
-
-        assert raised.value.slug == "metadata-missing"
+        assert "it is that of a view" in str(raised.value)
 
     def test_names_of_any_letters(self, lake: IcebergLake, store: Store) -> None:
         """Both queries quote names. The one for Trino is run by another engine that quotes so."""
@@ -133,29 +130,17 @@ class TestViews:
             assert (found.columns, found.fetchall()) == (names, [(0, 1, 2, 3)])
         assert query(views(lake)["order"], "spark").startswith('SELECT `a "b"`, `select`, `a``b`,')
 
-    def test_nothing_to_do(self, lake: IcebergLake, store: Store) -> None:
-        """A view that is right is not written again."""
-        store("daily", "day")
-        lake.refresh_views(["daily"])
-        before = views(lake), files(lake)
-
-        lake.refresh_views(["daily"])
-
-        assert (views(lake), files(lake)) == before
-
-    def test_only_new_ones(self, lake: IcebergLake, store: Store) -> None:
-        """Those that are there are not looked at: no metadata of their tables is read."""
-        store("daily", "day")
-        lake.refresh_views(["daily"])
-        (Path(lake.catalog.place).parent / "daily-1.metadata.json").unlink()
-        store("weekly", "week")
-
-        lake.refresh_views(["daily", "weekly"], only_new=True)
-
-        assert sorted(views(lake)) == ["daily", "weekly"]
-
-    def test_a_column_comes_and_goes(self, lake: IcebergLake, store: Store) -> None:
-        """The view follows; of its files the last one is kept, for those who are about to read."""
+    def test_they_follow_their_tables(
+        self, lake: IcebergLake, store: Store, tmp_path: Path
+    ) -> None:
+        """
+        Before the first run there is nothing to make. They come with a table and go with it, files
+        and all; one that is right is not written again. Of its files the last one is kept, for
+        those who are about to read.
+        """
+        none = IcebergLake(sqlite_catalog(tmp_path / "none.db"), "shop", tmp_path)
+        assert none.refresh_views(["daily"]) == []
+        assert not (tmp_path / "shop_views").exists()
         for columns in (["day"], ["day", "n"], ["day", "n", "m"], ["day"]):
             store("daily", *columns)
             lake.refresh_views(["daily"])
@@ -163,40 +148,34 @@ class TestViews:
             shown = ", ".join(f"`{one}`" for one in columns)
             assert query(views(lake)["daily"], "spark").startswith(f"SELECT {shown} FROM")
         assert len(files(lake)) == 2
-
-    def test_a_table_is_gone(self, lake: IcebergLake, store: Store) -> None:
-        """So is its view, with its files."""
-        store("daily", "day")
+        before = views(lake), files(lake)
+        lake.refresh_views(["daily"])
+        assert (views(lake), files(lake)) == before
         store("weekly", "week")
-        lake.refresh_views(["daily", "weekly"])
-
         lake.refresh_views(["weekly"])
-
         assert sorted(views(lake)) == ["weekly"]
         assert [file.parts[-3] for file in files(lake)] == ["weekly"]
+        lake.refresh_views([])
+        assert (views(lake), files(lake)) == ({}, [])
 
-    def test_a_table_that_nobody_can_read(self, lake: IcebergLake, store: Store) -> None:
+    @pytest.mark.parametrize("only_new", [False, True])
+    def test_a_table_that_nobody_can_read(
+        self, lake: IcebergLake, store: Store, only_new: bool
+    ) -> None:
         """Its view stays as it was, and those of others are made."""
         store("daily", "day")
         lake.refresh_views(["daily"])
         (Path(lake.catalog.place).parent / "daily-1.metadata.json").write_text("damaged")
         store("weekly", "week")
 
-        lake.refresh_views(["daily", "weekly"])
+        lake.refresh_views(["daily", "weekly"], only_new=only_new)
 
         assert sorted(views(lake)) == ["daily", "weekly"]
 
-    def test_no_views_any_more(self, lake: IcebergLake, store: Store) -> None:
-        """Once none are wanted, all of infold's are taken away."""
-        store("daily", "day")
-        lake.refresh_views(["daily"])
-
-        lake.refresh_views([])
-
-        assert (views(lake), files(lake)) == ({}, [])
-
     def test_what_others_made_stays(self, lake: IcebergLake, store: Store) -> None:
-        """Views of theirs are no business of infold's; a name that they have is told."""
+        """Views of theirs are no business of infold's; a name that they have is told. Nor is what
+        they put into the folder of a view.
+        """
         store("mine", "n", namespace="shop_views", type_="VIEW")
         store("daily", "n", namespace="shop_views", type_="VIEW")
         store("daily", "day")
@@ -204,23 +183,15 @@ class TestViews:
 
         taken = lake.refresh_views(["daily", "weekly"])
         found = views(lake)
+        theirs = files(lake)[0].parent.parent / "data" / "rows.parquet"
+        theirs.parent.mkdir()
+        theirs.touch()
         lake.refresh_views([])
 
         assert taken == ["daily"]
         assert sorted(found) == ["daily", "mine", "weekly"]
         assert "versions" not in found["daily"]
         assert sorted(views(lake)) == ["daily", "mine"]
-
-    def test_a_folder_may_have_more_than_a_view(self, lake: IcebergLake, store: Store) -> None:
-        """What is not infold's stays in it, whose ever it is."""
-        store("daily", "day")
-        lake.refresh_views(["daily"])
-        theirs = files(lake)[0].parent.parent / "data" / "rows.parquet"
-        theirs.parent.mkdir()
-        theirs.touch()
-
-        lake.refresh_views([])
-
         assert theirs.exists()
         assert not (theirs.parent.parent / "metadata").exists()
 
@@ -248,16 +219,3 @@ class TestViews:
         with pytest.raises(InfoldError, match="catalog-shared-namespace") as raised:
             lake.check_views(["daily"])
         assert "the tables orders" in str(raised.value)
-
-    def test_without_a_catalog(self, tmp_path: Path) -> None:
-        """Before the first run there is nothing to make, or to take away."""
-        from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
-
-        lake = IcebergLake(sqlite_catalog(tmp_path / "none.db"), "shop", tmp_path)
-
-        assert lake.refresh_views(["daily"]) == []
-        assert not (tmp_path / "shop_views").exists()
-
-    def test_folders_have_none(self, tmp_path: Path) -> None:
-        """Tables in Delta Lake are found by their folders, and a folder is no view."""
-        assert DeltaLake(tmp_path, "shop").refresh_views(["daily"]) == ()

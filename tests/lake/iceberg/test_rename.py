@@ -22,33 +22,39 @@ class TestRenamed:
     """All renamings are one transaction: all happen, or none."""
 
     def test_two_pairs_change_names(self, lake: IcebergLake, put: Put) -> None:
-        """Tables get the names that others had, and those are kept under other names."""
-        tables = {name: put(name, [], None) for name in ("daily", "daily__b", "week", "week__b")}
+        """
+        Tables get the names that others had, and those are kept under other names. Two may get each
+        other's name. Whoever finds two tables by one look sees both before a swap or after it: it
+        polls during 50 swaps.
+        """
+        at = {name: put(name, [], None) for name in ("daily", "daily__b", "week", "week__b")}
+        seen: set[tuple[str | None, str | None]] = set()
+        stop = threading.Event()
 
-        done = lake.rename(
-            [
-                Renaming("daily", "daily__a", tables["daily"]),
-                Renaming("daily__b", "daily", tables["daily__b"]),
-                Renaming("week", "week__a", tables["week"]),
-                Renaming("week__b", "week", tables["week__b"]),
-            ]
-        )
+        def poll() -> None:
+            while not stop.is_set():
+                found = lake.moved_tables({"daily": "", "week": ""})
+                seen.add((found["daily"], found["week"]))
 
-        assert done
-        assert names(lake) == {
-            "daily": tables["daily__b"],
-            "daily__a": tables["daily"],
-            "week": tables["week__b"],
-            "week__a": tables["week"],
-        }
+        def rename(*pairs: tuple[str, str]) -> None:
+            assert lake.rename([Renaming(name, to, at[name]) for name, to in pairs])
+            moved = {to: at.pop(name) for name, to in pairs}
+            at.update(moved)
+            assert names(lake) == at
 
-    def test_two_tables_change_places(self, lake: IcebergLake, put: Put) -> None:
-        """Two tables may get each other's name: no order of the renamings collides."""
-        one, other = put("one", [], None), put("other", [], None)
+        reader = threading.Thread(target=poll)
+        reader.start()
+        places = {(at["daily"], at["week"]), (at["daily__b"], at["week__b"])}
+        for _ in range(50):
+            both = [(name, f"{name}__b") for name in ("daily", "week")]
+            rename(*(pair for one, other in both for pair in ((one, other), (other, one))))
+        stop.set()
+        reader.join()
 
-        assert lake.rename([Renaming("one", "other", one), Renaming("other", "one", other)])
-
-        assert names(lake) == {"one": other, "other": one}
+        assert seen
+        assert seen <= places
+        kept = [(name, f"{name}__a") for name in ("daily", "week")]
+        rename(*kept, ("daily__b", "daily"), ("week__b", "week"))
 
     @pytest.mark.parametrize(
         "wrong",
@@ -68,21 +74,19 @@ class TestRenamed:
 
         assert names(lake) == before
 
-    def test_without_a_catalog_nothing_can_be_renamed(self, tmp_path: Path) -> None:
-        """Without a catalog there is no table to rename, and none is made."""
-        lake = IcebergLake(sqlite_catalog(tmp_path / "none.db"), "shop")
-
-        assert not lake.rename([Renaming("daily", "daily__a", "x")])
-        assert list(tmp_path.iterdir()) == []
-
-    def test_tables_of_other_namespaces_stay(self, lake: IcebergLake, put: Put) -> None:
-        """A table of the same name in another namespace is not renamed."""
+    def test_tables_of_other_namespaces_stay(
+        self, lake: IcebergLake, put: Put, tmp_path: Path
+    ) -> None:
+        """One of the same name in another namespace is not renamed; without a catalog none is."""
         put("daily", [], None, namespace="other")
 
         assert not lake.rename([Renaming("daily", "daily__a", put("daily", [], None) + "x")])
         assert lake.rename([Renaming("daily", "daily__a", names(lake)["daily"])])
 
         assert "daily" in lake.catalog.names("other")
+        none = IcebergLake(sqlite_catalog(tmp_path / "none.db"), "shop")
+        assert not none.rename([Renaming("daily", "daily__a", "x")])
+        assert not (tmp_path / "none.db").exists()
 
     def test_of_many_that_swap_the_same_names_one_wins_each_time(
         self, lake: IcebergLake, put: Put
@@ -102,39 +106,3 @@ class TestRenamed:
 
         assert sorted(wins) == [False] * 7 + [True]
         assert names(lake) == {"a": at["b"], "b": at["a"]}
-
-    def test_a_reader_of_two_names_never_sees_a_mix(self, lake: IcebergLake, put: Put) -> None:
-        """
-        Whoever finds two tables by one look into the catalog sees both before a swap or after it.
-
-        It polls during 50 swaps of both.
-        """
-        old = {name: put(f"{name}", [], None) for name in ("daily", "week")}
-        new = {name: put(f"{name}__b", [], None) for name in ("daily", "week")}
-        seen: set[tuple[str | None, str | None]] = set()
-        stop = threading.Event()
-
-        def poll() -> None:
-            while not stop.is_set():
-                found = lake.moved_tables({"daily": "", "week": ""})
-                seen.add((found["daily"], found["week"]))
-
-        reader = threading.Thread(target=poll)
-        reader.start()
-        for _ in range(50):
-            assert lake.rename(
-                [
-                    renaming
-                    for name in old
-                    for renaming in (
-                        Renaming(name, f"{name}__b", old[name]),
-                        Renaming(f"{name}__b", name, new[name]),
-                    )
-                ]
-            )
-            old, new = new, old
-        stop.set()
-        reader.join()
-
-        assert seen <= {tuple(old.values()), tuple(new.values())}
-        assert seen

@@ -68,7 +68,9 @@ def test_others_read_and_write_on(catalog: SqlCatalog, lake: IcebergLake) -> Non
 
 
 def test_other_columns(catalog: SqlCatalog, lake: IcebergLake) -> None:
-    """A snapshot with other columns is none to go back to: the table would keep those of now."""
+    """A snapshot with other columns is none to go back to: the table would keep those of now. Nor
+    is one of no table, and none is made of infold's.
+    """
     first = append(catalog, 1)
     with catalog.load_table("shop.daily").update_schema() as change:
         change.rename_column("n", "number")
@@ -77,6 +79,8 @@ def test_other_columns(catalog: SqlCatalog, lake: IcebergLake) -> None:
     assert not lake.can_set_back("daily", first)
     with pytest.raises(ValueError, match="no snapshot"):
         lake.set_back("daily", first)
+    assert not lake.can_set_back("weekly", 1)
+    assert lake.made_tables() == []
 
 
 def test_a_commit_meanwhile(
@@ -93,9 +97,3 @@ def test_a_commit_meanwhile(
         lake.set_back("daily", first)
 
     assert rows(catalog.load_table("shop.daily")) == [1, 2, 3]
-
-
-def test_no_such_table(lake: IcebergLake) -> None:
-    """Where there is none, nothing can be set back, and none is made of infold's."""
-    assert not lake.can_set_back("daily", 1)
-    assert lake.made_tables() == []

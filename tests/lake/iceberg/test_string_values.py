@@ -62,41 +62,32 @@ class TestValues:
     """Every value is found, each once."""
 
     def test_each_once_and_null_not_at_all(self, stored: Stored) -> None:
-        """A value is listed once over all rows and files, and NULL is no value."""
+        """Over all rows and files of the snapshot asked for; NULL is no value."""
         made = stored(["/", "/a", None, "/"], [None, None], ["é", "/a", ""])
         assert made.values() == ["", "/", "/a", "é"]
-
-    def test_a_column_that_is_null_everywhere_has_no_values(self, stored: Stored) -> None:
-        """A column that is NULL everywhere has no values."""
+        assert made.values(at=0) == ["/", "/a"]
         assert stored([None]).values() == []
 
-    def test_of_the_snapshot_asked_for(self, stored: Stored) -> None:
-        """The values are those of the snapshot asked for, without later ones."""
-        assert stored(["/"], ["/later"]).values(at=0) == ["/"]
-
-    def test_files_with_an_older_name_give_no_answer(self, stored: Stored) -> None:
-        """Files written under another column name give no answer."""
-        made = stored(["/"], renamed="page")
-        assert made.values(at=0) == ["/"]
-        assert made.values(at=1) is None
-        assert made.values(at=1, column="page") is None
-
     def test_values_that_do_not_repeat(self, stored: Stored) -> None:
-        """Values are all found where a file drops its dictionary because it becomes too large."""
+        """Also where a file drops its dictionary because it becomes too large. More values than the
+        limit are reported as too many.
+        """
         many = [f"/{number:030}" for number in range(60_000)]
-        assert stored([*many, *many]).values(limit=60_000) == many
-
-    def test_more_than_the_limit(self, stored: Stored) -> None:
-        """More values than the limit are reported as too many, without the values."""
-        found = stored([f"/{number}" for number in range(300)]).values(limit=99)
+        made = stored([*many, *many])
+        assert made.values(limit=60_000) == many
+        found = made.values(limit=99)
         assert found is not None
         assert len(found) > 99
 
     def test_columns_that_give_no_answer(self, stored: Stored) -> None:
-        """Bytes, numbers, missing columns and missing tables give no answer."""
+        """Bytes, numbers, missing columns and tables, and files with an older name."""
         assert stored([b"/"], type_="binary").values() is None
         numbers = stored([1, 2], type_="int64")
         [snapshot] = numbers.snapshots
         assert numbers.values() is None
         assert numbers.lake.string_values(numbers.name, "nothing", snapshot, 9) is None
         assert numbers.lake.string_values("no_table", "url", snapshot, 9) is None
+        renamed = stored(["/"], renamed="page")
+        assert renamed.values(at=0) == ["/"]
+        assert renamed.values(at=1) is None
+        assert renamed.values(at=1, column="page") is None

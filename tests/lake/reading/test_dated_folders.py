@@ -101,46 +101,36 @@ ALL = [
 ]
 
 
-def test_a_date_is_a_pattern_of_its_digits(place: Place) -> None:
-    """Listed whole, a path with a date is a pattern like another."""
-    found, _ = list_files(place.project, place.source("in/*/dt={date}/*.json"), 0)
-
-    assert place.names([file.path for file in found]) == ALL
-
-
 def test_nothing_is_left_out_that_must_not_be(place: Place) -> None:
-    """Then all files are found, as in a whole listing, with the same fingerprints."""
+    """Then all files are found, as in a whole listing, where the date is a pattern like another."""
     whole, _ = list_files(place.project, place.source("in/*/dt={date}/*.json"), 0)
     listed = place.without("in/*/dt={date}/*.json", "in/eu/dt=2020-01-01")
 
+    assert place.names([file.path for file in whole]) == ALL
     assert list(listed.files) == list(whole)
     assert (listed.folders, listed.left_out) == (4, frozenset())
 
 
-def test_folders_are_left_out_that_may_be(place: Place) -> None:
+SUB = "in/eu/dt=2024-03-07/sub/b.json"
+
+
+@pytest.mark.parametrize(
+    ("path", "skip", "files", "folders"),
+    [
+        ("in/*/dt={date}/*.json", "in/eu/dt=2024-03-07", ALL[1:], 3),
+        ("in/eu/dt={date}/**/*.json", "in/eu/dt=2024-03-08", [ALL[0], SUB, ALL[2]], 2),
+        ("in/us/dt={date}/*.json", "in/us/dt=2024-03-07", [], 0),
+    ],
+    ids=["one of several places", "with what is below", "everything"],
+)
+def test_folders_are_left_out_that_may_be(
+    place: Place, path: str, skip: str, files: list[str], folders: int
+) -> None:
     """One is left out by its path, so the same date elsewhere is listed."""
-    listed = place.without("in/*/dt={date}/*.json", "in/eu/dt=2024-03-07", "in/eu/dt=2020-01-01")
+    listed = place.without(path, skip, "in/eu/dt=2020-01-01")
 
-    assert place.names([file.path for file in listed.files]) == ALL[1:]
-    assert (listed.folders, place.names(sorted(listed.left_out))) == (3, ["in/eu/dt=2024-03-07"])
-
-
-def test_any_depth_below_a_date(place: Place) -> None:
-    """What is below a dated folder goes with it."""
-    listed = place.without("in/eu/dt={date}/**/*.json", "in/eu/dt=2024-03-08")
-
-    assert place.names([file.path for file in listed.files]) == [
-        "in/eu/dt=2024-03-07/a.json",
-        "in/eu/dt=2024-03-07/sub/b.json",
-        "in/eu/dt=2024-13-77/a.json",
-    ]
-
-
-def test_everything_may_be_left_out(place: Place) -> None:
-    """A listing of nothing is no error, if its folders are there."""
-    listed = place.without("in/us/dt={date}/*.json", "in/us/dt=2024-03-07")
-
-    assert (list(listed.files), listed.folders, len(listed.left_out)) == ([], 0, 1)
+    assert place.names([file.path for file in listed.files]) == files
+    assert (listed.folders, place.names(sorted(listed.left_out))) == (folders, [skip])
 
 
 def test_what_is_asked_of_a_store(place: Place) -> None:
@@ -166,19 +156,15 @@ def test_a_place_that_is_not_there(place: Place) -> None:
 
 
 def test_the_folder_of_a_file(place: Place) -> None:
-    """It is told by the file's path; a file elsewhere has none."""
+    """It is told by the file's path; a file elsewhere has none. Its day ends at midnight in UTC;
+    what is no date has no day.
+    """
     path = dated_path(place.project, place.source("./in//*/dt={date}/x/*.json"))
     before = place.before
 
     assert path.folder(f"{before}in/eu/dt=2024-03-07/x/a.json") == f"{before}in/eu/dt=2024-03-07"
     assert path.folder(f"{before}in/eu/dt=2024-03-07") is None
     assert path.folder(f"{before}out/eu/dt=2024-03-07/x/a.json") is None
-
-
-def test_the_day_of_a_folder() -> None:
-    """It ends at midnight in UTC; what is no date has no day."""
-    path = DatedPath("in/", ("dt=" + "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]" + ".d",))
-
-    assert path.end("in/dt=1970-01-03.d") == 3 * DAY
-    assert path.end("in/dt=1970-02-31.d") is None
-    assert path.end("in/dt=1970-01-03xd") is None
+    digits = DatedPath("in/", ("dt=[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9].d",))
+    ends = [digits.end(f"in/dt={day}") for day in ("1970-01-03.d", "1970-02-31.d", "1970-01-03xd")]
+    assert ends == [3 * DAY, None, None]

@@ -78,21 +78,18 @@ def problem(project: Project) -> InfoldError:
 def test_a_folder_of_this_machine(
     project: Project, hive: MadeUpHive, tmp_path: Path, form: str
 ) -> None:
-    """In each form that engines write; nothing in it is escaped, and names have small letters."""
+    """
+    In each form that engines write; nothing in it is escaped, names have small letters, and Trino
+    writes the provider in capital ones. By its path it has the same files: none is read again.
+    """
     folder = made(tmp_path / "a b#é%" / "orders", 1, 2)
-    hive.put("sales", "orders", form.format(folder))
+    hive.put("sales", "orders", form.format(folder), **{"spark.sql.sources.provider": "DELTA"})
 
-    (file,) = files(project)
+    (file,) = found = files(project)
 
     assert Path(file.path).parent == folder
-
-
-def test_of_trino(project: Project, hive: MadeUpHive, tmp_path: Path) -> None:
-    """It writes the provider in capital letters."""
-    hive.put("sales", "orders", f"file:{made(tmp_path / 'orders', 1)}")
-    hive.tables["sales", "orders"].parameters["spark.sql.sources.provider"] = "DELTA"
-
-    assert len(files(project)) == 1
+    by_path = replace(SOURCE, table=None, catalog=None, path=str(folder))
+    assert found == table_files(project, by_path)
 
 
 @pytest.mark.parametrize(
@@ -156,45 +153,38 @@ def test_in_hdfs(project: Project, hive: MadeUpHive) -> None:
 
 
 @pytest.mark.parametrize(
-    ("provider", "kind"),
-    [("parquet", "a table of parquet"), ("", "a table of Hive"), ("ICEBERG", "a table of iceberg")],
+    ("at", "parameters", "kind"),
+    [
+        ("file:/srv/orders", {"spark.sql.sources.provider": "parquet"}, "a table of parquet"),
+        ("file:/srv/orders", {"spark.sql.sources.provider": ""}, "a table of Hive"),
+        (
+            "file:/srv/orders",
+            {"spark.sql.sources.provider": "", "table_type": "ICEBERG"},
+            "a table of iceberg",
+        ),
+        ("", {}, "a view"),
+    ],
 )
-def test_another_table(project: Project, hive: MadeUpHive, provider: str, kind: str) -> None:
+def test_another_table(
+    project: Project, hive: MadeUpHive, at: str, parameters: dict[str, str], kind: str
+) -> None:
     """It is said what it is."""
-    hive.put("sales", "orders", "file:/srv/orders")
-    parameters = hive.tables["sales", "orders"].parameters
-    del parameters["spark.sql.sources.provider"]
-    if provider == "ICEBERG":
-        parameters["table_type"] = provider
-    elif provider:
-        parameters["spark.sql.sources.provider"] = provider
+    hive.put("sales", "orders", at, **parameters)
+    entry = hive.tables["sales", "orders"]
+    entry.parameters = {name: text for name, text in entry.parameters.items() if text}
 
     error = problem(project)
 
     assert (error.slug, dict(error.facts)["it is"]) == ("delta-other-entry", kind)
 
 
-def test_a_view(project: Project, hive: MadeUpHive) -> None:
-    """It has no rows of its own."""
-    hive.put("sales", "orders")
-
-    assert dict(problem(project).facts)["it is"] == "a view"
-
-
-@pytest.mark.parametrize("there", [True, False], ids=["no table", "no namespace"])
-def test_nothing_of_that_name(project: Project, hive: MadeUpHive, there: bool) -> None:
-    """Whether or not there is the namespace."""
-    if not there:
+def test_nothing_of_that_name(project: Project, hive: MadeUpHive) -> None:
+    """Whether or not there is the namespace; one that does not answer is named as the source's."""
+    for _ in range(2):
+        error = problem(project)
+        assert error.slug == "no-such-table"
+        assert dict(error.facts)["catalog"] == "thrift://hms:9083"
         hive.databases.clear()
-
-    error = problem(project)
-
-    assert error.slug == "no-such-table"
-    assert dict(error.facts)["catalog"] == "thrift://hms:9083"
-
-
-def test_a_metastore_that_does_not_answer(project: Project, hive: MadeUpHive) -> None:
-    """It is named as the source's."""
     hive.down = True
 
     error = problem(project)
@@ -204,41 +194,23 @@ def test_a_metastore_that_does_not_answer(project: Project, hive: MadeUpHive) ->
 
 
 def test_a_folder_that_is_not_here(project: Project, hive: MadeUpHive, tmp_path: Path) -> None:
-    """As on another machine, or without a table in it; the error says what led there."""
-    hive.put("sales", "orders", f"file:{tmp_path}/none")
-    first = problem(project)
-    (tmp_path / "none").mkdir()
-    second = problem(project)
-
-    assert {first.slug, second.slug} == {"no-delta-table"}
-    assert dict(first.facts)["why"] == "it does not exist"
-    assert dict(second.facts) == {
-        "table": "Sales.Orders",
-        "folder": f"{tmp_path}/none",
-        "why": "it has no _delta_log",
-    }
-
-
-def test_a_table_made_anew_elsewhere(project: Project, hive: MadeUpHive, tmp_path: Path) -> None:
-    """Its files are others, though its name and its version are those of the one before."""
+    """
+    As on another machine, or without a table in it; the error says what led there. A table that is
+    made anew elsewhere has other files, though name and version are those of the one before.
+    """
     (project.root / ".infold").mkdir(parents=True)
-    hive.put("sales", "orders", f"file:{made(tmp_path / 'first', 1)}")
-    before = {file.path for file in files(project)}
-    hive.put("sales", "orders", f"file:{made(tmp_path / 'second', 1)}")
+    hive.put("sales", "orders", f"file:{tmp_path}/none")
+    assert dict(problem(project).facts)["why"] == "it does not exist"
+    (tmp_path / "none").mkdir()
+    error = problem(project)
+    assert error.slug == "no-delta-table"
+    facts = {"folder": f"{tmp_path}/none", "why": "it has no _delta_log"}
+    assert dict(error.facts) == {"table": "Sales.Orders", **facts}
 
-    after = {file.path for file in files(project)}
+    found = []
+    for name in ("first", "second"):
+        hive.put("sales", "orders", f"file:{made(tmp_path / name, 1)}")
+        found.append({file.path for file in files(project)})
 
-    assert before
-    assert after
-    assert before.isdisjoint(after)
-
-
-def test_by_its_path_it_has_the_same_files(
-    project: Project, hive: MadeUpHive, tmp_path: Path
-) -> None:
-    """So a source may change from one to the other, and nothing is read again."""
-    folder = made(tmp_path / "orders", 1)
-    hive.put("sales", "orders", f"file:{folder}")
-    by_path = replace(SOURCE, table=None, catalog=None, path=str(folder))
-
-    assert files(project) == table_files(project, by_path)
+    assert all(found)
+    assert found[0].isdisjoint(found[1])

@@ -112,25 +112,19 @@ class TestFiles:
     """Which files a table has, and when one is another."""
 
     def test_each_file_is_there_where_its_path_says(self, written: Written) -> None:
-        """Paths inside the project are relative; names of partitions are those on the disk."""
+        """
+        Paths inside the project are relative; names of partitions are those on the disk. Appended
+        rows are new files, those that were there stay what they were.
+        """
         written.append(0, 1, 2, 3, 4, 5, partition_by=["name"])
-
         found = written.files()
 
         assert len(found) == len(NAMES)
         assert all((written.root / path).is_file() for path in found)
         outside = ".." in written.folder.parts
         assert {Path(path).is_absolute() for path in found} == {outside}
-
-    def test_appended_rows_are_new_files(self, written: Written) -> None:
-        """Files that were there stay what they were."""
-        written.append(0, 1, 2)
-        before = written.files()
-        written.append(3)
-
-        after = written.files()
-
-        assert before.items() < after.items()
+        written.append(3, partition_by=["name"])
+        assert found.items() < written.files().items()
 
     def test_deleted_rows_change_their_file_alone(self, written: Written) -> None:
         """Each set of deleted rows is another version of the file; the same set is the same."""
@@ -163,16 +157,24 @@ class TestFiles:
         assert {*found.deleted} < {file.path for file in found.listed}
 
     def test_old_versions_do_not_matter(self, written: Written) -> None:
-        """Vacuumed and after a checkpoint without the log before it, the files are the same."""
+        """
+        What was found is kept for the version: the log before its newest commit is not read again.
+        Vacuumed and after a checkpoint without the log before it, the files are the same.
+        """
         for i in range(4):
             written.append(i)
+        before, log = written.files(), written.folder / "_delta_log"
+        first = (log / f"{0:020}.json").read_bytes()
+        (log / f"{0:020}.json").write_text("damaged", encoding="utf-8")
+        assert written.files() == before
+        (log / f"{0:020}.json").write_bytes(first)
         stored = written.stored
         stored.optimize.compact()
         stored.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
         stored.create_checkpoint()
         before = written.files()
         for version in range(4):
-            (written.folder / "_delta_log" / f"{version:020}.json").unlink()
+            (log / f"{version:020}.json").unlink()
         shutil.rmtree(written.root / ".infold")
 
         assert written.files() == before
@@ -187,15 +189,6 @@ class TestFiles:
 
         assert not before.keys() & written.files().keys()
 
-    def test_an_unchanged_table_is_not_read_again(self, written: Written) -> None:
-        """What was found is kept for the version: the log before its newest commit is not read."""
-        written.append(0)
-        written.append(1)
-        before = written.files()
-        (written.folder / "_delta_log" / f"{0:020}.json").write_text("damaged", encoding="utf-8")
-
-        assert written.files() == before
-
 
 IDENTITY = {
     "delta.identity.start": 1,
@@ -206,92 +199,82 @@ IDENTITY = {
 """Of a column whose values the writer numbers."""
 
 
-class TestWhatOnlyWritersNeed:
-    """Features that say how a table may be written do not change what its rows are."""
+@pytest.mark.parametrize(
+    ("version", "by_name", "configuration", "column"),
+    [
+        (6, {}, {}, IDENTITY),
+        (7, {"writerFeatures": ["identityColumns"]}, {}, IDENTITY),
+        (4, {}, {}, {"delta.generationExpression": "'a'"}),
+        (4, {}, {"delta.constraints.some": "id < 9", "delta.enableChangeDataFeed": "true"}, {}),
+    ],
+    ids=["identity", "identity by name", "generated", "constraints and change data"],
+)
+def test_what_only_writers_need(
+    written: Written,
+    version: int,
+    by_name: Mapping[str, Any],
+    configuration: Mapping[str, str],
+    column: Mapping[str, Any],
+) -> None:
+    """How a table may be written does not change what its rows are: its files are the same."""
+    written.append(0, 1, 2)
+    before = written.files()
+    protocol = {"minReaderVersion": 1, "minWriterVersion": version, **by_name}
 
-    @pytest.mark.parametrize(
-        ("protocol", "configuration", "column"),
-        [
-            ({"minReaderVersion": 1, "minWriterVersion": 6}, {}, IDENTITY),
-            (
-                {
-                    "minReaderVersion": 1,
-                    "minWriterVersion": 7,
-                    "writerFeatures": ["identityColumns"],
-                },
-                {},
-                IDENTITY,
-            ),
-            (
-                {"minReaderVersion": 1, "minWriterVersion": 4},
-                {},
-                {"delta.generationExpression": "'a'"},
-            ),
-            (
-                {"minReaderVersion": 1, "minWriterVersion": 4},
-                {"delta.constraints.some": "id < 9", "delta.enableChangeDataFeed": "true"},
-                {},
-            ),
-        ],
-        ids=["identity", "identity by name", "generated", "constraints and change data"],
-    )
-    def test_its_files_are_listed(
-        self,
-        written: Written,
-        protocol: Mapping[str, Any],
-        configuration: Mapping[str, str],
-        column: Mapping[str, Any],
-    ) -> None:
-        """The same files as before, with what is stored in them."""
-        written.append(0, 1, 2)
-        before = written.files()
+    written.change(protocol, configuration, lambda at: column if at == 1 else {})
 
-        written.change(protocol, configuration, lambda at: column if at == 1 else {})
-
-        assert written.files() == before
-        table = delta_table.table_now(written.project, written.source)
-        assert [one["name"] for one in json.loads(table.schema_json)["fields"]] == ["id", "name"]
+    assert written.files() == before
+    table = delta_table.table_now(written.project, written.source)
+    assert [one["name"] for one in json.loads(table.schema_json)["fields"]] == ["id", "name"]
 
 
-_ID_OF_W = {"delta.columnMapping.id": 9}
-_NAME_OF_W = {"delta.columnMapping.physicalName": "w"}
+def mapped(number: int, **field: Any) -> dict[str, Any]:
+    """A field of a struct, called something else in files."""
+    about = {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": f"col-{number}"}
+    return {"name": "w", "type": "string", "nullable": True, "metadata": about, **field}
+
+
+def deep(inner: Mapping[str, Any]) -> dict[str, Any]:
+    """A column of a list of structs with this field."""
+    struct = {"type": "struct", "fields": [inner]}
+    lists = {"type": "array", "elementType": struct, "containsNull": True}
+    return {"name": "deep", "type": lists}
 
 
 class TestMappedNames:
     """Columns with other names in files: by these the files are read, and change where one does."""
 
-    def test_a_table_begins_to_map(self, written: Written) -> None:
-        """As long as all have the names that they had, no file is another one."""
-        written.append(0, 1)
-        before = written.files()
-        written.map("name", ("id", "name"))
-
-        assert written.files() == before
-        table = delta_table.table_now(written.project, written.source)
-        assert table.mapping == ColumnMapping(names={("id",): "id", ("name",): "name"})
+    @staticmethod
+    def seen(written: Written, *columns: tuple[str, str]) -> list[set[str]]:
+        """The files of a source of all columns, and of one for each of these."""
+        some = [replace(written.source, columns=(Column(*one),)) for one in columns]
+        found = [delta_table.table_files(written.project, one) for one in (written.source, *some)]
+        return [{file.fingerprint for file in files} for files in found]
 
     def test_a_name_moves_to_another_column(self, written: Written) -> None:
-        """Then all files give other values: if it is asked for, or if all are."""
+        """
+        As long as all have the names that they had, no file is another one. Then all files give
+        other values: if the column is asked for, or if all are.
+        """
         written.append(0, 1)
-        of_id = replace(written.source, columns=(Column("id", "bigint"),))
-        seen = []
+        seen = [self.seen(written, ("id", "bigint"))]
         for stored in (("id", "name"), ("id", "col-2"), ("col-1", "col-2")):
             written.map("name", stored)
-            asked = delta_table.table_files(written.project, of_id)
-            seen.append((written.files(), {file.path: file.fingerprint for file in asked}))
+            seen.append(self.seen(written, ("id", "bigint")))
 
-        assert seen[0][0] != seen[1][0] != seen[2][0]
-        assert seen[0][1] == seen[1][1] != seen[2][1]
+        assert seen[0] == seen[1]
+        assert seen[1][0] != seen[2][0] != seen[3][0]
+        assert seen[1][1] == seen[2][1] != seen[3][1]
+        table = delta_table.table_now(written.project, written.source)
+        assert table.mapping == ColumnMapping(names={("id",): "col-1", ("name",): "col-2"})
 
     def test_a_name_moves_to_another_id(self, written: Written) -> None:
         """By ids the same: what a column is called in the log's names for files does not matter."""
         written.append(0, 1)
-        of_id = replace(written.source, columns=(Column("id", "bigint"),))
         seen = []
         for stored, ids in ((("id", "name"), (1, 2)), (("a", "b"), (1, 2)), (("a", "b"), (1, 3))):
             written.map("id", stored, ids=ids)
-            asked = delta_table.table_files(written.project, of_id)
-            seen.append((written.files(), {file.path: file.fingerprint for file in asked}))
+            seen.append(self.seen(written, ("id", "bigint")))
 
         assert seen[0] == seen[1]
         assert seen[1][0] != seen[2][0]
@@ -302,24 +285,11 @@ class TestMappedNames:
     @pytest.mark.parametrize("mode", ["name", "id"])
     def test_a_name_moves_within_a_struct(self, written: Written, mode: str) -> None:
         """All files are others for whoever asks for the column, at whatever depth it is."""
-        of_id = replace(written.source, columns=(Column("id", "bigint"),))
-        of_deep = replace(written.source, columns=(Column("deep", "array<struct<w:string>>"),))
         seen = []
         written.append(0, 1)
         for number in (8, 9):
-            about = {
-                "delta.columnMapping.id": number,
-                "delta.columnMapping.physicalName": f"col-{number}",
-            }
-            inner = {"name": "w", "type": "string", "nullable": True, "metadata": about}
-            struct = {"type": "struct", "fields": [inner]}
-            lists = {"type": "array", "elementType": struct, "containsNull": True}
-            written.map(mode, ("id", "name", "deep"), {"name": "deep", "type": lists})
-            found = [
-                delta_table.table_files(written.project, one)
-                for one in (written.source, of_id, of_deep)
-            ]
-            seen.append([{file.fingerprint for file in files} for files in found])
+            written.map(mode, ("id", "name", "deep"), deep(mapped(number)))
+            seen.append(self.seen(written, ("id", "bigint"), ("deep", "array<struct<w:string>>")))
 
         first, second = seen
         assert first[0].isdisjoint(second[0])
@@ -329,39 +299,34 @@ class TestMappedNames:
         at: Mapping[Any, Any] = mapping.names or mapping.ids
         assert at["deep", "element", "w"] == ("col-9" if mode == "name" else 9)
 
-    @pytest.mark.parametrize(("mode", "about"), [("name", _ID_OF_W), ("id", _NAME_OF_W)])
-    def test_a_field_that_is_not_mapped(
-        self, written: Written, mode: str, about: Mapping[str, Any]
-    ) -> None:
+    @pytest.mark.parametrize("mode", ["name", "id"])
+    def test_a_field_that_is_not_mapped(self, written: Written, mode: str) -> None:
         """Nothing says which field of a file it is: deltalake opens no such table."""
-        inner = {"name": "w", "type": "string", "nullable": True, "metadata": about}
-        struct = {"type": "struct", "fields": [inner]}
+        inner = mapped(9)
+        del inner["metadata"][f"delta.columnMapping.{'physicalName' if mode == 'name' else 'id'}"]
         written.append(0)
-        written.map(mode, ("id", "name", "deep"), {"name": "deep", "type": struct})
+        written.map(mode, ("id", "name", "deep"), deep(inner))
 
         error = written.problem()
 
         assert error.slug == "delta-source-unreadable"
-        assert "'deep.w' lacks" in dict(error.facts)["why"]
+        assert "w' lacks" in dict(error.facts)["why"]
+
+
+_FEATURES = {one: ["timeTravelToTomorrow"] for one in ("readerFeatures", "writerFeatures")}
+TOMORROW = {"minReaderVersion": 3, "minWriterVersion": 7, **_FEATURES}
 
 
 class TestBadTables:
     """What is no table that can be read is an error by name, with the source's."""
 
-    def test_no_folder(self, written: Written) -> None:
-        """A folder that is not there."""
-        error = written.problem()
-
-        assert (error.slug, dict(error.facts)["why"]) == ("no-delta-table", "it does not exist")
-        assert dict(error.facts)["folder"] == str(Path(written.folder).resolve())
-
-    def test_no_log(self, written: Written) -> None:
-        """A folder of Parquet files."""
-        written.folder.mkdir(parents=True)
-
-        error = written.problem()
-
-        assert (error.slug, dict(error.facts)["why"]) == ("no-delta-table", "it has no _delta_log")
+    def test_no_table(self, written: Written) -> None:
+        """A folder that is not there, or one of Parquet files."""
+        for why in ("it does not exist", "it has no _delta_log"):
+            error = written.problem()
+            assert (error.slug, dict(error.facts)["why"]) == ("no-delta-table", why)
+            assert dict(error.facts)["folder"] == str(Path(written.folder).resolve())
+            written.folder.mkdir(parents=True, exist_ok=True)
 
     def test_another_column_mapping(self, written: Written) -> None:
         """One that the protocol does not have is refused, before a file of the table is read."""
@@ -375,36 +340,21 @@ class TestBadTables:
         assert dict(error.facts)["table"] == str(written.folder.resolve())
 
     @pytest.mark.parametrize(
-        ("protocol", "says"),
+        ("commit", "says"),
         [
-            ({"minReaderVersion": 4, "minWriterVersion": 8}, "reader version 4"),
-            (
-                {
-                    "minReaderVersion": 3,
-                    "minWriterVersion": 7,
-                    "readerFeatures": ["timeTravelToTomorrow"],
-                    "writerFeatures": ["timeTravelToTomorrow"],
-                },
-                "timeTravelToTomorrow",
-            ),
+            ('{"protocol": {"minReaderVersion": 4, "minWriterVersion": 8}}', "reader version 4"),
+            (json.dumps({"protocol": TOMORROW}), "timeTravelToTomorrow"),
+            ("{", ""),
         ],
-        ids=["version", "feature"],
+        ids=["version", "feature", "damaged"],
     )
-    def test_a_newer_protocol(
-        self, written: Written, protocol: Mapping[str, Any], says: str
-    ) -> None:
-        """One that deltalake does not know: its own words say what."""
+    def test_a_commit_that_cannot_be_read(self, written: Written, commit: str, says: str) -> None:
+        """A protocol that deltalake does not know, in its own words, or no JSON."""
         written.append(0)
-        written.commit({"protocol": protocol})
+        file = written.folder / "_delta_log" / f"{1:020}.json"
+        file.write_text(commit, encoding="utf-8")
 
         error = written.problem()
 
         assert error.slug == "delta-source-unreadable"
         assert says in dict(error.facts)["why"]
-
-    def test_a_damaged_log(self, written: Written) -> None:
-        """A commit that is no JSON."""
-        written.append(0)
-        (written.folder / "_delta_log" / f"{1:020}.json").write_text("{", encoding="utf-8")
-
-        assert written.problem().slug == "delta-source-unreadable"

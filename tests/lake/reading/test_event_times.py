@@ -4,19 +4,28 @@ their event times, in every format and notation.
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from tests.spark.reading.written import TABLES, packed
 
 from infold.core.files import ListedFile
 from infold.core.formats import PACKINGS, Format
-from infold.core.interval import HOUR, Granularity, datetime_of, parse_instant_text, show_instant
+from infold.core.interval import (
+    DAY,
+    HOUR,
+    Granularity,
+    Interval,
+    datetime_of,
+    parse_instant_text,
+    show_instant,
+)
 from infold.core.model import Source
+from infold.core.trace import CellState
 from infold.lake.reading.event_times import estimate_cells
 
 NOW = parse_instant_text("2100-01-01")
@@ -75,19 +84,13 @@ def test_notations(tmp_path: Path, written: str, values: list[str], bad: list[st
 
 @pytest.mark.parametrize("ending", PACKINGS)
 def test_packed_and_another_delimiter(tmp_path: Path, ending: str) -> None:
-    """The estimate reads packed files and other delimiters as the source declares them."""
+    """As the source declares them. Of a damaged file nothing is known; the ingest reports it."""
     name = f"a.csv{ending}"
-    (tmp_path / name).write_bytes(packed(name, b"t;x\n2024-03-09;a\n2024-03-10;b\n"))
-
+    content = packed(name, b"t;x\n2024-03-09;a\n2024-03-10;b\n")
+    (tmp_path / name).write_bytes(content)
     assert look(tmp_path, name, delimiter=";") == {"2024-03-09": 1, "2024-03-10": 1}
 
-
-@pytest.mark.parametrize("ending", PACKINGS)
-def test_a_packed_file_that_is_cut_off_is_not_estimated(tmp_path: Path, ending: str) -> None:
-    """Of a damaged file nothing is known; the ingest reports it."""
-    name = f"a.csv{ending}"
-    (tmp_path / name).write_bytes(packed(name, b"t;x\n2024-03-09;a\n2024-03-10;b\n")[:-6])
-
+    (tmp_path / name).write_bytes(content[:-6])
     assert look(tmp_path, name, delimiter=";") is None
 
 
@@ -103,82 +106,62 @@ def test_columns_by_their_places(tmp_path: Path, last: str) -> None:
 JSON = '{"t": "2024-03-09T10:00:00", "x": {"y": [1]}}\n{"x": 2}\n{"t": null}\n'
 
 
-@pytest.mark.parametrize("extra", ["", "no json\n", '{"t": 7}\n', '{"t": {"a": 1}}\n[1]\n'])
-def test_json(tmp_path: Path, extra: str) -> None:
-    """Broken lines, missing and null values, and values of other types in JSON are skipped."""
-    (tmp_path / "a.json").write_text(JSON + extra)
+@pytest.mark.parametrize(
+    ("text", "how", "rows"),
+    [
+        *(
+            (JSON + extra, {}, {"2024-03-09": 1})
+            for extra in ("", "no json\n", '{"t": 7}\n', '{"t": {"a": 1}}\n[1]\n')
+        ),
+        (
+            '{"t": 1709942400}\n{"t": "1709942401"}\n{"t": 1709942401.5}\n',
+            {"timestamp_format": "epoch_seconds"},
+            {"2024-03-09": 3},
+        ),
+        (
+            '[{"t":\n"2024-03-09"}, {"t": "2024-03-09",}, 7]\n{"t": "2024-03-10"}',
+            {"multiline": True},
+            {"2024-03-09": 1, "2024-03-10": 1},
+        ),
+    ],
+)
+def test_json(tmp_path: Path, text: str, how: dict[str, Any], rows: dict[str, int]) -> None:
+    """
+    Broken lines and objects, missing and null values, and values of other types are skipped. Epochs
+    may be numbers or texts, and objects of whole JSON lie over several lines and in lists.
+    """
+    (tmp_path / "a.json").write_text(text)
 
-    assert look(tmp_path, "a.json", format=Format.JSON) == {"2024-03-09": 1}
-
-
-def test_whole_json(tmp_path: Path) -> None:
-    """Objects over several lines and in lists count; broken ones do not."""
-    (tmp_path / "a.json").write_text(
-        '[{"t":\n"2024-03-09"}, {"t": "2024-03-09",}, 7]\n{"t": "2024-03-10"}'
-    )
-
-    found = look(tmp_path, "a.json", format=Format.JSON, multiline=True)
-
-    assert found == {"2024-03-09": 1, "2024-03-10": 1}
+    assert look(tmp_path, "a.json", format=Format.JSON, **how) == rows
 
 
 AT, NEXT = datetime(2024, 3, 9, 23, tzinfo=UTC), datetime(2024, 3, 10, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("format_", [Format.AVRO, Format.ORC])
+TIMES = (
+    pa.array([AT, None, NEXT], pa.timestamp("us")),
+    pa.array([AT, NEXT, None], pa.timestamp("ms", "UTC")),
+    pa.array([AT.date(), None, NEXT.date()]),
+    pa.array(["2024-03-09 23:00", "soon", "2024-03-10"]),
+)
+STORED = (Format.AVRO, Format.ORC, Format.PARQUET)
+
+
 @pytest.mark.parametrize(
-    "times",
+    ("format_", "times"),
     [
-        pa.array([AT, None, NEXT], pa.timestamp("us")),
-        pa.array([AT, NEXT, None], pa.timestamp("ms", "UTC")),
-        pa.array([AT.date(), None, NEXT.date()]),
-        pa.array(["2024-03-09 23:00", "soon", "2024-03-10"]),
+        *((format_, times) for format_ in STORED for times in TIMES),
+        (Format.PARQUET, pa.array([AT, NEXT, None], pa.timestamp("ns", "Europe/Paris"))),
     ],
-    ids=lambda times: str(times.type),
 )
 def test_stored_types(tmp_path: Path, format_: Format, times: pa.Array) -> None:
-    """Times of Avro and ORC files count by their own types, and texts by what they say."""
+    """By their own types, and texts by what they say; of a damaged file nothing is known."""
     at = tmp_path / f"a.{format_.value}"
     TABLES[at.suffix](pa.table({"id": ["a", "b", "c"], "t": times}), at)
-
     assert look(tmp_path, at.name, format=format_) == {"2024-03-09": 1, "2024-03-10": 1}
 
-
-@pytest.mark.parametrize("format_", [Format.AVRO, Format.ORC])
-def test_a_damaged_file_is_not_estimated(tmp_path: Path, format_: Format) -> None:
-    """Of a file that is no such file nothing is known; the ingest reports it."""
-    at = tmp_path / f"a.{format_.value}"
     at.write_bytes(b"PAR1 and no more")
-
     assert look(tmp_path, at.name, format=format_) is None
-
-
-def test_json_numbers(tmp_path: Path) -> None:
-    """Epochs in JSON may be numbers or texts."""
-    (tmp_path / "a.json").write_text(
-        '{"t": 1709942400}\n{"t": "1709942401"}\n{"t": 1709942401.5}\n'
-    )
-
-    found = look(tmp_path, "a.json", format=Format.JSON, timestamp_format="epoch_seconds")
-
-    assert found == {"2024-03-09": 3}
-
-
-@pytest.mark.parametrize(
-    "column",
-    [
-        pa.array([datetime(2024, 3, 9, 5, tzinfo=UTC), None], pa.timestamp("ns", "Europe/Paris")),
-        pa.array([datetime(2024, 3, 9, 5, tzinfo=UTC), None], pa.timestamp("ms")),
-        pa.array([date(2024, 3, 9), None]),
-        pa.array(["2024-03-09", "x"]),
-    ],
-    ids=["aware", "naive", "date", "text"],
-)
-def test_parquet(tmp_path: Path, column: pa.Array) -> None:
-    """The estimate reads Parquet times of any column type."""
-    pq.write_table(pa.table({"t": column, "x": [1, 2]}), tmp_path / "a.parquet")
-
-    assert look(tmp_path, "a.parquet", format=Format.PARQUET) == {"2024-03-09": 1}
 
 
 @pytest.mark.parametrize(
@@ -198,16 +181,18 @@ def test_granularities(tmp_path: Path, granularity: Granularity, starts: dict[st
 
 
 def test_cells_have_no_content_yet(tmp_path: Path) -> None:
-    """Estimated cells have a number of rows and no content."""
+    """Estimated cells have a number of rows and no content; a source without times has none."""
     (tmp_path / "a.csv").write_text("t\n2024-03-09\n")
     source = Source("raw.x", Format.CSV, (), path="*", event_time_column="t")
+    listed = [ListedFile("a.csv", 13, 0, "")]
 
-    found = estimate_cells(tmp_path, source, [ListedFile("a.csv", 13, 0, "")], Granularity.DAY, NOW)
+    found = estimate_cells(tmp_path, source, listed, Granularity.DAY, NOW)
 
     assert found is not None
-    assert [(state.cell.start, state.rows, state.content, state.last) for state in found[0]] == [
-        (parse_instant_text("2024-03-09"), 1, 0, None)
-    ]
+    day = parse_instant_text("2024-03-09")
+    assert list(found[0]) == [CellState(Interval(day, day + DAY), 1, 0)]
+    lookup = replace(source, event_time_column=None)
+    assert estimate_cells(tmp_path, lookup, listed, Granularity.DAY, NOW) is None
 
 
 @pytest.mark.parametrize(
@@ -229,48 +214,25 @@ def test_files_that_cannot_be_estimated(tmp_path: Path, values: dict[str, Any]) 
     assert look(tmp_path, "a.csv", **values) is None
 
 
-def test_a_source_without_event_time_has_one_cell(tmp_path: Path) -> None:
-    """A source without event time, such as a lookup, has one cell."""
-    source = Source("raw.x", Format.CSV, (), path="*")
-
-    assert estimate_cells(tmp_path, source, [], Granularity.DAY, NOW) is None
-
-
 @pytest.mark.parametrize(
-    ("received", "latest"), [("", "2024-03-09 12:00"), ("received", "2024-03-09 13:00")]
+    ("received", "latest"), [(None, "2024-03-09 12:00"), ("received", "2024-03-09 13:00")]
 )
 @pytest.mark.parametrize("written", ["iso", "epoch_micros", "yyyy-MM-dd HH:mm:ss.SSSSSS"])
-def test_rows_dated_in_the_future(tmp_path: Path, received: str, latest: str, written: str) -> None:
+def test_rows_dated_in_the_future(
+    tmp_path: Path, received: str | None, latest: str, written: str
+) -> None:
     """Rows dated in the future touch no cell; a source with a received column allows an hour."""
     last = parse_instant_text(latest)
     at = [last - 1, last, last + 1, last + 40 * 24 * HOUR]
-    texts = [
-        str(time)
-        if written == "epoch_micros"
-        else datetime_of(time).isoformat(" ", "microseconds")[:26]
-        for time in at
-    ]
+    texts = [datetime_of(time).isoformat(" ", "microseconds")[:26] for time in at]
+    texts = [*map(str, at)] if written == "epoch_micros" else texts
     (tmp_path / "a.csv").write_text("\n".join(["t", *texts]))
-    source = Source(
-        "raw.x",
-        Format.CSV,
-        (),
-        path="*",
-        event_time_column="t",
-        timestamp_format=written,
-        received_column=received or None,
-    )
+    source = Source("raw.x", Format.CSV, (), path="*", event_time_column="t")
+    source = replace(source, timestamp_format=written, received_column=received)
+    listed, now = [ListedFile("a.csv", 99, 0, "")], parse_instant_text("2024-03-09 12:00")
 
-    found = estimate_cells(
-        tmp_path,
-        source,
-        [ListedFile("a.csv", 99, 0, "")],
-        Granularity.DAY,
-        parse_instant_text("2024-03-09 12:00"),
-    )
+    found = estimate_cells(tmp_path, source, listed, Granularity.DAY, now)
 
     assert found is not None
-    assert [(show_instant(state.cell.start), state.rows) for state in found[0]] == [
-        ("2024-03-09", 2)
-    ]
-    assert found[1] == 2
+    rows = [(show_instant(state.cell.start), state.rows) for state in found[0]]
+    assert (rows, found[1]) == ([("2024-03-09", 2)], 2)

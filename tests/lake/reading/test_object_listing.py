@@ -5,16 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from urllib.parse import parse_qs, urlparse
 
 import pytest
+from tests.lake.reading.listing_store import PAGE, ListingStore, listing_store
 
 from infold.core.formats import Format
 from infold.core.model import Source
-from infold.core.object_store import StorageOptions, Stores
+from infold.core.object_store import Stores
 from infold.core.project import Project
 from infold.core.target import Target
 from infold.lake.reading.listing import list_files
@@ -24,76 +22,44 @@ from infold.messages.errors import InfoldError
 MANY = 10_000
 
 
-class _Lister(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    asked = 0
-    folder = "in"
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
-
-    def do_GET(self) -> None:
-        """A page of a thousand objects, and where the next one begins."""
-        type(self).asked += 1
-        query = parse_qs(urlparse(self.path).query)
-        at = int(query.get("continuation-token", ["0"])[0])
-        found = "".join(
-            f"<Contents><Key>{self.folder}/{number:06}.json</Key><LastModified>2024-03-09T12:00:00.000Z"
-            f"</LastModified><ETag>&quot;{number:032x}&quot;</ETag><Size>9</Size></Contents>"
-            for number in range(at, at + 1000)
-        )
-        more = at + 1000 < MANY
-        token = f"<NextContinuationToken>{at + 1000}</NextContinuationToken>" if more else ""
-        page = (
-            f"<ListBucketResult><IsTruncated>{str(more).lower()}</IsTruncated>{found}{token}"
-            "</ListBucketResult>"
-        ).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(page)))
-        self.end_headers()
-        self.wfile.write(page)
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ListingStore]:
+    """A store with many objects."""
+    with listing_store(monkeypatch) as found:
+        found.keys = [f"in/{number:06}.json" for number in range(MANY)]
+        yield found
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+def project(tmp_path: Path, store: ListingStore) -> Project:
     """A project with a source of that server."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Lister)
-    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    monkeypatch.setenv("STORE_KEY", "a")
-    key = "${env:STORE_KEY}"
-    options = StorageOptions(
-        f"http://127.0.0.1:{server.server_address[1]}", access_key_id=key, secret_access_key=key
-    )
     source = Source("raw.clicks", Format.JSON, (), path="s3://many/in/*.json")
-    target = Target("dev", stores=Stores(options))
-    yield Project("shop", tmp_path, None, {source.name: source}, (), target)
-    server.shutdown()
-    server.server_close()
+    target = Target("dev", stores=Stores(store.options))
+    return Project("shop", tmp_path, None, {source.name: source}, (), target)
 
 
-def test_ten_thousand_objects(project: Project) -> None:
+def test_ten_thousand_objects(project: Project, store: ListingStore) -> None:
     """A request for each thousand, and less than a second of this process."""
-    source, _Lister.asked = project.sources["raw.clicks"], 0
     started = time.process_time()
-    files, _ = list_files(project, source, 0)
+    files, _ = list_files(project, project.sources["raw.clicks"], 0)
     spent = time.process_time() - started
     assert len(files) == MANY
     assert files[1].path == "s3://many/in/000001.json"
-    assert files[1].fingerprint == f'9:"{1:032x}"'
-    assert _Lister.asked == MANY // 1000
+    assert files[1].fingerprint == '9:"1"'
+    assert len(store.asked) == MANY // PAGE
     assert spent < 1  # of the server, too
 
 
 @pytest.mark.parametrize("folder", ["in/", "in/..", "in/a\nb"])
 def test_an_object_that_obstore_cannot_name(
-    project: Project, monkeypatch: pytest.MonkeyPatch, folder: str
+    project: Project, store: ListingStore, folder: str
 ) -> None:
     """The error names it and says what to do; the store did not fail."""
-    monkeypatch.setattr(_Lister, "folder", folder)
+    store.keys = [f"{folder}/0.json"]
     with pytest.raises(InfoldError, match="begin further down") as refused:
         list_files(project, project.sources["raw.clicks"], 0)
     assert refused.value.slug == "bad-file-name"
-    named = repr(f"{folder}/000000.json").strip("'")
+    named = repr(f"{folder}/0.json").strip("'")
     assert refused.value.facts == (("at", "s3://many/in"), ("object", named))
 
 

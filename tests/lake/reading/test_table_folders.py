@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import replace
 from pathlib import Path
-from threading import Thread
 from typing import Any
-from urllib.parse import parse_qs, urlparse
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyiceberg.catalog.sql import SqlCatalog
+from tests.lake.reading.listing_store import ListingStore, listing_store
 
 from infold.core.formats import Format
 from infold.core.model import Source
-from infold.core.object_store import StorageOptions, Stores
+from infold.core.object_store import Stores
 from infold.core.project import Project
 from infold.core.target import Target
 from infold.lake.reading.dated_folders import list_without
@@ -74,6 +73,13 @@ def refused(root: Path, source: Source, **how: Any) -> dict[str, str]:
     return {**dict(raised.value.facts), "todo": raised.value.todo or ""}
 
 
+def touch(root: Path, *paths: str) -> None:
+    """Make empty files."""
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).touch()
+
+
 class TestFolders:
     """A pattern reaches a table's files from above, inside, or right at them."""
 
@@ -91,12 +97,30 @@ class TestFolders:
         ],
     )
     def test_of_delta_lake(self, lake: Path, path: str) -> None:
-        """The error names the folder, one of its files, and the format that reads the table."""
-        found = refused(lake, reading(path))
+        """
+        The error names the folder, one of its files, and the format that reads the table. Files
+        that are too young are refused as well: once they are old enough they would be read.
+        """
+        for source in (reading(path), replace(reading(path), settle=10**18)):
+            found = refused(lake, source)
 
-        assert found["table"] == "lake/delta"
-        assert found["file"].startswith(f"lake/delta/{DAY}/")
-        assert "`format: delta` and `path: lake/delta`" in found["todo"]
+            assert found["table"] == "lake/delta"
+            assert found["file"].startswith(f"lake/delta/{DAY}/")
+            assert "`format: delta` and `path: lake/delta`" in found["todo"]
+
+    def test_seen_from_elsewhere(self, lake: Path, tmp_path: Path) -> None:
+        """
+        A path may be one file. Outside the project paths are whole, and so are those in the error.
+        A listing that leaves dated folders out sees the table's metadata on its way.
+        """
+        (file, *_) = sorted((lake / "lake" / "delta" / DAY).iterdir())
+        assert refused(lake, reading(str(file.relative_to(lake))))["table"] == "lake/delta"
+        path = f"{lake}/lake/delta/{DAY}/*.parquet"
+        assert refused(tmp_path, reading(path))["table"] == f"{lake}/lake/delta"
+        source = reading("lake/delta/day={date}/*.parquet")
+        project = Project("shop", lake, None, {source.name: source}, (), Target("dev"))
+        with pytest.raises(InfoldError, match="files-of-a-table"):
+            list_without(project, source, 0, {f"lake/delta/{DAY}"})
 
     @pytest.mark.parametrize(
         "path",
@@ -119,40 +143,23 @@ class TestFolders:
     @pytest.mark.parametrize("path", ["in", "in/**/*.parquet", f"in/{DAY}/*.parquet"])
     def test_of_hudi(self, tmp_path: Path, path: str) -> None:
         """Its folder has a hidden one, and earlier forms of files beside the newest."""
-        for file in (f"in/{DAY}/1_0-1-0_1.parquet", "in/.hoodie/hoodie.properties"):
-            (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / file).touch()
+        file = f"in/{DAY}/1_0-1-0_1.parquet"
+        touch(tmp_path, file, "in/.hoodie/hoodie.properties")
 
         found = refused(tmp_path, reading(path))
 
-        assert (found["table"], found["file"]) == ("in", f"in/{DAY}/1_0-1-0_1.parquet")
+        assert (found["table"], found["file"]) == ("in", file)
         assert "does not read tables of Hudi" in found["todo"]
 
-    def test_a_single_file(self, lake: Path) -> None:
-        """A path without a pattern is one too."""
-        (file, *_) = sorted((lake / "lake" / "delta" / DAY).iterdir())
+    @pytest.mark.parametrize(
+        "name", ["", ".0000000001.0000000002", ".80a083e8-7026-4e79-81be-64bd76c43a11"]
+    )
+    def test_a_log_of_checkpoints(self, tmp_path: Path, name: str) -> None:
+        """The commits before one may be deleted: a table it is all the same."""
+        ending = "json" if "-" in name else "parquet"
+        touch(tmp_path, "in/a.parquet", f"in/_delta_log/{10:020}.checkpoint{name}.{ending}")
 
-        assert refused(lake, reading(str(file.relative_to(lake))))["table"] == "lake/delta"
-
-    def test_outside_the_project(self, lake: Path, tmp_path: Path) -> None:
-        """Paths are whole there, and so are those in the error."""
-        path = f"{lake}/lake/delta/{DAY}/*.parquet"
-
-        assert refused(tmp_path, reading(path))["table"] == f"{lake}/lake/delta"
-
-    def test_files_that_are_too_young(self, lake: Path) -> None:
-        """They are refused as well: once they are old enough they would be read."""
-        source = Source("raw.orders", Format.PARQUET, (), path="lake/delta", settle=10**18)
-
-        assert refused(lake, source)["table"] == "lake/delta"
-
-    def test_without_some_dated_folders(self, lake: Path) -> None:
-        """A listing that leaves folders out sees the table's metadata on its way."""
-        source = reading("lake/delta/day={date}/*.parquet")
-        project = Project("shop", lake, None, {source.name: source}, (), Target("dev"))
-
-        with pytest.raises(InfoldError, match="files-of-a-table"):
-            list_without(project, source, 0, {f"lake/delta/{DAY}"})
+        assert refused(tmp_path, reading("in/*.parquet"))["table"] == "in"
 
 
 class TestNoTables:
@@ -175,99 +182,31 @@ class TestNoTables:
     @pytest.mark.parametrize(
         "other",
         [
-            "metadata/columns.json",
-            "metadata/v1.metadata.json.bak",
-            "metadata/about.metadata.json",
-            "_delta_log/readme.txt",
-            "_delta_log/1.json",
-            ".hoodie/readme.txt",
+            *("metadata/columns.json", "metadata/v1.metadata.json.bak"),
+            *("metadata/about.metadata.json", "_delta_log/readme.txt", "_delta_log/1.json"),
+            *(".hoodie/readme.txt", "_delta_log", "metadata"),
         ],
     )
     def test_folders_of_such_names(self, tmp_path: Path, other: str) -> None:
-        """It takes a file that has the name of a table's metadata."""
-        for path in ("in/a.parquet", f"in/{other}"):
-            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / path).touch()
+        """It takes a folder of that name, with a file that has the name of a table's metadata."""
+        touch(tmp_path, "in/a.parquet", f"in/{other}")
 
         assert listed(tmp_path, reading("in/*.parquet")) == ["in/a.parquet"]
 
-    def test_a_file_of_such_a_name(self, tmp_path: Path) -> None:
-        """A file in the place of the folder is no table."""
-        (tmp_path / "data").mkdir()
-        for name in ("_delta_log", "metadata", "data/a.parquet"):
-            (tmp_path / name).touch()
-
-        assert listed(tmp_path, reading("data/*.parquet")) == ["data/a.parquet"]
-
-    @pytest.mark.parametrize(
-        "name",
-        [
-            "00000000000000000010.checkpoint.parquet",
-            "00000000000000000010.checkpoint.0000000001.0000000002.parquet",
-            "00000000000000000010.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json",
-        ],
-    )
-    def test_a_log_of_checkpoints(self, tmp_path: Path, name: str) -> None:
-        """The commits before one may be deleted: a table it is all the same."""
-        for path in ("in/a.parquet", f"in/_delta_log/{name}"):
-            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / path).touch()
-
-        assert refused(tmp_path, reading("in/*.parquet"))["table"] == "in"
-
-
-class _Lister(BaseHTTPRequestHandler):
-    """A store that lists; ``asked`` are the prefixes that it was asked for."""
-
-    protocol_version = "HTTP/1.1"
-    keys: tuple[str, ...] = ()
-    asked: list[str] = []  # noqa: RUF012 - of all of its requests
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
-
-    def do_GET(self) -> None:
-        """All objects with a prefix, in one page."""
-        prefix = parse_qs(urlparse(self.path).query).get("prefix", [""])[0]
-        self.asked.append(prefix)
-        found = "".join(
-            f"<Contents><Key>{key}</Key><LastModified>2024-03-09T12:00:00.000Z</LastModified>"
-            "<ETag>&quot;1&quot;</ETag><Size>9</Size></Contents>"
-            for key in sorted(self.keys)
-            if key.startswith(prefix)
-        )
-        answer = f"<ListBucketResult><IsTruncated>false</IsTruncated>{found}</ListBucketResult>"
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer.encode())
-
 
 @pytest.fixture
-def stores(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stores]:
+def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ListingStore]:
     """A store with a table of each kind, and files of nobody's."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Lister)
-    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    monkeypatch.setenv("STORE_KEY", "a")
-    key = "${env:STORE_KEY}"
-    uuid = "80a083e8-7026-4e79-81be-64bd76c43a11"
     days = [f"day=2024-03-{day:02}" for day in range(1, 30)]
-    monkeypatch.setattr(
-        _Lister,
-        "keys",
-        (
+    with listing_store(monkeypatch) as found:
+        found.keys = [
             f"delta/_delta_log/{0:020}.json",
             *(f"delta/{day}/part-0.parquet" for day in days),
-            f"orders/metadata/00000-{uuid}.metadata.json",
-            *(f"orders/data/{day}/0.parquet" for day in days),
             *(f"landed/{day}/0.parquet" for day in days),
-        ),
-    )
-    monkeypatch.setattr(_Lister, "asked", [])
-    at = f"http://127.0.0.1:{server.server_address[1]}"
-    yield Stores(StorageOptions(at, access_key_id=key, secret_access_key=key))
-    server.shutdown()
-    server.server_close()
+            *(f"orders/data/{day}/0.parquet" for day in days),
+            "orders/metadata/00000-80a083e8-7026-4e79-81be-64bd76c43a11.metadata.json",
+        ]
+        yield found
 
 
 class TestInAStore:
@@ -275,25 +214,23 @@ class TestInAStore:
 
     @pytest.mark.parametrize(
         ("path", "requests"),
-        [
-            ("delta/*/*.parquet", 1),
-            ("**/*.parquet", 1),
-            (f"delta/{DAY}/*.parquet", 4),
-        ],
+        [("delta/*/*.parquet", 1), ("**/*.parquet", 1), (f"delta/{DAY}/*.parquet", 4)],
     )
-    def test_of_delta_lake(self, tmp_path: Path, stores: Stores, path: str, requests: int) -> None:
+    def test_of_delta_lake(
+        self, tmp_path: Path, store: ListingStore, path: str, requests: int
+    ) -> None:
         """The error names the place by which the table is read."""
-        found = refused(tmp_path, reading(f"s3://lake/{path}"), stores=stores)
+        found = refused(tmp_path, reading(f"s3://lake/{path}"), stores=Stores(store.options))
 
         assert found["table"] == "s3://lake/delta"
         assert found["file"].startswith("s3://lake/delta/day=")
         assert "`format: delta` and `path: s3://lake/delta`" in found["todo"]
-        assert len(_Lister.asked) == requests
+        assert len(store.asked) == requests
 
     @pytest.mark.parametrize("path", ["orders/**/*.parquet", f"orders/data/{DAY}/*.parquet"])
-    def test_of_iceberg(self, tmp_path: Path, stores: Stores, path: str) -> None:
+    def test_of_iceberg(self, tmp_path: Path, store: ListingStore, path: str) -> None:
         """The same from above and from inside."""
-        found = refused(tmp_path, reading(f"s3://lake/{path}"), stores=stores)
+        found = refused(tmp_path, reading(f"s3://lake/{path}"), stores=Stores(store.options))
 
         assert found["table"] == "s3://lake/orders"
         assert "format: iceberg" in found["todo"]
@@ -302,9 +239,9 @@ class TestInAStore:
         ("path", "files", "requests"), [("landed/*/*", 29, 1), (f"landed/{DAY}/*", 1, 4)]
     )
     def test_files_of_nobody(
-        self, tmp_path: Path, stores: Stores, path: str, files: int, requests: int
+        self, tmp_path: Path, store: ListingStore, path: str, files: int, requests: int
     ) -> None:
         """No request for a file, and three where a path begins in what may be a partition."""
-        found = listed(tmp_path, reading(f"s3://lake/{path}"), stores)
+        found = listed(tmp_path, reading(f"s3://lake/{path}"), Stores(store.options))
 
-        assert (len(found), len(_Lister.asked)) == (files, requests)
+        assert (len(found), len(store.asked)) == (files, requests)
