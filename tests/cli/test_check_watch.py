@@ -64,11 +64,6 @@ def test_without_a_project_it_does_not_begin(
     assert infold("-C", str(tmp_path), *words, "check", "--watch").exit_code == 2
 
 
-def test_it_is_for_people(infold: Infold) -> None:
-    """It has no single result for a program."""
-    assert infold("check", "--watch", "--json").exit_code == 2
-
-
 @pytest.mark.deep
 def test_it_sees_files_and_ends_by_ctrl_c(tmp_path: Path) -> None:
     """The program itself: a file is changed, it says so; Ctrl-C ends it with the code of that."""

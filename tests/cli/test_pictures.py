@@ -103,13 +103,6 @@ class TestDag:
             start
         )
 
-    def test_one_format(self, fake: FakeApi, infold: Infold) -> None:
-        """Two formats at once are a mistake, and so is one that there is not."""
-        del fake
-
-        assert infold("dag", "--format", "svg", "--json").exit_code == 2
-        assert infold("dag", "--format", "png").exit_code == 2
-
 
 class TestStatus:
     """``infold status --plot``."""
@@ -123,14 +116,6 @@ class TestStatus:
         lines = text.stdout.split("\n")
         assert lines[3].split() == ["03", "04", "05", "06"]
         assert re.fullmatch(r"  clicks  ## ## ## ::  +57", lines[4])
-
-    def test_not_as_json(self, fake: FakeApi, infold: Infold) -> None:
-        """A picture is for people."""
-        del fake
-        result = infold("status", "--plot", "--json")
-
-        assert result.exit_code == 2
-        assert "--plot draws" in result.output
 
 
 class Shown:
@@ -233,23 +218,6 @@ class TestShow:
 
         assert result.exit_code == 2
         assert "nothing-to-plot: daily has no column of times or of numbers" in result.stderr
-
-    def test_not_as_an_export(self, fake: FakeApi, infold: Infold) -> None:
-        """A picture is no format of rows."""
-        del fake
-        for option in ("--plot", "--lines"):
-            result = infold("show", "daily", option, "--format", "csv")
-
-            assert result.exit_code == 2
-            assert f"{option} draws" in result.stderr
-
-    def test_a_mistake(self, tmp_path: Path, infold: Infold) -> None:
-        """A table that is not there is an error as without --plot."""
-        lay_out(tmp_path / "shop")
-        result = infold("-C", str(tmp_path / "shop"), "show", "dialy", "--plot")
-
-        assert result.exit_code == 2
-        assert "unknown-table" in result.stderr
 
 
 class Output(io.StringIO):

@@ -91,11 +91,3 @@ def test_the_command_runs_until_one_fails(
     assert [(one["select"], one["wait"]) for one in ran] == [(("daily",), 60.0)] * 2
     assert not plans
     assert isinstance(fake.plan, Plan)
-
-
-@pytest.mark.parametrize("words", [("--json",), ("--env", "x")])
-def test_it_is_for_people_and_production(
-    fake: FakeApi, infold: Infold, words: tuple[str, ...]
-) -> None:
-    """It has no single result for a program, and an environment is built once."""
-    assert infold("run", "--watch", *words).exit_code == 2
