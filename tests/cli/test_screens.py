@@ -72,7 +72,7 @@ def first_run() -> str:
 
 def unread() -> str:
     """Without an estimate of the files no cell is known, and the plan says so."""
-    reasons = (
+    files, read = (
         Reason(Cause.ARRIVED, "3 new files"),
         Reason(Cause.ARRIVED, "because clicks is built"),
     )
@@ -231,7 +231,8 @@ def test_a_table_that_is_not_there_yet_is_not_explained() -> None:
 
 def test_parts_of_screens() -> None:
     """Folders that are left out, steps that wrote nothing, earlier definitions, long histories,
-    empty tables."""
+    empty tables.
+    """
     folders = nothing_to_do(folders=3, folders_left_out=97)
     assert "101 files as before; 3 dated folders listed, 97 left for a full listing" in folders
 
