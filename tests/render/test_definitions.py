@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from textwrap import dedent
 
-from tests.analysis.fingerprints import ALL
+from tests.analysis.fingerprints import ALL, redefinitions
 from tests.declare.shop import project
 
-from infold.analysis.definitions.compare import compare_projects
 from infold.core.definition import Category, Difference, How, Redefinition
 from infold.core.interval import Ranges, parse_instant_text
 from infold.core.plan import UP_TO_DATE, Action, Plan, Reason, Skipped, Step
@@ -31,8 +30,7 @@ def changes() -> tuple[Redefinition, ...]:
         ),
         "models/clicks.sql": ALL["models/clicks.sql"].replace("---\n", "---\ntags: [raw]\n", 1),
     }  # fmt: skip
-    before, after = project(ALL), project(files)
-    return compare_projects(before.nodes, before.sources, after.nodes, after.sources)
+    return tuple(redefinitions(ALL, files).values())
 
 
 def build(model: str, rows: int) -> Step:
@@ -91,8 +89,7 @@ def test_losses_and_long_texts() -> None:
 def test_the_same_rows_in_other_cells() -> None:
     """The line says that no row is read, or that they are counted; a rebuild is called so."""
     head = ALL["models/daily.sql"].replace("granularity: day", "granularity: week")
-    before, after = project(ALL), project({**ALL, "models/daily.sql": head})
-    (change,) = compare_projects(before.nodes, before.sources, after.nodes, after.sources)
+    (change,) = redefinitions(ALL, {**ALL, "models/daily.sql": head}).values()
     reason = Reason(Cause.DEFINITION, ADDED_UP)
     step = replace(build("daily", 0), action=Action.REBUCKET, reasons=(reason,))
 
@@ -125,8 +122,7 @@ def test_rows_that_follow_from_stored_rows() -> None:
     """The line says so; programs get the expressions and conditions over stored columns."""
     head, query = ALL["models/daily.sql"].split("FROM")
     files = {**ALL, "models/daily.sql": f"{head}FROM{query.rstrip()} HAVING count(*) > 1\n"}
-    before, after = project(ALL), project(files)
-    (change,) = compare_projects(before.nodes, before.sources, after.nodes, after.sources)
+    (change,) = redefinitions(ALL, files).values()
     reason = Reason(Cause.DEFINITION, FOLLOWS)
     derive = replace(build("daily", 0), action=Action.DERIVE, reasons=(reason,))
 

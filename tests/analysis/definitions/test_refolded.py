@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.declare.shop import SHOP, project
+from tests.analysis.fingerprints import redefinitions
+from tests.declare.shop import SHOP
 
-from infold.analysis.definitions.compare import compare_projects
 from infold.core.definition import Category, How, Redefinition
 
 GAP = "user: user_id, gap: 30 minutes"
@@ -22,9 +22,7 @@ def sessions(keys: str, select: str = SELECT) -> dict[str, str]:
 
 def redefined(before: dict[str, str], after: dict[str, str]) -> Redefinition:
     """The change of the sessions."""
-    old, new = project(before), project(after)
-    found = compare_projects(old.nodes, old.sources, new.nodes, new.sources)
-    return next(one for one in found if one.model == "sessions")
+    return redefinitions(before, after)["sessions"]
 
 
 CUT = f"{GAP}, cuts: {{campaign: [url], start_events: \"url = '/'\"}}"

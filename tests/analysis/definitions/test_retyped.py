@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.analysis.fingerprints import redefinitions
 from tests.declare.shop import project
 
-from infold.analysis.definitions.compare import compare_projects
 from infold.core.definition import Category, How, Redefinition
 from infold.core.files import IngestedFile
 from infold.core.interval import Ranges
@@ -48,9 +48,7 @@ def files(type_: str, sql: str, format_: str = "json") -> dict[str, str]:
 
 def redefined(before: str, after: str, sql: str = PASSED, format_: str = "json") -> Redefinition:
     """What becomes of the model by another declared type."""
-    old, new = project(files(before, sql, format_)), project(files(after, sql, format_))
-    [found] = compare_projects(old.nodes, old.sources, new.nodes, new.sources)
-    return found
+    return redefinitions(files(before, sql, format_), files(after, sql, format_))["clicks"]
 
 
 @pytest.mark.parametrize(
@@ -111,10 +109,8 @@ def test_what_is_widened_all_the_same() -> None:
         redefined("int", "bigint", "SELECT v AS w, at, id FROM raw.clicks AS c").how is How.EVOLVE
     )
     assert redefined("int", "bigint", "SELECT * FROM raw.clicks").how is How.EVOLVE
-    old, new = (
-        project(files(type_, "SELECT id, at FROM raw.clicks")) for type_ in ("int", "string")
-    )
-    assert compare_projects(old.nodes, old.sources, new.nodes, new.sources) == ()
+    old, new = (files(type_, "SELECT id, at FROM raw.clicks") for type_ in ("int", "string"))
+    assert redefinitions(old, new) == {}
 
 
 FILE = IngestedFile(1, "a", 1, "f", 0, rows=3)
