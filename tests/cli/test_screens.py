@@ -125,10 +125,9 @@ def window() -> str:
     )
 
 
-def nothing_to_do(**files: int) -> str:
+def nothing_to_do(files: FileDiff) -> str:
     """What was observed, and what is left."""
-    seen = sample.observed(FileDiff("raw.clicks", unchanged=101, **files))
-    return plan_screen(sample.project(), seen, sample.nothing(), {})
+    return plan_screen(sample.project(), sample.observed(files), sample.nothing(), {})
 
 
 def summary(step: Step, receipt: Receipt) -> str:
@@ -190,7 +189,7 @@ SCREENS: dict[str, Callable[[], str]] = {
     "plan_far_apart": far_apart,
     "plan_years_between": years_between,
     "plan_window": window,
-    "plan_nothing": lambda: nothing_to_do(settling=2),
+    "plan_nothing": lambda: nothing_to_do(FileDiff("raw.clicks", unchanged=101, settling=2)),
     # nothing arrived: no ratios and no sessions
     "summary_no_arrivals": lambda: summary(sample.RECOMPUTE, sample.RECEIPTS[2]),
     "summary_everywhere": everywhere,
@@ -233,7 +232,7 @@ def test_parts_of_screens() -> None:
     """Folders that are left out, steps that wrote nothing, earlier definitions, long histories,
     empty tables.
     """
-    folders = nothing_to_do(folders=3, folders_left_out=97)
+    folders = nothing_to_do(FileDiff("raw.clicks", unchanged=101, folders=3, folders_left_out=97))
     assert "101 files as before; 3 dated folders listed, 97 left for a full listing" in folders
 
     line = step_line(12, sample.FOLD, Receipt(cells_cut_off=4, seconds=125.4))

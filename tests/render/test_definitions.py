@@ -64,10 +64,6 @@ def test_the_screen() -> None:
           daily  where sessions differs: at most 300 rows to read
         Lost: nothing"""
     )
-
-
-def test_nothing_changed() -> None:
-    """Without a change there is no such part."""
     assert definitions_part(project(ALL), plan_of()) == ""
 
 
@@ -101,19 +97,17 @@ def test_the_same_rows_in_other_cells() -> None:
     assert "not built by this plan" in definitions_part(project(ALL), plan_of(change))
 
 
-def test_a_table_that_is_built_by_it() -> None:
-    """Where nothing is left to do on a changed model, an environment has its table."""
+def test_a_table_that_is_built_and_a_reader_of_unknown_cost() -> None:
+    """Where nothing is left to do on a changed model, an environment has its table. Of a reader
+    that is planned again once its input is built no number of rows is shown.
+    """
     change = next(one for one in changes() if one.model == "sessions")
     plan = Plan((), (Skipped("sessions", UP_TO_DATE),), redefinitions=(change,))
     lines = definitions_part(replace(project(ALL), environment="dev"), plan).splitlines()
+    steps = build("sessions", 3), build("daily", 0)
+
     assert lines[0] == "Definitions: 1 model differs from production"
     assert lines[2].strip() == "built in this environment"
-
-
-def test_a_reader_of_unknown_cost() -> None:
-    """Of a reader that is planned again once its input is built no number of rows is shown."""
-    change = next(one for one in changes() if one.model == "sessions")
-    steps = build("sessions", 3), build("daily", 0)
     found = definitions_part(project(ALL), plan_of(change, steps=steps))
     assert "  daily  where sessions differs\n" in found
 
@@ -145,36 +139,19 @@ def test_rows_that_follow_from_stored_rows() -> None:
 
 def test_json() -> None:
     """Programs get every difference with its place."""
+    kept = frozenset({"revenue", "day"})
+    shown = {"part": "column", "name": "avg_revenue", "before": "", "after": "avg(revenue)"}
     at = Spot("models/daily.sql", 14, 3)
     difference = Difference("column", "avg_revenue", "", "avg(revenue)", at)
-    change = Redefinition(
-        "daily",
-        Category.ADDITIVE,
-        (difference,),
-        How.REBUILD,
-        None,
-        None,
-        frozenset({"revenue", "day"}),
-    )
+    change = Redefinition("daily", Category.ADDITIVE, (difference,), How.REBUILD, None, None, kept)
 
     assert definitions_json(plan_of(change, steps=(build("daily", 300),))) == [
         {
             "model": "daily",
             "category": "additive",
-            "differences": [
-                {
-                    "part": "column",
-                    "name": "avg_revenue",
-                    "before": "",
-                    "after": "avg(revenue)",
-                    "file": "models/daily.sql",
-                    "line": 14,
-                }
-            ],
+            "differences": [shown | {"file": "models/daily.sql", "line": 14}],
             "how": "rebuild",
-            "effective_from": None,
-            "rewrites_until": None,
-            "derived": None,
+            **dict.fromkeys(("effective_from", "rewrites_until", "derived")),
             "rows": 300,
             "columns_kept": ["day", "revenue"],
             "losses": [],
