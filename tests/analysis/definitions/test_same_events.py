@@ -67,10 +67,7 @@ def spoilt(*pairs: tuple[str, str], file: str = "models/clicks.sql") -> Mapping[
         ([("WHERE user_id IS NOT NULL", "")], False),
         ([("user_id IS NOT NULL", "user_id IS NOT NULL AND url <> '/'")], False),
         ([("unique_key", "prefer: [amount desc]\nunique_key")], True),
-        (
-            [("url, amount FROM raw.clicks", f"c.url, p.section FROM raw.clicks c LEFT {PAGES}")],
-            False,
-        ),
+        ([("url, amount FROM raw.clicks", LOOKED_UP)], False),
     ],
     ids=str,
 )
