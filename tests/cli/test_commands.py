@@ -129,6 +129,35 @@ def test_wrong_usage(lake: FakeLake, fake: FakeApi, infold: Infold, words: str, 
     assert lake.asked == {}
 
 
+SCREENS = {
+    "plan --json": "plan_json",
+    "run": "run_command",
+    "run -v": "run_verbose",  # the reasons before each step
+    "run --json": "run_json",
+    **{word: f"{word}_command" for word in ("status", "history", "verify")},
+    **{f"{word} --json": f"{word}_json" for word in ("status", "history", "verify")},
+    "explain sessions 2024-03-06T12:00": "explain_cell",
+    "explain sessions 2024-03-06 --json": "explain_json",
+    "explain session cafe": "session_history_command",
+    "explain sessions cafe --json": "session_history_json",
+}
+
+
+@pytest.mark.parametrize("words", SCREENS)
+def test_screens(fake: FakeApi, infold: Infold, screen: Screen, words: str) -> None:
+    """Each command prints a screen for people, without colour or moving text, and with `--json` an
+    object for programs and nothing else: every state of a model, runs newest first with their
+    errors, a line for each step, a line for each model that is equal to its rebuild.
+    """
+    result = infold(*words.split())
+
+    assert result.exit_code == 0
+    assert "\x1b" not in result.stdout
+    if "--json" in words:
+        json.loads(result.stdout)
+    screen(SCREENS[words], result.stdout)
+
+
 class TestPlan:
     """``infold plan``."""
 
@@ -161,13 +190,6 @@ class TestPlan:
         infold("plan", "--forward-only", "daily")
         assert fake.asked["make_plan"]["asked"].forward_only == {"daily": None}
 
-    def test_json(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
-        """`plan --json` prints the facts of the screen under stable names."""
-        result = infold("plan", "--json")
-
-        json.loads(result.stdout)
-        screen("plan_json", result.stdout)
-
     @pytest.mark.parametrize("command", ["plan", "run"])
     def test_models_are_named_as_by_status(
         self, fake: FakeApi, infold: Infold, command: str
@@ -192,18 +214,6 @@ class TestPlan:
 
 class TestRun:
     """``infold run``."""
-
-    def test_the_screen(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
-        """`run` prints a line for each step, then the receipt, without colour or moving text."""
-        result = infold("run")
-
-        assert result.exit_code == 0
-        assert "\x1b" not in result.stdout
-        screen("run_command", result.stdout)
-
-    def test_verbose(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
-        """`run -v` prints the reasons before each step."""
-        screen("run_verbose", infold("run", "-v").stdout)
 
     def test_options_reach_the_api(self, fake: FakeApi, infold: Infold) -> None:
         """Window, selection, `--as-of`, `--max-rows` and `--wait` reach the API."""
@@ -250,13 +260,6 @@ class TestRun:
         assert wrong.exit_code == 2
         assert "there is no such folder" in wrong.stderr
         assert "run" not in fake.asked
-
-    def test_json(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
-        """`run --json` prints one JSON object and nothing else, so that it can be piped."""
-        result = infold("run", "--json")
-
-        json.loads(result.stdout)
-        screen("run_json", result.stdout)
 
     def test_nothing_to_do(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
         """A run with nothing to do says so and ends with exit code 0."""
@@ -386,52 +389,22 @@ class TestRun:
 class TestReports:
     """The commands that only report: status, history, explain, check, verify."""
 
-    @pytest.mark.parametrize("command", ["status", "history", "verify"])
-    def test_screens_and_shapes(
-        self, fake: FakeApi, infold: Infold, screen: Screen, command: str
-    ) -> None:
-        """Each reporting command prints a screen for people and, with `--json`, an object for
-        programs: every state of a model, runs newest first with their errors, a line for each
-        model that is equal to its rebuild.
-        """
-        text, shape = infold(command), infold(command, "--json")
-
-        assert (text.exit_code, shape.exit_code) == (0, 0)
-        json.loads(shape.stdout)
-        screen(f"{command}_command", text.stdout)
-        screen(f"{command}_json", shape.stdout)
-
     def test_history_of_a_model(self, fake: FakeApi, infold: Infold) -> None:
         """`history MODEL -n N` asks the API for that model and number of runs."""
         assert infold("history", "daily", "-n", "3").exit_code == 0
         assert fake.asked["history"] == {"limit": 3, "model": "daily"}
 
-    def test_explain_a_cell(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
-        """`explain MODEL INSTANT` explains the cell that contains the instant, on a screen and as
-        JSON.
+    def test_explain(self, fake: FakeApi, infold: Infold) -> None:
+        """`explain MODEL INSTANT` explains the cell that contains the instant; `explain session ID`
+        looks the session up in all models, `explain MODEL ID` in that model only.
         """
-        screen("explain_cell", infold("explain", "sessions", "2024-03-06T12:00").stdout)
+        infold("explain", "sessions", "2024-03-06T12:00")
         assert fake.asked["explain"]["cell"] == DAY
-
-        printed = infold("explain", "sessions", "2024-03-06", "--json").stdout
-        json.loads(printed)
-        screen("explain_json", printed)
-
-    def test_explain_a_session(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
-        """`explain session ID` looks the session up in all models; `explain MODEL ID --json` prints
-        the same facts and looks in that model only.
-        """
+        infold("explain", "session", "cafe")
         asked = {"id": "cafe", "model": None, "deep": False}
-
-        result = infold("explain", "session", "cafe")
-        assert result.exit_code == 0
         assert fake.asked["session_history"] == asked
-        screen("session_history_command", result.stdout)
-
-        result = infold("explain", "sessions", "cafe", "--json")
-        json.loads(result.stdout)
+        infold("explain", "sessions", "cafe")
         assert fake.asked["session_history"] == asked | {"model": "sessions"}
-        screen("session_history_json", result.stdout)
 
     @pytest.mark.parametrize(
         ("words", "asked"),
