@@ -561,8 +561,13 @@ class TestShow:
             "",
         ]
 
-    def test_json_lines(self, lake: FakeLake, infold: Infold, tmp_path: Path) -> None:
-        """JSON lines go to a file, one object a line; the message about it goes to stderr."""
+    def test_files(self, lake: FakeLake, infold: Infold, tmp_path: Path) -> None:
+        """JSON lines go to a file, one object a line; the message about it goes to stderr. A
+        Parquet file keeps the table's own types.
+        """
+        typed = tmp_path / "daily.parquet"
+        infold("show", "daily", "--limit", "2", "--format", "parquet", "-o", str(typed))
+        assert parquet.read_table(typed).equals(three().slice(0, 2))
         path = tmp_path / "daily.json"
 
         result = infold("show", "daily", "--format", "json", "--output", str(path))
@@ -573,14 +578,6 @@ class TestShow:
             "sessions": 30,
             "note": None,
         }
-
-    def test_parquet(self, lake: FakeLake, infold: Infold, tmp_path: Path) -> None:
-        """A Parquet file keeps the table's own types."""
-        path = tmp_path / "daily.parquet"
-
-        infold("show", "daily", "--limit", "2", "--format", "parquet", "-o", str(path))
-
-        assert parquet.read_table(path).equals(three().slice(0, 2))
 
     def test_json_as_a_flag(self, lake: FakeLake, infold: Infold) -> None:
         """`--json` is a flag here as in every command: the rows on the standard output."""
@@ -665,22 +662,18 @@ class TestDemo:
         monkeypatch.setattr(demo, "acts", lambda _: found)
         monkeypatch.setattr(java, "find_java", lambda: None)
 
-    def test_the_screen(self, acts: None, infold: Infold, screen: Screen, tmp_path: Path) -> None:
-        """`demo` prints each act with its strip and
-        summary, the verification report, then what to try by hand.
+    def test_the_screen(
+        self, acts: None, fake: FakeApi, infold: Infold, screen: Screen, tmp_path: Path
+    ) -> None:
+        """`demo` prints each act with its strip and summary, the verification report, then what to
+        try by hand; it ends as verify does when a table differs.
         """
         result = infold("demo", str(tmp_path / "demo"))
 
         assert result.exit_code == 0
         screen("demo", result.stdout.replace(str(tmp_path), ""))
-
-    def test_a_difference_is_not_hidden(
-        self, acts: None, fake: FakeApi, infold: Infold, tmp_path: Path
-    ) -> None:
-        """`demo` ends as verify does when a table differs."""
         fake.verified = sample.verification(equal=False)
-
-        assert infold("demo", str(tmp_path / "demo")).exit_code == 4
+        assert infold("demo", str(tmp_path / "again")).exit_code == 4
 
     def test_without_java(
         self, infold: Infold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

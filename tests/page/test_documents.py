@@ -217,9 +217,13 @@ def test_a_changed_definition_is_a_diff(tmp_path: Path) -> None:
 
 
 def test_a_project_that_never_ran_has_a_page(tmp_path: Path) -> None:
-    """Before the first run every document is there, and none makes a ledger."""
+    """Before the first run every document is there, and none makes a ledger. A page that stays open
+    shows the ledger that is there: none, or one that came after it.
+    """
     root = history(tmp_path / "shop")
     ledger = root / ".infold" / "ledger.db"
+    stays = Documents(root)
+    before = len(the(stays, "runs")["runs"])
     for file in ledger.parent.glob("ledger.db*"):
         file.unlink()
 
@@ -227,18 +231,8 @@ def test_a_project_that_never_ran_has_a_page(tmp_path: Path) -> None:
 
     assert [name for name in documents.names() if "error" in the(documents, name)] == []
     assert the(documents, "project")["models"][0]["rows"] is None
+    gone = len(the(stays, "runs")["runs"])
     assert not ledger.exists()
-
-
-def test_a_ledger_that_is_gone_is_not_shown(tmp_path: Path) -> None:
-    """A page that stays open shows the ledger that is there: none, or one that came after it."""
-    root = history(tmp_path / "shop")
-    documents = Documents(root)
-    before = len(the(documents, "runs")["runs"])
-    for file in (root / ".infold").glob("ledger.db*"):
-        file.unlink()
-    gone = len(the(documents, "runs")["runs"])
     project = api.open_project(root)
     History(project, api.ledger(project)).run(("clicks", (change(0, 0, 1),), "first run"))
-
-    assert (before, gone, len(the(documents, "runs")["runs"])) == (2, 0, 1)
+    assert (before, gone, len(the(stays, "runs")["runs"])) == (2, 0, 1)
