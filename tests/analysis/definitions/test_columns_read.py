@@ -115,19 +115,17 @@ def test_a_model_that_builds_on_a_persons_word_reads_all_columns() -> None:
     assert ColumnsRead(shop)("newest", "clicks") is None
 
 
+def test_sessions_of_events_without_a_key_read_all_columns() -> None:
+    """All columns decide which of two events of one instant is first."""
+    landed = SHOP["models/sessions.sql"].replace("FROM clicks", "FROM raw.clicks")
+    found = ColumnsRead(project({**SHOP, "models/visits.sql": landed}))
+
+    assert found("visits", "raw.clicks") is None
+
+
 def test_time_counts_although_a_query_does_not_name_it() -> None:
     """By it infold chooses the rows that a model reads."""
     total = "---\nmaterialization: table\n---\nSELECT sum(revenue) AS revenue FROM sessions\n"
     found = ColumnsRead(project({**SHOP, "models/total.sql": total}))
 
     assert found("total", "sessions") == frozenset({"session_start", "revenue"})
-
-
-def test_sessions_of_events_without_a_key_read_all_columns() -> None:
-    """All columns decide which of two events of one instant is first."""
-    visits = SHOP["models/sessions.sql"]
-    assert isinstance(visits, str)
-    landed = visits.replace("FROM clicks", "FROM raw.clicks")
-    found = ColumnsRead(project({**SHOP, "models/visits.sql": landed}))
-
-    assert found("visits", "raw.clicks") is None
