@@ -175,6 +175,7 @@ class TestPlan:
         assert fake.asked["make_plan"]["asked"].window.start == parse_instant_text("2024-03-06")
         assert fake.asked["make_plan"]["select"] == ("+daily",)
         screen("plan_command", result.stdout)
+        assert infold("plan", "--auto").exit_code == 0, "it says what is the default"
 
     def test_forward_only(self, fake: FakeApi, infold: Infold) -> None:
         """`--forward-only` names models, `--effective-from` says from when; the run that the screen
@@ -290,7 +291,11 @@ class TestRun:
         screen("run_failed_json", result.stdout)
 
     @pytest.mark.parametrize(
-        "words", ["restate daily", "backbuild daily --start 2024-03-04 --end 2024-03-06"]
+        "words",
+        [
+            "restate daily --start 2024-03-04",  # with or without
+            "backbuild daily --start 2024-03-04 --end 2024-03-06",
+        ],
     )
     def test_restate_and_backbuild(self, fake: FakeApi, infold: Infold, words: str) -> None:
         """`--fail-fast` makes both stop at the first failure, as run does; `--allow-destructive`
@@ -398,8 +403,10 @@ class TestReports:
         """`explain MODEL INSTANT` explains the cell that contains the instant; `explain session ID`
         looks the session up in all models, `explain MODEL ID` in that model only.
         """
-        infold("explain", "sessions", "2024-03-06T12:00")
-        assert fake.asked["explain"]["cell"] == DAY
+        for instant in ("2024-03-06T12:00", "20240306"):
+            infold("explain", "sessions", instant)
+            assert fake.asked.pop("explain")["cell"] == DAY
+        assert "session_history" not in fake.asked
         infold("explain", "session", "cafe")
         asked = {"id": "cafe", "model": None, "deep": False}
         assert fake.asked["session_history"] == asked
