@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tests.declare.shop import SHOP, project
+
+from infold.analysis.definitions.compare import compare_projects
+from infold.core.definition import Redefinition
 
 VIEW = "---\nmaterialization: view\n---\nSELECT * FROM clicks WHERE amount > 0"
 OVER_VIEW = (
@@ -36,3 +41,10 @@ def changed(file: str, old: str, new: str) -> set[str]:
     before = fingerprints(files)
     after = fingerprints({**files, file: files[file].replace(old, new)})
     return {name for name in before if after[name] != before[name]}
+
+
+def redefinitions(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, Redefinition]:
+    """What becomes of the models by other files, by name; those that stay are not there."""
+    old, new = project(before), project(after)
+    found = compare_projects(old.nodes, old.sources, new.nodes, new.sources)
+    return {one.model: one for one in found}

@@ -77,7 +77,9 @@ def test_columns(query: str, expected: dict[str, str]) -> None:
 
 
 def test_what_decides_about_rows() -> None:
-    """WHERE, joins, GROUP BY and the like are about all columns."""
+    """WHERE, joins, GROUP BY and the like are about all columns, those of a view too."""
+    seen = sources("SELECT who FROM seen", "SELECT user_id AS who FROM clicks WHERE amount > 1")
+    assert seen.rows == {(("clicks", "amount"), "FILTER")}
     found = sources(
         "SELECT c.url, count(*) AS n FROM clicks c JOIN `raw`.countries USING (code) "
         "WHERE amount > 3 GROUP BY c.url HAVING max(event_ts) > TIMESTAMP '2024-01-01'"
@@ -91,10 +93,3 @@ def test_what_decides_about_rows() -> None:
         ("clicks", "user_id", "JOIN"),
         ("raw.countries", "code", "JOIN"),
     }
-
-
-def test_what_a_view_filters_is_about_its_readers() -> None:
-    """A view is seen through."""
-    found = sources("SELECT who FROM seen", "SELECT user_id AS who FROM clicks WHERE amount > 1")
-
-    assert found.rows == {(("clicks", "amount"), "FILTER")}

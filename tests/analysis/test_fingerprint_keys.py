@@ -1,13 +1,11 @@
 """Every key of a declaration either changes the fingerprint or changes no row.
 
 A key that is in none of the lists below fails here: whoever
-adds one says which it is, and how the fingerprint includes it.
+adds one says which it is, and how the fingerprint includes it. That it does is tested with the
+categories of changes (definitions/test_categories.py).
 """
 
 from __future__ import annotations
-
-import pytest
-from tests.analysis.fingerprints import changed
 
 from infold.declare import models, project, sessions, sources, versions
 
@@ -137,12 +135,3 @@ def test_every_key_is_known_to_define_or_not() -> None:
 
     assert set().union(*lists) == every_key()
     assert sum(map(len, lists)) == len(every_key())
-
-
-@pytest.mark.parametrize("key", DEFINES)
-def test_a_key_that_defines_is_in_the_fingerprint(key: str) -> None:
-    """Another value of a key that defines content gives another fingerprint."""
-    name, old, new = DEFINES[key]
-    file = name if "." in name else f"models/{name}.sql"
-
-    assert changed(file, old, new)

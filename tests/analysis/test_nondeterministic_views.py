@@ -89,20 +89,13 @@ def test_what_a_refusal_offers_is_taken(model: str) -> None:
 
 
 def test_sessions_cannot_allow_it() -> None:
-    """Sessions over such a view are refused without the
-    override, because a rebuild has to give the stored ones.
+    """Sessions over such a view are refused without the override, because a rebuild has to give the
+    stored ones. Findings that no override answers do not wait for the readers.
     """
     _, [error] = judged(visits=SESSIONS)
-
-    assert dict(error.facts)["read by"] == "visits"
-    assert "or vouch" not in dict(error.facts)
-
-
-def test_other_findings_of_the_view_are_reported_at_once() -> None:
-    """Only findings that an override answers wait for the
-    readers; other findings of a view are reported at once.
-    """
     odd = DRAWN.replace("rand() AS r", "rand() AS r, nothing AS n")
     _, errors = judged(drawn=odd, reader=VOUCHED)
 
+    assert dict(error.facts)["read by"] == "visits"
+    assert "or vouch" not in dict(error.facts)
     assert "unknown-column" in [error.slug for error in errors]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.declare.shop import SHOP, project
@@ -85,6 +84,8 @@ def test_as_if_it_were_declared_so(chosen: set[str]) -> None:
         found = renamed(node, name, names)
         assert but_for_words(found) == but_for_words(by_files[name])
         assert found.fingerprint == node.fingerprint
+        # without a name for anything that it reads, a query stays to the letter
+        assert renamed(node, "other", {}).model.sql == node.model.sql
 
 
 def test_the_source_of_an_events_model_keeps_its_name() -> None:
@@ -106,11 +107,3 @@ def test_the_source_of_an_events_model_keeps_its_name() -> None:
     assert (clicks.source, clicks.references[0].name) == ("raw.clicks", "raw.clicks")
     assert (landed.name, landed.references[0].name) == ("raw.clicks__1", "raw.clicks")
     assert urls.model.sql.strip() == "SELECT url FROM `raw`.`clicks__1` AS `clicks`"
-
-
-@pytest.mark.parametrize("name", ["daily", "rolling"])
-def test_nothing_else_of_a_query_changes(name: str) -> None:
-    """Without a name for anything that it reads, a query stays to the letter."""
-    node = shop({})[name]
-
-    assert renamed(node, "other", {}).model.sql == node.model.sql

@@ -121,36 +121,21 @@ def test_table_names_are_removed() -> None:
     assert found.where == "amount > 0 AND url LIKE 'c.%'"
 
 
-def test_an_alias_needs_no_as() -> None:
-    """An alias may be written without AS, and quoted."""
-    found = query("count(*) n, sum(amount) `the sum`, sum(amount) AS `a``b`")
+def test_what_else_a_query_has() -> None:
+    """An alias may be written without AS, and quoted. A query has the name, time, user and key of
+    its input; a landed source has no key, so its events are ordered by time alone. Without
+    aggregates there are start, end and user.
+    """
+    named = query("count(*) n, sum(amount) `the sum`, sum(amount) AS `a``b`")
+    found, landed = (query("count(*) AS n", f"FROM {name}") for name in ("clicks", "raw.clicks"))
 
-    assert [output.name for output in found.outputs] == ["n", "the sum", "a`b"]
-    assert [output.sql for output in found.outputs] == ["_a0", "_a1", "_a1"]
-
-
-def test_a_query_knows_its_input() -> None:
-    """A sessions query has the name, time, user, gap and key of its input."""
-    found = query("count(*) AS n")
-
-    assert (found.input, found.time_column, found.user, found.key, found.where) == (
-        "clicks",
-        "event_ts",
-        "user_id",
-        ("event_id",),
-        None,
-    )
-
-
-def test_a_landed_source_has_no_key() -> None:
-    """Over a landed source, which has no key, events are ordered by time alone."""
-    found = query("count(*) AS n", "FROM raw.clicks")
-
-    assert (found.input, found.time_column, found.key) == ("raw.clicks", "event_ts", ())
-
-
-def test_a_query_without_aggregates_is_a_session() -> None:
-    """A sessions query without aggregates has start, end and user."""
-    found = query("session_start AS began")
-
-    assert [one.sql for one in found.aggregates] == ["count(*)"]
+    assert [(output.name, output.sql) for output in named.outputs] == [
+        ("n", "_a0"),
+        ("the sum", "_a1"),
+        ("a`b", "_a1"),
+    ]
+    assert (found.input, found.time_column, found.key) == ("clicks", "event_ts", ("event_id",))
+    assert (found.user, found.where) == ("user_id", None)
+    assert (landed.input, landed.time_column, landed.key) == ("raw.clicks", "event_ts", ())
+    alone = query("session_start AS began").aggregates
+    assert [one.sql for one in alone] == ["count(*)"]

@@ -12,9 +12,10 @@ from tests.cli import sample
 
 from infold import api
 from infold.cli import cli
-from infold.core.interval import Ranges
-from infold.core.plan import Observations, Plan, Step
-from infold.core.record import Receipt
+from infold.core.interval import Interval
+from infold.core.project import Project
+from infold.core.report import Explanation, RunResult, VerificationReport
+from infold.inspecting.session_history import SessionHistories
 
 SCREENS = Path(__file__).parent / "screens"
 
@@ -59,119 +60,68 @@ class FakeApi:
         self.verified = sample.verification()
         self.raises: Exception | None = None
 
-    def open_project(
-        self,
-        root: Path,
-        target: str | None,
-        *,
-        downgrade: bool = False,
-        declared: bool = False,
-    ) -> Any:
+    def open_project(self, root: Path, target: str | None, **_: bool) -> Project:
         """The sample project, which is that of the files."""
-        del declared
         self.asked["open_project"] = {"root": root, "target": target}
-        if downgrade:
-            self.asked["open_project"]["downgrade"] = True
         return self.project
 
-    def observe(self, _: Any, **asked: Any) -> Observations:
-        """What the sample observed."""
-        self.asked["observe"] = asked
-        return self.observed
-
-    def observe_all(self, _: Any, **asked: Any) -> Observations:
-        """The same."""
-        self.asked["observe"] = asked
-        return self.observed
-
-    def make_plan(self, _: Any, __: Any, asked: Any = None, **more: Any) -> Plan:
-        """The sample plan."""
-        self.asked["make_plan"] = {"asked": asked, **more}
-        return self.plan
-
-    def coverage(self, _: Any, plan: Any = None) -> dict[str, Ranges]:
-        """What the sample's tables hold."""
-        return sample.COVERED
-
-    def run(self, _: Any, **asked: Any) -> Any:
+    def run(self, _: Any, **asked: Any) -> RunResult:
         """The sample's run; `progress` gets each step."""
         self.asked["run"] = asked
         if self.raises:
             raise self.raises
-        progress = asked["progress"]
         for index, (step, receipt) in enumerate(self.result.steps, 1):
-            self._report(progress, index, step, receipt)
+            asked["progress"].step(index, None, step)
+            asked["progress"].done(step, receipt)
         return self.result
 
-    @staticmethod
-    def _report(progress: Any, index: int, step: Step, receipt: Receipt) -> None:
-        progress.step(index, None, step)
-        progress.done(step, receipt)
-
-    def verify(self, _: Any, **asked: Any) -> Any:
+    def verify(self, _: Any, **asked: Any) -> VerificationReport:
         """The sample's verification report."""
         self.asked["verify"] = asked
         asked["progress"].note("comparing clicks with its rebuild")
         return self.verified
 
-    def status(self, _: Any, as_of: int | None) -> Any:
-        """How the sample's models stand."""
-        self.asked["status"] = {"as_of": as_of}
-        return sample.status()
-
-    def history(self, _: Any, limit: int, model: str | None) -> Any:
-        """The sample's runs."""
-        self.asked["history"] = {"limit": limit, "model": model}
-        return sample.history()
-
-    def explain(self, _: Any, model: str, cell: Any, as_of: int | None) -> Any:
+    def explain(self, _: Any, model: str, cell: Interval | None, as_of: int | None) -> Explanation:
         """The sample's explanation."""
         self.asked["explain"] = {"model": model, "cell": cell, "as_of": as_of}
         return sample.explanation(cell)
 
-    def as_run(self, project: Any, *_: Any, **__: Any) -> Any:
-        """The project itself: nothing is built apart."""
-        return project
-
-    def to_apply(self, declared: Any, *_: Any) -> Any:
-        """The project itself."""
-        return declared
-
-    def refuse_too_much(self, *_: Any, **__: Any) -> None:
-        """Nothing is too much."""
-
-    def with_apart(self, project: Any) -> Any:
-        """The project itself: nothing is built apart."""
-        return project
-
-    def session_history(self, _: Any, id_: str, model: str | None, *, deep: bool) -> Any:
+    def session_history(
+        self, _: Any, id_: str, model: str | None, *, deep: bool
+    ) -> SessionHistories:
         """The sample's history of a session."""
         self.asked["session_history"] = {"id": id_, "model": model, "deep": deep}
-        if self.raises:
-            raise self.raises
         return sample.histories()
+
+    def noted(self, name: str, answer: Callable[[], Any], *named: str) -> Callable[..., Any]:
+        """A function that notes its arguments, those after the project under these names."""
+
+        def call(*given: Any, **asked: Any) -> Any:
+            self.asked[name] = {**dict(zip(named, given[1:], strict=False)), **asked}
+            return answer()
+
+        return call
 
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeApi:
     """``infold.api`` replaced by :class:`FakeApi`."""
     found = FakeApi()
-    for name in (
-        "open_project",
-        "observe",
-        "observe_all",
-        "make_plan",
-        "coverage",
-        "run",
-        "verify",
-        "status",
-        "history",
-        "explain",
-        "session_history",
-        "as_run",
-        "to_apply",
-        "refuse_too_much",
-        "with_apart",
-    ):
-        monkeypatch.setattr(api, name, getattr(found, name))
+    observe = found.noted("observe", lambda: found.observed)
+    for name, answer in {
+        "open_project": found.open_project,
+        "run": found.run,
+        "verify": found.verify,
+        "explain": found.explain,
+        "session_history": found.session_history,
+        "observe": observe,
+        "observe_all": observe,
+        "make_plan": found.noted("make_plan", lambda: found.plan, "seen", "asked"),
+        "status": found.noted("status", sample.status, "as_of"),
+        "history": found.noted("history", sample.history, "limit", "model"),
+        "coverage": lambda *_, **__: sample.COVERED,
+        "refuse_too_much": lambda *_, **__: None,
+        **dict.fromkeys(("as_run", "to_apply", "with_apart"), lambda project, *_, **__: project),
+    }.items():
+        monkeypatch.setattr(api, name, answer)
     return found

@@ -53,20 +53,11 @@ def test_it_prints_what_each_check_finds(
     assert done.exit_code == 130
 
 
-@pytest.mark.parametrize("words", [[], ["--target", "no_such"]])
-def test_without_a_project_it_does_not_begin(
-    tmp_path: Path, infold: Infold, words: list[str]
-) -> None:
+def test_without_a_project_it_does_not_begin(tmp_path: Path, infold: Infold) -> None:
     """Where there is none, or no such target, it ends as any command."""
-    if words:
-        write(tmp_path)
-
-    assert infold("-C", str(tmp_path), *words, "check", "--watch").exit_code == 2
-
-
-def test_it_is_for_people(infold: Infold) -> None:
-    """It has no single result for a program."""
-    assert infold("check", "--watch", "--json").exit_code == 2
+    assert infold("-C", str(tmp_path), "check", "--watch").exit_code == 2
+    root = str(write(tmp_path))
+    assert infold("-C", root, "--target", "no_such", "check", "--watch").exit_code == 2
 
 
 @pytest.mark.deep

@@ -75,15 +75,10 @@ def test_names_are_completed(shop: Path, words: tuple[str, ...], expected: list[
     assert completed(shop, *words) == expected
 
 
-def test_nothing_is_written(shop: Path) -> None:
-    """A Tab makes no ledger."""
-    completed(shop, "run", "--env", "")
-
-    assert not (shop / ".infold" / "ledger.db").exists()
-
-
 def test_environments_are_completed(shop: Path) -> None:
-    """Those that a ledger in a file knows."""
+    """Those that a ledger in a file knows; a Tab makes none."""
+    completed(shop, "run", "--env", "")
+    assert not (shop / ".infold" / "ledger.db").exists()
     ledger = api.ledger(load(shop))
     ledger.acquire("test")
     ledger.put_environment(Environment("alice", "alice@host", 1))

@@ -58,7 +58,9 @@ def test_results_print_as_the_commands(
 
 
 def test_what_is_asked_is_handed_on(fake: FakeApi) -> None:
-    """Terms, windows and the clock are as in the commands; dates may be dates."""
+    """Terms, windows and the clock are as in the commands; dates may be dates. A plan is true if
+    there is something to do, a verification if all is equal.
+    """
     project = package.open()
     project.run(
         "daily+",
@@ -76,6 +78,8 @@ def test_what_is_asked_is_handed_on(fake: FakeApi) -> None:
     assert asked["as_of"] == sample.day(9).start
     project.plan(start=datetime(2024, 3, 1))  # noqa: DTZ001 (without an offset it is UTC)
     assert fake.asked["make_plan"]["asked"].window.start == sample.day(1).start
+    assert project.plan(), "there is something to do"
+    assert bool(project.verify()) == fake.verified.equal
 
 
 def test_a_run_prints_its_steps(
@@ -89,13 +93,6 @@ def test_a_run_prints_its_steps(
     assert f"{lines}\n{found!r}\n" == infold("run").stdout
     package.open().run(progress=SilentProgress())
     assert capsys.readouterr().out == ""
-
-
-def test_a_plan_and_a_verification_are_true_or_false(fake: FakeApi) -> None:
-    """A plan is true if there is something to do, a verification if all is equal."""
-    project = package.open()
-    assert project.plan()
-    assert bool(project.verify()) == fake.verified.equal
 
 
 ROWS = pa.table(
@@ -116,21 +113,18 @@ class TestTable:
         return Table("daily", lambda most: ROWS.slice(0, most))
 
     def test_conversions(self, table: Table) -> None:
-        """All rows, with values and types as they are."""
+        """All rows, with values and types as they are; a relation of DuckDB is in the connection
+        that is given, beside its other tables.
+        """
         assert table.to_arrow() == ROWS
         assert table.to_arrow().to_pandas().equals(table.to_pandas())
         assert isinstance(table.to_pandas(), pd.DataFrame)
         assert isinstance(table.to_polars(), pl.DataFrame)
         assert table.to_polars().to_dicts() == ROWS.to_pylist()
         assert table.to_duckdb().aggregate("sum(revenue)").fetchall() == [(Decimal("3.75"),)]
-
-    def test_a_connection_of_duckdb(self, table: Table) -> None:
-        """A relation is in the connection that is given, beside its other tables."""
         with duckdb.connect() as connection:
             connection.execute("CREATE TABLE factors AS SELECT 2 AS factor")
-            relation = table.to_duckdb(connection)
-            joined = relation.join(connection.table("factors"), "factor > 0")
-
+            joined = table.to_duckdb(connection).join(connection.table("factors"), "factor > 0")
             assert joined.aggregate("sum(revenue * factor)").fetchall() == [(Decimal("7.50"),)]
 
     def test_it_is_drawn_with_its_values_escaped(self, table: Table) -> None:
@@ -239,17 +233,15 @@ class TestFiles:
 
 
 def test_importing_it_imports_nothing_slow() -> None:
-    """`import infold` is at hand at once, in every process that has a model in Python."""
+    """`import infold` is at hand at once, in every process that has a model in Python; the types of
+    results are importable where no optional library is.
+    """
     program = "import infold, sys; print([m for m in sys.modules if m.startswith(('inf', 'py'))])"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
 
     assert done.stdout.strip() == "['infold']"
-
-
-def test_what_is_shown_has_no_names_of_a_library() -> None:
-    """The types of results are importable where no optional library is."""
     assert not {"pd", "pl", "duckdb"} & set(vars(displayed))
 
 

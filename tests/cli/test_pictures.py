@@ -8,7 +8,6 @@ import re
 import sys
 from collections.abc import Mapping
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -22,115 +21,71 @@ from infold.cli.show_plot import BARS
 from infold.render.pictures.look import NARROWEST
 
 
-class TestLateness:
-    """``infold lateness``."""
-
-    def test_all_tables_of_events(self, tmp_path: Path, infold: Infold) -> None:
-        """What came after the first run is counted: three rows of one day, four of another."""
-        history(tmp_path / "shop")
-        result = infold("-C", str(tmp_path / "shop"), "lateness")
-
-        assert result.exit_code == 0, result.output
-        assert "clicks: 7 rows of raw.clicks, by the runs in which they came" in result.stdout
-        assert re.search(r"over a year +7 +100\.0 %  #{30}", result.stdout)
-        assert result.stdout.isascii()
-
-    def test_json(self, tmp_path: Path, infold: Infold) -> None:
-        """One object, with the models that are named."""
-        history(tmp_path / "shop")
-        result = infold("-C", str(tmp_path / "shop"), "lateness", "cli*", "--json")
-        (found,) = json.loads(result.stdout)["models"]
-
-        assert (found["model"], found["how"], found["rows"]) == ("clicks", "runs", 7)
-        assert found["picture"]["event_unit"] == found["picture"]["received_unit"]
-
-    def test_before_the_first_run(self, tmp_path: Path, infold: Infold) -> None:
-        """Nothing is known, and nothing fails."""
-        lay_out(tmp_path / "shop")
-        result = infold("-C", str(tmp_path / "shop"), "lateness")
-
-        assert result.exit_code == 0
-        assert "nothing is known yet" in result.stdout
-
-    def test_models_in_which_no_rows_arrive(self, tmp_path: Path, infold: Infold) -> None:
-        """Rows arrive in tables of events alone, and a name may be wrong."""
-        lay_out(tmp_path / "shop")
-        daily = infold("-C", str(tmp_path / "shop"), "lateness", "daily,names")
-        wrong = infold("-C", str(tmp_path / "shop"), "lateness", "clikcs", "--json")
-
-        assert daily.exit_code == wrong.exit_code == 2
-        assert "not-events: daily, names are not tables of events" in daily.stderr
-        assert json.loads(wrong.stdout)["error"]["slug"] == "unknown-model"
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A project that never ran."""
+    return str(lay_out(tmp_path_factory.mktemp("files") / "shop"))
 
 
-class TestDag:
-    """``infold dag``."""
-
-    def test_the_graph(self, tmp_path: Path, infold: Infold) -> None:
-        """It follows from the files of the project: nothing was built."""
-        lay_out(tmp_path / "shop")
-        result = infold("-C", str(tmp_path / "shop"), "dag")
-
-        assert result.stdout.split("\n")[2:] == [
-            "o raw.clicks  source",
-            "`-* clicks  events",
-            "  |-* daily  table",
-            "  `-* names  view",
-            "",
-        ]
-
-    def test_some_models(self, tmp_path: Path, infold: Infold) -> None:
-        """Terms choose models, as for other commands."""
-        lay_out(tmp_path / "shop")
-        result = infold("-C", str(tmp_path / "shop"), "dag", "+daily", "--json")
-
-        found = json.loads(result.stdout)
-        assert (found["project"], found["target"]) == ("shop", "dev")
-        assert [(node["name"], node["kind"], node["reads"]) for node in found["nodes"]] == [
-            ("raw.clicks", "source", []),
-            ("clicks", "events", ["raw.clicks"]),
-            ("daily", "table", ["clicks"]),
-        ]
-
-    @pytest.mark.parametrize(
-        ("name", "start"), [("mermaid", "flowchart LR"), ("dot", "digraph"), ("svg", "<svg ")]
-    )
-    def test_other_formats(self, name: str, start: str, tmp_path: Path, infold: Infold) -> None:
-        """Each is one text, to be written to a file."""
-        lay_out(tmp_path / "shop")
-
-        assert infold("-C", str(tmp_path / "shop"), "dag", "--format", name).stdout.startswith(
-            start
-        )
-
-    def test_one_format(self, fake: FakeApi, infold: Infold) -> None:
-        """Two formats at once are a mistake, and so is one that there is not."""
-        del fake
-
-        assert infold("dag", "--format", "svg", "--json").exit_code == 2
-        assert infold("dag", "--format", "png").exit_code == 2
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The project after two runs."""
+    return str(history(tmp_path_factory.mktemp("history") / "shop"))
 
 
-class TestStatus:
-    """``infold status --plot``."""
+def test_lateness(shop: str, files: str, infold: Infold) -> None:
+    """What came after the first run is counted, of the models that are named: three rows of one
+    day, four of another. Before that nothing is known, and nothing fails; rows arrive in tables of
+    events alone.
+    """
+    result = infold("-C", shop, "lateness")
+    (found,) = json.loads(infold("-C", shop, "lateness", "cli*", "--json").stdout)["models"]
+    before = infold("-C", files, "lateness")
+    daily = infold("-C", files, "lateness", "daily,names")
+    wrong = infold("-C", files, "lateness", "clikcs", "--json")
 
-    def test_the_picture(self, tmp_path: Path, infold: Infold) -> None:
-        """The cells of the ledger, as far as they are asked for."""
-        history(tmp_path / "shop")
-        text = infold("-C", str(tmp_path / "shop"), "status", "--plot", "--since", "2024-03-03")
+    assert (result.exit_code, before.exit_code) == (0, 0)
+    assert "clicks: 7 rows of raw.clicks, by the runs in which they came" in result.stdout
+    assert re.search(r"over a year +7 +100\.0 %  #{30}", result.stdout)
+    assert result.stdout.isascii()
+    assert (found["model"], found["how"], found["rows"]) == ("clicks", "runs", 7)
+    assert found["picture"]["event_unit"] == found["picture"]["received_unit"]
+    assert "nothing is known yet" in before.stdout
+    assert daily.exit_code == wrong.exit_code == 2
+    assert "not-events: daily, names are not tables of events" in daily.stderr
+    assert json.loads(wrong.stdout)["error"]["slug"] == "unknown-model"
 
-        assert text.exit_code == 0, text.output
-        lines = text.stdout.split("\n")
-        assert lines[3].split() == ["03", "04", "05", "06"]
-        assert re.fullmatch(r"  clicks  ## ## ## ::  +57", lines[4])
 
-    def test_not_as_json(self, fake: FakeApi, infold: Infold) -> None:
-        """A picture is for people."""
-        del fake
-        result = infold("status", "--plot", "--json")
+def test_the_graph(files: str, infold: Infold) -> None:
+    """It follows from the files of the project: nothing was built. Terms choose models, as for
+    other commands; other formats are one text each, to be written to a file.
+    """
+    assert infold("-C", files, "dag").stdout.split("\n")[2:] == [
+        "o raw.clicks  source",
+        "`-* clicks  events",
+        "  |-* daily  table",
+        "  `-* names  view",
+        "",
+    ]
+    found = json.loads(infold("-C", files, "dag", "+daily", "--json").stdout)
+    assert (found["project"], found["target"]) == ("shop", "dev")
+    assert [(node["name"], node["kind"], node["reads"]) for node in found["nodes"]] == [
+        ("raw.clicks", "source", []),
+        ("clicks", "events", ["raw.clicks"]),
+        ("daily", "table", ["clicks"]),
+    ]
+    for name, start in (("mermaid", "flowchart LR"), ("dot", "digraph"), ("svg", "<svg ")):
+        assert infold("-C", files, "dag", "--format", name).stdout.startswith(start)
 
-        assert result.exit_code == 2
-        assert "--plot draws" in result.output
+
+def test_the_picture_of_the_status(shop: str, infold: Infold) -> None:
+    """The cells of the ledger, as far as they are asked for."""
+    text = infold("-C", shop, "status", "--plot", "--since", "2024-03-03")
+
+    assert text.exit_code == 0, text.output
+    lines = text.stdout.split("\n")
+    assert lines[3].split() == ["03", "04", "05", "06"]
+    assert re.fullmatch(r"  clicks  ## ## ## ::  +57", lines[4])
 
 
 class Shown:
@@ -146,110 +101,111 @@ class Shown:
         return self.table.select(list(columns)).slice(0, asked["limit"])
 
 
-@pytest.fixture
-def show(fake: FakeApi, infold: Infold, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The output of ``infold show TABLE --plot …`` of some columns, and what was read."""
-    del fake
+def march(*values: int) -> dict[str, list[Any]]:
+    """A value for each day of March."""
+    days = [date(2024, 3, at) for at in range(1, len(values) + 1)]
+    return {"day": days, "n": list(values)}
 
-    def call(
-        columns: Mapping[str, Any], *words: str, table: str = "daily", option: str = "--plot"
-    ) -> tuple[Any, Shown]:
-        shown = Shown(columns)
-        monkeypatch.setattr(api, "show", shown)
-        return infold("show", table, option, *words), shown
 
-    return call
+WHO = {"who": [f"user{at}" for at in range(BARS + 5)], "n": list(range(BARS + 5))}
+EVERY = 5_000_001
+"""Rows that are read at most, and one."""
+NONE = {"day": pa.array([], pa.date32()), "n": pa.array([], pa.int64())}
 
 
 class TestShow:
     """``infold show --plot``."""
 
-    def test_rows_over_time(self, show: Any) -> None:
-        """All rows are read, but only the columns that are drawn."""
-        result, shown = show(
-            {"day": [date(2024, 3, 1), date(2024, 3, 2)], "n": [1, 2], "tags": [["a"], []]}
+    @pytest.mark.parametrize(
+        ("columns", "words", "says", "asked"),
+        [
+            (  # over time: all rows are read, but only the columns that are drawn
+                march(1, 2) | {"tags": [["a"], []]},
+                "daily --plot",
+                ("daily by day, a column is a day", "n: 1 to 2", "2 rows drawn."),
+                (("day", "n"), EVERY),
+            ),
+            (  # with a limit there may be more rows
+                march(*range(10)),
+                "daily --plot --limit 4",
+                ("4 rows drawn, there are more (--limit).", "n: 0 to 3"),
+                (("day", "n"), 5),
+            ),
+            (  # Spark evaluates a view once, so all columns are read, and fewer rows
+                march(1) | {"who": ["ann"]},
+                "latest --plot",
+                ("n: 1",),
+                (None, 100_001),
+            ),
+            (  # without a time there is a bar for each of the first rows
+                WHO,
+                "countries --plot",
+                (f"user{BARS - 1} ", f"{BARS} rows drawn, there are more (--limit)."),
+                (("who", "n"), EVERY),
+            ),
+            (
+                NONE,
+                "daily --plot --where n>3",
+                ("daily has no rows where n>3.\n",),
+                (("day", "n"), EVERY),
+            ),
+        ],
+    )  # fmt: skip
+    def test_pictures(
+        self,
+        fake: FakeApi,
+        infold: Infold,
+        monkeypatch: pytest.MonkeyPatch,
+        columns: Mapping[str, Any],
+        words: str,
+        says: tuple[str, ...],
+        asked: tuple[Any, Any],
+    ) -> None:
+        """No more is read than is drawn, and what is not drawn is said."""
+        shown = Shown(columns)
+        monkeypatch.setattr(api, "show", shown)
+
+        result = infold("show", *words.split())
+
+        assert result.exit_code == 0, result.output
+        assert [one for one in says if one not in result.stdout] == []
+        assert shown.asked[-1] == asked
+
+    def test_lines(self, fake: FakeApi, infold: Infold, monkeypatch: pytest.MonkeyPatch) -> None:
+        """From the lowest value to the highest, with --plot or without."""
+        monkeypatch.setattr(api, "show", Shown(march(1001, 1003, 1002)))
+        alone, both, plot = (
+            infold("show", "daily", *words.split())
+            for words in ("--lines", "--plot --lines", "--plot")
         )
 
-        assert result.exit_code == 0, result.output
-        assert "daily by day, a column is a day" in result.stdout
-        assert "n: 1 to 2" in result.stdout
-        assert "2 rows drawn." in result.stdout
-        assert shown.asked == [(None, 1), (("day", "n"), 5_000_001)]
+        assert both.exit_code == 0, both.output
+        assert "       1,001|" in both.stdout
+        assert "n: 1,001 to 1,003" in both.stdout
+        assert alone.stdout == both.stdout != plot.stdout
 
-    def test_a_limit(self, show: Any) -> None:
-        """With a limit there may be more rows, and the picture says so."""
-        days = [date(2024, 3, at) for at in range(1, 11)]
-        result, shown = show({"day": days, "n": list(range(10))}, "--limit", "4")
-
-        assert shown.asked[-1] == (("day", "n"), 5)
-        assert "4 rows drawn, there are more (--limit)." in result.stdout
-        assert "n: 0 to 3" in result.stdout
-
-    def test_a_view(self, show: Any) -> None:
-        """Spark evaluates it once, so all columns are read, and fewer rows."""
-        result, shown = show({"day": [date(2024, 3, 1)], "n": [1], "who": ["ann"]}, table="latest")
-
-        assert result.exit_code == 0, result.output
-        assert shown.asked == [(None, 100_001)]
-
-    def test_rows_without_a_time(self, show: Any) -> None:
-        """A bar for each of the first rows."""
-        who = [f"user{at}" for at in range(BARS + 5)]
-        result, _ = show({"who": who, "n": list(range(BARS + 5))}, table="countries")
-
-        assert len(re.findall(r"^  user\d+ ", result.stdout, re.MULTILINE)) == BARS
-        assert f"{BARS} rows drawn, there are more (--limit)." in result.stdout
-
-    def test_lines(self, show: Any) -> None:
-        """From the lowest value to the highest, with --plot or without."""
-        days = [date(2024, 3, at) for at in range(1, 4)]
-        columns = {"day": days, "n": [1001, 1003, 1002]}
-        result, _ = show(columns, "--lines")
-        alone, _ = show(columns, option="--lines")
-
-        assert result.exit_code == 0, result.output
-        assert "       1,001|" in result.stdout
-        assert "n: 1,001 to 1,003" in result.stdout
-        assert alone.stdout == result.stdout != show(columns)[0].stdout
-
-    def test_lines_need_a_time(self, show: Any) -> None:
-        """A line joins values over time; there is no picture without one."""
-        result, _ = show({"who": ["ann"], "n": [1]}, "--lines")
+    @pytest.mark.parametrize(
+        ("columns", "option", "why"),
+        [
+            ({"who": ["ann"], "n": [1]}, "--lines", "no-time-for-lines: daily has no"),
+            ({"who": ["ann"]}, "--plot", "nothing-to-plot: daily has no"),
+        ],
+    )  # fmt: skip
+    def test_nothing_to_draw(
+        self,
+        fake: FakeApi,
+        infold: Infold,
+        monkeypatch: pytest.MonkeyPatch,
+        columns: Mapping[str, Any],
+        option: str,
+        why: str,
+    ) -> None:
+        """A line joins values over time, and texts alone are no picture."""
+        monkeypatch.setattr(api, "show", Shown(columns))
+        result = infold("show", "daily", option)
 
         assert result.exit_code == 2
-        assert "no-time-for-lines: daily has no column of times" in result.stderr
-        assert "who, n" in result.stderr
-
-    def test_no_rows(self, show: Any) -> None:
-        """A table without rows, or a filter that none passes, is said as without --plot."""
-        empty = pa.array([], pa.date32()), pa.array([], pa.int64())
-        result, _ = show({"day": empty[0], "n": empty[1]}, "--where", "n > 3")
-
-        assert (result.exit_code, result.stdout) == (0, "daily has no rows where n > 3.\n")
-
-    def test_nothing_to_draw(self, show: Any) -> None:
-        """Texts alone are no picture."""
-        result, _ = show({"who": ["ann"]})
-
-        assert result.exit_code == 2
-        assert "nothing-to-plot: daily has no column of times or of numbers" in result.stderr
-
-    def test_not_as_an_export(self, fake: FakeApi, infold: Infold) -> None:
-        """A picture is no format of rows."""
-        del fake
-        for option in ("--plot", "--lines"):
-            result = infold("show", "daily", option, "--format", "csv")
-
-            assert result.exit_code == 2
-            assert f"{option} draws" in result.stderr
-
-    def test_a_mistake(self, tmp_path: Path, infold: Infold) -> None:
-        """A table that is not there is an error as without --plot."""
-        lay_out(tmp_path / "shop")
-        result = infold("-C", str(tmp_path / "shop"), "show", "dialy", "--plot")
-
-        assert result.exit_code == 2
-        assert "unknown-table" in result.stderr
+        assert why in result.stderr
 
 
 class Output(io.StringIO):

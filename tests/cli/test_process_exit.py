@@ -39,6 +39,18 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def python(code: str, *words: str) -> tuple[int, str, str]:
+    """Exit code, output and errors of a program."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
 def test_no_thread_is_waited_for() -> None:
     """The process ends without waiting for background
     threads of libraries, and its output is complete.
@@ -53,11 +65,7 @@ def test_no_thread_is_waited_for() -> None:
         "process_exit.run(work)"
     )
 
-    done = subprocess.run(
-        [sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60
-    )
-
-    assert (done.returncode, done.stdout, done.stderr) == (4, "all of it", "")
+    assert python(code) == (4, "all of it", "")
 
 
 @pytest.mark.parametrize(
@@ -70,11 +78,7 @@ def test_exit_means_what_it_means_to_python(word: str, code: int, stderr: str) -
         f"def end():\n raise SystemExit({word})\n"
         "from infold.cli import process_exit\nprocess_exit.run(end)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", text], check=False, capture_output=True, text=True, timeout=60
-    )
-
-    assert (done.returncode, done.stderr) == (code, stderr)
+    assert python(text) == (code, "", stderr)
 
 
 @pytest.mark.parametrize("way", ["a signal", "the time is over"])
@@ -96,11 +100,7 @@ def test_leaving_changes_no_exit_code(way: str) -> None:
         "process_exit.run(work, leave)"
     )
 
-    done = subprocess.run(
-        [sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60
-    )
-
-    assert (done.returncode, done.stdout, done.stderr) == (4, "all of it", "")
+    assert python(code) == (4, "all of it", "")
 
 
 @pytest.mark.parametrize("kept", [True, False])
@@ -123,8 +123,7 @@ def test_a_ledger_is_one_file_between_commands(tmp_path: Path, kept: bool) -> No
     )
     file = tmp_path / "ledger.db"
 
-    subprocess.run([sys.executable, "-c", code, str(file)], check=True, timeout=60)
-
+    assert python(code, str(file)) == (0, "", "")
     assert [path.name for path in tmp_path.iterdir()] == ["ledger.db"]
     assert [run.id for run in SqlLedger(file).runs(1)] == ["one"]
 

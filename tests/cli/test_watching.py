@@ -49,20 +49,13 @@ def test_what_comes_meanwhile_is_run_at_once() -> None:
     assert watched([False, True, True, False]) == ["0.25", "run", "run", "0.25"]
 
 
-def test_a_run_that_does_nothing_is_not_repeated_at_once() -> None:
-    """Where a plan has steps that no run carries out."""
+def test_pauses() -> None:
+    """Where a plan has steps that no run carries out, there is a pause after it too. The less comes
+    the longer they are, from a quarter of a second to five.
+    """
     assert watched([True, True], does=False) == ["run", "0.25", "run", "0.25"]
-
-
-def test_the_less_comes_the_longer_are_the_pauses() -> None:
-    """From a quarter of a second to five."""
-    assert [pause(idle) for idle in (0, 4, 20, 100, 10_000)] == [
-        SOONEST,
-        SOONEST,
-        1.0,
-        LATEST,
-        LATEST,
-    ]
+    pauses = [pause(idle) for idle in (0, 4, 20, 100, 10_000)]
+    assert pauses == [SOONEST, SOONEST, 1.0, LATEST, LATEST]
 
 
 def test_the_command_runs_until_one_fails(
@@ -91,11 +84,3 @@ def test_the_command_runs_until_one_fails(
     assert [(one["select"], one["wait"]) for one in ran] == [(("daily",), 60.0)] * 2
     assert not plans
     assert isinstance(fake.plan, Plan)
-
-
-@pytest.mark.parametrize("words", [("--json",), ("--env", "x")])
-def test_it_is_for_people_and_production(
-    fake: FakeApi, infold: Infold, words: tuple[str, ...]
-) -> None:
-    """It has no single result for a program, and an environment is built once."""
-    assert infold("run", "--watch", *words).exit_code == 2

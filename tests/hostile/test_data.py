@@ -5,8 +5,6 @@ Each row of them is tested with Spark, where such files are set aside.
 
 from __future__ import annotations
 
-import csv
-import gzip
 import io
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.errors import PySparkRuntimeError
 from tests.hostile import contents
-from tests.hostile.contents import FILES, File
+from tests.hostile.contents import FILES
 from tests.hostile.outcome import error_fault, judged
 
 from infold import api
@@ -70,39 +68,6 @@ def test_a_file_of_another_format_is_a_named_error(
     record_property("hostile", len(FILES[format_]))
 
     judged(f"whole {format_}", wrong, [file.name for file in FILES[format_]])
-
-
-def rows_of(format_: str, file: File) -> int:
-    """How many rows a file has, as another reader counts them."""
-    content = gzip.decompress(file.content) if format_ == "packed" else file.content
-    if format_ == "json":
-        return sum(1 for one in io.BytesIO(content) if one.strip())
-    csv.field_size_limit(1 << 20)
-    text = content.decode("utf-8-sig", errors="replace")
-    found = [row for row in csv.reader(io.StringIO(text, newline="")) if "".join(row).strip(" ")]
-    # The first line is a header, whatever it is; but one of something else is no file without rows.
-    return (
-        len(found) - 1 if len(found) > 1 or found[:1] == [contents.HEAD.split(",")] else len(found)
-    )
-
-
-OTHERWISE = {
-    "binary",
-    "lines of old Macs",
-    "only commas",
-    "many names",
-}
-"""What this reader takes other ends for lines in, or passes over."""
-
-
-@pytest.mark.parametrize("format_", ["csv", "packed", "json"])
-def test_expected_rows_are_complete(format_: str) -> None:
-    """The rows expected to be stored, set aside and waiting
-    are those that another reader finds in the file.
-    """
-    for file in FILES[format_]:
-        if not file.whole and file.name not in OTHERWISE:
-            assert rows_of(format_, file) == len(file.good) + file.aside + file.waiting, file.name
 
 
 def swallowing(text: str) -> int | None:

@@ -156,14 +156,6 @@ def test_odd_circumstances(shop: Path, record_property: Callable[[str, object], 
     judged("odd", {name: what for name, what in wrong.items() if what}, list(wrong))
 
 
-def _garbage(ledger: Path) -> None:
-    ledger.write_bytes(bytes(range(256)) * 64)
-
-
-def _empty(ledger: Path) -> None:
-    ledger.write_bytes(b"")
-
-
 def _another(ledger: Path) -> None:
     with sqlite3.connect(ledger) as made:
         made.execute("CREATE TABLE customers (id int)")
@@ -174,23 +166,16 @@ def _cut_off(ledger: Path) -> None:
     ledger.write_bytes(ledger.read_bytes()[:1_000])
 
 
-def _text(ledger: Path) -> None:
-    ledger.write_text("version https://git-lfs.github.com/spec/v1\n")
-
-
-def _folder(ledger: Path) -> None:
-    ledger.mkdir()
-
-
-def _dangling(ledger: Path) -> None:
-    ledger.symlink_to("/nobody/ledger.db")
-
-
-def _a_journal_alone(ledger: Path) -> None:
-    ledger.with_name("ledger.db-wal").write_bytes(b"\0" * 4096)
-
-
-LEDGERS = [_garbage, _empty, _another, _cut_off, _text, _folder, _dangling, _a_journal_alone]
+LEDGERS: dict[str, Callable[[Path], object]] = {
+    "garbage": lambda ledger: ledger.write_bytes(bytes(range(256)) * 64),
+    "empty": lambda ledger: ledger.write_bytes(b""),
+    "another": _another,
+    "cut off": _cut_off,
+    "text": lambda ledger: ledger.write_text("version https://git-lfs.github.com/spec/v1\n"),
+    "folder": Path.mkdir,
+    "dangling": lambda ledger: ledger.symlink_to("/nobody/ledger.db"),
+    "a journal alone": lambda ledger: ledger.with_name("ledger.db-wal").write_bytes(b"\0" * 4096),
+}
 
 
 @pytest.mark.parametrize("place", [".infold/ledger.db", "warehouse/catalog.db"])
@@ -199,19 +184,13 @@ def test_a_file_that_is_no_ledger(
 ) -> None:
     """A file that is no ledger is named and never overwritten."""
     wrong = {}
-    for spoil in LEDGERS:
+    for name, spoil in LEDGERS.items():
         at = shop / place
         shutil.rmtree(at.parent, ignore_errors=True)
         at.parent.mkdir()
         spoil(at)
-        for words in (
-            ["plan"],
-            ["status"],
-            ["history"],
-            ["show", "sessions"],
-            ["explain", "daily"],
-        ):
-            wrong[f"{spoil.__name__} {' '.join(words)}"] = command(shop, *words)
+        for line in ("plan", "status", "history", "show sessions", "explain daily"):
+            wrong[f"{name} {line}"] = command(shop, *line.split())
     record_property("hostile", len(wrong))
 
     judged(place, {name: what for name, what in wrong.items() if what}, list(wrong))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -168,57 +169,16 @@ def test_models_with_strange_names(tmp_path: Path, record_property: Record) -> N
     judged("name", {name: what for name, what in wrong.items() if what}, list(wrong))
 
 
-def fifo(path: Path) -> None:
-    """A pipe in place of a file: whoever reads it waits for ever."""
-    path.unlink(missing_ok=True)
-    os.mkfifo(path)
-
-
-def folder(path: Path) -> None:
-    """A folder in place of a file."""
-    path.unlink(missing_ok=True)
-    path.mkdir()
-
-
-def nowhere(path: Path) -> None:
-    """A link to nothing."""
-    path.unlink(missing_ok=True)
-    path.symlink_to("nobody")
-
-
-def circle(path: Path) -> None:
-    """A link to itself."""
-    path.unlink(missing_ok=True)
-    path.symlink_to(path.name)
-
-
-def gone(path: Path) -> None:
-    """Nothing there."""
-    path.unlink(missing_ok=True)
-
-
-def endless(path: Path) -> None:
-    """A device that says nothing, but is no file."""
-    path.unlink(missing_ok=True)
-    path.symlink_to("/dev/null")
-
-
-def instead_of_folder(path: Path) -> None:
-    """A file where the folder above should be."""
-    import shutil
-
-    shutil.rmtree(path.parent)
-    path.parent.write_text("")
-
-
-SHAPES: dict[str, Callable[[Path], None]] = {
-    "a pipe": fifo,
-    "a folder": folder,
-    "a link to nothing": nowhere,
-    "a link to itself": circle,
-    "nothing": gone,
-    "a device": endless,
+SHAPES: dict[str, Callable[[Path], object]] = {
+    "a pipe": os.mkfifo,  # whoever reads it waits for ever
+    "a folder": Path.mkdir,
+    "a link to nothing": lambda path: path.symlink_to("nobody"),
+    "a link to itself": lambda path: path.symlink_to(path.name),
+    "nothing": lambda path: None,
+    "a device": lambda path: path.symlink_to("/dev/null"),
+    "a file above": lambda path: (shutil.rmtree(path.parent), path.parent.write_text("")),
 }
+"""What is where a file was."""
 PLACES = ["infold.yml", "models/daily.sql", "models/clicks.sql", "landing/clicks/a.json"]
 PLACES += [".infold/ledger.db", "warehouse/catalog.db", "countries.csv", ".infold/cache"]
 
@@ -228,15 +188,15 @@ def test_something_else_in_place_of_a_file(
     place: str, tmp_path: Path, record_property: Record
 ) -> None:
     """Anything else in place of a file is a named error, and no command waits for ever."""
-    wrong, shapes = {}, dict(SHAPES)
-    if place.count("/"):
-        shapes["a file above"] = instead_of_folder
-    for name, shape in shapes.items():
+    wrong = {}
+    for name, shape in SHAPES.items():
+        if name == "a file above" and "/" not in place:
+            continue
         folder = write(tmp_path / name, {**SHOP, place: SHOP.get(place, '{"event_id": "a"}\n')})
+        (folder / place).unlink()
         shape(folder / place)
-        for word in (["check"], ["plan"], ["status"], ["history"], ["plan", "--json"]):
-            what = command(folder, *word)
-            wrong[f"{name}, {' '.join(word)}"] = what
+        for line in ("check", "plan", "status", "history", "plan --json"):
+            wrong[f"{name}, {line}"] = command(folder, *line.split())
     record_property("hostile", len(wrong))
 
     judged(place, {name: what for name, what in wrong.items() if what}, list(wrong))

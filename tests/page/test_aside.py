@@ -15,7 +15,6 @@ from infold.core.ports import Lake
 from infold.core.project import Project
 from infold.inspecting.left_out import set_aside_schema
 from infold.page.aside import aside_document
-from infold.page.shapes import JsonObject
 
 REASONS = [("clicks", f"unparsable {EVIL}")] * 7 + [("clicks", "null key")] * 2
 
@@ -44,24 +43,17 @@ class StoredRows:
         return pa.Table.from_pylist(rows, schema=set_aside_schema())
 
 
-def the_document(root: Path) -> JsonObject:
-    """The document of a project with those rows."""
-    project = api.open_project(history(root))
-    return aside_document(project, api.ledger(project), cast("Lake", StoredRows(project)))
-
-
 def test_rows_are_counted_by_their_reason(tmp_path: Path) -> None:
-    """Each reason has all its rows in its number, the most frequent first; five are shown."""
-    found = the_document(tmp_path / "shop")["reasons"]
+    """Each reason has all its rows in its number, the most frequent first; five are shown. Without
+    sessions there are no events in none, and nothing is in quarantine.
+    """
+    project = api.open_project(history(tmp_path / "shop"))
+    lake = cast("Lake", StoredRows(project))
+    document = aside_document(project, api.ledger(project), lake)
+    found = document["reasons"]
 
     assert {(one["model"], one["reason"]): one["rows"] for one in found} == Counter(REASONS)
     assert [(one["rows"], len(one["samples"])) for one in found] == [(7, 5), (2, 2)]
     assert found[0]["samples"][0]["raw"] == f"{EVIL}0"
-
-
-def test_without_sessions_nothing_is_left_out(tmp_path: Path) -> None:
-    """A project without sessions has no events in none, and nothing in quarantine."""
-    found = the_document(tmp_path / "shop")
-
-    assert found["left_out"] == {"models": [], "samples": []}
-    assert found["quarantine"] == {"quarantined_sessions": [], "entries": [], "sessions": 0}
+    assert document["left_out"] == {"models": [], "samples": []}
+    assert document["quarantine"] == {"quarantined_sessions": [], "entries": [], "sessions": 0}

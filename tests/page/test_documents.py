@@ -62,33 +62,24 @@ def test_other_names_have_none(documents: Documents, name: str) -> None:
     assert documents(name) is None
 
 
-def test_the_project_has_its_graph_and_what_is_stored(documents: Documents) -> None:
-    """The first document has all models with what they read, and the rows of their tables."""
-    found = the(documents, "project")
+def test_the_project_and_its_states(documents: Documents) -> None:
+    """The first document has all models with what they read, and the rows of their tables; the
+    second says of each what `infold status` says, and what a run would do.
+    """
+    found, states = the(documents, "project")["models"], the(documents, "states")
 
-    assert {one["model"]: one["reads"] for one in found["models"]} == {
-        "clicks": ["raw.clicks"],
-        "daily": ["clicks"],
-        "names": ["clicks"],
-    }
-    assert [(one["model"], one["rows"], one["run"]) for one in found["models"]] == [
-        ("clicks", 57, "run-2"),
-        ("daily", 6, "run-2"),
-        ("names", None, None),
+    assert [(one["model"], one["reads"], one["rows"], one["run"]) for one in found] == [
+        ("clicks", ["raw.clicks"], 57, "run-2"),
+        ("daily", ["clicks"], 6, "run-2"),
+        ("names", ["clicks"], None, None),
     ]
-    assert EVIL in found["models"][0]["columns"]
-
-
-def test_states_are_those_of_status(documents: Documents) -> None:
-    """The second document says of each model what `infold status` says, and what a run would do."""
-    found = the(documents, "states")
-
-    assert {name: one["state"] for name, one in found["models"].items()} == {
+    assert EVIL in found[0]["columns"]
+    assert {name: one["state"] for name, one in states["models"].items()} == {
         "clicks": "standard run",
         "daily": "standard run",
         "names": "view",
     }
-    assert found["plan"]["steps"] == []
+    assert states["plan"]["steps"] == []
 
 
 def test_new_files_make_their_readers_stale(tmp_path: Path) -> None:
@@ -101,13 +92,15 @@ def test_new_files_make_their_readers_stale(tmp_path: Path) -> None:
 
     assert [step["model"] for step in found["plan"]["steps"]] == ["clicks", "daily"]
     assert found["plan"]["rows"] > 0
-    assert found["models"]["clicks"]["stale"] == "up to 1 day"
-    assert found["models"]["daily"]["stale"] == "up to 1 day"
+    assert [found["models"][name]["stale"] for name in ("clicks", "daily")] == ["up to 1 day"] * 2
 
 
 def test_a_model_says_why_its_rows_changed(documents: Documents) -> None:
-    """The newest version comes first, with its reason, its file, and the cells that changed."""
-    newest, first = the(documents, "model/clicks")["versions"]
+    """The newest version comes first, with its reason, its file, and the cells that changed; each
+    cell with rows is on the calendar, and each change of one is known by its version.
+    """
+    found = the(documents, "model/clicks")
+    newest, first = found["versions"]
 
     assert (newest["run"], newest["net"], newest["added"], newest["rows"]) == ("run-2", 7, 7, 57)
     assert newest["reasons"] == [{"cause": "late", "detail": f"1 new file {EVIL}", "rows": 3}]
@@ -117,20 +110,6 @@ def test_a_model_says_why_its_rows_changed(documents: Documents) -> None:
         [seconds(1), seconds(2), 10, 13],
     ]
     assert (first["cells"], first["files"]) == (5, ["landing/first.json"])
-
-
-def test_an_explanation_is_that_of_the_command(documents: Documents) -> None:
-    """What a cell reads, in words, and why nothing is built, come in a document of their own."""
-    found = the(documents, "explained/daily")
-
-    assert found["reads"][0]["mapping"] == "the same cell of event_ts"
-    assert (found["step"], found["why_left"]) == (None, "up to date")
-
-
-def test_a_calendar_has_the_cells_with_their_rows(documents: Documents) -> None:
-    """Each cell with rows is on the calendar, and each change of one is known by its version."""
-    found = the(documents, "model/clicks")
-
     assert found["calendar"]["unit"] == "day"
     assert [rows for _, rows, _ in found["calendar"]["cells"]] == [10, 13, 10, 10, 10, 4]
     assert found["changes"][:2] == [
@@ -139,11 +118,16 @@ def test_a_calendar_has_the_cells_with_their_rows(documents: Documents) -> None:
     ]
 
 
-def test_bounds_are_in_seconds(documents: Documents) -> None:
-    """What a cell reads of an input is its own time, of `daily` over `clicks`."""
+def test_what_a_table_reads(documents: Documents) -> None:
+    """Its inputs with their bounds in seconds; in words, and why nothing is built, as `infold
+    explain` says it, in a document of their own.
+    """
     (entry,) = the(documents, "model/daily")["inputs"]
+    found = the(documents, "explained/daily")
 
     assert (entry["name"], entry["bounds"], entry["lookup"]) == ("clicks", [[0, 0]], False)
+    assert found["reads"][0]["mapping"] == "the same cell of event_ts"
+    assert (found["step"], found["why_left"]) == (None, "up to date")
 
 
 def test_rows_of_a_rebuilt_table_are_counted_by_its_versions(tmp_path: Path) -> None:
@@ -233,9 +217,13 @@ def test_a_changed_definition_is_a_diff(tmp_path: Path) -> None:
 
 
 def test_a_project_that_never_ran_has_a_page(tmp_path: Path) -> None:
-    """Before the first run every document is there, and none makes a ledger."""
+    """Before the first run every document is there, and none makes a ledger. A page that stays open
+    shows the ledger that is there: none, or one that came after it.
+    """
     root = history(tmp_path / "shop")
     ledger = root / ".infold" / "ledger.db"
+    stays = Documents(root)
+    before = len(the(stays, "runs")["runs"])
     for file in ledger.parent.glob("ledger.db*"):
         file.unlink()
 
@@ -243,18 +231,8 @@ def test_a_project_that_never_ran_has_a_page(tmp_path: Path) -> None:
 
     assert [name for name in documents.names() if "error" in the(documents, name)] == []
     assert the(documents, "project")["models"][0]["rows"] is None
+    gone = len(the(stays, "runs")["runs"])
     assert not ledger.exists()
-
-
-def test_a_ledger_that_is_gone_is_not_shown(tmp_path: Path) -> None:
-    """A page that stays open shows the ledger that is there: none, or one that came after it."""
-    root = history(tmp_path / "shop")
-    documents = Documents(root)
-    before = len(the(documents, "runs")["runs"])
-    for file in (root / ".infold").glob("ledger.db*"):
-        file.unlink()
-    gone = len(the(documents, "runs")["runs"])
     project = api.open_project(root)
     History(project, api.ledger(project)).run(("clicks", (change(0, 0, 1),), "first run"))
-
-    assert (before, gone, len(the(documents, "runs")["runs"])) == (2, 0, 1)
+    assert (before, gone, len(the(stays, "runs")["runs"])) == (2, 0, 1)

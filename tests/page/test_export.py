@@ -32,28 +32,25 @@ def listed(folder: Path) -> dict[str, str]:
 
 
 def test_every_document_is_a_file(root: Path, tmp_path: Path) -> None:
-    """Each document is a script that hands over the same as the server does."""
-    documents = Documents(root)
-    exported = export(documents, tmp_path / "site")
-    files = listed(tmp_path / "site")
+    """`infold ui --export` makes each document a script that hands over the same as the server
+    does, and a page that loads files, has a policy, and refers to nothing elsewhere.
+    """
+    documents, site = Documents(root), tmp_path / "site"
+    done = CliRunner().invoke(cli, ["-C", str(root), "ui", "--export", str(site)])
+    files = listed(site)
 
-    assert (exported.documents, exported.errors) == (len(files), {})
+    said = f"{len(files)} documents written. Open {site / 'index.html'}\n"
+    assert (done.exit_code, done.output) == (0, said)
     assert {*files} == {*documents.names()}
-    text = (tmp_path / "site" / files["model/clicks"]).read_text(encoding="utf-8")
+    text = (site / files["model/clicks"]).read_text(encoding="utf-8")
     data = json.loads(text.removeprefix('infold.arrived("model/clicks", ').rstrip(");\n"))
     assert data == documents("model/clicks")
-
-
-def test_the_first_page_is_one_of_files(root: Path, tmp_path: Path) -> None:
-    """The exported page loads files, has a policy, and refers to nothing elsewhere."""
-    export(Documents(root), tmp_path / "site")
-    text = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
-
-    assert 'data-form="files"' in text
-    assert "Content-Security-Policy" in text
-    for name in re.findall(r'(?:src|href)="([^"#]+)"', text):
-        assert (tmp_path / "site" / name).is_file()
-    assert EVIL not in text
+    first = (site / "index.html").read_text(encoding="utf-8")
+    assert 'data-form="files"' in first
+    assert "Content-Security-Policy" in first
+    for name in re.findall(r'(?:src|href)="([^"#]+)"', first):
+        assert (site / name).is_file()
+    assert EVIL not in first
 
 
 def test_an_earlier_export_is_replaced(root: Path, tmp_path: Path) -> None:
@@ -167,13 +164,21 @@ def test_a_link_to_a_folder_stays_one(root: Path, tmp_path: Path) -> None:
     assert (tmp_path / "real" / "index.html").is_file()
 
 
-def test_an_export_that_fails_leaves_nothing(root: Path, tmp_path: Path) -> None:
-    """A folder that was made for an export is gone when the project cannot be opened."""
-    with pytest.raises(InfoldError):
-        export(Documents(root / "models"), tmp_path / "site")
+@pytest.mark.parametrize("words", [(), ("--port", "8000"), ("--allow-runs",)])
+def test_an_export_that_fails_leaves_nothing(
+    root: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """A folder that was made for an export is gone when the project cannot be opened, and none is
+    made where something else is asked for as well: files listen at no port and start nothing.
+    """
+    folder = root if words else root / "models"
+    done = CliRunner().invoke(
+        cli, ["-C", str(folder), "ui", "--export", str(tmp_path / "site"), *words]
+    )
 
-    assert files_in(tmp_path) == set()
-    assert not (tmp_path / "site").exists()
+    assert done.exit_code == 2
+    assert all(word in done.output for word in words[:1])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_documents_with_errors_are_named(tmp_path: Path) -> None:
@@ -194,49 +199,25 @@ def test_documents_with_errors_are_named(tmp_path: Path) -> None:
     )
 
 
-def test_the_command_writes_it(root: Path, tmp_path: Path) -> None:
-    """`infold ui --export` says how much it wrote, and where to look."""
-    site = tmp_path / "site"
-    done = CliRunner().invoke(cli, ["-C", str(root), "ui", "--export", str(site)])
-
-    assert (done.exit_code, done.output) == (
-        0,
-        f"{len(listed(site))} documents written. Open {site / 'index.html'}\n",
-    )
-
-
-def test_export_and_port_do_not_go_together(root: Path, tmp_path: Path) -> None:
-    """What is said twice is refused."""
-    words = ["-C", str(root), "ui", "--export", str(tmp_path / "site"), "--port", "8000"]
-
-    assert CliRunner().invoke(cli, words).exit_code == 2
-
-
-def test_nothing_is_read_as_html_and_nothing_comes_from_elsewhere() -> None:
-    """The scripts make text of what they get, and no file of the page names another host."""
+def test_what_scripts_and_styles_may_not_have() -> None:
+    """The scripts make text of what they get, and no file of the page names another host. A
+    document may be an error, so no script takes parts of one before it has looked. The first page
+    names every script and style that there is.
+    """
     spoilt = re.compile(
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|Function\("
     )
+    unseen = re.compile(r"\{[^{}]*\} = await infold\.load\(|infold\.load\([^)]*\)\.then\(\(\{")
     for name, content in assets().items():
         text = content.decode().replace("http://www.w3.org/2000/svg", "")
 
         assert not spoilt.search(text), name
+        assert not unseen.search(text), name
         assert not re.search(r"https?:|//[a-z]+\.", text), name
         assert "<script>" not in text
         assert not re.search(r'\son\w+="|style="', text), name
 
-
-def test_every_script_is_loaded() -> None:
-    """The first page names every script and style that there is."""
-    text = assets()["index.html"].decode()
-
-    assert {*re.findall(r'(?:src|href)="([\w.]+\.(?:js|css|svg))"', text)} == {
+    first = assets()["index.html"].decode()
+    assert {*re.findall(r'(?:src|href)="([\w.]+\.(?:js|css|svg))"', first)} == {
         name for name in assets() if name != "index.html"
     }
-
-
-def test_no_script_takes_an_error_for_data() -> None:
-    """A document may be an error, so no script takes parts of one before it has looked."""
-    unseen = re.compile(r"\{[^{}]*\} = await infold\.load\(|infold\.load\([^)]*\)\.then\(\(\{")
-    for name, content in assets().items():
-        assert not unseen.search(content.decode()), name

@@ -12,10 +12,8 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from tests.page.history import history
 
-from infold.cli import cli
 from infold.page.documents import Documents
 from infold.page.runs import PageRuns, run_command
 from infold.page.server import PageServer
@@ -108,7 +106,12 @@ ALL = json.dumps({"models": []})
 
 
 def test_the_page_starts_a_run(asked: Asked, slow: PageRuns) -> None:
-    """Of models by name or of all; another one waits for the first to end."""
+    """Of models by name or of all, with the token and at one place; another one waits for the
+    first to end.
+    """
+    assert asked.post(ALL, "/run") == 403
+    assert asked.post(ALL, "/~/data/run") == 404
+    assert not slow.document()["running"]
     assert asked.post('{"models": ["daily"]}') == 200
     assert until(slow, "lines", ["began --select=+daily"])["running"]
     assert asked.post(ALL) == 409
@@ -156,13 +159,6 @@ def test_only_models_of_the_project_are_run(asked: Asked, slow: PageRuns, body: 
     assert not slow.document()["running"]
 
 
-def test_without_the_token_no_run_starts(asked: Asked, slow: PageRuns) -> None:
-    """Nor is there another place to ask for one."""
-    assert asked.post(ALL, "/run") == 403
-    assert asked.post(ALL, "/~/data/run") == 404
-    assert not slow.document()["running"]
-
-
 def test_a_page_that_only_looks_starts_none(tmp_path: Path) -> None:
     """Without `--allow-runs` the request is not even known."""
     looks = Asked(history(tmp_path / "shop"), None)
@@ -171,12 +167,3 @@ def test_a_page_that_only_looks_starts_none(tmp_path: Path) -> None:
     finally:
         looks.server.shutdown()
         looks.server.server_close()
-
-
-def test_an_export_starts_none(tmp_path: Path) -> None:
-    """Files start nothing, so both options together are refused."""
-    root = history(tmp_path / "shop")
-    done = CliRunner().invoke(cli, ["-C", str(root), "ui", "--export", "site", "--allow-runs"])
-
-    assert done.exit_code == 2
-    assert "--allow-runs" in done.output

@@ -106,62 +106,34 @@ def test_who_comes_from_elsewhere_gets_nothing(
     assert EVIL.encode() not in body
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/",
-        "/index.html",
-        "/data/project",
-        "/~",
-        "/~x/data/project",
-        "/X/data/project",
-        "//data/project",
-        "/?/~/data/project",
-        "/%C3%A9/",
-    ],
-)
-def test_without_the_token_there_is_nothing(server: PageServer, path: str) -> None:
-    """Without the whole token nothing is answered, not even whether a thing exists."""
-    status, body, _ = ask(server, path)
-
-    assert (status, body) == (403, b"403 Forbidden\n")
+NOTHING = [
+    *("/", "/index.html", "/data/project", "/~", "/~x/data/project", "/X/data/project"),
+    *("//data/project", "/?/~/data/project", "/%C3%A9/"),
+]
+"""Without the whole token nothing is answered, not even whether a thing exists."""
+UNKNOWN = [
+    *("/~/../server.py", "/~/..%2fserver.py", "/~/%2e%2e/server.py", "/~//etc/passwd"),
+    *("/~/assets/base.js", "/~/base.js/", "/~/data/../base.js", "/~/data/", "/~/nothing.js"),
+    *("/~/data/..%2f..%2f..%2fetc%2fpasswd", "/~/__init__.py"),
+]
+"""Only names of assets and documents are known; nothing is made a path of."""
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/~/../server.py",
-        "/~/..%2fserver.py",
-        "/~/%2e%2e/server.py",
-        "/~//etc/passwd",
-        "/~/assets/base.js",
-        "/~/base.js/",
-        "/~/data/../base.js",
-        "/~/data/..%2f..%2f..%2fetc%2fpasswd",
-        "/~/data/",
-        "/~/nothing.js",
-        "/~/__init__.py",
-    ],
-)
+@pytest.mark.parametrize("path", [*NOTHING, *UNKNOWN])
 def test_paths_do_not_leave_the_page(server: PageServer, path: str) -> None:
-    """Only names of assets and documents are known; nothing is made a path of."""
-    assert ask(server, path)[:2] == (404, b"404 Not Found\n")
+    """Without the token nothing is answered, and with it only what belongs to the page."""
+    forbidden, missing = (403, b"403 Forbidden\n"), (404, b"404 Not Found\n")
+    assert ask(server, path)[:2] == (forbidden if path in NOTHING else missing)
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "RUN"])
 def test_it_only_answers_looks(server: PageServer, method: str) -> None:
-    """Nothing can be asked for but to look."""
+    """Nothing can be asked for but to look; HEAD is answered as GET, without the body."""
     status, body, _ = ask(server, "/~/data/project", method=method)
+    head, none, headers = ask(server, "/~/data/project", method="HEAD")
 
     assert (status, EVIL.encode() in body) == (501, False)
-
-
-def test_a_head_has_no_body(server: PageServer) -> None:
-    """HEAD is answered as GET, without the body."""
-    status, body, headers = ask(server, "/~/data/project", method="HEAD")
-
-    assert (status, body) == (200, b"")
-    assert int(headers["content-length"]) > 0
+    assert (head, none, int(headers["content-length"]) > 0) == (200, b"", True)
 
 
 def test_what_is_no_request_gets_an_answer(server: PageServer) -> None:
@@ -174,19 +146,16 @@ def test_what_is_no_request_gets_an_answer(server: PageServer) -> None:
     assert ask(server, "/~/")[0] == 200
 
 
-def test_it_listens_at_the_loopback_alone(server: PageServer) -> None:
-    """No other machine reaches it, and each has a token of its own."""
+def test_where_it_listens(server: PageServer) -> None:
+    """No other machine reaches it, and each has a token of its own; a port of another program ends
+    in a message with what to do.
+    """
     assert server.server_address[0] == "127.0.0.1"
     with PageServer(SECRET.get) as other:
         assert len(other.token) >= 32
         assert other.token != server.token
-
-
-def test_a_port_that_is_taken_is_said(server: PageServer) -> None:
-    """A port of another program ends in a message with what to do."""
     with pytest.raises(InfoldError) as found:
         PageServer(SECRET.get, server.server_port)
-
     assert found.value.slug == "port-unavailable"
 
 

@@ -57,6 +57,7 @@ def queries() -> tuple[Query, ...]:
         front = yaml.safe_load(text.splitlines()[0].removeprefix("-- front:"))
         blocks = re.split(r"\n{2,}(?=-- (?:admitted|refused):)", text)[1:]
         found += [_query(path.stem, front, block.strip().splitlines()) for block in blocks]
+    assert len({query.name for query in found}) == len(found), "names are files of one project"
     return tuple(found)
 
 

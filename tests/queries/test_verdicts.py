@@ -8,7 +8,7 @@ fails as well. ``pytest tests/queries --rewrite`` takes such lines out; it adds 
 from __future__ import annotations
 
 import pytest
-from tests.queries.catalog import NOT_YET, Query, as_expected, not_yet, queries, verdicts
+from tests.queries.catalog import NOT_YET, as_expected, not_yet, queries, verdicts
 
 
 @pytest.mark.parametrize("theme", sorted({query.theme for query in queries()}))
@@ -36,14 +36,3 @@ def test_the_list_of_what_is_not_yet_is_no_longer_than_needed(
 
     assert not judged & set(not_yet()), "take these out of not_yet.txt: --rewrite does"
     assert set(not_yet()) <= {query.name for query in queries()}
-
-
-def test_there_are_enough_and_each_is_another() -> None:
-    """There are at least 400 queries of both verdicts, with unique names and texts."""
-    texts = {(query.front, query.sql) for query in queries()}
-    refused: list[Query] = [query for query in queries() if query.refused]
-    print(f"{len(queries())} queries, of which {len(refused)} are to be refused")
-
-    assert len(queries()) >= 400
-    assert len(texts) == len({query.name for query in queries()}) == len(queries())
-    assert 100 <= len(refused) <= len(queries()) - 250

@@ -139,28 +139,25 @@ def _picture(text: str) -> str:
     return "\n".join(f"  {line}".rstrip() for line in lines if line.strip())
 
 
-def test_the_first_mark_that_meets_a_column_is_drawn() -> None:
-    """A column has the first mark that applies to it: a
-    week with one day to build is marked as to build.
+def test_marks_and_texts() -> None:
+    """A column has the first mark that applies to it: a week with one day to build is marked as to
+    build. A table without cells has one mark, in the first column beside others. A long reason
+    beside the strip ends in an ellipsis, and is printed in full below it.
     """
-    year = span("2024-01-01", "2024-12-31")
+    few, year = span("2024-03-04", "2024-03-06"), span("2024-01-01", "2024-12-31")
     row = Row("t", (("B", span("2024-02-06", "2024-02-07")), ("-", year)))
+    rows = [Row("t", (("#", few),)), Row("one", single="B", note="x")]
+    long = strip_lines([Row("t", (("#", few),), note="because " * 30)], Granularity.DAY, 60)[-1]
 
-    assert strip_lines([row], Granularity.DAY, 100)[
-        -1
-    ] == "  t  -----B-----------------------------" + ("-" * 18)
-
-
-def test_a_table_without_cells_has_one_mark() -> None:
-    """A table without cells has one mark, in the first column beside others."""
-    rows = [Row("t", (("#", span("2024-03-04", "2024-03-06")),)), Row("one", single="B", note="x")]
-
+    weeks = strip_lines([row], Granularity.DAY, 100)[-1]
+    assert weeks == "  t  -----B-----------------------------" + ("-" * 18)
     assert strip_lines(rows, Granularity.DAY, 100) == [
         "       March 2024",
         "       04 05",
         "  t     #  #",
         "  one   B       x",
     ]
+    assert (len(long), long[-1]) == (60, "…")
 
 
 def test_open_ranges_do_not_stretch_the_axis() -> None:
@@ -173,16 +170,6 @@ def test_open_ranges_do_not_stretch_the_axis() -> None:
     assert strip_lines(rows, Granularity.DAY, 100)[-1] == "  all   B  B"
 
 
-def test_texts_beside_the_strip_are_cut_to_the_screen() -> None:
-    """A long reason beside the strip ends in an ellipsis, and is printed in full below it."""
-    row = Row("t", (("#", span("2024-03-04", "2024-03-06")),), note="because " * 30)
-
-    line = strip_lines([row], Granularity.DAY, 60)[-1]
-
-    assert len(line) == 60
-    assert line.endswith("…")
-
-
 instants = st.integers(
     parse_instant_text("1900-01-01") // HOUR, parse_instant_text("2200-01-01") // HOUR
 )
@@ -192,23 +179,16 @@ ranges = st.lists(st.tuples(instants, st.integers(1, 24 * 400)), min_size=1, max
 
 
 @given(ranges, st.sampled_from(Granularity))
-def test_a_strip_is_never_wider_than_its_columns(built: Ranges, granularity: Granularity) -> None:
-    """A strip of any ranges, however far apart, fits beside a name and a reason."""
+def test_any_ranges(built: Ranges, granularity: Granularity) -> None:
+    """A strip of any ranges, however far apart, fits beside a name and a reason. No column is drawn
+    twice, and every range that is not left out is in one.
+    """
     found = axis(built, granularity)
+    cells = [cell for cell in found.columns if cell is not None]
 
     assert found.width <= COLUMNS
     assert all(len(line) <= COLUMNS for line in header_lines(found, COLUMNS))
     assert len(strip_lines([Row("t", (("#", built),))], granularity, 100)[-1]) <= COLUMNS + 5
-
-
-@given(ranges, st.sampled_from(Granularity))
-def test_columns_are_in_order_and_contain_everything(
-    built: Ranges, granularity: Granularity
-) -> None:
-    """No column is drawn twice, and every range that is not left out is in one."""
-    found = axis(built, granularity)
-    cells = [cell for cell in found.columns if cell is not None]
-
     assert cells == sorted(set(cells))
     if found.columns[0] is not None:
         assert not built - Ranges.of(cells)

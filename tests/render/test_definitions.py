@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from textwrap import dedent
 
-from tests.analysis.fingerprints import ALL
+from tests.analysis.fingerprints import ALL, redefinitions
 from tests.declare.shop import project
 
-from infold.analysis.definitions.compare import compare_projects
 from infold.core.definition import Category, Difference, How, Redefinition
 from infold.core.interval import Ranges, parse_instant_text
 from infold.core.plan import UP_TO_DATE, Action, Plan, Reason, Skipped, Step
@@ -31,8 +30,7 @@ def changes() -> tuple[Redefinition, ...]:
         ),
         "models/clicks.sql": ALL["models/clicks.sql"].replace("---\n", "---\ntags: [raw]\n", 1),
     }  # fmt: skip
-    before, after = project(ALL), project(files)
-    return compare_projects(before.nodes, before.sources, after.nodes, after.sources)
+    return tuple(redefinitions(ALL, files).values())
 
 
 def build(model: str, rows: int) -> Step:
@@ -66,10 +64,6 @@ def test_the_screen() -> None:
           daily  where sessions differs: at most 300 rows to read
         Lost: nothing"""
     )
-
-
-def test_nothing_changed() -> None:
-    """Without a change there is no such part."""
     assert definitions_part(project(ALL), plan_of()) == ""
 
 
@@ -91,8 +85,7 @@ def test_losses_and_long_texts() -> None:
 def test_the_same_rows_in_other_cells() -> None:
     """The line says that no row is read, or that they are counted; a rebuild is called so."""
     head = ALL["models/daily.sql"].replace("granularity: day", "granularity: week")
-    before, after = project(ALL), project({**ALL, "models/daily.sql": head})
-    (change,) = compare_projects(before.nodes, before.sources, after.nodes, after.sources)
+    (change,) = redefinitions(ALL, {**ALL, "models/daily.sql": head}).values()
     reason = Reason(Cause.DEFINITION, ADDED_UP)
     step = replace(build("daily", 0), action=Action.REBUCKET, reasons=(reason,))
 
@@ -104,19 +97,17 @@ def test_the_same_rows_in_other_cells() -> None:
     assert "not built by this plan" in definitions_part(project(ALL), plan_of(change))
 
 
-def test_a_table_that_is_built_by_it() -> None:
-    """Where nothing is left to do on a changed model, an environment has its table."""
+def test_a_table_that_is_built_and_a_reader_of_unknown_cost() -> None:
+    """Where nothing is left to do on a changed model, an environment has its table. Of a reader
+    that is planned again once its input is built no number of rows is shown.
+    """
     change = next(one for one in changes() if one.model == "sessions")
     plan = Plan((), (Skipped("sessions", UP_TO_DATE),), redefinitions=(change,))
     lines = definitions_part(replace(project(ALL), environment="dev"), plan).splitlines()
+    steps = build("sessions", 3), build("daily", 0)
+
     assert lines[0] == "Definitions: 1 model differs from production"
     assert lines[2].strip() == "built in this environment"
-
-
-def test_a_reader_of_unknown_cost() -> None:
-    """Of a reader that is planned again once its input is built no number of rows is shown."""
-    change = next(one for one in changes() if one.model == "sessions")
-    steps = build("sessions", 3), build("daily", 0)
     found = definitions_part(project(ALL), plan_of(change, steps=steps))
     assert "  daily  where sessions differs\n" in found
 
@@ -125,8 +116,7 @@ def test_rows_that_follow_from_stored_rows() -> None:
     """The line says so; programs get the expressions and conditions over stored columns."""
     head, query = ALL["models/daily.sql"].split("FROM")
     files = {**ALL, "models/daily.sql": f"{head}FROM{query.rstrip()} HAVING count(*) > 1\n"}
-    before, after = project(ALL), project(files)
-    (change,) = compare_projects(before.nodes, before.sources, after.nodes, after.sources)
+    (change,) = redefinitions(ALL, files).values()
     reason = Reason(Cause.DEFINITION, FOLLOWS)
     derive = replace(build("daily", 0), action=Action.DERIVE, reasons=(reason,))
 
@@ -149,36 +139,19 @@ def test_rows_that_follow_from_stored_rows() -> None:
 
 def test_json() -> None:
     """Programs get every difference with its place."""
+    kept = frozenset({"revenue", "day"})
+    shown = {"part": "column", "name": "avg_revenue", "before": "", "after": "avg(revenue)"}
     at = Spot("models/daily.sql", 14, 3)
     difference = Difference("column", "avg_revenue", "", "avg(revenue)", at)
-    change = Redefinition(
-        "daily",
-        Category.ADDITIVE,
-        (difference,),
-        How.REBUILD,
-        None,
-        None,
-        frozenset({"revenue", "day"}),
-    )
+    change = Redefinition("daily", Category.ADDITIVE, (difference,), How.REBUILD, None, None, kept)
 
     assert definitions_json(plan_of(change, steps=(build("daily", 300),))) == [
         {
             "model": "daily",
             "category": "additive",
-            "differences": [
-                {
-                    "part": "column",
-                    "name": "avg_revenue",
-                    "before": "",
-                    "after": "avg(revenue)",
-                    "file": "models/daily.sql",
-                    "line": 14,
-                }
-            ],
+            "differences": [shown | {"file": "models/daily.sql", "line": 14}],
             "how": "rebuild",
-            "effective_from": None,
-            "rewrites_until": None,
-            "derived": None,
+            **dict.fromkeys(("effective_from", "rewrites_until", "derived")),
             "rows": 300,
             "columns_kept": ["day", "revenue"],
             "losses": [],

@@ -38,28 +38,18 @@ def test_ranges() -> None:
     assert formatting.range_text(EVER, None) == "all of it"
 
 
-def test_cells() -> None:
-    """A cell is as short as its granularity allows."""
+def test_cells_and_instants() -> None:
+    """A cell is as short as its granularity allows. Calendar cells are counted, open ranges are
+    not. Instants in JSON are ISO 8601 with a Z and microseconds; an open end is null.
+    """
     at = parse_instant_text("2024-03-01")
-
-    assert formatting.cell_text(Granularity.MONTH.cell(at), Granularity.MONTH) == "2024-03"
-    assert formatting.cell_text(Granularity.YEAR.cell(at), Granularity.YEAR) == "2024"
-    assert formatting.cell_text(Granularity.HOUR.cell(at), Granularity.HOUR) == "2024-03-01 00:00"
-
-
-def test_counting_cells() -> None:
-    """Calendar cells are counted, and open ranges are not."""
     year = Ranges((Interval(parse_instant_text("2024-01-01"), parse_instant_text("2025-01-01")),))
 
-    assert formatting.cells_in(year, DAY) == 366
-    assert formatting.cells_in(year, Granularity.MONTH) == 12
+    for unit, text in (("month", "2024-03"), ("year", "2024"), ("hour", "2024-03-01 00:00")):
+        assert formatting.cell_text(Granularity(unit).cell(at), Granularity(unit)) == text
+    counted = [formatting.cells_in(year, unit) for unit in (DAY, Granularity.MONTH)]
+    assert counted == [366, 12]
     assert formatting.cells_in(Ranges.ever(), DAY) is None
-
-
-def test_instants_for_programs() -> None:
-    """Instants in JSON are ISO 8601 with a Z and microseconds; an open end is null."""
-    assert (
-        formatting.iso(parse_instant_text("2024-03-09T12:00:00.000001"))
-        == "2024-03-09T12:00:00.000001Z"
-    )
+    fine = "2024-03-09T12:00:00.000001"
+    assert formatting.iso(parse_instant_text(fine)) == f"{fine}Z"
     assert formatting.iso(MAX) is None

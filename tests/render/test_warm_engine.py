@@ -11,7 +11,9 @@ FOUND = WarmEngine("dev", 12, 13, 0, 3, False, 120, 600, 812_000_000)
 
 
 def test_the_screen() -> None:
-    """What it does, takes, and when it ends."""
+    """What it does, takes, and when it ends; programs get the same facts."""
+    assert warm_engine_json(None) == {"engine": None}
+    assert warm_engine_json(FOUND)["engine"]["memory_bytes"] == 812_000_000
     assert warm_engine_screen(FOUND) == (
         "The engine of the target dev is ready; its last command was 2 minutes ago.\n"
         "\n"
@@ -22,9 +24,3 @@ def test_the_screen() -> None:
     )
     assert "carries out a command." in warm_engine_screen(replace(FOUND, busy=True))
     assert "No engine is running" in warm_engine_screen(None)
-
-
-def test_the_json() -> None:
-    """The same facts."""
-    assert warm_engine_json(None) == {"engine": None}
-    assert warm_engine_json(FOUND)["engine"]["memory_bytes"] == 812_000_000

@@ -4,22 +4,16 @@
 from __future__ import annotations
 
 import pytest
-from tests.analysis.fingerprints import ALL, WITH_VERSIONS, fingerprints
-from tests.analysis.test_fingerprint_keys import CHANGES_NO_ROW, DEFINES
-from tests.declare.shop import SHOP, project
+from tests.analysis.fingerprints import ALL, WITH_VERSIONS, fingerprints, redefinitions
+from tests.analysis.test_fingerprint_keys import DEFINES
+from tests.declare.shop import SHOP
 
-from infold.analysis.definitions.compare import compare_projects
 from infold.core.definition import Category, How, Redefinition
-from infold.core.project import Project
-
-BEFORE = project(ALL)
 
 
-def redefined(files: dict[str, str], before: Project = BEFORE) -> dict[str, Redefinition]:
+def redefined(files: dict[str, str], before: dict[str, str] = ALL) -> dict[str, Redefinition]:
     """The changed models of a project by name."""
-    after = project(files)
-    found = compare_projects(before.nodes, before.sources, after.nodes, after.sources)
-    return {one.model: one for one in found}
+    return redefinitions(before, files)
 
 
 def changed(file: str, old: str, new: str) -> dict[str, str]:
@@ -48,7 +42,7 @@ def test_a_key_that_defines_breaks(key: str) -> None:
     before, after = fingerprints(every), fingerprints(files)
     other = {model for model in before if before[model] != after[model]}
 
-    found = redefined(files, project(every))
+    found = redefined(files, every)
 
     assert other
     of_cells = key in ("timeseries.granularity", "timeseries.week_start")
@@ -102,13 +96,6 @@ def test_categories(file: str, old: str, new: str, categories: dict[str, str]) -
     assert changed(file, old, new) == categories
 
 
-def test_keys_that_change_no_row_are_known() -> None:
-    """Keys with the category metadata are not in the fingerprint."""
-    shown = {"model.tags", "model.description", "source.settle", "source.path"}
-
-    assert shown <= CHANGES_NO_ROW
-
-
 def test_new_and_removed_models() -> None:
     """A file that comes is a new model; one that goes is removed, with its table as the loss."""
     files = {key: text for key, text in ALL.items() if key != "models/totals.sql"}
@@ -126,31 +113,24 @@ def test_new_and_removed_models() -> None:
 
 
 def test_what_is_shown_of_a_change() -> None:
-    """A breaking change has its differences, places, losses, and the columns that stay."""
+    """A breaking change has its differences, places, losses, and the columns that stay; a key's
+    difference has its name and both values as people write them, and no column stays.
+    """
     sql = ALL["models/totals.sql"].replace("sum(amount) AS total", "avg(amount) AS mean")
-    one = redefined({**ALL, "models/totals.sql": sql})["totals"]
+    gap = ALL["models/sessions.sql"].replace("30 minutes", "20 minutes")
+    found = redefined({**ALL, "models/totals.sql": sql, "models/sessions.sql": gap})
+    one, other = found["totals"], found["sessions"]
 
-    assert one.category is Category.BREAKING
-    assert one.how is How.REBUILD
+    assert (one.category, one.how) == (Category.BREAKING, How.REBUILD)
     assert [(d.part, d.name, d.before, d.after) for d in one.differences] == [
         ("column", "total", "sum(amount)", ""),
         ("column", "mean", "", "avg(amount)"),
     ]
     assert str(one.differences[1].at) == "models/totals.sql:4"
-    assert one.columns_kept == {"user_id"}
-    assert one.losses == ("total",)
-
-
-def test_a_changed_gap_is_shown_in_words() -> None:
-    """A key's difference has its name and both values as people write them; no column stays."""
-    sql = ALL["models/sessions.sql"].replace("30 minutes", "20 minutes")
-    one = redefined({**ALL, "models/sessions.sql": sql})["sessions"]
-
-    assert [(d.part, d.before, d.after) for d in one.differences] == [
-        ("gap", "30 minutes", "20 minutes")
-    ]
-    assert str(one.differences[0].at) == "models/sessions.sql:1"
-    assert one.columns_kept == frozenset()
+    assert (one.columns_kept, one.losses) == ({"user_id"}, ("total",))
+    (d,) = other.differences
+    assert (d.part, d.before, d.after) == ("gap", "30 minutes", "20 minutes")
+    assert (str(d.at), other.columns_kept) == ("models/sessions.sql:1", frozenset())
 
 
 def test_how_changes_are_carried_out() -> None:
@@ -173,12 +153,10 @@ def test_how_changes_are_carried_out() -> None:
 def test_states_of_sessions_are_those_of_the_same_order(old: str, new: str, how: How) -> None:
     """Aggregates in another order give the same rows, but stored states are named by their order."""
     sql = ALL["models/sessions.sql"].replace("FROM clicks", "FROM clicks AS c")
-    before = project({**ALL, "models/sessions.sql": sql})
-    after = project(
-        {**ALL, "models/sessions.sql": sql.replace(old, new).replace("TRUE AS c", "TRUE")}
-    )
+    other = sql.replace(old, new).replace("TRUE AS c", "TRUE")
+    before, after = ({**ALL, "models/sessions.sql": one} for one in (sql, other))
 
-    (found,) = compare_projects(before.nodes, before.sources, after.nodes, after.sources)
+    (found,) = redefined(after, before).values()
 
     assert found.category is Category.NONE
     assert found.how is how
@@ -207,12 +185,10 @@ def test_sessions_read_columns_that_their_query_does_not_name(columns: str, cate
     )
     files = {**SHOP, "models/sessions.sql": sessions, "models/seen.sql": EVENTS.format(COLUMNS)}
     del files["models/daily.sql"]
-    before = project(files)
-    after = project({**files, "models/seen.sql": EVENTS.format(columns)})
 
-    found = compare_projects(before.nodes, before.sources, after.nodes, after.sources)
+    found = redefined({**files, "models/seen.sql": EVENTS.format(columns)}, files)
 
-    assert next(str(one.category) for one in found if one.model == "sessions") == category
+    assert str(found["sessions"].category) == category
 
 
 @pytest.mark.parametrize(("call", "category"), [("any_value", "breaking"), ("max", "none")])
@@ -223,24 +199,20 @@ def test_what_a_person_vouches_for_is_the_same_in_the_same_words_only(
     vouched = "incremental: {safety_overrides: {allow_nondeterministic: true}}"
     sql = ALL["models/daily.sql"].replace("incremental: {}", vouched)
     sql = sql.replace("sum(revenue) AS revenue", f"{call}(entry_url) AS url")
-    before = project({**ALL, "models/daily.sql": sql})
     again = sql.replace("GROUP BY 1", "WHERE TRUE GROUP BY 1")
-    after = project({**ALL, "models/daily.sql": again})
+    before, after = ({**ALL, "models/daily.sql": one} for one in (sql, again))
 
-    (found,) = compare_projects(before.nodes, before.sources, after.nodes, after.sources)
-
-    assert found.category == category
+    assert redefined(after, before)["daily"].category == category
 
 
 def test_letters_of_a_maps_key_in_a_view() -> None:
     """A view that takes another key of a map is another view, and so is what reads it."""
     view = "---\nmaterialization: view\n---\nSELECT user_id, map('a', 1, 'A', 2).{} AS amount FROM clicks"
-    before = project({**ALL, "models/paid.sql": view.format("a")})
-    after = project({**ALL, "models/paid.sql": view.format("A")})
+    before, after = ({**ALL, "models/paid.sql": view.format(key)} for key in "aA")
 
-    found = compare_projects(before.nodes, before.sources, after.nodes, after.sources)
+    found = redefined(after, before)
 
-    assert {one.model: str(one.category) for one in found} == {
+    assert {name: str(one.category) for name, one in found.items()} == {
         "paid": "breaking",
         "totals": "breaking",
     }
@@ -273,7 +245,7 @@ def test_a_catalog_of_a_source_is_shown_by_where_it_is() -> None:
         for host in ("one", "two")
     )
 
-    found = redefined(two, project(one))["clicks"]
+    found = redefined(two, one)["clicks"]
 
     assert found.category is Category.METADATA
     assert [(d.part, d.before, d.after) for d in found.differences] == [

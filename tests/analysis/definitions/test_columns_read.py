@@ -105,21 +105,22 @@ def test_columns_of_the_models_of_a_project() -> None:
 
 def test_a_model_that_builds_on_a_persons_word_reads_all_columns() -> None:
     """With an override the query is not relied upon."""
-    node = project(
-        {
-            "infold.yml": SHOP["infold.yml"],
-            "models/clicks.sql": SHOP["models/clicks.sql"],
-            "models/newest.sql": """---
-materialization: table
-timeseries: {event_time_column: day, granularity: day}
-incremental: {safety_overrides: {allow_nondeterministic: true}}
----
-SELECT to_date(event_ts) AS day, first(url) AS url FROM clicks GROUP BY 1
-""",
-        }
+    newest = (
+        "---\nmaterialization: table\ntimeseries: {event_time_column: day, granularity: day}\n"
+        "incremental: {safety_overrides: {allow_nondeterministic: true}}\n---\n"
+        "SELECT to_date(event_ts) AS day, first(url) AS url FROM clicks GROUP BY 1\n"
     )
+    shop = project({**SHOP, "models/newest.sql": newest})
 
-    assert ColumnsRead(node)("newest", "clicks") is None
+    assert ColumnsRead(shop)("newest", "clicks") is None
+
+
+def test_sessions_of_events_without_a_key_read_all_columns() -> None:
+    """All columns decide which of two events of one instant is first."""
+    landed = SHOP["models/sessions.sql"].replace("FROM clicks", "FROM raw.clicks")
+    found = ColumnsRead(project({**SHOP, "models/visits.sql": landed}))
+
+    assert found("visits", "raw.clicks") is None
 
 
 def test_time_counts_although_a_query_does_not_name_it() -> None:
@@ -128,13 +129,3 @@ def test_time_counts_although_a_query_does_not_name_it() -> None:
     found = ColumnsRead(project({**SHOP, "models/total.sql": total}))
 
     assert found("total", "sessions") == frozenset({"session_start", "revenue"})
-
-
-def test_sessions_of_events_without_a_key_read_all_columns() -> None:
-    """All columns decide which of two events of one instant is first."""
-    visits = SHOP["models/sessions.sql"]
-    assert isinstance(visits, str)
-    landed = visits.replace("FROM clicks", "FROM raw.clicks")
-    found = ColumnsRead(project({**SHOP, "models/visits.sql": landed}))
-
-    assert found("visits", "raw.clicks") is None

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from tests.analysis.definitions.drawn import Query, drawn, written
-from tests.analysis.definitions.engine import WORLDS, seen
 from tests.analysis.definitions.pairs import meaning, pairs
+from tests.analysis.definitions.test_soundness import apart as rows_apart
 from tests.analysis.definitions.test_soundness import otherwise
 
 from infold.analysis.definitions.clauses import Doubt
@@ -255,16 +255,7 @@ def apart(before: str, after: str, found: Derivation) -> bool | None:
     columns = ", ".join(f"{sql} AS {name}" for name, sql in found.columns)
     where = " AND ".join(f"({sql})" for sql in found.where) or "TRUE"
     over = f"SELECT {columns} FROM ({before}) AS stored WHERE {where}".replace("`", '"')
-    names = frozenset(name.lower() for name, _ in found.columns)
-    evaluated = False
-    for world in range(WORLDS):
-        rows, expected = seen(over, names, world), seen(after, names, world)
-        if rows is None or expected is None:
-            continue
-        evaluated = True
-        if rows != expected:
-            return True
-    return False if evaluated else None
+    return rows_apart(over, after, frozenset(name.lower() for name, _ in found.columns))
 
 
 def check(before: str, after: str, found: Derivation | None) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.declare.shop import SHOP, project
+from tests.analysis.fingerprints import redefinitions
+from tests.declare.shop import SHOP
 
-from infold.analysis.definitions.compare import compare_projects
 from infold.core.definition import Category, How, Redefinition
 
 HEAD = """\
@@ -16,14 +16,13 @@ incremental: {}
 ---
 """
 ROWS = "SELECT cast(session_start AS date) AS day, user_id, revenue FROM sessions"
+UNION = f"SELECT {{}} FROM ({ROWS} UNION ALL {ROWS}) AS q"
 
 
 def redefined(before: str, after: str, yaml: str = SHOP["infold.yml"]) -> Redefinition:
     """The change of the daily table, and of the project's file."""
-    old = project({**SHOP, "models/daily.sql": before})
-    new = project({**SHOP, "models/daily.sql": after, "infold.yml": yaml})
-    found = compare_projects(old.nodes, old.sources, new.nodes, new.sources)
-    return next(one for one in found if one.model == "daily")
+    old = {**SHOP, "models/daily.sql": before}
+    return redefinitions(old, {**SHOP, "models/daily.sql": after, "infold.yml": yaml})["daily"]
 
 
 def queries(before: str, after: str) -> Redefinition:
@@ -45,26 +44,20 @@ def test_a_dropped_column() -> None:
     assert not found.derivation.changes_nothing
 
 
-def test_an_added_column() -> None:
-    """A column that follows is additive."""
-    found = queries(ROWS, ROWS.replace("revenue", "revenue, revenue * 2 AS twice"))
+@pytest.mark.parametrize(
+    ("before", "after", "category"),
+    [
+        (ROWS, ROWS.replace("revenue", "revenue, revenue * 2 AS twice"), Category.ADDITIVE),
+        (ROWS, ROWS.replace("user_id, revenue", "revenue, user_id"), Category.NONE),
+        (UNION.format("day, user_id, revenue"), UNION.format("day, revenue"), Category.BREAKING),
+    ],
+    ids=["added", "another order", "of a union"],
+)
+def test_other_columns(before: str, after: str, category: Category) -> None:
+    """A column that follows is additive; others are derived too, whatever is called the change."""
+    found = queries(before, after)
 
-    assert (found.category, found.how) == (Category.ADDITIVE, How.DERIVE)
-
-
-def test_another_order() -> None:
-    """The same columns in another order are none, and written by deriving them."""
-    found = queries(ROWS, ROWS.replace("user_id, revenue", "revenue, user_id"))
-
-    assert (found.category, found.how) == (Category.NONE, How.DERIVE)
-
-
-def test_the_order_of_columns_in_a_union() -> None:
-    """So are those of a UNION ALL."""
-    union = "SELECT {0} FROM ({1} UNION ALL {1}) AS q"
-    found = queries(union.format("day, user_id, revenue", ROWS), union.format("day, revenue", ROWS))
-
-    assert found.how is How.DERIVE
+    assert (found.category, found.how) == (category, How.DERIVE)
 
 
 def test_a_moved_start() -> None:
@@ -79,6 +72,11 @@ def test_a_moved_start() -> None:
     assert found.derivation.changes_nothing
 
 
+WHOLE = HEAD.replace("incremental: {}", "tags: [whole]")
+LIMITED = HEAD.replace("{}", "{safety_overrides: {allow_limit: true}}")
+VOUCHED = HEAD.replace("{}", "{safety_overrides: {allow_nondeterministic: true}}") + ROWS.replace(
+    "revenue", "max(revenue) AS m, any_value(entry_url) AS u"
+)
 SHIFTED = "date_add(cast(session_start AS date), 1) AS day"
 
 
@@ -90,24 +88,9 @@ SHIFTED = "date_add(cast(session_start AS date), 1) AS day"
             HEAD + ROWS.replace("revenue", "revenue, cast(session_start AS date) AS other"),
             HEAD + ROWS.replace("cast(session_start AS date) AS day", SHIFTED),
         ),
-        (
-            HEAD.replace("incremental: {}", "tags: [whole]") + ROWS,
-            HEAD.replace("incremental: {}", "tags: [whole]") + ROWS.replace(", revenue", ""),
-        ),
-        (
-            HEAD.replace("{}", "{safety_overrides: {allow_limit: true}}") + ROWS + " LIMIT 3",
-            HEAD.replace("{}", "{safety_overrides: {allow_limit: true}}")
-            + ROWS.replace(", revenue", "")
-            + " LIMIT 3",
-        ),
-        (
-            HEAD.replace("{}", "{safety_overrides: {allow_nondeterministic: true}}")
-            + ROWS.replace("revenue", "max(revenue) AS m, any_value(entry_url) AS u")
-            + " GROUP BY ALL",
-            HEAD.replace("{}", "{safety_overrides: {allow_nondeterministic: true}}")
-            + ROWS.replace("revenue", "max(revenue) AS m, any_value(entry_url) AS u")
-            + " GROUP BY ALL HAVING max(revenue) > 1",
-        ),
+        (WHOLE + ROWS, WHOLE + ROWS.replace(", revenue", "")),
+        (LIMITED + ROWS + " LIMIT 3", LIMITED + ROWS.replace(", revenue", "") + " LIMIT 3"),
+        (VOUCHED + " GROUP BY ALL", VOUCHED + " GROUP BY ALL HAVING max(revenue) > 1"),
         (HEAD + ROWS, HEAD + ROWS.replace("FROM sessions", "FROM sessions WHERE events > 1")),
         (
             HEAD + ROWS.replace(", revenue", " "),
@@ -134,38 +117,33 @@ LATER = "event_ts + INTERVAL 1 DAY AS event_ts"
 
 def events(before: str, after: str, old: str = SOURCE, new: str = SOURCE) -> Redefinition:
     """The change of the events, and of the project's file."""
-    one = project({"infold.yml": old, "models/clicks.sql": before})
-    two = project({"infold.yml": new, "models/clicks.sql": after})
-    found = compare_projects(one.nodes, one.sources, two.nodes, two.sources)
-    return next(change for change in found if change.model == "clicks")
+    one = {"infold.yml": old, "models/clicks.sql": before}
+    return redefinitions(one, {"infold.yml": new, "models/clicks.sql": after})["clicks"]
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "files", "other"),
+    ("before", "after", "files", "yaml"),
     [
-        (EVENTS, PLAIN, (), False),
-        (EVENTS, EVENTS.replace("url, amount", "amount, upper(url) AS u"), (), False),
-        (EVENTS, EVENTS + " AND amount > 1", (), False),
-        (PLAIN, EVENTS, ("url",), False),
-        (PLAIN, PLAIN.replace("amount", "concat(url, user_id) AS u"), ("u",), False),
+        (EVENTS, PLAIN, (), SOURCE),
+        (EVENTS, EVENTS.replace("url, amount", "amount, upper(url) AS u"), (), SOURCE),
+        (EVENTS, EVENTS + " AND amount > 1", (), SOURCE),
+        (PLAIN, EVENTS, ("url",), SOURCE),
+        (PLAIN, PLAIN.replace("amount", "concat(url, user_id) AS u"), ("u",), SOURCE),
+        (PLAIN, EVENTS, ("url",), OPTIONAL),
+        (EVENTS, PLAIN, (), OPTIONAL),
     ],
-    ids=["dropped", "computed", "narrowed", "added", "expression"],
+    ids=["dropped", "computed", "narrowed", "added", "expression", "optional", "no longer"],
 )
-def test_events(before: str, after: str, files: tuple[str, ...], other: bool) -> None:
-    """Events follow from stored rows too, and from what the files have in other columns."""
-    found = events(before, after)
+def test_events(before: str, after: str, files: tuple[str, ...], yaml: str) -> None:
+    """Events follow from stored rows too, and from what the files have in other columns. An
+    optional column that is read for the first time, or no longer, decides which rows can be used.
+    """
+    found = events(before, after, yaml, yaml)
 
     assert (found.category, found.how) == (Category.BREAKING, How.DERIVE)
     assert found.derivation is not None
-    assert (found.derivation.from_files, found.derivation.other_source_columns) == (files, other)
-
-
-def test_optional_columns_of_events() -> None:
-    """A column that is read for the first time, or no longer, decides which rows can be used."""
-    for before, after, files in ((PLAIN, EVENTS, ("url",)), (EVENTS, PLAIN, ())):
-        found = events(before, after, OPTIONAL, OPTIONAL).derivation
-        assert found is not None
-        assert (found.from_files, found.other_source_columns) == (files, True)
+    assert found.derivation.from_files == files
+    assert found.derivation.other_source_columns is (yaml is OPTIONAL)
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.analysis.fingerprints import ALL
-from tests.declare.shop import project
-
-from infold.analysis.definitions.compare import compare_projects
+from tests.analysis.fingerprints import ALL, redefinitions
 
 SUMS = """---
 materialization: cumulative_aggregate
@@ -26,14 +23,12 @@ def lost(file: str, *changes: tuple[str, str]) -> dict[str, Losses]:
     for old, new in changes:
         assert old in text, old
         text = text.replace(old, new)
-    before, after = project(BEFORE), project({**BEFORE, file: text})
-    found = compare_projects(before.nodes, before.sources, after.nodes, after.sources)
     return {
-        one.model: [
+        name: [
             (str(loss.part), loss.name, loss.before, loss.after, str(loss.at))
             for loss in one.destroys
         ]
-        for one in found
+        for name, one in redefinitions(BEFORE, {**BEFORE, file: text}).items()
     }
 
 
@@ -87,11 +82,8 @@ def test_other_rows_are_no_loss(file: str, old: str, new: str, model: str) -> No
 
 def test_a_removed_model_loses_its_table() -> None:
     """A view has none."""
-    before = project(BEFORE)
     gone = ("models/seen.sql", "models/sums.sql")
-    after = project({name: text for name, text in BEFORE.items() if name not in gone})
+    found = redefinitions(BEFORE, {name: BEFORE[name] for name in BEFORE if name not in gone})
 
-    found = compare_projects(before.nodes, before.sources, after.nodes, after.sources)
-
-    parts = {one.model: [str(loss.part) for loss in one.destroys] for one in found}
+    parts = {name: [str(loss.part) for loss in one.destroys] for name, one in found.items()}
     assert parts == {"seen": [], "sums": ["table"]}

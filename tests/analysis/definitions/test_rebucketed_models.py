@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.analysis.definitions.test_derived_models import HEAD, ROWS, queries, redefined
-from tests.declare.shop import SHOP, project
+from tests.analysis.definitions.test_derived_models import HEAD, ROWS, redefined
+from tests.analysis.fingerprints import redefinitions
+from tests.declare.shop import SHOP
 
-from infold.analysis.definitions.compare import compare_projects
 from infold.core.definition import Category, How
 
 MONTHLY = HEAD.replace("granularity: day", "granularity: month")
@@ -49,11 +49,6 @@ def test_what_somebody_vouches_for_is_no_proof() -> None:
     assert found.how is How.REBUILD
 
 
-def test_the_same_granularity_is_no_change() -> None:
-    """Another layout alone is recorded, and nothing else."""
-    assert queries(ROWS, ROWS.replace("SELECT", "SELECT  ")).how is not How.REBUCKET
-
-
 def test_events_and_sessions() -> None:
     """Their rows do not depend on their cells either."""
     series = "timeseries: {event_time_column: session_start, granularity: day}"
@@ -63,10 +58,9 @@ def test_events_and_sessions() -> None:
         for name, text in files.items()
         if name in ("models/clicks.sql", "models/sessions.sql")
     }
-    before, after = project(files), project({**files, **longer})
-    found = compare_projects(before.nodes, before.sources, after.nodes, after.sources)
+    found = redefinitions(files, {**files, **longer})
 
-    assert {one.model: one.how for one in found} == {
+    assert {name: one.how for name, one in found.items()} == {
         "clicks": How.REBUCKET,
         "sessions": How.REBUCKET,
     }

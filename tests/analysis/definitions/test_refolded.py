@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.declare.shop import SHOP, project
+from tests.analysis.fingerprints import redefinitions
+from tests.declare.shop import SHOP
 
-from infold.analysis.definitions.compare import compare_projects
 from infold.core.definition import Category, How, Redefinition
 
 GAP = "user: user_id, gap: 30 minutes"
@@ -22,9 +22,7 @@ def sessions(keys: str, select: str = SELECT) -> dict[str, str]:
 
 def redefined(before: dict[str, str], after: dict[str, str]) -> Redefinition:
     """The change of the sessions."""
-    old, new = project(before), project(after)
-    found = compare_projects(old.nodes, old.sources, new.nodes, new.sources)
-    return next(one for one in found if one.model == "sessions")
+    return redefinitions(before, after)["sessions"]
 
 
 CUT = f"{GAP}, cuts: {{campaign: [url], start_events: \"url = '/'\"}}"
@@ -48,20 +46,15 @@ CUT = f"{GAP}, cuts: {{campaign: [url], start_events: \"url = '/'\"}}"
     ],
 )
 def test_other_ends(before: str, after: str) -> None:
-    """Where a session ends by its times, or counts by its length, the stored ones tell."""
-    found = redefined(sessions(before), sessions(after))
+    """Where a session ends by its times, or counts by its length, the stored ones tell; layout,
+    comments and views of the query do not matter.
+    """
+    for of in ("clicks", "seen"):
+        text = SELECT.replace("clicks", of)
+        words = text.replace(" FROM", " /* money */\nFROM").replace("sum(", "SUM(")
+        found = redefined(sessions(before, text), sessions(after, words))
 
-    assert (found.category, found.how) == (Category.BREAKING, How.REFOLD)
-
-
-@pytest.mark.parametrize("of", ["clicks", "seen"])
-def test_with_the_query_in_other_words(of: str) -> None:
-    """Layout, comments and views do not matter."""
-    text = SELECT.replace("clicks", of)
-    words = text.replace(" FROM", " /* money */\nFROM").replace("sum(", "SUM(")
-    found = redefined(sessions(GAP, text), sessions("user: user_id, gap: 20 minutes", words))
-
-    assert found.how is How.REFOLD
+        assert (found.category, found.how) == (Category.BREAKING, How.REFOLD)
 
 
 SHORT = "user: user_id, gap: 20 minutes"

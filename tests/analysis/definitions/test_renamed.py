@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.analysis.fingerprints import ALL
+from tests.analysis.fingerprints import ALL, redefinitions
 from tests.declare.shop import project
 
-from infold.analysis.definitions.compare import compare_projects
 from infold.core.definition import Category, How, Redefinition
 
 SUMS = """---
@@ -26,9 +25,7 @@ def redefined(model: str, *changes: tuple[str, str], front: str = "") -> Redefin
         assert old in text, old
         text = text.replace(old, new)
     text = text.replace("---\n", f"---\n{front}\n", 1) if front else text
-    before, after = project(BEFORE), project({**BEFORE, file: text})
-    found = compare_projects(before.nodes, before.sources, after.nodes, after.sources)
-    return next(one for one in found if one.model == model)
+    return redefinitions(BEFORE, {**BEFORE, file: text})[model]
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.analysis.fingerprints import redefinitions
 from tests.declare.shop import project
 
-from infold.analysis.definitions.compare import compare_projects
 from infold.core.definition import Category, How, Redefinition
 from infold.core.files import IngestedFile
 from infold.core.interval import Ranges
@@ -48,9 +48,7 @@ def files(type_: str, sql: str, format_: str = "json") -> dict[str, str]:
 
 def redefined(before: str, after: str, sql: str = PASSED, format_: str = "json") -> Redefinition:
     """What becomes of the model by another declared type."""
-    old, new = project(files(before, sql, format_)), project(files(after, sql, format_))
-    [found] = compare_projects(old.nodes, old.sources, new.nodes, new.sources)
-    return found
+    return redefinitions(files(before, sql, format_), files(after, sql, format_))["clicks"]
 
 
 @pytest.mark.parametrize(
@@ -111,10 +109,8 @@ def test_what_is_widened_all_the_same() -> None:
         redefined("int", "bigint", "SELECT v AS w, at, id FROM raw.clicks AS c").how is How.EVOLVE
     )
     assert redefined("int", "bigint", "SELECT * FROM raw.clicks").how is How.EVOLVE
-    old, new = (
-        project(files(type_, "SELECT id, at FROM raw.clicks")) for type_ in ("int", "string")
-    )
-    assert compare_projects(old.nodes, old.sources, new.nodes, new.sources) == ()
+    old, new = (files(type_, "SELECT id, at FROM raw.clicks") for type_ in ("int", "string"))
+    assert redefinitions(old, new) == {}
 
 
 FILE = IngestedFile(1, "a", 1, "f", 0, rows=3)
@@ -179,7 +175,11 @@ TYPES = st.recursive(
 
 @given(old=TYPES, new=TYPES)
 def test_a_widening_loses_nothing(old: str, new: str) -> None:
-    """Texts of types are read as they are written; what is called wider has every value."""
+    """Texts of types are read as they are written; what is called wider has every value. Keys of
+    maps are told from values, whatever fields are called.
+    """
+    assert Retyping(("v", "key"), "int", "bigint").is_in_a_key
+    assert not Retyping(("key",), "int", "bigint").is_in_a_key
     one, two = type_of_text(old), type_of_text(new)
 
     assert shown(one) == old
@@ -189,9 +189,3 @@ def test_a_widening_loses_nothing(old: str, new: str) -> None:
     if not found:
         assert old == new
     assert list(widenings(one, one, ("v",))) == []
-
-
-def test_keys_of_maps() -> None:
-    """They are told from values, whatever fields are called."""
-    assert Retyping(("v", "key"), "int", "bigint").is_in_a_key
-    assert not Retyping(("key",), "int", "bigint").is_in_a_key

@@ -70,12 +70,9 @@ def test_a_view_that_a_table_reads_lands_its_source() -> None:
 
 
 def test_another_join_in_a_view_is_another_definition() -> None:
-    """A changed join in a view changes the definition of the events that are ingested through
-    it.
-    """
+    """A changed join in a view changes the events that are ingested through it."""
     one, other = (
         project("SELECT * FROM v", v=VIEW + join)["clicks"].fingerprint
         for join in (JOINED, JOINED.replace("LEFT JOIN", "JOIN"))
     )
-
     assert one != other

@@ -22,6 +22,8 @@ incremental: {}
 SELECT cast(c.event_ts AS date) AS day, """
 KEY = "v.user_id = c.user_id"
 FROM, TO = "c.event_ts >= v.valid_from", "(c.event_ts < v.valid_to OR v.valid_to IS NULL)"
+AS_OF = f"ON {KEY} AND {FROM} AND {TO}"
+LEFT = f"clicks c LEFT JOIN v {AS_OF}"
 
 
 def validity(query: str) -> Validity | None:
@@ -34,43 +36,19 @@ def validity(query: str) -> Validity | None:
 @pytest.mark.parametrize(
     ("query", "open_", "passed_on"),
     [
-        (f"v.url FROM clicks c LEFT JOIN v ON {KEY} AND {FROM} AND {TO}", True, False),
-        (
-            f"v.url FROM clicks c JOIN v ON {KEY} AND v.valid_from <= c.event_ts AND (v.valid_to IS NULL OR v.valid_to > c.event_ts)",
-            True,
-            False,
-        ),
-        (
-            f"v.url FROM clicks c JOIN v ON {KEY} AND {FROM} AND c.event_ts < v.valid_to",
-            False,
-            False,
-        ),
+        (f"v.url FROM {LEFT}", True, False),
+        (f"v.url FROM clicks c JOIN v ON {KEY} AND v.valid_from <= c.event_ts AND (v.valid_to IS NULL OR v.valid_to > c.event_ts)", True, False),
+        (f"v.url FROM clicks c JOIN v ON {KEY} AND {FROM} AND c.event_ts < v.valid_to", False, False),
         (f"v.url FROM clicks c JOIN v ON {KEY} WHERE {FROM} AND {TO}", True, False),
-        (f"v.url FROM v RIGHT JOIN clicks c ON {KEY} AND {FROM} AND {TO}", True, False),
-        (
-            f"count(*) AS n FROM clicks c LEFT ANTI JOIN v ON {KEY} AND {FROM} AND {TO} GROUP BY 1",
-            True,
-            False,
-        ),
-        (f"v.url, v.valid_to FROM clicks c LEFT JOIN v ON {KEY} AND {FROM} AND {TO}", True, True),
-        (
-            f"v.url, x.u FROM clicks c JOIN v ON {KEY} AND {FROM} AND {TO}, LATERAL (SELECT v.valid_to AS u) x",
-            True,
-            True,
-        ),
-        (f"v.* FROM clicks c LEFT JOIN v ON {KEY} AND {FROM} AND {TO}", True, True),
-        (
-            f"v.url FROM clicks c LEFT JOIN v ON {KEY} AND {FROM} AND {TO} AND v.valid_from > TIMESTAMP '2024-01-01'",
-            True,
-            True,
-        ),
-        (
-            f"v.url, (SELECT max(country) FROM raw.countries r WHERE r.code = v.url) AS m FROM clicks c LEFT JOIN v ON {KEY} AND {FROM} AND {TO}",
-            True,
-            True,
-        ),
+        (f"v.url FROM v RIGHT JOIN clicks c {AS_OF}", True, False),
+        (f"count(*) AS n FROM clicks c LEFT ANTI JOIN v {AS_OF} GROUP BY 1", True, False),
+        (f"v.url, v.valid_to FROM {LEFT}", True, True),
+        (f"v.url, x.u FROM clicks c JOIN v {AS_OF}, LATERAL (SELECT v.valid_to AS u) x", True, True),
+        (f"v.* FROM {LEFT}", True, True),
+        (f"v.url FROM {LEFT} AND v.valid_from > TIMESTAMP '2024-01-01'", True, True),
+        (f"v.url, (SELECT max(country) FROM raw.countries r WHERE r.code = v.url) AS m FROM {LEFT}", True, True),
     ],
-)
+)  # fmt: skip
 def test_a_lookup_read_as_of_a_time(query: str, open_: bool, passed_on: bool) -> None:
     """Both ends in a condition of the join are its stretch; any other use of them is noted."""
     assert validity(query) == Validity("`event_ts`", "valid_from", "valid_to", open_, passed_on)

@@ -1,10 +1,8 @@
-"""Columns and models that declarations and commands name are found in any case."""
+"""Columns that declarations name are found in any case."""
 
 from __future__ import annotations
 
 from tests.declare.shop import CLICKS, DAILY, SHOP, project
-
-from infold.planning.selection import select_models
 
 
 def test_declared_names_are_spelled_as_the_table_has_them() -> None:
@@ -26,11 +24,3 @@ def test_declared_names_are_spelled_as_the_table_has_them() -> None:
     assert found["sessions"].query is not None
     assert found["sessions"].query.time_column == "AT"
     assert found["daily"].input("sessions").time_column == "session_start"
-
-
-def test_models_are_selected_in_any_case() -> None:
-    """Models are selected by names, globs and + in any case."""
-    found = project()
-
-    assert select_models(found, ["DAILY"]) == select_models(found, ["dai*"]) == frozenset({"daily"})
-    assert select_models(found, ["+Sess*"]) == select_models(found, ["+sessions"])

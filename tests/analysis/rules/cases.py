@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -139,40 +139,13 @@ def _model(case: Case) -> str:
 
 def findings(case: Case) -> list[InfoldError]:
     """What is found in a case's query, and in nothing else of its project."""
-    found = _findings(case.file)[case.line]
-    if isinstance(found, Exception):
-        raise found
-    return found
+    return _findings(case.file)[case.line]
 
 
 @cache
-def _findings(file: str) -> Mapping[int, list[InfoldError] | Exception]:
-    """
-    What is found in each query of a file.
-
-    One project has all of them as models, which is fast. If it cannot be read, each query is read
-    in its own project, so that only the queries at fault fail.
-    """
+def _findings(file: str) -> Mapping[int, list[InfoldError]]:
+    """What is found in each query of a file: one project has all of them as models."""
     own = [case for case in cases() if case.file == file]
-    try:
-        return _read(own)
-    except Exception:
-        found = {case.line: _read_alone(case) for case in own}
-        if not any(isinstance(one, Exception) for one in found.values()):
-            raise
-        return found
-
-
-def _read_alone(case: Case) -> list[InfoldError] | Exception:
-    try:
-        return _read([case])[case.line]
-    except Exception as error:  # noqa: BLE001
-        error.add_note(f"in the query of {case}")
-        return error
-
-
-def _read(own: Sequence[Case]) -> dict[int, list[InfoldError]]:
-    """What is found in each of some queries, read as models of one project."""
     names = {f"models/line_{case.line}.sql": case for case in own}
     others = {name: text for case in own for name, text in around(case.sql).items()}
     _, errors = read(others | {name: _model(case) for name, case in names.items()})

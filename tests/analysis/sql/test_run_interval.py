@@ -16,16 +16,13 @@ def test_the_names_stand_for_all_time() -> None:
 
     text, used = replace_run_interval("m.sql", source, 10)
 
+    assert replace_run_interval("m.sql", "SELECT a FROM t", 0) == ("SELECT a FROM t", ())
+
     assert used == ("@start_ts", "@end_ds")
     assert text == (
         "@start_ds\nSELECT '@end_ts' FROM t -- @x\n"
         f"WHERE ts >= {NAMES['start_ts']} AND d < {NAMES['end_ds']}"
     )
-
-
-def test_a_query_without_any_is_left_as_it_is() -> None:
-    """A query without interval variables is left unchanged."""
-    assert replace_run_interval("m.sql", "SELECT a FROM t", 0) == ("SELECT a FROM t", ())
 
 
 def test_any_other_name_is_a_mistake_at_its_place() -> None:

@@ -29,21 +29,20 @@ from infold.core.interval import DAY, HOUR, MINUTE, SECOND
         ("make_interval(0, 0, 0, 1)", DAY, None),
         ("INTERVAL '1' MONTH", 25 * DAY, 31 * DAY),
         ("INTERVAL '1-0' YEAR TO MONTH", 362 * DAY, 366 * DAY),
+        *(
+            (sql, None, None)
+            for sql in ("INTERVAL '1 day' HOUR", "x", "INTERVAL n DAYS", "'1 day'")
+        ),
     ],
 )
-def test_spark_intervals_have_a_length(sql: str, least: int, most: int | None) -> None:
-    """Spark intervals in every syntax have a length; months have a shortest and a longest one."""
+def test_spark_intervals_have_a_length(sql: str, least: int | None, most: int | None) -> None:
+    """Spark intervals in every syntax have a length; months have a shortest and a longest one. A
+    column, or a text that Spark does not accept as an interval, has no constant length.
+    """
     node = sqlglot.parse_one(f"SELECT {sql}", read="spark").expressions[0]
+    length = None if least is None else (least, least if most is None else most)
 
-    assert interval_length(node) == (least, least if most is None else most)
-
-
-@pytest.mark.parametrize("sql", ["INTERVAL '1 day' HOUR", "x", "INTERVAL n DAYS", "'1 day'"])
-def test_expressions_without_a_constant_length(sql: str) -> None:
-    """A column, or a text that Spark does not accept as an interval, has no constant length."""
-    node = sqlglot.parse_one(f"SELECT {sql}", read="spark").expressions[0]
-
-    assert interval_length(node) is None
+    assert interval_length(node) == length
 
 
 def test_zones_are_as_far_from_utc_as_their_clocks_ever_were() -> None:

@@ -57,15 +57,11 @@ def test_a_command_line_is_read(
 def test_where_an_engine_is_used(
     environment: dict[str, str], terminal: bool, expected: bool
 ) -> None:
-    """Where a person waits, unless something else is said."""
+    """Where a person waits, unless something else is said; by commands that there are."""
+    assert COMMANDS.keys() >= choice.COMMANDS
     assert is_on(Typed(["run"]), environment, terminal=terminal) is expected
     assert not is_on(Typed(["--no-engine", "run"]), environment, terminal=terminal)
     assert not is_on(Typed(["history"]), environment, terminal=terminal)
-
-
-def test_the_commands_exist() -> None:
-    """All commands that use an engine are commands."""
-    assert COMMANDS.keys() >= choice.COMMANDS
 
 
 TEXT = st.binary(max_size=8).filter(lambda text: b"\0" not in text)
@@ -112,25 +108,19 @@ def test_only_the_owner_reaches_a_socket(tmp_path: Path, monkeypatch: pytest.Mon
         engine_socket.connect(str(file))
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("status", "No engine is running"),
-        ("stop", "No engine was running."),
-        ("restart", "No engine was running."),
-    ],
-)
+@pytest.mark.parametrize("word", ["status", "stop", "restart"])
 def test_elsewhere_than_on_linux_there_is_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
 ) -> None:
     """Where the system lacks what one needs, it is asked for nothing of that."""
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.delattr(os, "O_PATH")
     monkeypatch.delattr(os, "pidfd_open")
 
-    done = CliRunner().invoke(cli, ["-C", str(tmp_path), "engine", words])
+    done = CliRunner().invoke(cli, ["-C", str(tmp_path), "engine", word])
 
-    assert (done.exit_code, done.output[: len(said)]) == (0, said)
+    assert done.exit_code == 0
+    assert done.output.startswith(f"No engine {'is' if word == 'status' else 'was'} running")
 
 
 def test_what_differs_between_terminals_does_not_matter() -> None:

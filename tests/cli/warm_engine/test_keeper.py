@@ -94,7 +94,9 @@ def _hears_hangups() -> None:
 
 
 def test_a_command_is_as_it_is_by_itself(warm: Engine, shop: Path) -> None:
-    """Output, errors and exit code are the same, also of a wrong project and of a wrong option."""
+    """Output, errors and exit code are the same, also of a wrong project and of a wrong option;
+    nothing stays from one command to the next: changed files are read anew.
+    """
     (shop / "models" / "bad.sql").write_text("SELECT nothing FROM nowhere\n")
     lines = (("check", "--json"), ("check", "--no-such-option"), ("show", "daily"))
 
@@ -106,6 +108,7 @@ def test_a_command_is_as_it_is_by_itself(warm: Engine, shop: Path) -> None:
     assert by_engine == alone
     assert {code for code, _, _ in alone} == {2}
     assert (served, warm.served()) == (3, 3)
+    assert warm.run("check")[0] == 0
 
 
 def test_input_and_output_are_those_of_the_command(warm: Engine, tmp_path: Path) -> None:
@@ -126,18 +129,6 @@ def test_input_and_output_are_those_of_the_command(warm: Engine, tmp_path: Path)
     assert failed[2].startswith("output-failed: ")
     assert (gone[0], gone[2]) == (0, "")
     assert warm.served() == 3
-
-
-def test_nothing_stays_from_one_command_to_the_next(warm: Engine, shop: Path) -> None:
-    """Changed files are read anew."""
-    model = shop / "models" / "daily.sql"
-    text = model.read_text()
-
-    model.write_text(f"{text}\nTHIS IS WRONG\n")
-    assert warm.run("check")[0] == 2
-    model.write_text(text)
-    assert warm.run("check")[0] == 0
-    assert warm.served() == 2
 
 
 def test_other_circumstances_are_not_served(warm: Engine, shop: Path) -> None:
@@ -206,24 +197,21 @@ def test_no_signal_is_too_early(warm: Engine, shop: Path) -> None:
     assert warm.served() == 2
 
 
-def test_a_command_ends_with_its_client(warm: Engine) -> None:
-    """Where the client is killed, its command is, at once; nothing goes on in its name."""
+def test_client_and_command_die_together(warm: Engine) -> None:
+    """Where the client is killed, its command is, at once; nothing goes on in its name. Where the
+    command is, its client dies as it does.
+    """
     held = Held()
     with held.start(warm) as client:
         client.kill()
-
     await_that(lambda: not runs(held.process))
     assert warm.run("check")[0] == 0
     assert warm.served() == 2
 
-
-def test_a_killed_command_looks_like_one(warm: Engine) -> None:
-    """The client dies as its command does."""
-    held = Held()
-    with held.start(warm) as client:
-        os.kill(held.process, signal.SIGKILL)
+    other = Held()
+    with other.start(warm) as client:
+        os.kill(other.process, signal.SIGKILL)
         client.communicate(timeout=60)
-
     assert client.returncode == -signal.SIGKILL
 
 

@@ -51,7 +51,12 @@ def drawn(of: Graph, look: Look) -> str:
 
 
 def test_lanes_show_who_reads_what() -> None:
-    """A lane goes on until the last reader, and is only crossed by lines that do not read it."""
+    """A lane goes on until the last reader, and is only crossed by lines that do not read it; a
+    plain picture has signs that any terminal and file has.
+    """
+    plain = graph_screen(PROJECT, SHOP, Look(60))
+    assert plain.isascii()
+    assert "`-----'-'-* report  table" in plain
     assert (
         drawn(SHOP, Look(60, plain=False))
         == dedent(
@@ -70,14 +75,6 @@ def test_lanes_show_who_reads_what() -> None:
     )
 
 
-def test_a_plain_picture_is_ascii() -> None:
-    """The same with signs that any terminal and file has."""
-    text = graph_screen(PROJECT, SHOP, Look(60))
-
-    assert text.isascii()
-    assert "`-----'-'-* report  table" in text
-
-
 def test_a_wide_graph_is_a_list() -> None:
     """Where the lanes have no room, each model is listed with what it reads."""
     names = [f"m{number}" for number in range(30)]
@@ -89,36 +86,33 @@ def test_a_wide_graph_is_a_list() -> None:
     assert lines[-1].startswith("last < m0, m1, ")
 
 
-names = st.lists(st.integers(0, 9), max_size=4)
-
-
-@given(st.lists(names, min_size=1, max_size=12), st.integers(40, 120), st.booleans())
-def test_any_graph_is_drawn(reads: list[list[int]], width: int, plain: bool) -> None:
-    """Each model has one line, below all that it reads, and no line is too wide."""
+@st.composite
+def graphs(draw: st.DrawFn) -> Graph:
+    """Models that read some of those before them."""
     nodes = {}
-    for number, some in enumerate(reads):
+    for number in range(draw(st.integers(1, 12))):
+        some = draw(st.lists(st.integers(0, 9), max_size=4))
         known = tuple(f"m{one}" for one in dict.fromkeys(some) if one < number)
         nodes[f"m{number}"] = GraphNode(f"m{number}", "table", known)
-    found = Graph(tuple(_in_depth(nodes)))
+    return Graph(tuple(_in_depth(nodes)))
 
+
+@given(graphs(), st.integers(40, 120), st.booleans())
+def test_any_graph_is_drawn(found: Graph, width: int, plain: bool) -> None:
+    """Each model has one line, below all that it reads, and no line is too wide."""
     lines = drawn(found, Look(width, plain=plain)).split("\n")
 
-    assert sorted(node.name for node in found.nodes) == sorted(nodes)
     order = [node.name for node in found.nodes]
+    assert len(order) == len({*order})
     for node in found.nodes:
         assert all(order.index(one) < order.index(node.name) for one in node.reads)
     assert [re.findall(r"m\d+", line)[0] for line in lines] == order
     assert max(map(len, lines)) <= width
 
 
-@given(st.lists(names, min_size=1, max_size=10))
-def test_lines_can_be_followed(reads: list[list[int]]) -> None:
+@given(graphs())
+def test_lines_can_be_followed(found: Graph) -> None:
     """Who follows the lanes by their signs finds for each model exactly what it reads."""
-    nodes = {}
-    for number, some in enumerate(reads):
-        known = tuple(f"m{one}" for one in dict.fromkeys(some) if one < number)
-        nodes[f"m{number}"] = GraphNode(f"m{number}", "table", known)
-    found = Graph(tuple(_in_depth(nodes)))
     picture = drawn(found, Look(200, plain=False)).split("\n")
 
     lanes: dict[int, str] = {}
@@ -183,7 +177,9 @@ def test_dot() -> None:
 
 @pytest.mark.parametrize("of", [SHOP, EVIL], ids=["shop", "evil"])
 def test_a_picture_has_each_model_and_line(of: Graph) -> None:
-    """The SVG is well-formed: a box a node, a path a line, each left of who reads it."""
+    """The SVG is well-formed: a box a node, a path a line, each left of who reads it; boxes of one
+    column are below each other.
+    """
     root = ET.fromstring(svg(PROJECT, of))
     space = "{http://www.w3.org/2000/svg}"
 
@@ -196,15 +192,9 @@ def test_a_picture_has_each_model_and_line(of: Graph) -> None:
     }
     for node in of.nodes:
         assert all(left[read] < left[node.name] for read in node.reads)
-
-
-def test_boxes_do_not_overlap() -> None:
-    """Boxes of one column are below each other."""
-    root = ET.fromstring(svg(PROJECT, SHOP))
     boxes = sorted(
         (int(one.attrib["x"]), int(one.attrib["y"]), int(one.attrib["height"]))
-        for one in root.iter("{http://www.w3.org/2000/svg}rect")
+        for one in root.iter(f"{space}rect")
         if "x" in one.attrib
     )
-
     assert all(a[0] != b[0] or a[1] + a[2] < b[1] for a, b in pairwise(boxes))

@@ -92,11 +92,6 @@ def test_groups_have_one_scale() -> None:
     )
 
 
-def test_one_value_is_one_line_of_text() -> None:
-    """There is no scale from a value to itself."""
-    assert drawn(Series("orders", days(5, 5))).splitlines()[3] == "           5│  ⢀⣀⣀⣀"
-
-
 def test_a_silence_is_no_line() -> None:
     """Years without anything are one sign, and nothing goes over it."""
     late = Point(Granularity.DAY.cell(FIRST + 1000 * DAY), 3, 3)
@@ -116,6 +111,8 @@ def test_a_silence_is_no_line() -> None:
                       01 02    26
         """
     )
+    # one value is one line of text: there is no scale from a value to itself
+    assert drawn(Series("orders", days(5, 5))).splitlines()[3] == "           5│  ⢀⣀⣀⣀"
 
 
 @given(

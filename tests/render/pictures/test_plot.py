@@ -160,25 +160,17 @@ def test_hours_are_days_where_they_are_many() -> None:
     assert text.endswith("3 rows without a time.")
 
 
-def test_few_hours_are_hours() -> None:
-    """Times of one day are labelled by their hours."""
+def test_few_hours_and_long_silences() -> None:
+    """Times of one day are labelled by their hours; years without a row are not drawn one by one.
+    Without a value there is a sentence; of several columns one may have none.
+    """
     points = tuple(Point(Granularity.HOUR.cell(FIRST + at * HOUR), 1, 1) for at in (3, 4))
     text = plot_screen("t", OverTime("at", Granularity.HOUR, (Series("n", points),)), Look(60))
+    late = (*days(3), Point(Granularity.DAY.cell(FIRST + 4000 * DAY), 5, 5))
 
     assert "a column is an hour" in text
     assert text.split("\n")[-2:] == ["              Fri 1 March 2024", "              03 04"]
-
-
-def test_long_silence_is_one_column() -> None:
-    """Years without a row are not drawn one by one."""
-    points = (*days(3), Point(Granularity.DAY.cell(FIRST + 4000 * DAY), 5, 5))
-    lines = drawn([Series("n", points)]).split("\n")
-
-    assert lines[8].startswith("           0│ ██ …  ██")
-
-
-def test_nothing_with_a_time() -> None:
-    """Without a value there is a sentence; of several columns one may have none."""
+    assert drawn([Series("n", late)]).split("\n")[8].startswith("           0│ ██ …  ██")
     assert "has no values with a time in day" in drawn([Series("n", ())], 80)
     assert "n: no values" in drawn([Series("n", ()), Series("m", days(1))])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,7 +47,9 @@ def drawn(*tables: tuple[ModelStatus, Ranges], width: int = 60, plain: bool = Tr
 
 
 def test_shades_are_parts_of_each_tables_most_rows() -> None:
-    """Each table by its own; days without rows and stale days are marked."""
+    """Each table by its own; days without rows and stale days are marked. A project of views has
+    a sentence.
+    """
     countries = ModelStatus(
         "countries",
         Kind.TABLE,
@@ -79,6 +82,7 @@ infold status - shop - dev
   . 1/4  : 2/4  * 3/4  # 4/4 of its most rows
   _ no rows  ! stale"""
     )
+    assert "There are no tables to draw." in drawn((view, Ranges()))
 
 
 def test_what_is_stale_in_part_is_named() -> None:
@@ -93,21 +97,9 @@ def test_what_is_stale_in_part_is_named() -> None:
 def test_a_table_that_is_stale_for_all_time() -> None:
     """An open end has no place on the axis, and marks what is there."""
     state, gaps = table("clicks", {4: 1, 5: 1})
-    endless = ModelStatus(
-        **{
-            **{name: getattr(state, name) for name in state.__slots__},
-            "stale": Ranges((Interval(sample.day(5).start, MAX),)),
-        }
-    )
+    endless = replace(state, stale=Ranges((Interval(sample.day(5).start, MAX),)))
 
     assert "  clicks  ## !!" in drawn((endless, gaps))
-
-
-def test_no_tables() -> None:
-    """A project of views has a sentence."""
-    view = ModelStatus("latest", Kind.VIEW, State.VIEW)
-
-    assert "There are no tables to draw." in drawn((view, Ranges()))
 
 
 @given(
@@ -139,14 +131,7 @@ def test_years_of_hours() -> None:
         )
         for at in range(2000)
     )
-    state = ModelStatus(
-        "clicks",
-        Kind.EVENTS,
-        State.STANDARD_RUN,
-        rows=2000,
-        covered=Ranges.of(one.cell for one in cells),
-        cells=cells,
-    )
+    state = replace(table("clicks", {1: 1})[0], rows=2000, cells=cells)
     strip = drawn((state, Ranges())).split("\n")[4]
 
     assert set(strip.removeprefix("  clicks  ").removesuffix("2,000").strip()) <= set(".:*#")
