@@ -305,7 +305,7 @@ def pytest_testnodedown(node: Any) -> None:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Say how many JVMs were started, random steps made and hostile inputs tried, if any were."""
-    if JVMS:
+    if JVMS["started"]:
         terminalreporter.write_line(f"JVMs started: {JVMS['started']}")
     play = sys.modules.get("tests.arrivals.play")
     if play is not None and play.TALLY.runs:

@@ -169,6 +169,12 @@ def test_models_with_strange_names(tmp_path: Path, record_property: Record) -> N
     judged("name", {name: what for name, what in wrong.items() if what}, list(wrong))
 
 
+def file_above(path: Path) -> None:
+    """A file has the place of the folder."""
+    shutil.rmtree(path.parent)
+    path.parent.write_text("")
+
+
 SHAPES: dict[str, Callable[[Path], object]] = {
     "a pipe": os.mkfifo,  # whoever reads it waits for ever
     "a folder": Path.mkdir,
@@ -176,7 +182,7 @@ SHAPES: dict[str, Callable[[Path], object]] = {
     "a link to itself": lambda path: path.symlink_to(path.name),
     "nothing": lambda path: None,
     "a device": lambda path: path.symlink_to("/dev/null"),
-    "a file above": lambda path: (shutil.rmtree(path.parent), path.parent.write_text("")),
+    "a file above": file_above,
 }
 """What is where a file was."""
 PLACES = ["infold.yml", "models/daily.sql", "models/clicks.sql", "landing/clicks/a.json"]

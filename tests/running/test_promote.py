@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.running.commands import die, said
+from tests.running.commands import die, infold, said
 from tests.running.production import applied, as_json, shop_in_production
 from tests.running.promoted import MORE, OWN, QUERY, at, with_environment
 from tests.running.standing_tables import commit, day, drop, leased, put
@@ -395,17 +396,15 @@ class TestKept:
         """After a death at any point of dropping kept tables the next run drops what is left."""
         kept = promoted(shop)
         keep_no_longer(shop)
-        shutil.copytree(shop.root, tmp_path / "before")
-        for point in (
+        points = (
             "ledger begin_step: after commit",
             "ledger forget_swap: before commit",
             "ledger forget_swap: after commit",
             f"drop {kept}: before",
             f"drop {kept}: after",
             "delete daily: after",
-        ):
-            shutil.rmtree(shop.root)
-            shutil.copytree(tmp_path / "before", shop.root)
+        )
+        for point in deaths(shop, points, tmp_path):
             assert die(shop, "run", at=point).dead, point
             said(shop, "run")
 
@@ -413,3 +412,87 @@ class TestKept:
             assert not (shop.warehouse / "shop" / "daily").exists(), point
             assert api.ledger(shop).swaps() == ()
             assert at(shop, ["daily"])["daily"] is not None
+
+
+POINTS = [
+    f"{name}: {side} commit"
+    for name in (
+        "ledger begin_step",
+        "rename",
+        "ledger finish_swap",
+        "ledger remember_locations",
+        "ledger finish_run",
+    )
+    for side in ("before", "after")
+]
+
+
+@pytest.mark.deep
+class TestKilled:
+    """A death at any write point leaves all of the old tables, or all of the new ones."""
+
+    @pytest.mark.parametrize("command", ["promote dev", "rollback"])
+    def test_at_every_point(self, shop: Project, tmp_path: Path, command: str) -> None:
+        """
+        After each death names, ledger and applied definitions are all as before, or all as after.
+
+        The next run finds nothing else to do, and the command can be given again if it did not
+        happen.
+        """
+        with_environment(shop, QUERY, MORE, own=BOTH)
+        if command == "rollback":
+            as_json(shop, "promote", "dev", "--yes")
+        before = states(shop)
+        for point in deaths(shop, POINTS, tmp_path):
+            assert die(shop, *command.split(), "--yes", at=point).dead, point
+            code, printed = infold(shop, "run")
+
+            assert code == 0, (point, printed)
+            assert "Nothing to do" in printed, point
+            happened = states(shop) != before
+            assert happened == (point not in EARLY), point
+            assert consistent(shop), point
+            if not happened:
+                assert infold(shop, *command.split(), "--yes")[0] == 0, point
+                assert consistent(shop), point
+                assert states(shop) != before
+
+
+def deaths(shop: Project, points: Iterable[str], folder: Path) -> Iterator[str]:
+    """Points one after the other, for each of which the project is as it was before the first."""
+    shutil.copytree(shop.root, folder / "before")
+    for point in points:
+        shutil.rmtree(shop.root)
+        shutil.copytree(folder / "before", shop.root)
+        yield point
+
+
+EARLY = {
+    "ledger begin_step: before commit",
+    "ledger begin_step: after commit",
+    "rename: before commit",
+}
+
+
+def states(shop: Project) -> object:
+    """Names, traces and applied definitions."""
+    traces = api.ledger(shop).traces()
+    return (
+        at(shop, ("daily", "sessions")),
+        {name: traces[name].fingerprint for name in ("daily", "sessions")},
+        applied(shop),
+    )
+
+
+def consistent(shop: Project) -> bool:
+    """Whether ledger and tables fit, and are as the applied definitions say."""
+    project = api.open_project(shop.root, "prod")
+    api.observer(project).check_ledger()
+    traces = api.ledger(shop).traces()
+    new = "__" in str(at(shop, ["daily"])["daily"])
+    return all(
+        traces[name].fingerprint == project[name].fingerprint
+        and traces[name].definition == applied(shop)[name]
+        and ("__" in str(at(shop, [name])[name])) == new
+        for name in ("daily", "sessions")
+    )

@@ -481,3 +481,37 @@ def test_a_table_that_was_built_again_since_it_was_forgotten(shop: Project, comm
         said(shop, "forget", "daily", "--yes")
 
     assert "clicks" in tables(shop)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("loss", ["older", "gone", "rows", "damaged"])
+def test_a_repair_that_dies_anywhere(shop: Project, loss: str) -> None:
+    """After a death at each write point in turn, the same command does what is left to do."""
+    older = ledger_file(shop).read_bytes()
+    second_run(shop)
+    if loss == "older":
+        ledger_file(shop).write_bytes(older)
+        put(shop, "daily", "r2-2", 301)
+    elif loss == "rows":
+        with closing(sqlite3.connect(ledger_file(shop))) as book, book:
+            book.execute("DELETE FROM cells WHERE table_name = 'sessions'")
+    else:
+        lose_ledger(shop)
+        if loss == "damaged":
+            ledger_file(shop).write_bytes(b"nothing")
+    met: list[tuple[str, str]] = []
+    for _ in range(60):
+        with living(met=met) as life:
+            repair_ledger(shop)
+        if not life.dead:
+            break
+        met.append(life.passed[-1])
+        close_all()
+
+    assert len(met) > 8
+    assert not look_at_ledger(shop).changes
+    trace = {name: state.trace is not None for name, state in api.observe(shop).models.items()}
+    assert trace == {
+        "older": {"clicks": True, "sessions": True, "daily": False},
+        "rows": {"clicks": True, "sessions": False, "daily": False},
+    }.get(loss, dict.fromkeys(NAMES, False))

@@ -132,8 +132,8 @@ def test_cells_with_changed_keys(tmp_path: Path, warehouse: Path, spark: SparkSe
 
     # Readers of tables whose earlier snapshots somebody expired are built.
     rates(shop, "/0,10", "/1,11", "/a,7")
-    for at in ("10", "20"):
-        put(shop, f"later{at}.csv", f"l{at},u03,2024-02-05 10:{at}:00,/1,2")
+    for minute in (10, 20):
+        put(shop, f"{minute}.csv", f"l{minute},u03,2024-02-05 10:{minute}:00,/1,2")
         steps(shop, "clicks", "best")
     project = api.open_project(shop.root)
     for name in ("raw__rates", "best", "clicks"):
