@@ -65,18 +65,25 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     item.user_properties.append((call.when, f"{call.duration:.3f}"))
 
 
+FIRST, LAST = ("docs",), ("system", "servers")
+"""Folders with tests that end the JVM of their process, which those between them share."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with servers come last, as a few end the JVM of those before them; else the longest."""
-    if any(
+    """What needs a JVM is tried by the longest file first, within what shares a JVM."""
+    if not any(
         item.get_closest_marker("spark") or item.get_closest_marker("servers") for item in items
     ):
-        seconds = read_longest()
+        return
+    seconds = read_longest()
 
-        def order(item: pytest.Item) -> tuple[bool, float, str]:
-            file = item.path.relative_to(TESTS).as_posix()
-            return "servers" in item.path.parts, -seconds.get(file, 0.0), file
+    def order(item: pytest.Item) -> tuple[int, float, str]:
+        file = item.path.relative_to(TESTS)
+        folder = file.parts[0]
+        part = -1 if folder in FIRST else LAST.index(folder) + 1 if folder in LAST else 0
+        return part, -seconds.get(file.as_posix(), 0.0), file.as_posix()
 
-        items.sort(key=order)
+    items.sort(key=order)
 
 
 def pytest_collection_finish() -> None:
