@@ -164,3 +164,21 @@ def test_rows_follow_the_sessions_and_clicks_of_their_keys(
     assert (receipt.written, receipt.commits, receipt.cells_cut_off) == (0, 0, 1)
     assert shop.version("returning") == version
     assert shop.proven()
+
+
+def test_a_user_loses_all_sessions(tmp_path: Path, warehouse: Path, spark: SparkSession) -> None:
+    """Who has no session any more has no row, though no row came in the same run; by states, and
+    where the rows of a key are read again.
+    """
+    shop = shop_with(tmp_path, warehouse, CLICKS, SOURCE)
+    shop.model("sessions", SESSIONS)
+    shop.model("users", USERS)
+    shop.model("middles", keyed("clicks", "user_id", "amount").replace("sum(", "median("))
+    put(shop, "crowd.csv", *(f"c{n},u{n:02},2024-03-01 10:00:00,/,1" for n in range(CROWD)))
+    put(shop, "ann.csv", *first_of("ann"))
+    shop.run()
+    shop.drop("ann.csv")
+
+    assert fold(shop)["users"].removed == 1
+    assert users(shop) == {}
+    assert "ann" not in by_key(shop, "middles")
