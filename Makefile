@@ -45,7 +45,7 @@ demo: need-java $(INSTALLED) ## a first load, late arrivals and a proof, on real
 	@$(BIN)/infold demo
 
 .PHONY: test
-test: need-java test-fast test-deep test-spark ## everything but what needs servers: some ten minutes
+test: need-java test-fast test-deep test-spark ## everything but what needs servers: some twenty minutes
 
 TIMES := build/times
 PYTEST := $(BIN)/python -m pytest
