@@ -219,7 +219,7 @@ def test_only_sessions_that_may_end_elsewhere_are_made_again(
     made.redefine(cuts=(LONDON,), ends=Ends(zone=LONDON.zone))
     assert (len(made.tables.commits), made.receipt.read) == (commits, 0)
 
-    made.redefine(gap=40 * MINUTE, cuts=(), ends=Ends())
+    made.redefine(gap=40 * MINUTE)
     assert (made.receipt.read, made.receipt.sessions_merged) == (4, 2)  # those of bob and of dot
     assert of(made, "dot") == table("""
         | start | end   | events |
