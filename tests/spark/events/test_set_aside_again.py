@@ -65,7 +65,8 @@ def test_a_lookup_changes(tmp_path: Path, warehouse: Path, spark: SparkSession) 
     Rows that have the changed key, but are in a file with another column, key or type, or in one
     that cannot be read, stay set aside; also where it is not known which files have changed keys.
     A good file without a row that can be used is judged once more, and found good. A rebuild by
-    several definitions in force reads every file, and takes no row of such a one.
+    several definitions in force reads every file, and takes no row of such a one. What is corrected
+    comes in.
     """
     shop = shop_with(tmp_path, warehouse, DATED, SOURCES)
     priced = {"lines": ".json", "typed": ".parquet"}
@@ -109,3 +110,13 @@ def test_a_lookup_changes(tmp_path: Path, warehouse: Path, spark: SparkSession) 
         assert shop.aside(name) == aside[name]
     assert shop.rows("plain") == [("a", "2024-03-01", 1), ("b", "2024-03-02", 4)]
     assert api.verify(api.open_project(shop.root), select=["plain"]).equal
+
+    for ending in (".json", ".parquet"):
+        write(GOOD | {"id": ["c", "d"]}, shop.root / "landing" / f"bad{ending}")
+    write(GOOD | {"id": ["e", "f"]}, shop.root / "landing" / "broken.parquet")
+    shop.run()
+    assert {name: [row[0] for row in shop.rows(name)] for name in priced} == {
+        "lines": ["a", "b", "c", "d"],
+        "typed": ["a", "b", "c", "d", "e", "f"],
+    }
+    assert [shop.aside(name) for name in priced] == [[], []]
