@@ -1,5 +1,5 @@
 # The contributor's menu. Every target first installs what it needs, once.
-# Needs: make, Python 3.11 or newer, and Java 17 or newer for everything that starts Spark.
+# Needs: make, Python 3.11 or newer, and Java 17 to 22 for everything that starts Spark.
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help

@@ -13,7 +13,7 @@ from infold.messages.errors import ExitCode, InfoldError
 from infold.messages.message import Message
 
 JAVA_TODO = (
-    "Install a Java runtime (apt-get install openjdk-17-jre-headless, brew install openjdk@17), "
+    "Install Java 17 or 21 (apt-get install openjdk-17-jre-headless, brew install openjdk@17), "
     "or set JAVA_HOME to one. Homebrew puts its own where nothing finds it by itself: "
     'export JAVA_HOME="$(brew --prefix openjdk@17)".'
 )
@@ -22,13 +22,21 @@ JAVA_TODO = (
 def java_missing(looked: tuple[tuple[str, str], ...]) -> InfoldError:
     """No Java at all; ``looked`` says where it was looked for."""
     return InfoldError(
-        "java-missing", "Java 17 or newer is needed and none was found", looked, JAVA_TODO
+        "java-missing", "Java 17 to 22 is needed and none was found", looked, JAVA_TODO
     )
 
 
 java_too_old = Message(
     "java-too-old",
-    "Java 17 or newer is needed and {version} was found",
+    "Java 17 to 22 is needed and {version} was found",
+    {"found": "{path}"},
+    JAVA_TODO,
+)
+
+
+java_too_new = Message(
+    "java-too-new",
+    "Java 17 to 22 is needed and {version} was found, on which this Spark does not start",
     {"found": "{path}"},
     JAVA_TODO,
 )

@@ -20,9 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infold.messages.errors import InfoldError
-from infold.messages.faults import java_missing, java_too_old, nameless_user
+from infold.messages.faults import java_missing, java_too_new, java_too_old, nameless_user
 
 OLDEST = 17  # Spark 4 needs it
+# Hadoop 3.4.2 in Spark asks for the user by Subject.getSubject, which fails since Java 23
+# (HADOOP-19212), and Arrow for memory that Java 24 no longer hands out.
+NEWEST = 22
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,8 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
     """
     The Java that Spark will use; an error with what to install if there is none.
 
-    A ``JAVA_HOME`` without a working ``bin/java`` is skipped; one that is too old is an error,
-    because it was set on purpose.
+    A ``JAVA_HOME`` without a working ``bin/java`` is skipped; one that is too old or too new is an
+    error, because it was set on purpose.
     """
     env = os.environ if environ is None else environ
     looked: list[tuple[str, str]] = []
@@ -58,6 +61,8 @@ def find_java(environ: Mapping[str, str] | None = None) -> Java:
         raise java_missing(tuple(looked))
     if java.major < OLDEST:
         raise java_too_old(version=java.version, path=str(java.binary))
+    if java.major > NEWEST:
+        raise java_too_new(version=java.version, path=str(java.binary))
     _refuse_nameless_user()
     return java
 
