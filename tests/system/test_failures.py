@@ -93,6 +93,18 @@ def test_each_failure_has_its_name(error: BaseException, slug: str) -> None:
     assert found.exit_code == {"too-deep": 2, "locked": 3}.get(slug, 1)
 
 
+def test_a_dead_engine_that_pyspark_calls_something_else() -> None:
+    """PySpark says of any failure to get a schema that its type cannot be parsed."""
+    other = type("PySparkValueError", (type("PySparkException", (Exception,), {}),), {})
+    raised = other("[CANNOT_PARSE_DATATYPE] Unable to parse datatype. Answer from Java is empty.")
+    raised.__context__ = GONE("Answer from Java side is empty")
+    found = known_failure(raised)
+
+    assert found is not None
+    assert found.slug == "engine-died"
+    assert ("why", "Py4JNetworkError: Answer from Java side is empty") in found.facts
+
+
 def test_the_cause_of_a_full_disk_is_named() -> None:
     """A full disk is named with the line of the stack that says so, and the file if there is
     one.

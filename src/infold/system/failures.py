@@ -15,7 +15,7 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -59,8 +59,8 @@ def known_failure(error: BaseException) -> InfoldError | None:
     if isinstance(error, sqlite3.Error):
         return _of_sqlite(error)
     known = _CLASSES & {kind.__name__ for kind in type(error).__mro__}
-    if known & _GONE or (known and _is_silence(str(error))):
-        return faults.engine_died(why=in_a_line(error))
+    if known and (silence := next((one for one in _chain(error) if _is_silence(one)), None)):
+        return faults.engine_died(why=in_a_line(silence))
     if known:
         return _of_function(str(error)) or _of_jvm(str(error))
     inner = error.__cause__ or getattr(error, "orig", None)
@@ -80,9 +80,24 @@ _NO_ANSWER = re.compile(r"An error occurred while calling \S+")
 """All that py4j says of a call whose JVM died before it answered; an answer has a trace."""
 
 
-def _is_silence(text: str) -> bool:
-    """Whether a message of py4j's says that nothing came back."""
-    return bool(_NO_ANSWER.fullmatch(text.strip())) or any(word in text for word in _SILENCE)
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """An error and those in whose handling it was raised; pyspark gives some another meaning."""
+    seen: BaseException | None = error
+    while seen is not None:
+        yield seen
+        seen = seen.__cause__ or seen.__context__
+
+
+def _is_silence(error: BaseException) -> bool:
+    """Whether it is py4j that says that nothing came back."""
+    kinds, text = {kind.__name__ for kind in type(error).__mro__}, str(error)
+    if not kinds & _CLASSES:
+        return isinstance(error, ConnectionRefusedError | ConnectionResetError)
+    return (
+        bool(kinds & _GONE)
+        or bool(_NO_ANSWER.fullmatch(text.strip()))
+        or any(word in text for word in _SILENCE)
+    )
 
 
 def _of_system(error: OSError, path: str) -> InfoldError:
