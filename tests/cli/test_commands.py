@@ -162,9 +162,7 @@ class TestPlan:
     """``infold plan``."""
 
     def test_the_screen(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
-        """`plan` prints the plan's screen, with its own
-        options in the `run` command that it suggests.
-        """
+        """It prints the plan's screen, with its own options in the `run` that it suggests."""
         result = infold(
             "plan", "--start", "2024-03-06", "--select", "+daily", "--as-of", "2024-03-11"
         )
@@ -178,9 +176,7 @@ class TestPlan:
         assert infold("plan", "--auto").exit_code == 0, "it says what is the default"
 
     def test_forward_only(self, fake: FakeApi, infold: Infold) -> None:
-        """`--forward-only` names models, `--effective-from` says from when; the run that the screen
-        suggests has both.
-        """
+        """`--forward-only` names models, `--effective-from` when; the suggested run has both."""
         words = ("--forward-only", "daily", "--effective-from", "2024-03-06")
         result = infold("plan", *words)
 
@@ -203,9 +199,7 @@ class TestPlan:
         assert asked["select"] == ("latest", "daily", "tag:core")
 
     def test_an_unaligned_window_is_refused(self, fake: FakeApi, infold: Infold) -> None:
-        """A window that is not aligned with cells is
-        refused before anything is observed: exit code 2.
-        """
+        """A window that is not aligned with cells is refused before anything is observed."""
         result = infold("plan", "--end", "2024-03-06T01:00")
 
         assert result.exit_code == 2
@@ -344,9 +338,7 @@ class TestRun:
         ]
 
     def test_a_refusal(self, fake: FakeApi, infold: Infold) -> None:
-        """A refusal prints its message on stderr and nothing on stdout, with its own exit code;
-        with `--json` it is an object with the parts of its message.
-        """
+        """A refusal is its message on stderr with its own exit code, or its parts as JSON."""
         fake.raises = errors.InfoldError(
             "locked", "another run holds it", (("run", "r"),), "Wait.", 3
         )
@@ -400,9 +392,7 @@ class TestReports:
         assert fake.asked["history"] == {"limit": 3, "model": "daily"}
 
     def test_explain(self, fake: FakeApi, infold: Infold) -> None:
-        """`explain MODEL INSTANT` explains the cell that contains the instant; `explain session ID`
-        looks the session up in all models, `explain MODEL ID` in that model only.
-        """
+        """An instant means a cell; `session ID` looks in all models, `MODEL ID` in that one."""
         for instant in ("2024-03-06T12:00", "20240306"):
             infold("explain", "sessions", instant)
             assert fake.asked.pop("explain")["cell"] == DAY
@@ -442,9 +432,7 @@ class TestReports:
         assert fake.asked["session_history"] == {"id": "cafe", "model": None, "deep": False}
 
     def test_check(self, fake: FakeApi, infold: Infold) -> None:
-        """`check` counts models, not sources with tables of their own, says that there are no
-        findings, and names each change that rebuilds a model.
-        """
+        """It counts models and sources, and names each change that rebuilds a model."""
         landed = replace(
             sample.COUNTRIES, landed=True, model=replace(sample.COUNTRIES.model, name="raw.c")
         )
@@ -475,9 +463,7 @@ class TestReports:
         screen("verify_different", result.stdout)
 
     def test_verify_beside_runs(self, fake: FakeApi, infold: Infold) -> None:
-        """A table that runs changed whenever it was compared is no difference, but not verified:
-        exit code 3, or 4 where another one differs.
-        """
+        """A table that runs changed meanwhile is not verified: 3, or 4 where another differs."""
         note = "a run changed it meanwhile, 3 times: verify it between two runs"
         daily = Verdict("daily", Kind.TABLE, 0, 0, 0, equal=False, note=note, moved=True)
         codes = []
@@ -542,9 +528,7 @@ class TestShow:
     def test_csv_that_a_script_can_read(
         self, lake: FakeLake, infold: Infold, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """CSV quotes where a reader needs it; NULL is an empty field, an empty text is two
-        quotes.
-        """
+        """CSV quotes where a reader needs it; NULL is empty, an empty text is two quotes."""
         values = {
             "id": ["6f1e", None, "", "a,b", 'a"b', "a\nb", " a "],
             "at": pa.array([0, *[None] * 6], pa.timestamp("us", "UTC")),
@@ -569,9 +553,7 @@ class TestShow:
         ]
 
     def test_files(self, lake: FakeLake, infold: Infold, tmp_path: Path) -> None:
-        """JSON lines go to a file, one object a line; the message about it goes to stderr. A
-        Parquet file keeps the table's own types.
-        """
+        """JSON lines and Parquet with the table's own types; the message goes to stderr."""
         typed = tmp_path / "daily.parquet"
         infold("show", "daily", "--limit", "2", "--format", "parquet", "-o", str(typed))
         assert parquet.read_table(typed).equals(three().slice(0, 2))
@@ -609,9 +591,7 @@ class TestShow:
         )
 
     def test_a_view(self, lake: FakeLake, infold: Infold, monkeypatch: pytest.MonkeyPatch) -> None:
-        """`show` of a view says that it starts Spark to
-        evaluate it, asks for one more row than is shown, and checks the columns asked for.
-        """
+        """A view is evaluated by Spark, with one more row than is shown, and says so."""
         limits: list[int | None] = []
 
         def evaluate(_project: object, _view: str, limit: int | None) -> pa.Table:
@@ -632,9 +612,7 @@ class TestInit:
     """``infold init``."""
 
     def test_the_new_project(self, infold: Infold, tmp_path: Path) -> None:
-        """The project that `init` writes has no findings, is named after its folder, and can be
-        planned at once, because its files are there.
-        """
+        """It has no findings, is named after its folder, and can be planned at once."""
         directory = tmp_path / "my-shop"
 
         assert infold("init", str(directory)).exit_code == 0
@@ -672,9 +650,7 @@ class TestDemo:
     def test_the_screen(
         self, acts: None, fake: FakeApi, infold: Infold, screen: Screen, tmp_path: Path
     ) -> None:
-        """`demo` prints each act with its strip and summary, the verification report, then what to
-        try by hand; it ends as verify does when a table differs.
-        """
+        """Acts with strip and summary, then the verification, by which the command ends."""
         result = infold("demo", str(tmp_path / "demo"))
 
         assert result.exit_code == 0

@@ -58,9 +58,7 @@ def test_results_print_as_the_commands(
 
 
 def test_what_is_asked_is_handed_on(fake: FakeApi) -> None:
-    """Terms, windows and the clock are as in the commands; dates may be dates. A plan is true if
-    there is something to do, a verification if all is equal.
-    """
+    """Terms, windows and the clock are as in the commands; results have a truth."""
     project = package.open()
     project.run(
         "daily+",
@@ -113,9 +111,7 @@ class TestTable:
         return Table("daily", lambda most: ROWS.slice(0, most))
 
     def test_conversions(self, table: Table) -> None:
-        """All rows, with values and types as they are; a relation of DuckDB is in the connection
-        that is given, beside its other tables.
-        """
+        """All rows, with values and types; a relation of DuckDB is in the given connection."""
         assert table.to_arrow() == ROWS
         assert table.to_arrow().to_pandas().equals(table.to_pandas())
         assert isinstance(table.to_pandas(), pd.DataFrame)
@@ -233,9 +229,7 @@ class TestFiles:
 
 
 def test_importing_it_imports_nothing_slow() -> None:
-    """`import infold` is at hand at once, in every process that has a model in Python; the types of
-    results are importable where no optional library is.
-    """
+    """`import infold` is at hand at once, and needs no optional library."""
     program = "import infold, sys; print([m for m in sys.modules if m.startswith(('inf', 'py'))])"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

@@ -57,9 +57,7 @@ def test_lateness(shop: str, files: str, infold: Infold) -> None:
 
 
 def test_the_graph(files: str, infold: Infold) -> None:
-    """It follows from the files of the project: nothing was built. Terms choose models, as for
-    other commands; other formats are one text each, to be written to a file.
-    """
+    """It follows from the files of the project: nothing was built. Terms choose models."""
     assert infold("-C", files, "dag").stdout.split("\n")[2:] == [
         "o raw.clicks  source",
         "`-* clicks  events",

@@ -52,9 +52,7 @@ def python(code: str, *words: str) -> tuple[int, str, str]:
 
 
 def test_no_thread_is_waited_for() -> None:
-    """The process ends without waiting for background
-    threads of libraries, and its output is complete.
-    """
+    """The process ends without waiting for threads of libraries; its output is complete."""
     code = (
         "import threading, time\n"
         "from infold.cli import process_exit\n"
@@ -105,9 +103,7 @@ def test_leaving_changes_no_exit_code(way: str) -> None:
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_ledger_is_one_file_between_commands(tmp_path: Path, kept: bool) -> None:
-    """Between commands a ledger is one file, so a copy of it is complete without a log beside
-    it.
-    """
+    """Between commands a ledger is one file: a copy of it is complete."""
     code = (
         "import sys\n"
         "from pathlib import Path\n"
@@ -129,9 +125,7 @@ def test_a_ledger_is_one_file_between_commands(tmp_path: Path, kept: bool) -> No
 
 
 def test_concurrent_plans_end_well(shop: Path) -> None:
-    """Plans that run at the same time all end well, though Arrow's threads have read the new
-    files.
-    """
+    """Plans at the same time all end well, though Arrow's threads have read the new files."""
     with ThreadPoolExecutor(4) as pool:
         done = list(pool.map(lambda _: infold("-C", str(shop), "plan"), range(6)))
 
@@ -143,9 +137,7 @@ def test_concurrent_plans_end_well(shop: Path) -> None:
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full here")
 @pytest.mark.parametrize("words", [("plan", "--json"), ("status",), ("--help",)])
 def test_an_output_that_cannot_be_written_is_an_error(shop: Path, words: tuple[str, ...]) -> None:
-    """An output that cannot be written is an error with its own message and exit code, not a
-    crash.
-    """
+    """An output that cannot be written is an error with its own message, not a crash."""
     with FULL.open("w") as full:
         done = infold("-C", str(shop), *words, stdout=full)
 
@@ -167,9 +159,7 @@ def test_a_closed_pipe_is_no_failure(shop: Path) -> None:
 
 
 def test_a_missing_models_folder_is_an_error(shop: Path, tmp_path: Path) -> None:
-    """Every command reports a missing models folder as an error instead of a valid empty
-    project.
-    """
+    """A missing models folder is an error of every command, not a valid empty project."""
 
     def done(word: str) -> Result:
         return CliRunner().invoke(cli, ["-C", str(tmp_path), word])
@@ -192,9 +182,7 @@ LONG = {
 
 
 def test_generated_queries_are_parsed(shop: Path, tmp_path: Path) -> None:
-    """A query of a thousand ORs, union parts or parentheses
-    is parsed; one of many thousands is a finding.
-    """
+    """A thousand ORs, unions or parentheses are parsed; many thousands are a finding."""
     shutil.copytree(shop, tmp_path, dirs_exist_ok=True)
     for name, query in LONG.items():
         model = tmp_path / "models" / f"{name}.sql"

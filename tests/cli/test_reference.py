@@ -125,16 +125,12 @@ def opts_of(param: click.Parameter) -> list[str]:
     ],
 )
 def test_every_key_is_described_and_none_besides(title: str, known: tuple[str, ...]) -> None:
-    """The reference lists exactly the keys that the readers of infold.yml and front matter
-    accept.
-    """
+    """The reference lists exactly the keys that the readers of files accept."""
     assert keys(title) == set(known)
 
 
 def test_every_fixed_setting_is_listed_with_its_value() -> None:
-    """The reference lists every fixed Spark setting with
-    its value, and every prefix that is left to Spark.
-    """
+    """With its value; and every prefix that is left to Spark."""
     text = PAGES["spark-settings"]
     rows = dict(re.findall(r"^\| `(spark[^`*]*)` \| `([^`]+)` \|", text, re.MULTILINE))
 
@@ -187,9 +183,7 @@ FREE = {
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_every_name_of_a_json_shape_is_described(name: str) -> None:
-    """Every name in a JSON shape is described in its
-    command's section or in one that the section points to.
-    """
+    """In its command's section, or in one that the section points to."""
     text = PAGES["json"]
     own = section(f"## {name} --json")
     top = SHAPES[name]

@@ -229,9 +229,7 @@ def test_a_table_that_is_not_there_yet_is_not_explained() -> None:
 
 
 def test_parts_of_screens() -> None:
-    """Folders that are left out, steps that wrote nothing, earlier definitions, long histories,
-    empty tables.
-    """
+    """Folders left out, steps that wrote nothing, long histories, empty tables."""
     folders = nothing_to_do(FileDiff("raw.clicks", unchanged=101, folders=3, folders_left_out=97))
     assert "101 files as before; 3 dated folders listed, 97 left for a full listing" in folders
 

@@ -42,9 +42,7 @@ class TestSelection:
         ],
     )
     def test_terms(self, select: str, exclude: str, models: str) -> None:
-        """Names (in any case), globs and tags add up, `+` selects upstream
-        or downstream, and excluded models are removed.
-        """
+        """Names, globs and tags add up, `+` goes up or downstream, excluded ones are removed."""
         found = select_models(sample.project(), select.split(), exclude.split())
 
         assert found == frozenset(models.split())
@@ -91,9 +89,7 @@ def landed() -> Project:
     ],
 )
 def test_landed_sources_come_along(names: str, exclude: tuple[str, ...], found: str) -> None:
-    """Landed sources that selected models read directly are selected too; those further up are
-    not.
-    """
+    """Landed sources that selected models read directly are selected too, no others."""
     assert with_landed(landed(), frozenset(names.split()), exclude) == frozenset(found.split())
 
 
@@ -101,9 +97,7 @@ class TestWindow:
     """``--start`` and ``--end``."""
 
     def test_half_open(self) -> None:
-        """A window includes its start and excludes its end; a missing end is open, and without
-        both there is none.
-        """
+        """A window includes its start and not its end; a missing one is open."""
         first, last = parse_instant_text("2024-03-09"), parse_instant_text("2024-03-10")
         project = sample.project()
 
@@ -129,9 +123,7 @@ class TestWindow:
         )
 
     def test_every_model_not_aligned_with_the_window_is_named(self) -> None:
-        """The refusal names every model that the window is
-        not aligned with and its nearest ends, and no other.
-        """
+        """Every model that the window is not aligned with is named, with its nearest ends."""
         weekly = replace(
             sample.DAILY,
             model=replace(
@@ -154,9 +146,7 @@ class TestWindow:
         assert parse_window(project, ["daily"], "2024-03-06", "2024-03-08") is not None
 
     def test_models_without_a_window(self) -> None:
-        """Models that ingest files, tables without cells, and models that were not selected need
-        not be aligned with the window.
-        """
+        """Models that ingest files, have no cells or were not selected need not be aligned."""
         weeks = replace(sample.CLICKS.model, timeseries=MONTHS)
         project = sample.project(replace(sample.CLICKS, model=weeks), sample.DAILY)
         whole = parse_window(sample.project(), ["countries"], "2024-03-09T12:00", None)

@@ -50,9 +50,7 @@ def test_what_comes_meanwhile_is_run_at_once() -> None:
 
 
 def test_pauses() -> None:
-    """Where a plan has steps that no run carries out, there is a pause after it too. The less comes
-    the longer they are, from a quarter of a second to five.
-    """
+    """After steps that nothing carries out too; the longer the less comes."""
     assert watched([True, True], does=False) == ["run", "0.25", "run", "0.25"]
     pauses = [pause(idle) for idle in (0, 4, 20, 100, 10_000)]
     assert pauses == [SOONEST, SOONEST, 1.0, LATEST, LATEST]

@@ -22,9 +22,7 @@ SECTIONS = (
 
 
 def test_every_field_of_a_declaration_is_in_the_table() -> None:
-    """Every field of a declaration is in KEYS, and KEYS has no other; nothing but the place of a
-    declaration, and what is derived, is never compared.
-    """
+    """KEYS has every field and no other; nothing but places is never compared."""
     every = {f"{of.__name__}.{field.name}" for of in SECTIONS for field in fields(of)}
 
     assert set(KEYS) == every

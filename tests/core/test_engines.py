@@ -57,9 +57,7 @@ NO_SERVERS = [
 
 
 def test_what_is_no_address() -> None:
-    """Masters that Spark does not have any more, or has for its own tests, are none; a server has
-    no path and no user, and its parameters come behind a slash.
-    """
+    """Masters of earlier Sparks or its tests are none; a server has no path and no user."""
     assert [text for text in NO_MASTERS if MASTER.fullmatch(text)] == []
     assert not any(map(MASTER.fullmatch, ("mesos://a:5050", "yarn-client", "SPARK://a:1")))
     assert [text for text in NO_SERVERS if REMOTE.fullmatch(text)] == []

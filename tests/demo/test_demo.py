@@ -70,9 +70,7 @@ class TestActs:
     def test_the_first_lays_out_a_project_with_ten_years(
         self, tmp_path: Path, play: list[Act]
     ) -> None:
-        """The first act creates the project's files, ten files of rows and a note on their
-        origin.
-        """
+        """The first act creates the project's files, ten files of rows and their origin."""
         play[0].apply()
 
         assert (tmp_path / "infold.yml").exists()
@@ -114,9 +112,7 @@ class TestActs:
     def test_the_correction_moves_one_commit_and_drops_another(
         self, tmp_path: Path, play: list[Act]
     ) -> None:
-        """The correction moves one commit by 26 minutes and
-        drops another; in the end the file is as before.
-        """
+        """It moves one commit by 26 minutes and drops another; in the end all is as before."""
         for act in play[:4]:
             act.apply()
         path = tmp_path / "landing" / "received-2026-05.csv.gz"

@@ -200,9 +200,7 @@ def test_check_accepts_a_model(
 
 
 def test_check_accepts_sessions() -> None:
-    """`check` accepts sessions over Snowplow's events, and over a view with a lookup over a view
-    with UNION ALL.
-    """
+    """Over Snowplow's events, and over views with a lookup and with UNION ALL."""
     snowplow = blocks("docs/coming-from-snowplow.md", "sql")[0]
     priced, union = blocks("docs/concepts/views.md", "sql")
     visits = VISITS + "SELECT sum(price) AS price FROM priced"

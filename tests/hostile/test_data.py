@@ -45,9 +45,7 @@ UNSEEN = {"a broken page"}
 def test_a_file_of_another_format_is_a_named_error(
     format_: str, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """A file of another format is a named error before
-    Spark starts, unless such files are set aside.
-    """
+    """Before Spark starts, unless such files are set aside."""
     contents.write(tmp_path, aside=False)
     project, wrong = api.open_project(tmp_path), {}
     source = project.sources[f"raw.{format_}"]
@@ -100,9 +98,7 @@ def swallowing(text: str) -> int | None:
 
 @given(text=st.text('a,"\n\r', max_size=30), size=st.integers(1, 9))
 def test_quotes_that_span_lines_are_found(text: str, size: int) -> None:
-    """A quoted field over several lines is found in any text, wherever the text is cut into
-    pieces.
-    """
+    """In any text, wherever it is cut into pieces."""
     with patch.object(csv_quotes, "_CHUNK", size):
         found = csv_quotes.quotes_of(io.BytesIO(text.encode()), ",")
 

@@ -157,9 +157,7 @@ NAMES = [
 
 
 def test_models_with_strange_names(tmp_path: Path, record_property: Record) -> None:
-    """A model with a strange name is accepted if tables can
-    have it, and is a named error otherwise.
-    """
+    """It is accepted if tables can have the name, and is a named error otherwise."""
     wrong = {}
     for number, name in enumerate(NAMES):
         folder = write(tmp_path / str(number), {**SHOP, name: DAILY})

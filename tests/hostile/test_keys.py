@@ -237,9 +237,7 @@ def test_unexpected_values(
 
 
 def test_the_unchanged_project_is_valid() -> None:
-    """Without a change only the sources' missing files are
-    errors; else the other tests would prove little.
-    """
+    """Without a change there are no errors; else the other tests would prove little."""
     _, errors = read(files(PROJECT, FRONTS))
 
     assert [error.slug for error in errors] == []

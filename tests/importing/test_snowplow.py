@@ -15,9 +15,7 @@ def project(**variables: str) -> dict[str, str]:
 
 
 def test_what_becomes_of_each_variable(imported: Import) -> None:
-    """Each that means something is in a key or a query, and the report says in which. A lookback
-    is not needed; a module that is on is left out, and one that is off is not.
-    """
+    """Each is in a key or a query, as the report says; a lookback is not needed."""
     found = imported(
         "snowplow",
         project(

@@ -42,9 +42,7 @@ def built(of: Project) -> FreshLedger:
 
 
 def test_a_changed_query_is_as_it_was() -> None:
-    """A table of an earlier query is declared by that query, and the note names its date; where the
-    files have the definition that built a table, their project is the one.
-    """
+    """A table of an earlier query is declared by that query, and the note has its date."""
     old = project()
     ledger = built(old)
     now = project(spoilt("models/sessions.sql", "gap: 30 minutes", "gap: 20 minutes"))

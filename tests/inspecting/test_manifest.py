@@ -100,9 +100,7 @@ class TestCommands:
     """Manifest tables are shown by name, with the options of any table, without Spark."""
 
     def test_on_the_screen(self, shop: Project) -> None:
-        """A manifest table is shown with or without its schema, limited like any table; in another
-        schema a model may have such a name.
-        """
+        """With or without its schema, limited like any table; in no other schema."""
         for name in ("incremental_manifest", "infold.incremental_manifest"):
             assert manifest_table_of(name) is not None
         assert manifest_table_of("shop.incremental_manifest") is None
@@ -138,9 +136,7 @@ class TestCommands:
         assert (done.exit_code, "bad-filter" in done.output) == (2, True)
 
     def test_the_sessions_lifecycle(self, shop: Project) -> None:
-        """The lifecycle manifest has a row for each session
-        with the seed's columns, and a user may be NULL; before the first run it is empty.
-        """
+        """A row for each session with the seed's columns; before the first run it is empty."""
         names = ("session_identifier", "user_identifier", "start_tstamp", "end_tstamp")
         found = api.manifest(shop, "sessions_lifecycle_manifest")
 
@@ -153,9 +149,7 @@ class TestCommands:
         assert api.manifest(shop, "sessions_lifecycle_manifest").column_names == [*names]
 
     def test_quarantined_sessions(self, shop: Project) -> None:
-        """Quarantined sessions are listed with user, reason,
-        span, events and the id they would have in the table.
-        """
+        """With user, reason, span, events and the id they would have in the table."""
         start, end = day(0).start, day(1).start
         held = (QuarantinedSession("ann", start, end, 12),)
         trace = Trace("sessions", "f", {"clicks": 1})

@@ -103,9 +103,7 @@ class TestSelectingSessions:
     """A session is named by its id, an identifier, or a user."""
 
     def test_by_its_id_or_a_user(self, shop: Project) -> None:
-        """An entry on a session, of the table or in quarantine, has its user and present span; one
-        on a user means all sessions, future ones too, so it has no span.
-        """
+        """An entry on a session has its user and span; one on a user has no span."""
         add(shop, id_of("ann"))
         add(shop, id_of("bob", LATER), held=False)
         add(shop, users=["eve", "o'hara"], force=True)
@@ -118,9 +116,7 @@ class TestSelectingSessions:
         ]
 
     def test_unknown_ones_are_refused_and_nothing_is_written(self, shop: Project) -> None:
-        """With one unknown session nothing is recorded; a misspelled user would quarantine nothing,
-        unless it is forced or an entry names it.
-        """
+        """A misspelled user would quarantine nothing, unless it is forced or already named."""
         with pytest.raises(errors.InfoldError, match="has no session nonsense"):
             add(shop, id_of("ann"), "nonsense")
         with pytest.raises(errors.InfoldError, match="has no session of the user anne"):
@@ -159,9 +155,7 @@ class TestSelectingSessions:
     def test_an_identifier_is_all_its_sessions(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """An entry on an identifier means all its sessions,
-        and one on a session's id means that one.
-        """
+        """An identifier means all its sessions, the id of a session that one."""
         shop = by_identifier(tmp_path / "shop")
         columns = {"session_id": [id_of("k1")], "session_identifier": ["k1"], "user_id": ["ann"]}
         stored(monkeypatch, **columns)
@@ -229,9 +223,7 @@ class TestCommand:
         assert text.startswith("unknown-entry: there is no manual entry 9 of sessions\n")
 
     def test_list_has_quarantined_sessions_and_entries(self, shop: Project) -> None:
-        """The list has the sessions in quarantine and the
-        entries, with those that no run has applied yet marked.
-        """
+        """Those in quarantine, and the entries, with a mark where no run has applied them."""
         self.infold(shop, "add", "sessions", "--user", "eve", "--reason", "bot", "--force")
         text = self.infold(shop, "list")
         assert id_of("bob", LATER) in text
@@ -244,9 +236,7 @@ class TestCommand:
         assert [entry[key] for key in keys] == ["eve", "add", "bot", False]
 
     def test_the_reason_is_in_the_manifest_table(self, shop: Project) -> None:
-        """The manifest table has the reason of the newest
-        entry about a session, once a run has applied it.
-        """
+        """That of the newest entry about a session, once a run has applied it."""
         book = api.ledger(shop)
         book.add_entries(
             "sessions",

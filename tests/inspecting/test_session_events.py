@@ -100,9 +100,7 @@ def found(past: FakePast, of: Node, match: Mapping[str, Any], snapshot: int = 70
 
 
 def test_events_of_a_user() -> None:
-    """A user's events are listed by time with the run that
-    brought them, at the version the sessions were built from.
-    """
+    """By time, with the run that brought them, at the version the sessions were built from."""
     past = FakePast()
 
     theirs = found(past, node(), {"user_id": "ann"})
@@ -135,9 +133,7 @@ def test_events_of_a_user() -> None:
     ],
 )
 def test_events_of_an_identifier(match: Mapping[str, Any], any_of: list[dict[str, Any]]) -> None:
-    """Events of an identifier are those with it as the
-    first that is not NULL, or with none, by user.
-    """
+    """Those with it as the first that is not NULL, or with none, by user."""
     sessions = Sessions("who", None, ("cookie", "`device`"), fallback_gap=1)
     past = FakePast()
 

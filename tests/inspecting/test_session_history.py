@@ -106,15 +106,11 @@ class TestWords:
         ],
     )
     def test_a_word_for_each_change(self, before: str, after: str, word: Verb) -> None:
-        """The word for a change follows from the numbers of sessions, their spans and their
-        values.
-        """
+        """It follows from the numbers of sessions, their spans and their values."""
         assert verb_of(VersionChange(version(2), table(before), table(after))) is word
 
     def test_changes_without_a_state_to_compare(self) -> None:
-        """A session that a rebuild leaves unchanged is only rebuilt; without the state before, only
-        who wrote it is known. Columns that only one of two states has differ.
-        """
+        """A rebuild that leaves it is one; without the state before only the writer is known."""
         same = VersionChange(version(2, whole=True), table("10-20 3"), table("10-20 3 v2"))
 
         assert verb_of(same) is Verb.REBUILT
@@ -126,9 +122,7 @@ class TestWalk:
     """The search goes back through the versions of a table."""
 
     def test_a_session_that_grows(self) -> None:
-        """A session that grows has one change for each version
-        that changed it, and other versions are skipped.
-        """
+        """One change for each version that changed it; other versions are skipped."""
         drawn = Table("10-20 v1", "10-20 v1", "10-30 v3", "10-30 v3, 90-95 v4")
 
         assert drawn.change_lines(10, 30) == ["1 created > 10-20", "3 extended 10-20 > 10-30"]
@@ -205,9 +199,7 @@ class TestQuarantine:
         ids=["still there", "came later", "no quarantine"],
     )
     def test_what_happened(self, events: Sequence[Event], verbs: list[str]) -> None:
-        """Events that were read and still exist show that the session was in quarantine; if they
-        are gone, it was removed and another one created.
-        """
+        """Events that were read and still exist mean a quarantine; if they are gone, a removal."""
         changes = session_changes(self.FOUND, self.READ, self.BEFORE, events)
 
         assert [change.verb for change in changes] == verbs
@@ -221,9 +213,7 @@ class TestArrivals:
     PATHS: Mapping[int, str] = {1: "a", 2: "b", 3: "c", 4: "d"}
 
     def test_arrivals_by_version(self) -> None:
-        """Arrivals are grouped by version with some of the
-        files, most events first; later ones are late.
-        """
+        """With some of the files, most events first; later ones are late."""
         first, second = event_batches(
             self.EVENTS, map(version, (1, 2, 3)), self.PATHS, made=1, known=True
         )
@@ -233,9 +223,7 @@ class TestArrivals:
         assert (second.version, second.late, second.files) == (version(3), True, ("d",))
 
     def test_lateness_that_is_unknown(self) -> None:
-        """It is where the session's first version is unknown, for the oldest events, and where rows
-        of a rebuilt input no longer say when they first arrived.
-        """
+        """For the oldest events of an unknown first version, and rows of a rebuilt input."""
         first, second = event_batches(
             self.EVENTS, map(version, (1, 2, 3)), self.PATHS, made=1, known=False
         )

@@ -94,9 +94,7 @@ def test_a_refusal_suggests_bounds() -> None:
 
 
 def test_one_cause_is_one_finding() -> None:
-    """A join without a condition on time is one finding,
-    and models that depend on it are not judged.
-    """
+    """A join without a condition on time; models that depend on it are not judged."""
     join = "FROM daily AS a JOIN clicks AS b ON a.user_id = b.user_id"
     one = findings(f"{DAILY}SELECT a.day, count(*) AS n {join} GROUP BY a.day")
     two = findings(f"{DAILY}SELECT to_date(a.user_id) AS day, count(*) AS n {join} GROUP BY 1")

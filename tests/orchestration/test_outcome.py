@@ -92,9 +92,7 @@ DRIFT = error("drift", 1, facts={"file": "a.json"}, todo="Declare it.")
     ],
 )
 def test_why(outcome: Outcome, why: str) -> None:
-    """Each error with what to do, once if two models have it; else what was printed last, and
-    which signal it was.
-    """
+    """Each error once with what to do; else what was printed last, and which signal it was."""
     assert outcome.why == why
 
 

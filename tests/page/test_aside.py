@@ -44,9 +44,7 @@ class StoredRows:
 
 
 def test_rows_are_counted_by_their_reason(tmp_path: Path) -> None:
-    """Each reason has all its rows in its number, the most frequent first; five are shown. Without
-    sessions there are no events in none, and nothing is in quarantine.
-    """
+    """The most frequent first, five of each; without sessions nothing is in quarantine."""
     project = api.open_project(history(tmp_path / "shop"))
     lake = cast("Lake", StoredRows(project))
     document = aside_document(project, api.ledger(project), lake)

@@ -63,9 +63,7 @@ def test_other_names_have_none(documents: Documents, name: str) -> None:
 
 
 def test_the_project_and_its_states(documents: Documents) -> None:
-    """The first document has all models with what they read, and the rows of their tables; the
-    second says of each what `infold status` says, and what a run would do.
-    """
+    """Models with what they read and their rows; then what a run would do of each."""
     found, states = the(documents, "project")["models"], the(documents, "states")
 
     assert [(one["model"], one["reads"], one["rows"], one["run"]) for one in found] == [
@@ -119,9 +117,7 @@ def test_a_model_says_why_its_rows_changed(documents: Documents) -> None:
 
 
 def test_what_a_table_reads(documents: Documents) -> None:
-    """Its inputs with their bounds in seconds; in words, and why nothing is built, as `infold
-    explain` says it, in a document of their own.
-    """
+    """Its inputs with bounds, and why nothing is built, as `infold explain` says it."""
     (entry,) = the(documents, "model/daily")["inputs"]
     found = the(documents, "explained/daily")
 
@@ -217,9 +213,7 @@ def test_a_changed_definition_is_a_diff(tmp_path: Path) -> None:
 
 
 def test_a_project_that_never_ran_has_a_page(tmp_path: Path) -> None:
-    """Before the first run every document is there, and none makes a ledger. A page that stays open
-    shows the ledger that is there: none, or one that came after it.
-    """
+    """Every document is there and none makes a ledger; one that comes later is shown."""
     root = history(tmp_path / "shop")
     ledger = root / ".infold" / "ledger.db"
     stays = Documents(root)

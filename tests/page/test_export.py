@@ -32,9 +32,7 @@ def listed(folder: Path) -> dict[str, str]:
 
 
 def test_every_document_is_a_file(root: Path, tmp_path: Path) -> None:
-    """`infold ui --export` makes each document a script that hands over the same as the server
-    does, and a page that loads files, has a policy, and refers to nothing elsewhere.
-    """
+    """The same as the server's, as scripts, and a page that refers to nothing elsewhere."""
     documents, site = Documents(root), tmp_path / "site"
     done = CliRunner().invoke(cli, ["-C", str(root), "ui", "--export", str(site)])
     files = listed(site)

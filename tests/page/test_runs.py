@@ -106,9 +106,7 @@ ALL = json.dumps({"models": []})
 
 
 def test_the_page_starts_a_run(asked: Asked, slow: PageRuns) -> None:
-    """Of models by name or of all, with the token and at one place; another one waits for the
-    first to end.
-    """
+    """Of models by name or of all, with the token and at one place, one after the other."""
     assert asked.post(ALL, "/run") == 403
     assert asked.post(ALL, "/~/data/run") == 404
     assert not slow.document()["running"]

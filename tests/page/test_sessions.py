@@ -53,9 +53,7 @@ class Stored:
 
 
 def test_some_of_the_newest_are_listed() -> None:
-    """The newest cell alone is read, a few rows of it; they come by their start. Nothing is read
-    of a table that was never built.
-    """
+    """Of the newest cell alone, by their start; nothing of a table that was never built."""
     stored = Stored()
     found, none = (
         sessions_document(cast("SqlLedger", stored), cast("Lake", stored), name)

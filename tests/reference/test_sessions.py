@@ -50,9 +50,7 @@ def components(times: Sequence[int], gap: int) -> list[list[int]]:
 
 @given(st.lists(st.integers(0, 40), max_size=14), st.integers(0, 4))
 def test_sessions_are_connected_components(times: list[int], gap: int) -> None:
-    """Sorting and cutting at pauses gives the connected components of events closer than the
-    gap.
-    """
+    """Cutting at pauses gives the connected components of events closer than the gap."""
     rows = counted(events_of(times), gap)
     assert sorted((row["session_start"], row["session_end"], row["events"]) for row in rows) == [
         (group[0], group[-1], len(group)) for group in components(times, gap)

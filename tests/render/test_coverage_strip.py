@@ -180,9 +180,7 @@ ranges = st.lists(st.tuples(instants, st.integers(1, 24 * 400)), min_size=1, max
 
 @given(ranges, st.sampled_from(Granularity))
 def test_any_ranges(built: Ranges, granularity: Granularity) -> None:
-    """A strip of any ranges, however far apart, fits beside a name and a reason. No column is drawn
-    twice, and every range that is not left out is in one.
-    """
+    """It fits beside a name and a reason; columns are there once, and every range is in one."""
     found = axis(built, granularity)
     cells = [cell for cell in found.columns if cell is not None]
 

@@ -20,9 +20,7 @@ def test_measured_times(length: float, text: str) -> None:
 
 
 def test_ranges() -> None:
-    """One cell is shown by its name, ranges as half-open,
-    open ends as words, and long lists are cut.
-    """
+    """One cell has its name, ranges are half-open, open ends words, long lists cut."""
     march = [
         Interval(parse_instant_text(f"2024-03-{d:02}"), parse_instant_text(f"2024-03-{d + 1:02}"))
         for d in (1, 3)

@@ -38,9 +38,7 @@ def slugs(root: Path, name: str, target: str | None = None) -> list[str]:
 
 
 def test_all_else_is_checked_without_java(root: Path) -> None:
-    """Spark is left out, and what needs it. No ledger and no table is left: the first run after
-    it is a first run.
-    """
+    """Spark is left out, and what needs it. No ledger and no table is made."""
     found = checks(root)
 
     assert {name: check.verdict for name, check in found.items()} == {

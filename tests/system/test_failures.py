@@ -94,9 +94,7 @@ def test_each_failure_has_its_name(error: BaseException, slug: str) -> None:
 
 
 def test_the_cause_of_a_full_disk_is_named() -> None:
-    """A full disk is named with the line of the stack that says so, and the file if there is
-    one.
-    """
+    """With the line of the stack that says so, and the file if there is one."""
     why = "java.io.IOException: /t/a.parquet: No space left on device"
     found = known_failure(java(f"x\nCaused by: {why}"))
 
@@ -105,9 +103,7 @@ def test_the_cause_of_a_full_disk_is_named() -> None:
 
 
 def test_an_unknown_failure_is_internal(tmp_path: Path) -> None:
-    """An unknown failure is internal, with its traceback in the project or another writable
-    place.
-    """
+    """With its traceback in the project or another writable place."""
     try:
         raise KeyError("\ud800")
     except KeyError as error:

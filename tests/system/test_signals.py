@@ -76,9 +76,7 @@ def test_nohup_ignores_a_hang_up() -> None:
 def test_a_signal_waits_until_a_child_is_registered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A signal during the start of a child waits until the
-    child that has to be ended is registered.
-    """
+    """During the start of a child, which has to be ended as well."""
     state, ended = signals._State(), []
     monkeypatch.setattr(signals, "_state", state)
 

@@ -140,9 +140,7 @@ def played(tmp_path: Path, text: str = TEXT, rule: Rule = counted) -> tuple[Test
 
 
 def test_tests_that_begin_alike_share_their_runs(tmp_path: Path) -> None:
-    """What is given to all is run once; so is everything that two orders have in common. A passed
-    test says in how many other orders it came out the same.
-    """
+    """What is given to all is run once; so is all that two orders have in common."""
     report, player = played(tmp_path)
 
     assert [result.passed for result in report.results] == [True, True]
@@ -155,9 +153,7 @@ def test_tests_that_begin_alike_share_their_runs(tmp_path: Path) -> None:
 
 
 def test_a_failure_shows_the_rows_beside_each_other(tmp_path: Path) -> None:
-    """Differing values are marked; the order of rows and columns without a name do not count. JSON
-    has what differs, JUnit's XML the text of the screen.
-    """
+    """Differing values are marked, in any order; JSON and JUnit's XML have the same."""
     text = TEXT.replace("| ann     | 2      |", "| ann     | 3      |\n| cat     | 1      |")
     text = text.replace("| bob     | 1      |\n", "")
     report, _ = played(tmp_path, text)

@@ -94,9 +94,7 @@ def _hears_hangups() -> None:
 
 
 def test_a_command_is_as_it_is_by_itself(warm: Engine, shop: Path) -> None:
-    """Output, errors and exit code are the same, also of a wrong project and of a wrong option;
-    nothing stays from one command to the next: changed files are read anew.
-    """
+    """Output, errors and exit code are the same; changed files are read each time."""
     (shop / "models" / "bad.sql").write_text("SELECT nothing FROM nowhere\n")
     lines = (("check", "--json"), ("check", "--no-such-option"), ("show", "daily"))
 
@@ -198,9 +196,7 @@ def test_no_signal_is_too_early(warm: Engine, shop: Path) -> None:
 
 
 def test_client_and_command_die_together(warm: Engine) -> None:
-    """Where the client is killed, its command is, at once; nothing goes on in its name. Where the
-    command is, its client dies as it does.
-    """
+    """Where the client is killed its command is, and the other way round."""
     held = Held()
     with held.start(warm) as client:
         client.kill()

@@ -161,9 +161,7 @@ def test_hours_are_days_where_they_are_many() -> None:
 
 
 def test_few_hours_and_long_silences() -> None:
-    """Times of one day are labelled by their hours; years without a row are not drawn one by one.
-    Without a value there is a sentence; of several columns one may have none.
-    """
+    """Labels are hours, a silence is one sign, and without values there is a sentence."""
     points = tuple(Point(Granularity.HOUR.cell(FIRST + at * HOUR), 1, 1) for at in (3, 4))
     text = plot_screen("t", OverTime("at", Granularity.HOUR, (Series("n", points),)), Look(60))
     late = (*days(3), Point(Granularity.DAY.cell(FIRST + 4000 * DAY), 5, 5))

@@ -47,9 +47,7 @@ def drawn(*tables: tuple[ModelStatus, Ranges], width: int = 60, plain: bool = Tr
 
 
 def test_shades_are_parts_of_each_tables_most_rows() -> None:
-    """Each table by its own; days without rows and stale days are marked. A project of views has
-    a sentence.
-    """
+    """Days without rows and stale days are marked; a project of views has a sentence."""
     countries = ModelStatus(
         "countries",
         Kind.TABLE,
