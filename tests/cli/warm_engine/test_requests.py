@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from infold.api import warm_engines
+from infold.cli.warm_engine.client import carry_out
 from infold.cli.warm_engine.keeper import Keeper
 from infold.system import engine_socket as wire
 
@@ -71,6 +74,67 @@ def test_an_engine_that_is_replaced_leaves_its_name_before_it_answers(keeper: Ke
     with wire.listen(str(file)):
         keeper.leave_name()
         assert file.exists()
+
+
+@pytest.mark.parametrize("way", ["nobody comes", "the socket goes", "the JVM dies"])
+def test_it_ends_by_itself(keeper: Keeper, way: str) -> None:
+    """Without a socket (or a project), a JVM, or commands for a while; else it goes on."""
+    keeper.inode = Path(keeper.given["socket"]).stat().st_ino
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as jvm:
+        keeper.given["watched"] = os.pidfd_open(jvm.pid)
+        keeper.turn(0)
+        keeper.look_around()
+        assert not keeper.ends
+        if way == "nobody comes":
+            keeper.used -= 2
+        elif way == "the socket goes":
+            Path(keeper.given["socket"]).unlink()
+        else:
+            jvm.kill()
+        keeper.turn(60 if way == "the JVM dies" else 0)
+        keeper.look_around()
+
+    assert keeper.ends
+
+
+HUNG = """
+import socket, sys, time
+listening = socket.socket(socket.AF_UNIX)
+listening.bind(sys.argv[2])
+listening.listen()
+print(flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("way", ["it hangs", "nobody listens", "it says nothing", "nonsense"])
+def test_other_sockets_cost_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """The command is carried out by itself; only an engine that hangs is done away with."""
+    monkeypatch.setattr(wire, "SILENCE_SECONDS", 0.2)
+    monkeypatch.setenv("INFOLD_ENGINE", "on")
+    file = tmp_path / ".infold" / "engine.sock"
+    file.parent.mkdir()
+    words = ["infold", "-C", str(tmp_path), "check"]
+    if way == "it hangs":
+        hung = [sys.executable, "-c", HUNG, wire.KEEPER, str(file)]
+        with subprocess.Popen(hung, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            assert carry_out(words) is None
+            assert process.wait(60) == -signal.SIGKILL
+        return
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(file))
+        if way != "nobody listens":
+            listening.listen()
+        with ThreadPoolExecutor(1) as pool:
+            client = pool.submit(carry_out, words)
+            if way == "nonsense":
+                made, _ = listening.accept()
+                made.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            assert client.result(60) is None
 
 
 @pytest.mark.parametrize("kind", [wire.STATUS, wire.STOP, wire.RUN, b"nonsense"])
