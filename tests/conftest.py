@@ -311,7 +311,7 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say how many JVMs were started, random steps made and hostile inputs tried, if any were."""
+    """Say how many JVMs were started, and random steps made, if any were."""
     if JVMS["started"]:
         terminalreporter.write_line(f"JVMs started: {JVMS['started']}")
     play = sys.modules.get("tests.arrivals.play")
@@ -319,9 +319,3 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.write_line(f"arrivals: {play.TALLY}")
     if play is not None and play.DRY.runs:
         terminalreporter.write_line(f"arrivals without Spark: {play.DRY}")
-    passed = terminalreporter.stats.get("passed", ())
-    hostile = sum(dict(report.user_properties).get("hostile", 0) for report in passed)
-    if hostile:
-        terminalreporter.write_line(
-            f"hostile inputs: {hostile:,} ended in a right answer, rows set aside or a named error"
-        )

@@ -20,19 +20,9 @@ from tests.docs.pages import DOCS, steps_of, write_project
 from infold.cli import cli
 
 GUIDES = (
-    "add-a-source",
-    "come-from-another-tool",
-    "change-a-model",
-    "audit-tables",
-    "write-functions",
-    "schedule-runs",
-    "investigate-a-wrong-number",
-    "remove-a-bot",
-    "backfill",
-    "test-models",
-    "recover",
-    "upgrade",
-    "write-models-in-python",
+    *("add-a-source", "come-from-another-tool", "change-a-model", "audit-tables"),
+    *("write-functions", "schedule-runs", "investigate-a-wrong-number", "remove-a-bot"),
+    *("backfill", "test-models", "recover", "upgrade", "write-models-in-python"),
 )
 """In an order in which they can be followed in one project, one after the other."""
 

@@ -48,12 +48,7 @@ def test_every_document_is_there_and_plain(documents: Documents) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "",
-        "nothing",
-        "model/nothing",
-        "explained/nothing",
-        "lateness/daily",
-        "run/nothing",
+        *("", "nothing", "model/nothing", "explained/nothing", "lateness/daily", "run/nothing"),
         "model/../project",
     ],
 )
