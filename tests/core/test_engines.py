@@ -45,7 +45,7 @@ def test_servers(url: str, server: str, addresses: tuple[tuple[str, int], ...]) 
 
 NO_MASTERS = ["", "spark://a", "spark://a:x", "spark://a:1,b", "local[0x]", "local-cluster[2,1,5]"]
 NO_SERVERS = [
-    *("", "sc://", "http://a", "sc://a;token=b", "sc://a/b", "sc://a:b", "sc://u@a", "SC://a"),
+    *("", "sc://", "http://a", "sc://a;token=b", "sc://a/b", "sc://a:b", "sc://u@a", "SC://a")
 ]
 
 

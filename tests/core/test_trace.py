@@ -83,11 +83,7 @@ class TestNet:
                 assert change.rows_after - change.rows_before == change.added - change.removed
 
     @given(histories(), st.integers(0, 8))
-    def test_netting_may_be_done_in_parts(
-        self,
-        history: History,
-        cut: int,
-    ) -> None:
+    def test_netting_may_be_done_in_parts(self, history: History, cut: int) -> None:
         """Only counts of rows that came and left in between differ."""
         changes, _ = history
 

@@ -211,8 +211,7 @@ def test_check_accepts_sessions() -> None:
 
 
 @pytest.mark.parametrize(
-    "page",
-    ["annotated-project.md", "cookbook.md", "coming-from-dbt.md", "concepts/versions.md"],
+    "page", ["annotated-project.md", "cookbook.md", "coming-from-dbt.md", "concepts/versions.md"]
 )
 def test_check_accepts_a_whole_project(page: str, tmp_path: Path) -> None:
     """The project that a page shows, with its comments, passes `check` without a note."""

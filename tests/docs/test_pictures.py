@@ -33,10 +33,7 @@ TEXTS = sorted(PICTURES.glob("*.ansi"))
 def test_the_pictures_are_current(script: str) -> None:
     """Each picture is what the script writes from its text."""
     done = subprocess.run(
-        [sys.executable, str(DOCS / script), "--check"],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, str(DOCS / script), "--check"], capture_output=True, text=True, check=False
     )
 
     assert done.returncode == 0, done.stderr

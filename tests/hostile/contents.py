@@ -485,10 +485,7 @@ _SOURCE = """
     path: landing/{0}/*.{1}
     event_time_column: ts
     columns: {2}{3}"""
-_KEYS = {
-    "placed": "\n    header: false\n    quote: none",
-    "whole": "\n    multiline: true",
-}
+_KEYS = {"placed": "\n    header: false\n    quote: none", "whole": "\n    multiline: true"}
 _MODEL = "---\nmaterialization: table\n---\nSELECT count(*) AS n FROM raw.{}"
 
 

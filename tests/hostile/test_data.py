@@ -41,10 +41,7 @@ UNSEEN = {"a broken page"}
 
 
 @pytest.mark.parametrize("format_", ["csv", "packed", "json", "parquet"])
-def test_a_file_of_another_format_is_a_named_error(
-    format_: str,
-    tmp_path: Path,
-) -> None:
+def test_a_file_of_another_format_is_a_named_error(format_: str, tmp_path: Path) -> None:
     """Before Spark starts, unless such files are set aside."""
     contents.write(tmp_path, aside=False)
     project, wrong = api.open_project(tmp_path), {}

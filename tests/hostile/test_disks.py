@@ -97,10 +97,7 @@ CLOSED += ["landing/clicks/a.json", "countries.csv", ".infold", "warehouse"]
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o444, 0o555], ids=["closed", "list only", "no writing"])
-def test_unreadable_and_unwritable_files(
-    mode: int,
-    shop: Path,
-) -> None:
+def test_unreadable_and_unwritable_files(mode: int, shop: Path) -> None:
     """Commands name the file without permission, or work without it."""
     for name in (".infold", "warehouse"):
         (shop / name).mkdir()
@@ -119,9 +116,7 @@ def test_unreadable_and_unwritable_files(
     judged(f"mode {mode:o}", wrong)
 
 
-def test_a_full_disk(
-    shop: Path,
-) -> None:
+def test_a_full_disk(shop: Path) -> None:
     """A full disk is a named error, whatever a command would write there."""
     wrong = {}
     with full(), pytest.raises(OSError, match="File too large"):
@@ -139,9 +134,7 @@ def test_a_full_disk(
     judged("disk", wrong)
 
 
-def test_odd_circumstances(
-    shop: Path,
-) -> None:
+def test_odd_circumstances(shop: Path) -> None:
     """Few open files, no folder to keep things in, other letters: a named error, or none."""
     wrong = {
         "few open files": infold(shop, "plan", before=_without_files),
@@ -181,10 +174,7 @@ LEDGERS: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("place", [".infold/ledger.db", "warehouse/catalog.db"])
-def test_a_file_that_is_no_ledger(
-    place: str,
-    shop: Path,
-) -> None:
+def test_a_file_that_is_no_ledger(place: str, shop: Path) -> None:
     """A file that is no ledger is named and never overwritten."""
     wrong = {}
     for name, spoil in LEDGERS.items():

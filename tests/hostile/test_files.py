@@ -106,9 +106,7 @@ def tried(name: str, content: bytes) -> str:
 
 
 @pytest.mark.parametrize("file", ["infold.yml", "models/daily.sql", "models/new.sql"])
-def test_files_with_any_content(
-    file: str,
-) -> None:
+def test_files_with_any_content(file: str) -> None:
     """YAML and SQL files with any content are accepted, or are a named error."""
     contents = CONTENTS if file == "infold.yml" else CONTENTS | SQL
     wrong = {name: tried(file, content) for name, content in contents.items()}
@@ -123,41 +121,17 @@ def test_files_with_any_content(
 
 
 NAMES = [
-    "models/.sql",
-    "models/a b.sql",
-    "models/a.b.sql",
-    "models/A.sql",
-    "models/DAILY.sql",
-    "models/select.sql",
-    "models/1.sql",
-    "models/_hidden.sql",
-    "models/.hidden.sql",
-    "models/\u00fc.sql",
-    "models/\U0001f600.sql",
-    "models/a`b.sql",
-    "models/a'b.sql",
-    'models/a"b.sql',
-    "models/a\nb.sql",
-    "models/a:b.sql",
-    "models/a*b.sql",
-    "models/raw.clicks.sql",
-    "models/infold.sql",
-    "models/set_aside.sql",
-    "models/__init__.sql",
-    "models/" + "n" * 250 + ".sql",
-    "models/deep/er/daily2.sql",
-    "models/deep/daily.sql",
-    "models/x.SQL",
-    "models/x.sql.bak",
-    "models/x.yml",
-    "models/x.py",
-    "models/x.sql.sql",
+    *("models/.sql", "models/a b.sql", "models/a.b.sql", "models/A.sql", "models/DAILY.sql"),
+    *("models/select.sql", "models/1.sql", "models/_hidden.sql", "models/.hidden.sql"),
+    *("models/\u00fc.sql", "models/\U0001f600.sql", "models/a`b.sql", "models/a'b.sql"),
+    *('models/a"b.sql', "models/a\nb.sql", "models/a:b.sql", "models/a*b.sql"),
+    *("models/raw.clicks.sql", "models/infold.sql", "models/set_aside.sql", "models/__init__.sql"),
+    *(f"models/{'n' * 250}.sql", "models/deep/er/daily2.sql", "models/deep/daily.sql"),
+    *("models/x.SQL", "models/x.sql.bak", "models/x.yml", "models/x.py", "models/x.sql.sql"),
 ]
 
 
-def test_models_with_strange_names(
-    tmp_path: Path,
-) -> None:
+def test_models_with_strange_names(tmp_path: Path) -> None:
     """It is accepted if tables can have the name, and is a named error otherwise."""
     wrong = {}
     for number, name in enumerate(NAMES):
@@ -188,10 +162,7 @@ PLACES += [".infold/ledger.db", "warehouse/catalog.db", "countries.csv", ".infol
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_something_else_in_place_of_a_file(
-    place: str,
-    tmp_path: Path,
-) -> None:
+def test_something_else_in_place_of_a_file(place: str, tmp_path: Path) -> None:
     """Anything else in place of a file is a named error, and no command waits for ever."""
     wrong = {}
     for name, shape in SHAPES.items():

@@ -92,7 +92,7 @@ PROJECT: dict[str, Any] = {
             "protected": False,
             "apply": "auto",
             "spark": {"spark.sql.shuffle.partitions": "3"},
-        },
+        }
     },
 }
 FRONTS: dict[str, dict[str, Any]] = {
@@ -210,10 +210,7 @@ CASES += [(name, at) for name, front in FRONTS.items() for at in paths(front)]
 
 
 @pytest.mark.parametrize(("file", "at"), CASES, ids=[f"{f}:{'.'.join(a)}" for f, a in CASES])
-def test_unexpected_values(
-    file: str,
-    at: Keys,
-) -> None:
+def test_unexpected_values(file: str, at: Keys) -> None:
     """Each unexpected value of a key, and each misspelled key, is accepted or a named error."""
 
     def given(change: Callable[[dict[str, Any], str], None]) -> str:

@@ -228,9 +228,7 @@ def chosen(kind: str) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", FRONTS)
-def test_hostile_queries(
-    kind: str,
-) -> None:
+def test_hostile_queries(kind: str) -> None:
     """A hostile query, long and deep ones too, is accepted or refused by a named error."""
     found = {name: wrong(kind, QUERIES[name]) for name in chosen(kind)}
 

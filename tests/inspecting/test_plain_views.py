@@ -65,9 +65,7 @@ CLICKS = {"id": "id", "who": "Who", "ts": "ts", "url": "url", "more": "more"}
                 ),
                 ShownTable("raw.taps", {"u": "person", "ts": "at", "src": None}),
                 ShownTable(
-                    "raw.clicks",
-                    {"u": "id", "ts": "ts", "src": "url"},
-                    ("(`id` IN ('a', 'b'))",),
+                    "raw.clicks", {"u": "id", "ts": "ts", "src": "url"}, ("(`id` IN ('a', 'b'))",)
                 ),
             ],
         ),

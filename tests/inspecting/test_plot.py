@@ -122,11 +122,7 @@ def test_rows_without_any_time_have_bars() -> None:
 
     assert isinstance(found, RowByRow)
     assert (found.label, found.labels) == ("who", ("ann", "NULL"))
-    assert found.columns == (
-        ("n", (-3.0, None)),
-        ("d", (1.5, -2.25)),
-        ("big", (float(2**63), 0.0)),
-    )
+    assert found.columns == (("n", (-3.0, None)), ("d", (1.5, -2.25)), ("big", (float(2**63), 0.0)))
 
 
 def test_only_columns_that_are_drawn_are_read() -> None:

@@ -12,9 +12,7 @@ from infold.core.ports import Lake
 from infold.inspecting.tables_apart import tables_apart
 
 VIEW = "---\nmaterialization: view\n---\nSELECT * FROM sessions WHERE events > {}\n"
-OVER_VIEW = {
-    "models/daily.sql": SHOP["models/daily.sql"].replace("FROM sessions", "FROM long"),
-}
+OVER_VIEW = {"models/daily.sql": SHOP["models/daily.sql"].replace("FROM sessions", "FROM long")}
 
 
 def test_both_definitions_have_their_own_view() -> None:

@@ -105,8 +105,7 @@ class TestDrawing:
         )
 
     @pytest.mark.parametrize(
-        ("column", "width", "caret"),
-        [(1, 1, "^"), (3, 2, "^^"), (5, 99, "^^^"), (40, 3, "^")],
+        ("column", "width", "caret"), [(1, 1, "^"), (3, 2, "^^"), (5, 99, "^^^"), (40, 3, "^")]
     )
     def test_the_caret_stays_under_the_line(self, column: int, width: int, caret: str) -> None:
         """The caret stays under the line, however far the place reaches."""

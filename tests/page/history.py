@@ -94,10 +94,7 @@ class History:
     number: int = 0
 
     def run(
-        self,
-        *steps: tuple[str, tuple[CellChange, ...], str],
-        file: str = "",
-        whole: bool = False,
+        self, *steps: tuple[str, tuple[CellChange, ...], str], file: str = "", whole: bool = False
     ) -> str:
         """A run with steps: a model, what changed, and the detail of its reason; its id."""
         self.number += 1

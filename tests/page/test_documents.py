@@ -98,17 +98,11 @@ def test_a_model_says_why_its_rows_changed(documents: Documents) -> None:
     assert (newest["run"], newest["net"], newest["added"], newest["rows"]) == ("run-2", 7, 7, 57)
     assert newest["reasons"] == [{"cause": "late", "detail": f"1 new file {EVIL}", "rows": 3}]
     assert newest["files"] == [f"landing/{EVIL}.json"]
-    assert newest["top"] == [
-        [seconds(5), seconds(6), 0, 4],
-        [seconds(1), seconds(2), 10, 13],
-    ]
+    assert newest["top"] == [[seconds(5), seconds(6), 0, 4], [seconds(1), seconds(2), 10, 13]]
     assert (first["cells"], first["files"]) == (5, ["landing/first.json"])
     assert found["calendar"]["unit"] == "day"
     assert [rows for _, rows, _ in found["calendar"]["cells"]] == [10, 13, 10, 10, 10, 4]
-    assert found["changes"][:2] == [
-        [2, seconds(1), 3, 0, 10, 13],
-        [2, seconds(5), 4, 0, 0, 4],
-    ]
+    assert found["changes"][:2] == [[2, seconds(1), 3, 0, 10, 13], [2, seconds(5), 4, 0, 0, 4]]
 
 
 def test_what_a_table_reads(documents: Documents) -> None:

@@ -36,10 +36,7 @@ def server() -> Iterator[PageServer]:
 
 
 def ask(
-    server: PageServer,
-    path: str,
-    headers: Mapping[str, str] | None = None,
-    method: str = "GET",
+    server: PageServer, path: str, headers: Mapping[str, str] | None = None, method: str = "GET"
 ) -> tuple[int, bytes, Mapping[str, str]]:
     """Status, body and headers of an answer; ``~`` is the token. No header is added but Host."""
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)

@@ -64,7 +64,7 @@ def test_each_model_has_its_tests(root: Path) -> None:
                 {"test": "nothing comes of nothing", "file": "tests/clicks.md:15", "passed": False},
             ],
             "clicks": [
-                {"test": "nothing comes of nothing", "file": "tests/clicks.md:15", "passed": False},
+                {"test": "nothing comes of nothing", "file": "tests/clicks.md:15", "passed": False}
             ],
         }
     }

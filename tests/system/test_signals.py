@@ -73,9 +73,7 @@ def test_nohup_ignores_a_hang_up() -> None:
     assert process.wait(20) == 143
 
 
-def test_a_signal_waits_until_a_child_is_registered(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_signal_waits_until_a_child_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """During the start of a child, which has to be ended as well."""
     state, ended = signals._State(), []
     monkeypatch.setattr(signals, "_state", state)
