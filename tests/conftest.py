@@ -59,12 +59,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if slow and f"not {slow[1]}" in config.option.markexpr.split(" and ") else None
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    """Seconds of set-up, call and tear-down are properties of a test in JUnit's XML (``times``)."""
-    item.user_properties.append((call.when, f"{call.duration:.3f}"))
-
-
 FIRST, LAST = ("docs",), ("system", "servers")
 """Folders with tests that end the JVM of their process, which those between them share."""
 

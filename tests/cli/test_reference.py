@@ -15,11 +15,10 @@ from tests.render.test_lateness import LATE
 
 from infold.cli.main import COMMANDS, cli
 from infold.core import fixed_settings
-from infold.core.formats import Format
 from infold.core.graph import graph_of
 from infold.core.interval import Ranges
 from infold.core.model import Materialization, Override
-from infold.core.report import Forgotten, LedgerCopy, State
+from infold.core.report import Forgotten, LedgerCopy
 from infold.declare import models, project, seeds, sources, targets, versions
 from infold.declare import sessions as declared_sessions
 from infold.render import json_shapes
@@ -136,17 +135,6 @@ def test_every_fixed_setting_is_listed_with_its_value() -> None:
 
     assert rows == dict(fixed_settings.FIXED)
     assert [start for start in fixed_settings.REFUSED if f"`{start}*`" not in text] == []
-
-
-def test_every_value_is_named() -> None:
-    """The reference names every materialization, format, granularity and model state."""
-    for title, values in (
-        ("### Model keys", Materialization),
-        ("### Source keys", Format),
-        ("### timeseries", models.GRANULARITIES),
-    ):
-        assert [value for value in values if f"`{value}`" not in section(title)] == []
-    assert [state for state in State if f"| {state} |" not in section("## infold status")] == []
 
 
 def test_every_materialization_has_its_keys() -> None:

@@ -8,19 +8,16 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.docs.pages import DOCS, code
 
 import infold
 from infold import api
 from infold.cli import cli
 from infold.messages.errors import InfoldError
 
-DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "python-api.md").read_text(encoding="utf-8")
-NOTEBOOK = (DOCS / "notebooks.md").read_text(encoding="utf-8")
-EXAMPLES, NOTEBOOK_EXAMPLES = (
-    re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    for page in (PAGE, NOTEBOOK)
-)
+EXAMPLES = code(PAGE, "python")
+NOTEBOOK_EXAMPLES = code(DOCS / "notebooks.md", "python")
 
 
 def test_every_name_of_the_page_exists() -> None:

@@ -9,13 +9,12 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reference import aggregates as agg
 from tests.reference.compare import difference, stored
-from tests.reference.tables import events, grouped, left_joined
+from tests.reference.tables import events
 from tests.reference.world import Aside, Broken, Row, Rules, frozen, usable
 
 from infold.core import interval
-from infold.core.interval import HOUR, Granularity
+from infold.core.interval import HOUR
 
 NOW = 1_000 * HOUR
 
@@ -124,37 +123,6 @@ class TestDeduplicated:
         assert one.copies == len(rows) - len(one.groups)
         for copies in one.groups.values():
             assert len({each["revision"] for each in copies}) == 1
-
-
-class TestGroupsAndJoins:
-    """Daily tables and lookups, as GROUP BY and LEFT JOIN define them."""
-
-    def test_grouping_by_cells(self) -> None:
-        """Rows are grouped into the cells of their time, and a row in no cell is in no table."""
-        start = interval.parse_instant_text("2024-03-09")
-        rows: list[Row] = [{"t": start + hour * HOUR} for hour in (0, 23, 24)] + [{"t": None}]
-        found = grouped(
-            rows,
-            {"day": lambda each: None if each["t"] is None else Granularity.DAY.floor(each["t"])},
-            {"n": agg.count()},
-            cell="day",
-        )
-        assert found == [{"day": start, "n": 2}, {"day": start + 24 * HOUR, "n": 1}]
-
-    def test_grouping_by_nothing_is_one_row(self) -> None:
-        """An aggregate without GROUP BY has a row even over nothing."""
-        assert grouped([], {}, {"n": agg.count()}) == [{"n": 0}]
-
-    def test_a_left_join_keeps_every_row(self) -> None:
-        """With NULLs, and twice where two match; NULL matches nothing."""
-        lookup: list[Row] = [{"k": 1, "v": "a"}, {"k": 1, "v": "b"}, {"k": None, "v": "c"}]
-        found = left_joined([{"k": 1}, {"k": 2}, {"k": None}], lookup, "k", ["v"])
-        assert found == [
-            {"k": 1, "v": "a"},
-            {"k": 1, "v": "b"},
-            {"k": 2, "v": None},
-            {"k": None, "v": None},
-        ]
 
 
 class TestDifference:
