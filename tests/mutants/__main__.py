@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 import pytest
 from tests.mutants.judge import Verdict, judge_mutants
