@@ -117,16 +117,10 @@ class TestDrawing:
         """An error is also a dictionary of its parts, for programs."""
         error = InfoldError("slug", "what", (("a", "b"),), "Do.", at=Spot("m.sql", 2, 5))
 
-        assert error.record == {
-            "slug": "slug",
-            "what": "what",
-            "facts": {"at": "m.sql:2", "a": "b"},
-            "file": "m.sql",
-            "line": 2,
-            "column": 5,
-            "todo": "Do.",
-            "exit_code": 2,
-        }
+        place = {"file": "m.sql", "line": 2, "column": 5}
+        facts = {"at": "m.sql:2", "a": "b"}
+        words = {"slug": "slug", "what": "what", "facts": facts, "todo": "Do.", "exit_code": 2}
+        assert error.record == {**words, **place}
 
     def test_several_are_counted(self) -> None:
         """Several errors are counted, and one alone is shown as it is."""

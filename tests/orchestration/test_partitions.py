@@ -24,6 +24,7 @@ def table(granularity: str | None, start: str | None, *, incremental: bool = Tru
 
 @given(granularity=st.sampled_from(list(Granularity)), at=st.integers(7 * DAY, 50_000 * DAY))
 @example(granularity=Granularity.SUNDAY_WEEK, at=10 * DAY)  # a Sunday
+@example(granularity=Granularity.QUARTER, at=100 * DAY)  # it begins in April
 def test_partitions_are_the_cells(granularity: Granularity, at: int) -> None:
     """The first begins where the cell of the start does, and each ends where its cell does."""
     cell = granularity.floor(at)

@@ -60,13 +60,10 @@ def test_some_of_the_newest_are_listed() -> None:
         for name in ("sessions", "others")
     )
 
-    assert stored.asked == [
-        {"table": "sessions", "where": "session_start >= '2024-03-02'", "limit": 20}
-    ]
-    assert [(one["session_id"], one["amount"]) for one in found["sessions"]] == [
-        ("a", "1.00"),
-        ("b", None),
-    ]
+    where = "session_start >= '2024-03-02'"
+    assert stored.asked == [{"table": "sessions", "where": where, "limit": 20}]
+    shown = [(one["session_id"], one["amount"]) for one in found["sessions"]]
+    assert shown == [("a", "1.00"), ("b", None)]
     assert none["sessions"] == []
 
 

@@ -274,11 +274,7 @@ def test_rows_that_their_time_leaves_out_are_noted(tmp_path: Path) -> None:
 
 
 def test_given_rows_of_a_view_stand_for_it() -> None:
-    """
-    Its readers are compiled over a table of its columns, by its event time; events of one instant
-    are in the order of the view's tables. A timestamp among the columns of a view over a lookup is
-    no event time: it may be NULL.
-    """
+    """Its readers are compiled over a table of its columns, by its event time if it has one."""
     lookup = "sources:\n  raw.users: {path: users/*.json, columns: {user_id: string, born: string}}"
     visits = shop.model("sessions\nsessions: {user: user_id, gap: 1 hour}", "SELECT %s FROM seen")
     files = {
