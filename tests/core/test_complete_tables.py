@@ -42,14 +42,8 @@ def _keys_of_tables(module: Path) -> set[str]:
 
 
 SECTIONS = (
-    Model,
-    Timeseries,
-    Incremental,
-    Sessions,
-    VersionRules,
-    Source,
-    *DeclaredCut.__subclasses__(),
-)
+    Model, Timeseries, Incremental, Sessions, VersionRules, Source, *DeclaredCut.__subclasses__(),
+)  # fmt: skip
 
 
 def test_every_field_of_a_declaration_is_in_the_table() -> None:

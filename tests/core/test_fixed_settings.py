@@ -24,31 +24,20 @@ from infold.spark.jvm.given_settings import (
 from infold.spark.tables.iceberg.session_settings import refuse_without_catalog
 
 WRONG = {
-    "spark.sql.session.timeZone": "America/New_York",
-    "spark.sql.ansi.enabled": "false",
-    "spark.sql.caseSensitive": "true",
-    "spark.sql.storeAssignmentPolicy": "LEGACY",
-    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
-    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    "spark.sql.session.timeZone": "America/New_York", "spark.sql.ansi.enabled": "false",
+    "spark.sql.caseSensitive": "true", "spark.sql.storeAssignmentPolicy": "LEGACY",
+    "spark.sql.mapKeyDedupPolicy": "LAST_WIN", "spark.sql.timestampType": "TIMESTAMP_NTZ",
     "spark.sql.decimalOperations.allowPrecisionLoss": "false",
-    "spark.sql.files.ignoreCorruptFiles": "true",
-    "spark.sql.files.ignoreMissingFiles": "true",
-    "spark.files.ignoreCorruptFiles": "true",
-    "spark.sql.legacy.timeParserPolicy": "LEGACY",
-    "spark.sql.legacy.sizeOfNull": "true",
-    "spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY",
-    "spark.sql.parquet.int96RebaseModeInRead": "LEGACY",
-    "spark.sql.parquet.binaryAsString": "true",
+    "spark.sql.files.ignoreCorruptFiles": "true", "spark.sql.files.ignoreMissingFiles": "true",
+    "spark.files.ignoreCorruptFiles": "true", "spark.sql.legacy.timeParserPolicy": "LEGACY",
+    "spark.sql.legacy.sizeOfNull": "true", "spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY",
+    "spark.sql.parquet.int96RebaseModeInRead": "LEGACY", "spark.sql.parquet.binaryAsString": "true",
     "spark.sql.iceberg.handle-timestamp-without-timezone": "true",
-    "spark.sql.parser.escapedStringLiterals": "true",
-    "spark.sql.extensions": "com.example.Mine",
-    "spark.sql.catalog.infold.cache-enabled": "true",
-    "spark.sql.defaultCatalog": "spark_catalog",
-    "spark.speculation": "true",
-    "spark.sql.variable.substitute": "true",
-    "spark.sql.groupByOrdinal": "false",
-    "spark.sql.runSQLOnFiles": "true",
-}
+    "spark.sql.parser.escapedStringLiterals": "true", "spark.sql.extensions": "com.example.Mine",
+    "spark.sql.catalog.infold.cache-enabled": "true", "spark.sql.defaultCatalog": "spark_catalog",
+    "spark.speculation": "true", "spark.sql.variable.substitute": "true",
+    "spark.sql.groupByOrdinal": "false", "spark.sql.runSQLOnFiles": "true",
+}  # fmt: skip
 SPECULATION = ("spark.speculation", "true", "false")
 FREE = {
     "spark.sql.shuffle.partitions": "7",

@@ -22,16 +22,9 @@ from infold.orchestration.words import RunOptions
 def test_every_option_is_one_of_the_command() -> None:
     """Terms are a list or a text; an empty template is none; a run waits and asks nothing."""
     options = RunOptions(
-        select="daily+, users",
-        exclude=["clicks"],
-        start="2024-03-01",
-        end="",
-        wait=None,
-        max_rows=5,
-        jobs="2",
-        environment="dev",
-        flags=["--fail-fast"],
-    )
+        select="daily+, users", exclude=["clicks"], start="2024-03-01", end="", wait=None,
+        max_rows=5, jobs="2", environment="dev", flags=["--fail-fast"],
+    )  # fmt: skip
     words = "--select=daily+ --select=users --exclude=clicks --start=2024-03-01 --max-rows=5"
 
     assert RunOptions().words() == ("--wait=600",)

@@ -27,15 +27,9 @@ def table(
     covered = Ranges.of(one.cell for one in cells)
     hull = Ranges((covered.span,)) if covered.span else Ranges()
     state = ModelStatus(
-        model=model,
-        kind=Kind.EVENTS,
-        state=State.STANDARD_RUN,
-        rows=sum(rows.values()),
-        covered=covered,
-        stale=sample.days(stale),
-        partly=partly,
-        cells=cells,
-    )
+        model=model, kind=Kind.EVENTS, state=State.STANDARD_RUN, rows=sum(rows.values()),
+        covered=covered, stale=sample.days(stale), partly=partly, cells=cells,
+    )  # fmt: skip
     return state, hull - covered
 
 
