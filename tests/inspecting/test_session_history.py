@@ -129,53 +129,52 @@ class TestWalk:
         assert drawn.reads < 8
 
     @pytest.mark.parametrize(
-        ("drawn", "span", "lines"),
+        ("drawn", "span", "changes"),
         [
             (
-                ("10-20 v1", "10-20 v1, 60-70 v2", "10-20 v1, 55-70 v3", "10-70 v4"),
+                "10-20 v1 | 10-20 v1, 60-70 v2 | 10-20 v1, 55-70 v3 | 10-70 v4",
                 (10, 70),
-                [
-                    "1 created > 10-20",
-                    "2 created > 60-70",
-                    "3 extended 60-70 > 55-70",
-                    "4 merged 10-20 55-70 > 10-70",
-                ],
+                (
+                    "1 created > 10-20; 2 created > 60-70; 3 extended 60-70 > 55-70; "
+                    "4 merged 10-20 55-70 > 10-70"
+                ),
             ),
             (  # the other half is shown, though it is outside the span asked for
-                ("10-70 v1", "10-20 v2, 60-70 v2", "10-20 v2, 60-80 v3"),
+                "10-70 v1 | 10-20 v2, 60-70 v2 | 10-20 v2, 60-80 v3",
                 (10, 20),
-                ["1 created > 10-70", "2 split 10-70 > 10-20 60-70"],
+                "1 created > 10-70; 2 split 10-70 > 10-20 60-70",
             ),
             (  # two that share no instant
-                ("10-20 v1, 40-50 v1", "10-50 v2"),
+                "10-20 v1, 40-50 v1 | 10-50 v2",
                 (10, 50),
-                ["1 created > 10-20", "1 created > 40-50", "2 merged 10-20 40-50 > 10-50"],
+                "1 created > 10-20; 1 created > 40-50; 2 merged 10-20 40-50 > 10-50",
             ),
             (  # found by the cells that lost rows in a version
-                ("10-20 v1", "-", "-", "10-20 v4"),
+                "10-20 v1 | - | - | 10-20 v4",
                 (10, 20),
-                ["1 created > 10-20", "2 removed 10-20 >", "4 created > 10-20"],
+                "1 created > 10-20; 2 removed 10-20 >; 4 created > 10-20",
             ),
             (  # the row says who wrote it, and nothing more is claimed
-                ("?", "?", "10-20 v2", "10-30 v4"),
+                "? | ? | 10-20 v2 | 10-30 v4",
                 (10, 30),
-                ["2 written > 10-20", "4 extended 10-20 > 10-30", "what was before is not known"],
+                "2 written > 10-20; 4 extended 10-20 > 10-30; what was before is not known",
             ),
-            (("10-20 v1", "10-20 v1"), (50, 60), []),  # one that was too long from the beginning
+            ("10-20 v1 | 10-20 v1", (50, 60), ""),  # one that was too long from the beginning
             (  # the history before a rebuild is compared as anywhere else
-                ("10-20 v1", "10-20 v2 rebuilt", "10-30 v3"),
+                "10-20 v1 | 10-20 v2 rebuilt | 10-30 v3",
                 (10, 30),
-                ["1 created > 10-20", "2 rebuilt 10-20 > 10-20", "3 extended 10-20 > 10-30"],
+                "1 created > 10-20; 2 rebuilt 10-20 > 10-20; 3 extended 10-20 > 10-30",
             ),
         ],
         ids=["merged", "split", "two", "again", "expired", "never stored", "rebuilt"],
     )
     def test_sessions_are_followed_to_their_beginnings(
-        self, drawn: Sequence[str], span: tuple[int, int], lines: Sequence[str]
+        self, drawn: str, span: tuple[int, int], changes: str
     ) -> None:
         """Each change of any session that one of a span came from is found, once and in order."""
-        whole = [at for at, text in enumerate(drawn, 1) if at == 1 or "rebuilt" in text]
-        assert Table(*drawn, whole=whole).change_lines(*span) == lines
+        versions = drawn.split(" | ")
+        whole = [at for at, text in enumerate(versions, 1) if at == 1 or "rebuilt" in text]
+        assert "; ".join(Table(*versions, whole=whole).change_lines(*span)) == changes
 
 
 class TestQuarantine:
