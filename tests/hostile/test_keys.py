@@ -35,7 +35,8 @@ defaults: {tags: [all]}
 models: {daily: {description: by day}}
 sources:
   raw.clicks:
-    path: landing/*.json
+    path: landing/dt={date}/*.json
+    full_listing: daily
     format: json
     event_time_column: ts
     received_column: seen
@@ -47,6 +48,7 @@ sources:
               amount: "decimal(18,2)"}
   raw.rates: {path: rates.csv, delimiter: ";", columns: {code: string}}
   raw.lake: {table: other.t, catalog: c.db, event_time_column: ts}
+seeds: {prices: {columns: {rate: int}}}
 targets:
   dev:
     warehouse: warehouse
@@ -70,6 +72,7 @@ visits:
   sessions:
     user: user_id
     gap: 30 minutes
+    identifier: event_id
     cuts:
       midnight: Europe/Berlin
       campaign: {columns: [event_id], nulls: ignore, direct: [(none)]}
@@ -83,7 +86,7 @@ named:
              max_length: 24 hours, without_identifier: {gap: 30 minutes}}
 daily:
   materialization: table
-  timeseries: {event_time_column: day, partition_column: day}
+  timeseries: {event_time_column: day, partition_column: day, granularity: day}
   incremental:
     enabled: true
     unique_key: [day]
@@ -100,6 +103,7 @@ daily:
     on_definition_change: rebuilt_cells
 totals: {materialization: cumulative_aggregate}
 seen: {materialization: view}
+plans: {materialization: scd_type_2, unique_key: [user_id], scd_type_2: {updated_at: ts}}
 """)
 QUERIES = {
     "clicks": "SELECT event_id, user_id, ts, amount FROM raw.clicks",
@@ -108,6 +112,7 @@ QUERIES = {
     "daily": "SELECT cast(ts AS date) AS day, count(*) AS n FROM clicks GROUP BY 1",
     "totals": "SELECT user_id, count(*) AS n FROM clicks GROUP BY user_id",
     "seen": "SELECT event_id FROM clicks",
+    "plans": "SELECT user_id, ts, amount FROM clicks",
 }
 
 Keys = tuple[str, ...]
@@ -135,8 +140,10 @@ def files(project: Any, fronts: dict[str, Any]) -> dict[str, str | bytes]:
     """The folder that says so."""
     found: dict[str, str | bytes] = {"infold.yml": _dumped(project)}
     for name, front in fronts.items():
-        found[f"models/{name}.sql"] = b"---\n" + _dumped(front) + f"---\n{QUERIES[name]}\n".encode()
-    return found
+        text = _dumped(front)
+        text += b"#\n" * (50 - text.count(b"\n"))  # a model knows the line of its query
+        found[f"models/{name}.sql"] = b"---\n" + text + f"---\n{QUERIES[name]}\n".encode()
+    return {**found, "seeds/prices.csv": "url,rate\n/a,1\n"}
 
 
 def _dumped(value: Any) -> bytes:
