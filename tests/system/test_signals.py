@@ -10,10 +10,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cli.warm_engine.engines import await_that
 
 from infold.cli.init import write_project
 from infold.system import signals
@@ -107,14 +107,6 @@ def javas(folder: Path) -> list[int]:
     return found
 
 
-def until(true: Callable[[], object], seconds: float = 90) -> None:
-    """Wait for something."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.02)
-
-
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
     """The starter's project."""
@@ -136,18 +128,18 @@ def shop(tmp_path: Path) -> Path:
 def test_no_process_is_left(shop: Path, number: int, stage: str) -> None:
     """A signal while Java starts, or during a run, leaves no process."""
     process = begun("-m", "infold", "-C", str(shop), "run")
-    until(lambda: javas(shop))
+    await_that(lambda: javas(shop) != [])
     if stage == "at work":
-        until(lambda: list((shop / "warehouse").rglob("*.json")))
+        await_that(lambda: any((shop / "warehouse").rglob("*.json")))
 
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
 
     if number == signal.SIGKILL:
-        until(lambda: not javas(shop))
+        await_that(lambda: not javas(shop))
     else:
         # Start-up scripts have children that are killed with them; the system ends those by itself.
-        until(lambda: not javas(shop), seconds=5)
+        await_that(lambda: not javas(shop), seconds=5)
         assert (process.returncode, err) == (128 + number, f"{signals.STOPPED_LINE}\n")
         assert "Traceback" not in out
 
@@ -158,7 +150,7 @@ def test_a_killed_java_is_named_and_the_next_run_goes_on(shop: Path) -> None:
     and prints what Spark refuses once on stderr without a stack; the other models are built.
     """
     process = begun("-m", "infold", "-C", str(shop), "run")
-    until(lambda: list((shop / "warehouse").rglob("*.json")))
+    await_that(lambda: any((shop / "warehouse").rglob("*.json")))
 
     for java in javas(shop):
         os.kill(java, signal.SIGKILL)

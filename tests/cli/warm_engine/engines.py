@@ -122,9 +122,9 @@ class Engine:
         return int(children.read_text().split()[0])
 
 
-def await_that(condition: Callable[[], bool]) -> None:
+def await_that(condition: Callable[[], bool], seconds: float = PATIENCE) -> None:
     """Wait until something is so."""
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < until
         time.sleep(0.02)
