@@ -59,8 +59,8 @@ def test_results_print_as_the_commands(
 def test_what_is_asked_is_handed_on(fake: FakeApi) -> None:
     """Terms, windows and the clock are as in the commands; results have a truth."""
     project = package.open()
-    window = {"start": date(2024, 3, 1), "end": "2024-03-08", "as_of": "2024-03-09"}
-    project.run("daily+", exclude=["x"], jobs=2, **window)
+    at = date(2024, 3, 1)
+    project.run("daily+", exclude=["x"], start=at, end="2024-03-08", as_of="2024-03-09", jobs=2)
     asked = fake.asked["run"]
 
     assert asked["select"] == ("daily+",)

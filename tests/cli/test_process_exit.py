@@ -1,6 +1,4 @@
-"""How the process ends: its output is flushed, its exit
-code is right, and it waits for nothing else.
-"""
+"""How the process ends: output is flushed, its code is right, it waits for nothing else."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Whole screens, as a user sees them. ``pytest tests/cli --rewrite`` rewrites the expected
-files.
-"""
+"""Whole screens, as a user sees them. ``pytest tests/cli --rewrite`` writes the files again."""
 
 from __future__ import annotations
 
@@ -172,9 +170,7 @@ def whole() -> str:
 
 
 def table() -> str:
-    """Numbers are aligned right, NULL is written out, long and unprintable texts stay on one
-    line.
-    """
+    """Numbers are aligned right, NULL is written out, texts of any kind stay on one line."""
     rows = [
         [1, "ann", None, 1.5, True],
         [12_000, "x" * 60, "", 0.1, False],

@@ -1,6 +1,4 @@
-"""The rows that sessions leave out, as rows of
-``set_aside``: which are read, for which models, how many.
-"""
+"""The rows that sessions leave out, as rows of ``set_aside``: which, for whom, how many."""
 
 from __future__ import annotations
 

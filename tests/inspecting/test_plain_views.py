@@ -32,7 +32,7 @@ def shown(folder: Path, sql: str, **others: str) -> list[str]:
         front = "---\nmaterialization: view\n---\n"
         (models / f"{name}.sql").write_text(front + text, encoding="utf-8")
     return [
-        f"{one.table}: {' '.join(f'{name}={of}' for name, of in one.columns.items())}"
+        f"{one.table}: {' '.join(f'{name}={of}' for name, of in (one.columns or {}).items())}"
         + "".join(f" | {where}" for where in one.where)
         for one in shown_tables(api.open_project(folder), "v")
     ]

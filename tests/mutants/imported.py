@@ -23,4 +23,4 @@ def _mutated(loader: SourceFileLoader, fullname: str) -> CodeType | None:
     return _get_code(loader, fullname)
 
 
-SourceFileLoader.get_code = _mutated  # type: ignore[method-assign]
+SourceFileLoader.get_code = _mutated  # type: ignore[method-assign, assignment]

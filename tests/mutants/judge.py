@@ -90,7 +90,9 @@ class Judge:
         ]
         for mutant, verdict in [*self._with_each(left, changes, orders)]:
             self._note(mutant, verdict)
-            if verdict in tests:  # a test that nobody knew to notice it: does it pass without?
+            if (
+                verdict is not None and verdict in tests
+            ):  # a test that nobody knew to notice it: does it pass without?
                 alone = partial(_first_failing, [tests[verdict]], SECONDS)
                 self.failing += [one for _, one in in_forks([alone]) if one]
 

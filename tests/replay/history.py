@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import gzip
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
@@ -132,7 +132,7 @@ class Cost:
     arrived: int = 0
     read: int = 0
     scanned: int = 0
-    seconds: list[float] = field(default_factory=list)
+    runs: int = 0
 
     def add(self, result: RunResult) -> None:
         """Count one run."""
@@ -142,16 +142,13 @@ class Cost:
             if step.model == "sessions":
                 self.read += receipt.read
                 self.scanned += receipt.scanned
-        self.seconds.append(result.seconds)
+        self.runs += 1
 
     def __str__(self) -> str:
-        share = self.read / max(self.arrived, 1)
-        tail = sorted(self.seconds)
+        share, looked = (number / max(self.arrived, 1) for number in (self.read, self.scanned))
         return (
-            f"{len(self.seconds)} runs, {self.arrived:,} rows arrived; sessions read "
-            f"{share:.2f} and looked through {self.scanned / max(self.arrived, 1):.2f} rows for "
-            f"each; a run took {tail[len(tail) // 2]:.1f} s, the last ten "
-            f"{sum(self.seconds[-10:]) / len(self.seconds[-10:]):.1f} s"
+            f"{self.runs} runs, {self.arrived:,} rows arrived; sessions read {share:.2f} and "
+            f"looked through {looked:.2f} rows for each"
         )
 
 

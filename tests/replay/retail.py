@@ -1,8 +1,4 @@
-"""Invoice lines of a shop, a file a day: cancellations, no
-customer, repeated lines, contradictions.
-
-The files are delivered as they are, so how a CSV file is read is tested too.
-"""
+"""Invoice lines of a shop, a file a day: cancellations, no customer, repeated lines."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A stop by signals prints one line, has its own exit code,
-and leaves no process, even after a kill.
-"""
+"""A stop by signals prints one line, has its own exit code, and leaves no process."""
 
 from __future__ import annotations
 
