@@ -1,4 +1,4 @@
-"""A keeper goes on, whoever asks it for something."""
+"""A keeper goes on, whoever asks it for something, until it ends; what a command leaves."""
 
 from __future__ import annotations
 
@@ -14,10 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from infold.api import warm_engines
+from infold.api import spark_sessions, warm_engines
+from infold.api.spark_sessions import Home
+from infold.cli.warm_engine import leaving
 from infold.cli.warm_engine.client import carry_out
 from infold.cli.warm_engine.keeper import Keeper
+from infold.spark.jvm import lasting
+from infold.spark.jvm.gateway import Jvm
+from infold.spark.jvm.lasting import OfAnother, Offer
 from infold.system import engine_socket as wire
+from infold.system.circumstances import Began
 
 
 @pytest.fixture
@@ -189,3 +195,26 @@ def test_a_reader_of_the_output_does_not_wait_until_the_jvm_is_tidy(tmp_path: Pa
         tidy.touch()
     assert not waited
     assert said.startswith("infold")
+
+
+@pytest.mark.parametrize(
+    ("words", "found"), [(("run",), True), (("--target", "dev", "run"), False)]
+)
+def test_an_engine_that_stays_is_found_without_a_target(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], found: bool
+) -> None:
+    """One that a command with a target left, too, once a command without one knows which it is."""
+    file = tmp_path / ".infold" / "engine-dev.sock"
+    file.parent.mkdir()
+    offer = Offer(Jvm(OfAnother(0, 0), 0, "1", "secret"), "needs", large=False)
+    monkeypatch.setattr(sys, "argv", ["infold", *words])
+    monkeypatch.setenv("INFOLD_ENGINE", "on")
+    monkeypatch.setattr(spark_sessions, "home", lambda: Home("dev", str(file), 1))
+    monkeypatch.setattr(lasting, "to_leave", lambda: offer)
+    monkeypatch.setattr(leaving, "_may_replace", lambda *_: False)
+
+    said = leaving.leave(Began())
+
+    link = file.with_name("engine.sock")
+    assert (said, link.is_symlink()) == ("", found)
+    assert not found or str(link.readlink()) == file.name
