@@ -88,8 +88,9 @@ def test_a_definition_that_was_not_kept_stays_unknown() -> None:
     now = project(spoilt("models/sessions.sql", "gap: 30 minutes", "gap: 20 minutes"))
     trace = ledger.traces()["sessions"]
 
-    for lost in ({"definition": ""}, {"definition": "another"}, {"fingerprint": UNKNOWN}):
-        assert project_as_built(now, ledger, replace(trace, **lost)) is now
+    unknown = replace(trace, fingerprint=UNKNOWN)
+    for lost in (replace(trace, definition=""), replace(trace, definition="another"), unknown):
+        assert project_as_built(now, ledger, lost) is now
 
 
 VIEW = "---\nmaterialization: view\n---\nSELECT * FROM sessions WHERE events > {}\n"
