@@ -47,8 +47,8 @@ class TestSelection:
 
         assert found == frozenset(models.split())
 
-    def test_an_unknown_name(self) -> None:
-        """An unknown name is an error that suggests the nearest names, also in `--exclude`."""
+    def test_unknown_names_and_tags(self) -> None:
+        """An unknown name, also in `--exclude`, has the nearest names, a tag the existing ones."""
         with pytest.raises(InfoldError) as caught:
             select_models(sample.project(), (), ["+sesions+"])
 
@@ -57,9 +57,6 @@ class TestSelection:
             "  nearest:  sessions\n\n"
             "`infold status` lists the models of the project."
         )
-
-    def test_an_unknown_tag(self) -> None:
-        """An unknown tag is an error that lists the existing tags."""
         with pytest.raises(InfoldError, match=r"^unknown-tag: [^$]*core, finance"):
             select_models(sample.project(), ["tag:zzz"])
 
@@ -124,13 +121,9 @@ class TestWindow:
 
     def test_every_model_not_aligned_with_the_window_is_named(self) -> None:
         """Every model that the window is not aligned with is named, with its nearest ends."""
+        weeks = Timeseries("session_start", "day", Granularity.WEEK)
         weekly = replace(
-            sample.DAILY,
-            model=replace(
-                sample.DAILY.model,
-                name="weekly",
-                timeseries=Timeseries("session_start", "day", Granularity.WEEK),
-            ),
+            sample.DAILY, model=replace(sample.DAILY.model, name="weekly", timeseries=weeks)
         )
         monthly = replace(weekly, model=replace(weekly.model, name="monthly", timeseries=MONTHS))
         project = sample.project(sample.DAILY, weekly, monthly)
