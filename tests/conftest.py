@@ -59,12 +59,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if slow and f"not {slow[1]}" in config.option.markexpr.split(" and ") else None
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    """Seconds of set-up, call and tear-down are properties of a test in JUnit's XML (``times``)."""
-    item.user_properties.append((call.when, f"{call.duration:.3f}"))
-
-
 FIRST, LAST = ("docs",), ("system", "servers")
 """Folders with tests that end the JVM of their process, which those between them share."""
 
@@ -311,7 +305,7 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say how many JVMs were started, random steps made and hostile inputs tried, if any were."""
+    """Say how many JVMs were started, and random steps made, if any were."""
     if JVMS["started"]:
         terminalreporter.write_line(f"JVMs started: {JVMS['started']}")
     play = sys.modules.get("tests.arrivals.play")
@@ -319,9 +313,3 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.write_line(f"arrivals: {play.TALLY}")
     if play is not None and play.DRY.runs:
         terminalreporter.write_line(f"arrivals without Spark: {play.DRY}")
-    passed = terminalreporter.stats.get("passed", ())
-    hostile = sum(dict(report.user_properties).get("hostile", 0) for report in passed)
-    if hostile:
-        terminalreporter.write_line(
-            f"hostile inputs: {hostile:,} ended in a right answer, rows set aside or a named error"
-        )

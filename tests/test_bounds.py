@@ -18,19 +18,15 @@ ABOVE = 2
 """A comment may stand so many lines above the statement."""
 
 
-def of_frames(file: Path) -> Iterator[tuple[int, int]]:
+def of_frames(node: ast.AST, begins: int = 0) -> Iterator[tuple[int, int]]:
     """The statements that collect or broadcast a frame: from their line to that of the call."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    begins: dict[ast.AST, int] = {}
-    for statement in ast.walk(tree):
-        if isinstance(statement, ast.stmt):
-            for inner in ast.walk(statement):  # outer statements come first
-                begins[inner] = statement.lineno
-    for call, first in begins.items():
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
-            broadcast = call.func.attr == "broadcast"
-            if call.func.attr in TO_DRIVER and bool(call.args) == broadcast:
-                yield first, call.end_lineno or call.lineno
+    for child in ast.iter_child_nodes(node):
+        first = child.lineno if isinstance(child, ast.stmt) else begins
+        if isinstance(child, ast.Call) and isinstance(child.func, ast.Attribute):
+            broadcast = child.func.attr == "broadcast"
+            if child.func.attr in TO_DRIVER and bool(child.args) == broadcast:
+                yield first, child.end_lineno or child.lineno
+        yield from of_frames(child, first)
 
 
 def test_every_bound_is_said() -> None:
@@ -45,10 +41,11 @@ def test_every_bound_is_said() -> None:
         name = file.relative_to(SPARK).as_posix()
         if name in OF_SAMPLES:
             continue
-        lines = file.read_text(encoding="utf-8").splitlines()
-        for first, last in of_frames(file):
-            text = lines[max(0, first - 1 - ABOVE) : last]
-            found[f"{name}:{last}"] = any(map(BOUND.search, text))
+        text = file.read_text(encoding="utf-8")
+        lines = text.splitlines()
+        for first, last in of_frames(ast.parse(text)):
+            near = lines[max(0, first - 1 - ABOVE) : last]
+            found[f"{name}:{last}"] = any(map(BOUND.search, near))
 
     assert [place for place, said in found.items() if not said] == []
     assert len(found) > 50

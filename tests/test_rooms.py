@@ -1,54 +1,16 @@
-"""The package's folders are its architecture: few rooms, each with its purpose, small files."""
+"""Texts that are programs, and the Makefile, name what there is."""
 
 from __future__ import annotations
 
-import ast
 import re
 from functools import cache
 from pathlib import Path
-from statistics import median
 
 import infold
 
 PACKAGE = Path(infold.__file__).parent
 ROOT = Path(__file__).parents[1]
 IMPORTS = re.compile(r"(?:\b|\\n)from (infold[\w.]*) import (\w[\w, ]*)")
-FILES = {path.relative_to(PACKAGE): path for path in PACKAGE.rglob("*.py")}
-
-
-def lines(path: Path) -> int:
-    """How long a file is."""
-    return len(path.read_text(encoding="utf-8").splitlines())
-
-
-def test_there_are_few_rooms() -> None:
-    """The package has at most twenty folders at its top."""
-    rooms = {path.parts[0] for path in FILES if len(path.parts) > 1}
-
-    assert len(rooms) <= 20
-
-
-def test_every_room_says_what_it_is_for() -> None:
-    """The first line of every package says what the room is for."""
-    silent = [
-        str(path)
-        for path, file in FILES.items()
-        if path.name == "__init__.py" and not ast.get_docstring(ast.parse(file.read_text()))
-    ]
-
-    assert silent == []
-
-
-def test_files_can_be_read_in_a_sitting() -> None:
-    """At most three files have more than 400 lines, and half
-    of them 150 or fewer; lists of messages may be long.
-    """
-    sizes = {path: lines(file) for path, file in FILES.items() if path.parts[0] != "messages"}
-
-    assert median(sizes.values()) <= 150
-    assert len([path for path, size in sizes.items() if size > 400]) <= 3
-
-
 TEXTS = [path for folder in ("tests", "bench") for path in (ROOT / folder).rglob("*.py")]
 
 

@@ -1,49 +1,12 @@
-"""What tests cost is read from what pytest records."""
+"""The files that are tried first, as they were measured."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tests.times import LONGEST, Timed, read_longest, read_times, report_times
+from tests.times import LONGEST, read_longest
 
 TESTS = Path(__file__).parent
-RECORDED = """
-<testsuites><testsuite name="pytest">
-  <testcase classname="tests.planning.test_planner.TestLateRows" name="test_late" time="0.9">
-    <properties>
-      <property name="setup" value="0.100"/><property name="call" value="0.500"/>
-      <property name="teardown" value="0.300"/>
-    </properties>
-  </testcase>
-  <testcase classname="tests.test_rooms" name="test_dies[1]" time="2.0">
-    <properties><property name="setup" value="2.000"/></properties>
-  </testcase>
-</testsuite></testsuites>
-"""
-
-
-def test_tests_and_folders_by_their_seconds(tmp_path: Path) -> None:
-    """The most expensive comes first; a class is no file, and a test may have died."""
-    file = tmp_path / "fast.xml"
-    file.write_text(RECORDED)
-
-    timed = [*read_times([file])]
-
-    assert timed == [
-        Timed("planning/test_planner", "test_late", (0.1, 0.5, 0.3)),
-        Timed("test_rooms", "test_dies[1]", (2.0, 0.0, 0.0)),
-    ]
-    assert [*report_times(timed)] == [
-        "2 tests, 3 s",
-        "",
-        "  set-up    call  tear-down  test",
-        "     2.0     0.0        0.0  test_rooms::test_dies[1]",
-        "     0.1     0.5        0.3  planning/test_planner::test_late",
-        "",
-        " seconds   tests  folder",
-        "     2.0       1  tests/",
-        "     0.9       1  tests/planning",
-    ]
 
 
 def test_the_longest_files_exist() -> None:

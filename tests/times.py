@@ -1,17 +1,16 @@
 """
 What tests cost: ``make test-times``, or ``python -m tests.times [--record] [FILE.xml …]``.
 
-Each run of pytest that the Makefile starts leaves its times in ``build/times``, in JUnit's XML,
-with set-up, call and tear-down of each test as its properties. This prints the most expensive tests
-of the last runs, and the seconds of each folder. ``--record`` also writes down the longest files,
-which are tried first.
+Each run of pytest by the Makefile leaves its times in ``build/times``, in JUnit's XML. This
+prints the most expensive tests of the last runs, and the seconds of each folder. ``--record`` also
+writes down the longest files, which are tried first.
 """
 
 from __future__ import annotations
 
 import sys
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -21,60 +20,42 @@ MOST_EXPENSIVE = 60
 LONGEST = Path(__file__).parent / "longest.txt"
 LONG = 3.0
 """Seconds of a file that is written down."""
-PHASES = ("setup", "call", "teardown")
 
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """The seconds of one test, by ``PHASES``."""
+    """The seconds of one test, with its set-up and tear-down."""
 
     file: str
     name: str
-    seconds: tuple[float, float, float]
-
-    @property
-    def total(self) -> float:
-        """All of it."""
-        return sum(self.seconds)
+    seconds: float
 
 
 def read_times(files: Iterable[Path]) -> Iterator[Timed]:
-    """The tests of some files of JUnit's XML. A test that did not end has no tear-down."""
+    """The tests of some files of JUnit's XML."""
     for file in files:
         for case in ET.parse(file).getroot().iter("testcase"):
-            phases = {entry.get("name"): entry.get("value") for entry in case.iter("property")}
-            setup, call, teardown = (float(phases.get(phase) or 0) for phase in PHASES)
             *folders, module = case.attrib["classname"].removeprefix("tests.").split(".")
             if module[:1].isupper():
                 *folders, module = folders
-            path = "/".join((*folders, module))
-            yield Timed(path, case.attrib["name"], (setup, call, teardown))
+            yield Timed(
+                "/".join((*folders, module)), case.attrib["name"], float(case.attrib["time"])
+            )
 
 
 def report_times(timed: Iterable[Timed]) -> Iterator[str]:
     """The table of the most expensive tests, and that of folders, line by line."""
-    tests = sorted(timed, key=lambda one: -one.total)
-    yield f"{len(tests):,} tests, {sum(one.total for one in tests):,.0f} s"
-    yield ""
-    yield f"{'set-up':>8}{'call':>8}{'tear-down':>11}  test"
-    for one in tests[:MOST_EXPENSIVE]:
-        setup, call, teardown = one.seconds
-        yield f"{setup:8.1f}{call:8.1f}{teardown:11.1f}  {one.file}::{one.name}"
-    seconds: defaultdict[str, float] = defaultdict(float)
-    counts = Counter[str]()
+    tests = sorted(timed, key=lambda one: -one.seconds)
+    seconds, counts = Counter[str](), Counter[str]()
     for one in tests:
-        folder = one.file.rpartition("/")[0]
-        seconds[folder] += one.total
-        counts[folder] += 1
-    yield ""
-    yield f"{'seconds':>8}{'tests':>8}  folder"
-    for folder, total in by_seconds(seconds):
+        seconds[one.file.rpartition("/")[0]] += one.seconds  # type: ignore[assignment]
+        counts[one.file.rpartition("/")[0]] += 1
+    yield f"{len(tests):,} tests, {sum(one.seconds for one in tests):,.0f} s"
+    yield from ("", " seconds  test")
+    yield from (f"{one.seconds:8.1f}  {one.file}::{one.name}" for one in tests[:MOST_EXPENSIVE])
+    yield from ("", " seconds   tests  folder")
+    for folder, total in seconds.most_common():
         yield f"{total:8.1f}{counts[folder]:8}  tests/{folder}"
-
-
-def by_seconds(seconds: Mapping[str, float]) -> list[tuple[str, float]]:
-    """The most expensive first."""
-    return sorted(seconds.items(), key=lambda entry: -entry[1])
 
 
 def read_longest() -> dict[str, float]:
@@ -85,10 +66,10 @@ def read_longest() -> dict[str, float]:
 
 def record_longest(timed: Iterable[Timed]) -> None:
     """Write down the longest files, the longest first."""
-    seconds: defaultdict[str, float] = defaultdict(float)
+    seconds = Counter[str]()
     for one in timed:
-        seconds[f"{one.file}.py"] += one.total
-    longest = [(file, total) for file, total in by_seconds(seconds) if total >= LONG]
+        seconds[f"{one.file}.py"] += one.seconds  # type: ignore[assignment]
+    longest = [(file, total) for file, total in seconds.most_common() if total >= LONG]
     LONGEST.write_text("".join(f"{total:.0f} {file}\n" for file, total in longest))
 
 

@@ -12,10 +12,8 @@ from tests.cli import sample
 
 from infold import api
 from infold.cli import cli
-from infold.core.interval import Interval
 from infold.core.project import Project
-from infold.core.report import Explanation, RunResult, VerificationReport
-from infold.inspecting.session_history import SessionHistories
+from infold.core.report import RunResult, VerificationReport
 
 SCREENS = Path(__file__).parent / "screens"
 
@@ -81,18 +79,6 @@ class FakeApi:
         asked["progress"].note("comparing clicks with its rebuild")
         return self.verified
 
-    def explain(self, _: Any, model: str, cell: Interval | None, as_of: int | None) -> Explanation:
-        """The sample's explanation."""
-        self.asked["explain"] = {"model": model, "cell": cell, "as_of": as_of}
-        return sample.explanation(cell)
-
-    def session_history(
-        self, _: Any, id_: str, model: str | None, *, deep: bool
-    ) -> SessionHistories:
-        """The sample's history of a session."""
-        self.asked["session_history"] = {"id": id_, "model": model, "deep": deep}
-        return sample.histories()
-
     def noted(self, name: str, answer: Callable[[], Any], *named: str) -> Callable[..., Any]:
         """A function that notes its arguments, those after the project under these names."""
 
@@ -112,8 +98,12 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeApi:
         "open_project": found.open_project,
         "run": found.run,
         "verify": found.verify,
-        "explain": found.explain,
-        "session_history": found.session_history,
+        "explain": found.noted(
+            "explain",
+            lambda: sample.explanation(found.asked["explain"]["cell"]),
+            *("model", "cell", "as_of"),
+        ),
+        "session_history": found.noted("session_history", sample.histories, "id", "model"),
         "observe": observe,
         "observe_all": observe,
         "make_plan": found.noted("make_plan", lambda: found.plan, "seen", "asked"),

@@ -88,41 +88,28 @@ def _node(model: Model, *inputs: Input, query: SessionsQuery | None = None) -> N
 
 CLICKS = _node(
     Model(
-        "clicks",
-        Materialization.EVENTS,
-        "SELECT event_id, user_id, event_ts FROM raw.clicks",
-        Timeseries("event_ts", "event_ts"),
-        unique_key=("event_id",),
-        tags=("core",),
+        "clicks", Materialization.EVENTS, "SELECT event_id, user_id, event_ts FROM raw.clicks",
+        Timeseries("event_ts", "event_ts"), unique_key=("event_id",), tags=("core",),
         place=Place("models/clicks.sql"),
     ),
     Input("raw.clicks"),
-)
+)  # fmt: skip
 SESSIONS = _node(
     Model(
-        "sessions",
-        Materialization.SESSIONS,
-        "SELECT count(*) AS events\nFROM clicks\n",
-        sessions=Sessions("user_id", 30 * MINUTE),
-        tags=("core",),
+        "sessions", Materialization.SESSIONS, "SELECT count(*) AS events\nFROM clicks\n",
+        sessions=Sessions("user_id", 30 * MINUTE), tags=("core",),
         place=Place("models/sessions.sql"),
     ),
     Input("clicks", "event_ts"),
     query=SessionsQuery("clicks", "event_ts", "user_id", 30 * MINUTE, ("id",), None, (), ()),
-)
+)  # fmt: skip
 DAILY = _node(
     Model(
-        "daily",
-        Materialization.TABLE,
-        "SELECT 1",
-        Timeseries("session_start", "day"),
-        incremental=Incremental(),
-        tags=("finance",),
-        place=Place("models/daily.sql"),
+        "daily", Materialization.TABLE, "SELECT 1", Timeseries("session_start", "day"),
+        incremental=Incremental(), tags=("finance",), place=Place("models/daily.sql"),
     ),
-    Input("sessions", "session_start"),
-    Input("countries"),
-)
+    Input("sessions", "session_start"), Input("countries"),
+)  # fmt: skip
 COUNTRIES = _node(
     Model("countries", Materialization.TABLE, "SELECT 1", place=Place("models/countries.sql")),
     Input("raw.countries"),
@@ -141,13 +128,10 @@ def project(*nodes: Node) -> Project:
         "raw.clicks", Format.JSON, (Column("event_id", "string"),), path="landing/*.json"
     )
     return Project(
-        name="shop",
-        root=Path("shop"),
-        start=parse_instant_text("2024-01-01"),
-        sources={clicks.name: clicks},
-        nodes=nodes or (COUNTRIES, CLICKS, SESSIONS, DAILY, LATEST),
+        name="shop", root=Path("shop"), start=parse_instant_text("2024-01-01"),
+        sources={clicks.name: clicks}, nodes=nodes or (COUNTRIES, CLICKS, SESSIONS, DAILY, LATEST),
         target=Target("dev"),
-    )
+    )  # fmt: skip
 
 
 def trace(model: str, *pending: Pending) -> Trace:
@@ -166,14 +150,10 @@ def known_file(name: str, rows: int = 100) -> IngestedFile:
 
 
 NEWS = FileDiff(
-    "raw.clicks",
-    new=(seen_file("a.json"), seen_file("b.json"), seen_file("c.json")),
-    removed=(known_file("c.json"), known_file("d.json")),
-    settling=1,
-    unchanged=98,
-    estimate=(CellState(day(6), 1_204, 0), CellState(day(10), 9_113, 0)),
-    as_of=AS_OF,
-)
+    "raw.clicks", new=(seen_file("a.json"), seen_file("b.json"), seen_file("c.json")),
+    removed=(known_file("c.json"), known_file("d.json")), settling=1, unchanged=98,
+    estimate=(CellState(day(6), 1_204, 0), CellState(day(10), 9_113, 0)), as_of=AS_OF,
+)  # fmt: skip
 
 
 def observed(files: FileDiff = NEWS) -> Observations:
@@ -194,38 +174,25 @@ def observed(files: FileDiff = NEWS) -> Observations:
 
 
 INGEST = Step(
-    "clicks",
-    Action.INGEST,
-    days("6 10"),
+    "clicks", Action.INGEST, days("6 10"),
     (
         Reason(Cause.LATE, "2 new files, 1 replaced", days("6"), 1_204),
         Reason(Cause.ARRIVED, "2 new files, 1 replaced", days("10"), 9_113),
         Reason(Cause.REMOVED, "2 files replaced or deleted", Ranges(), 200),
     ),
-    files=NEWS,
-    version=8,
-    previous_trace=trace("clicks"),
-)
+    files=NEWS, version=8, previous_trace=trace("clicks"),
+)  # fmt: skip
 FOLD = Step(
-    "sessions",
-    Action.FOLD,
-    days("5-7 9-11"),
+    "sessions", Action.FOLD, days("5-7 9-11"),
     (Reason(Cause.LATE, "because clicks is built", days("5-7 9-11"), 10_517),),
-    inputs={"clicks": (7, 7)},
-    version=8,
-    previous_trace=trace("sessions"),
-    expected=True,
-)
+    inputs={"clicks": (7, 7)}, version=8, previous_trace=trace("sessions"), expected=True,
+)  # fmt: skip
 RECOMPUTE = Step(
-    "daily",
-    Action.RECOMPUTE,
-    days("6 9-10"),
+    "daily", Action.RECOMPUTE, days("6 9-10"),
     (Reason(Cause.LATE, "because sessions is built", days("6 9-10"), 8_000),),
-    inputs={"sessions": (7, 7), "countries": (1, 1)},
-    version=8,
-    previous_trace=trace("daily"),
+    inputs={"sessions": (7, 7), "countries": (1, 1)}, version=8, previous_trace=trace("daily"),
     expected=True,
-)
+)  # fmt: skip
 
 
 def plan() -> Plan:
@@ -245,82 +212,47 @@ def nothing() -> Plan:
 
 RECEIPTS = (
     Receipt(
-        arrived=10_317,
-        read=10_317,
-        scanned=10_317,
-        written=10_254,
-        removed=200,
-        set_aside=12,
-        waiting=3,
-        deduplicated=51,
-        conflicting=2,
-        cells_built=2,
-        files_new=3,
-        files_removed=2,
-        commits=1,
-        seconds=1.912,
-        set_aside_by=(("null key", 8), ("unparsable", 4)),
+        arrived=10_317, read=10_317, scanned=10_317, written=10_254, removed=200, set_aside=12,
+        waiting=3, deduplicated=51, conflicting=2, cells_built=2, files_new=3, files_removed=2,
+        commits=1, seconds=1.912, set_aside_by=(("null key", 8), ("unparsable", 4)),
     ),
     Receipt(
-        read=1_480,
-        scanned=61_000,
-        written=1_211,
-        removed=223,
-        cells_built=3,
-        cells_cut_off=1,
-        sessions_new=988,
-        sessions_extended=211,
-        sessions_merged=12,
-        sessions_split=1,
-        commits=1,
+        read=1_480, scanned=61_000, written=1_211, removed=223, cells_built=3, cells_cut_off=1,
+        sessions_new=988, sessions_extended=211, sessions_merged=12, sessions_split=1, commits=1,
         seconds=2.204,
     ),
     Receipt(read=2_900, scanned=2_900, written=3, removed=2, cells_built=3, commits=1, seconds=0.9),
-)
+)  # fmt: skip
 
 
 STANDINGS = {
     "countries": ModelState("countries", State.STANDARD_RUN),
     "clicks": ModelState(
-        "clicks",
-        State.STANDARD_RUN,
-        lower=day(6).start,
-        upper=day(10).end,
-        work=True,
+        "clicks", State.STANDARD_RUN, lower=day(6).start, upper=day(10).end, work=True,
         reads=("raw.clicks",),
     ),
     "sessions": ModelState("sessions", State.NEW_MODEL, work=True, reads=("clicks",)),
     "daily": ModelState(
-        "daily",
-        State.OUT_OF_SYNC,
-        why="an earlier run left a part of it unbuilt",
-        lower=day(4).start,
-        upper=day(5).end,
-        work=True,
-        empty=True,
+        "daily", State.OUT_OF_SYNC, why="an earlier run left a part of it unbuilt",
+        lower=day(4).start, upper=day(5).end, work=True, empty=True,
         reads=("sessions", "countries"),
     ),
-}
+}  # fmt: skip
 
 
 def result() -> RunResult:
     """What a run of :func:`plan` did."""
     steps = tuple(zip((INGEST, FOLD, RECOMPUTE), RECEIPTS, strict=True))
     return RunResult(
-        run="20240311T063000-a1b2c3",
-        state="done",
-        plans=(plan(), Plan((), (), AS_OF)),
-        steps=steps,
-        receipt=sum(RECEIPTS, Receipt()),
-        notes=("sessions: a step that a dead run had begun is done again",),
-        seconds=11.37,
+        run="20240311T063000-a1b2c3", state="done", plans=(plan(), Plan((), (), AS_OF)),
+        steps=steps, receipt=sum(RECEIPTS, Receipt()),
+        notes=("sessions: a step that a dead run had begun is done again",), seconds=11.37,
         model_states=(
-            replace(STANDINGS["countries"], work=False),
-            STANDINGS["clicks"],
+            replace(STANDINGS["countries"], work=False), STANDINGS["clicks"],
             replace(STANDINGS["sessions"], lower=day(5).start, upper=day(11).end),
             STANDINGS["daily"],
         ),
-    )
+    )  # fmt: skip
 
 
 def failed() -> RunResult:
@@ -398,21 +330,13 @@ def status() -> tuple[ModelStatus, ...]:
 
     countries = {"rows": 249, "covered": Ranges.ever(), "version": 1}
     clicks = {
-        "rows": 70_117,
-        "covered": days("4-6 8-9"),
-        "stale": days("6 10"),
-        "version": 7,
-        "last_event": parse_instant_text("2024-03-09T23:59:58"),
-        "set_aside": 12,
-        "waiting": 3,
-    }
+        "rows": 70_117, "covered": days("4-6 8-9"), "stale": days("6 10"), "version": 7,
+        "last_event": parse_instant_text("2024-03-09T23:59:58"), "set_aside": 12, "waiting": 3,
+    }  # fmt: skip
     daily = {
-        "rows": 4,
-        "covered": days("6-9"),
-        "stale": Ranges((Interval(day(4).start, MAX),)),
-        "pending": (Pending(Cause.MISSING, days("4-5")),),
-        "version": 3,
-    }
+        "rows": 4, "covered": days("6-9"), "stale": Ranges((Interval(day(4).start, MAX),)),
+        "pending": (Pending(Cause.MISSING, days("4-5")),), "version": 3,
+    }  # fmt: skip
     return (
         of("countries", Kind.TABLE, State.STANDARD_RUN, **countries),
         of("clicks", Kind.EVENTS, State.STANDARD_RUN, **clicks),
@@ -441,18 +365,10 @@ def history() -> tuple[RunRecord, ...]:
         for i, (step, receipt) in enumerate(zip((INGEST, FOLD), RECEIPTS, strict=False), 1)
     )
     failed = StepRecord(
-        "20240311T080000-0d0d0d-1",
-        "20240311T080000-0d0d0d",
-        1,
-        "daily",
-        "recompute",
-        "failed",
-        {},
-        None,
-        start + DAY,
-        start + DAY + 400_000,
+        "20240311T080000-0d0d0d-1", "20240311T080000-0d0d0d", 1, "daily", "recompute", "failed", {},
+        None, start + DAY, start + DAY + 400_000,
         "[DIVIDE_BY_ZERO] Division by zero.\nUse try_divide.",
-    )
+    )  # fmt: skip
     return (
         RunRecord(
             failed.run, "run", "failed", start, start + DAY, start + DAY + 500_000,
@@ -470,25 +386,16 @@ def explanation(cell: Interval | None = None) -> Explanation:
     """The sessions model, or one of its days."""
     record = history()[-1].steps[1]
     return Explanation(
-        model="sessions",
-        kind=Kind.SESSIONS,
-        place="models/sessions.sql:1",
-        sql=SESSIONS.model.sql,
-        granularity="day",
-        fingerprint="sessions-0123456789abcdef",
+        model="sessions", kind=Kind.SESSIONS, place="models/sessions.sql:1", sql=SESSIONS.model.sql,
+        granularity="day", fingerprint="sessions-0123456789abcdef",
         inputs=(ExplainedInput("clicks", "a user's events, chained by silences", 7, 8),),
         trace=Trace("sessions", "sessions-0123456789abcdef", {"clicks": 7}),
-        layout="Iceberg v3, partitioned by months of session_start",
-        version=7,
-        rows=988,
-        cells=6,
-        step=FOLD,
-        cell=cell,
-        state=CellState(cell, 140, -2) if cell else None,
+        layout="Iceberg v3, partitioned by months of session_start", version=7, rows=988, cells=6,
+        step=FOLD, cell=cell, state=CellState(cell, 140, -2) if cell else None,
         arrivals=(Arrival("clicks", 8, Interval(AS_OF, AS_OF + 1), day(6), 1_204),) if cell else (),
         built_by=((record.started_at, record),),
         applied=AppliedDefinition("applied-0123456789abcdef", AS_OF - 5 * DAY, same=True),
-    )
+    )  # fmt: skip
 
 
 def _version(table: str, number: int, minute: int, *, whole: bool = False) -> Version:
@@ -536,39 +443,26 @@ def histories(*, quarantined: bool = False) -> SessionHistories:
     groups = (
         EventBatch(clicks[0], 3, early.start, early.end, files, 7, late=False, input="clicks"),
         EventBatch(
-            clicks[2],
-            1,
-            longer.start,
-            longer.start,
-            ("landing/late.json",),
-            late=True,
+            clicks[2], 1, longer.start, longer.start, ("landing/late.json",), late=True,
             input="clicks",
         ),
-    )
+    )  # fmt: skip
     history = SessionHistory(
-        "sessions",
-        now.id,
-        ("user_id", "ann"),
-        now,
-        inputs=("clicks",),
-        event_batches=groups,
+        "sessions", now.id, ("user_id", "ann"), now, inputs=("clicks",), event_batches=groups,
         session_changes=session_changes,
-    )
+    )  # fmt: skip
     if quarantined:
         history = replace(
-            history,
-            session=None,
+            history, session=None,
             quarantined=QuarantinedSession(
-                "ann", early.start, parse_instant_text("2024-03-12T10:00"), 1_204, "ann"
+                "ann", early.start, parse_instant_text("2024-03-12T10:00"), 1_204, "ann",
             ),
-            why_quarantined="longer than 3 days",
-            event_batches=(),
+            why_quarantined="longer than 3 days", event_batches=(),
             why_no_events=f"they are seen through the view people, {BY_SPARK}",
             session_changes=(
                 SessionChange(Verb.WRITTEN, VersionChange(made[3], None, (early,))),
                 SessionChange(Verb.QUARANTINED, VersionChange(made[5], (early,), ())),
             ),
-            oldest_kept=made[3],
-            notes=("clicks has moved on to version 9.",),
-        )
+            oldest_kept=made[3], notes=("clicks has moved on to version 9.",),
+        )  # fmt: skip
     return SessionHistories(now.id, (history,), more_sessions=12 if quarantined else 0)

@@ -162,9 +162,7 @@ class TestPlan:
     """``infold plan``."""
 
     def test_the_screen(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
-        """`plan` prints the plan's screen, with its own
-        options in the `run` command that it suggests.
-        """
+        """It prints the plan's screen, with its own options in the `run` that it suggests."""
         result = infold(
             "plan", "--start", "2024-03-06", "--select", "+daily", "--as-of", "2024-03-11"
         )
@@ -178,9 +176,7 @@ class TestPlan:
         assert infold("plan", "--auto").exit_code == 0, "it says what is the default"
 
     def test_forward_only(self, fake: FakeApi, infold: Infold) -> None:
-        """`--forward-only` names models, `--effective-from` says from when; the run that the screen
-        suggests has both.
-        """
+        """`--forward-only` names models, `--effective-from` when; the suggested run has both."""
         words = ("--forward-only", "daily", "--effective-from", "2024-03-06")
         result = infold("plan", *words)
 
@@ -203,9 +199,7 @@ class TestPlan:
         assert asked["select"] == ("latest", "daily", "tag:core")
 
     def test_an_unaligned_window_is_refused(self, fake: FakeApi, infold: Infold) -> None:
-        """A window that is not aligned with cells is
-        refused before anything is observed: exit code 2.
-        """
+        """A window that is not aligned with cells is refused before anything is observed."""
         result = infold("plan", "--end", "2024-03-06T01:00")
 
         assert result.exit_code == 2
@@ -337,16 +331,11 @@ class TestRun:
         lines = infold("run").stdout.partition("Summary")[2].splitlines()
 
         [line] = [line for line in lines if "daily" in line]
-        assert [cell for cell in line.split("  ") if cell] == [
-            "time",
-            "44.1 s",
-            "daily in 49 steps: 490.00 read, 490.00 scanned per arrived row",
-        ]
+        said = "daily in 49 steps: 490.00 read, 490.00 scanned per arrived row"
+        assert [cell for cell in line.split("  ") if cell] == ["time", "44.1 s", said]
 
     def test_a_refusal(self, fake: FakeApi, infold: Infold) -> None:
-        """A refusal prints its message on stderr and nothing on stdout, with its own exit code;
-        with `--json` it is an object with the parts of its message.
-        """
+        """A refusal is its message on stderr with its own exit code, or its parts as JSON."""
         fake.raises = errors.InfoldError(
             "locked", "another run holds it", (("run", "r"),), "Wait.", 3
         )
@@ -357,13 +346,7 @@ class TestRun:
 
         result = infold("run", "--json")
         assert result.exit_code == 3
-        assert json.loads(result.stdout)["error"] == {
-            "slug": "locked",
-            "what": "another run holds it",
-            "facts": {"run": "r"},
-            "todo": "Wait.",
-            "exit_code": 3,
-        }
+        assert json.loads(result.stdout)["error"] == fake.raises.record
 
     def test_ctrl_c(self, fake: FakeApi, infold: Infold) -> None:
         """Ctrl-C ends the command with one line and exit code 130; finished steps are kept."""
@@ -399,33 +382,23 @@ class TestReports:
         assert infold("history", "daily", "-n", "3").exit_code == 0
         assert fake.asked["history"] == {"limit": 3, "model": "daily"}
 
-    def test_explain(self, fake: FakeApi, infold: Infold) -> None:
-        """`explain MODEL INSTANT` explains the cell that contains the instant; `explain session ID`
-        looks the session up in all models, `explain MODEL ID` in that model only.
-        """
-        for instant in ("2024-03-06T12:00", "20240306"):
-            infold("explain", "sessions", instant)
-            assert fake.asked.pop("explain")["cell"] == DAY
-        assert "session_history" not in fake.asked
-        infold("explain", "session", "cafe")
-        asked = {"id": "cafe", "model": None, "deep": False}
-        assert fake.asked["session_history"] == asked
-        infold("explain", "sessions", "cafe")
-        assert fake.asked["session_history"] == asked | {"model": "sessions"}
-
     @pytest.mark.parametrize(
         ("words", "asked"),
         [
-            (("cafe", "--deep"), {"id": "cafe", "deep": True}),  # asks Spark
-            (("20240306",), {"id": "20240306", "deep": False}),  # of a model it is a cell
+            ("sessions 2024-03-06T12:00", DAY),  # the cell that contains the instant
+            ("sessions 20240306", DAY),
+            ("session cafe", {"id": "cafe", "model": None, "deep": False}),  # of any model
+            ("sessions cafe", {"id": "cafe", "model": "sessions", "deep": False}),
+            ("session cafe --deep", {"id": "cafe", "model": None, "deep": True}),  # asks Spark
+            ("session 20240306", {"id": "20240306", "model": None, "deep": False}),
         ],
     )
-    def test_ids_and_depth(
-        self, fake: FakeApi, infold: Infold, words: tuple[str, ...], asked: dict[str, object]
-    ) -> None:
-        """`explain session` takes every word for an id; `--deep` asks Spark about it."""
-        infold("explain", "session", *words)
-        assert fake.asked["session_history"] == {"model": None, **asked}
+    def test_explain(self, fake: FakeApi, infold: Infold, words: str, asked: object) -> None:
+        """An instant means a cell; `session ID` looks in all models, `MODEL ID` in that one."""
+        infold("explain", *words.split())
+
+        found = fake.asked["explain" if asked == DAY else "session_history"]
+        assert (found["cell"] if asked == DAY else found) == asked
 
     def test_a_model_that_is_named_session(self, fake: FakeApi, infold: Infold) -> None:
         """A model named `session` is explained when no id follows, and so are its cells."""
@@ -437,14 +410,11 @@ class TestReports:
         infold("explain", "session", "2024-03-06")
         assert fake.asked["explain"]["cell"] == DAY
         assert "session_history" not in fake.asked
-
         infold("explain", "session", "cafe")
-        assert fake.asked["session_history"] == {"id": "cafe", "model": None, "deep": False}
+        assert fake.asked["session_history"]["id"] == "cafe"
 
     def test_check(self, fake: FakeApi, infold: Infold) -> None:
-        """`check` counts models, not sources with tables of their own, says that there are no
-        findings, and names each change that rebuilds a model.
-        """
+        """It counts models and sources, and names each change that rebuilds a model."""
         landed = replace(
             sample.COUNTRIES, landed=True, model=replace(sample.COUNTRIES.model, name="raw.c")
         )
@@ -457,12 +427,9 @@ class TestReports:
 
         assert result.stdout.startswith("5 models, 1 source, no findings in ")
         assert result.stdout.splitlines()[1:] == [f"note: {note}"]
-        assert json.loads(infold("check", "--json").stdout) == {
-            "models": 5,
-            "sources": 1,
-            "findings": [],
-            "notes": [note],
-        }
+        counts = {"models": 5, "sources": 1}
+        shown = json.loads(infold("check", "--json").stdout)
+        assert shown == {**counts, "findings": [], "notes": [note]}
 
     def test_verify_finds_a_difference(self, fake: FakeApi, infold: Infold, screen: Screen) -> None:
         """`verify` ends with exit code 4 when a table differs, and shows what differs."""
@@ -475,9 +442,7 @@ class TestReports:
         screen("verify_different", result.stdout)
 
     def test_verify_beside_runs(self, fake: FakeApi, infold: Infold) -> None:
-        """A table that runs changed whenever it was compared is no difference, but not verified:
-        exit code 3, or 4 where another one differs.
-        """
+        """A table that runs changed meanwhile is not verified: 3, or 4 where another differs."""
         note = "a run changed it meanwhile, 3 times: verify it between two runs"
         daily = Verdict("daily", Kind.TABLE, 0, 0, 0, equal=False, note=note, moved=True)
         codes = []
@@ -527,24 +492,18 @@ class TestShow:
             raise command_errors.not_built(name=table)
 
         monkeypatch.setattr(lake, "rows", rows)
-        header = '"model","source","file","file_id","reason","raw","event_time"'
+        header = "model,source,file,file_id,reason,raw,event_time"
+        out, words = tmp_path / "out.csv", ("show", "set_aside", "--format", "csv")
         assert infold("show", "set_aside", "--format", "json").stdout == ""
-        assert infold("show", "set_aside", "--format", "csv").stdout.replace('"', "").strip() == (
-            header.replace('"', "")
-        )
-        out = tmp_path / "out.csv"
-        infold(
-            "show", "set_aside", "--format", "csv", "--output", str(out), "--columns", "file,reason"
-        )
+        assert infold(*words).stdout.replace('"', "").strip() == header
+        infold(*words, "--output", str(out), "--columns", "file,reason")
         assert out.read_text().replace('"', "").strip() == "file,reason"
         assert "no rows" in infold("show", "set_aside").stdout
 
     def test_csv_that_a_script_can_read(
         self, lake: FakeLake, infold: Infold, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """CSV quotes where a reader needs it; NULL is an empty field, an empty text is two
-        quotes.
-        """
+        """CSV quotes where a reader needs it; NULL is empty, an empty text is two quotes."""
         values = {
             "id": ["6f1e", None, "", "a,b", 'a"b', "a\nb", " a "],
             "at": pa.array([0, *[None] * 6], pa.timestamp("us", "UTC")),
@@ -569,9 +528,7 @@ class TestShow:
         ]
 
     def test_files(self, lake: FakeLake, infold: Infold, tmp_path: Path) -> None:
-        """JSON lines go to a file, one object a line; the message about it goes to stderr. A
-        Parquet file keeps the table's own types.
-        """
+        """JSON lines and Parquet with the table's own types; the message goes to stderr."""
         typed = tmp_path / "daily.parquet"
         infold("show", "daily", "--limit", "2", "--format", "parquet", "-o", str(typed))
         assert parquet.read_table(typed).equals(three().slice(0, 2))
@@ -580,18 +537,9 @@ class TestShow:
         result = infold("show", "daily", "--format", "json", "--output", str(path))
 
         assert (result.stdout, result.stderr) == ("", f"3 rows of daily written to {path}.\n")
-        assert json.loads(path.read_text().splitlines()[2]) == {
-            "day": "1970-01-04",
-            "sessions": 30,
-            "note": None,
-        }
-
-    def test_json_as_a_flag(self, lake: FakeLake, infold: Infold) -> None:
-        """`--json` is a flag here as in every command: the rows on the standard output."""
-        result = infold("show", "daily", "--json")
-
-        assert [json.loads(line)["sessions"] for line in result.stdout.splitlines()] == [10, 20, 30]
-        assert result.stderr == ""
+        assert path.read_text() == infold("show", "daily", "--json").stdout
+        last = {"day": "1970-01-04", "sessions": 30, "note": None}
+        assert json.loads(path.read_text().splitlines()[2]) == last
 
     @pytest.mark.parametrize("name", ["csv", "json", "parquet"])
     def test_the_options_of_before(
@@ -609,9 +557,7 @@ class TestShow:
         )
 
     def test_a_view(self, lake: FakeLake, infold: Infold, monkeypatch: pytest.MonkeyPatch) -> None:
-        """`show` of a view says that it starts Spark to
-        evaluate it, asks for one more row than is shown, and checks the columns asked for.
-        """
+        """A view is evaluated by Spark, with one more row than is shown, and says so."""
         limits: list[int | None] = []
 
         def evaluate(_project: object, _view: str, limit: int | None) -> pa.Table:
@@ -632,9 +578,7 @@ class TestInit:
     """``infold init``."""
 
     def test_the_new_project(self, infold: Infold, tmp_path: Path) -> None:
-        """The project that `init` writes has no findings, is named after its folder, and can be
-        planned at once, because its files are there.
-        """
+        """It has no findings, is named after its folder, and can be planned at once."""
         directory = tmp_path / "my-shop"
 
         assert infold("init", str(directory)).exit_code == 0
@@ -672,9 +616,7 @@ class TestDemo:
     def test_the_screen(
         self, acts: None, fake: FakeApi, infold: Infold, screen: Screen, tmp_path: Path
     ) -> None:
-        """`demo` prints each act with its strip and summary, the verification report, then what to
-        try by hand; it ends as verify does when a table differs.
-        """
+        """Acts with strip and summary, then the verification, by which the command ends."""
         result = infold("demo", str(tmp_path / "demo"))
 
         assert result.exit_code == 0

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import sys
 from collections.abc import Mapping
 from datetime import date
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -57,9 +57,7 @@ def test_lateness(shop: str, files: str, infold: Infold) -> None:
 
 
 def test_the_graph(files: str, infold: Infold) -> None:
-    """It follows from the files of the project: nothing was built. Terms choose models, as for
-    other commands; other formats are one text each, to be written to a file.
-    """
+    """It follows from the files of the project: nothing was built. Terms choose models."""
     assert infold("-C", files, "dag").stdout.split("\n")[2:] == [
         "o raw.clicks  source",
         "`-* clicks  events",
@@ -184,45 +182,18 @@ class TestShow:
         assert "n: 1,001 to 1,003" in both.stdout
         assert alone.stdout == both.stdout != plot.stdout
 
-    @pytest.mark.parametrize(
-        ("columns", "option", "why"),
-        [
-            ({"who": ["ann"], "n": [1]}, "--lines", "no-time-for-lines: daily has no"),
-            ({"who": ["ann"]}, "--plot", "nothing-to-plot: daily has no"),
-        ],
-    )  # fmt: skip
     def test_nothing_to_draw(
-        self,
-        fake: FakeApi,
-        infold: Infold,
-        monkeypatch: pytest.MonkeyPatch,
-        columns: Mapping[str, Any],
-        option: str,
-        why: str,
+        self, fake: FakeApi, infold: Infold, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A line joins values over time, and texts alone are no picture."""
-        monkeypatch.setattr(api, "show", Shown(columns))
-        result = infold("show", "daily", option)
+        for columns, option, why in (
+            ({"who": ["ann"], "n": [1]}, "--lines", "no-time-for-lines: daily has no"),
+            ({"who": ["ann"]}, "--plot", "nothing-to-plot: daily has no"),
+        ):
+            monkeypatch.setattr(api, "show", Shown(columns))
+            result = infold("show", "daily", option)
 
-        assert result.exit_code == 2
-        assert why in result.stderr
-
-
-class Output(io.StringIO):
-    """A standard output that is a terminal, or not."""
-
-    def __init__(self, encoding: str, *, terminal: bool) -> None:
-        super().__init__()
-        self._encoding, self._terminal = encoding, terminal
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        """As a terminal has it."""
-        return self._encoding
-
-    def isatty(self) -> bool:
-        """Whether it is one."""
-        return self._terminal
+            assert (result.exit_code, why in result.stderr) == (2, True)
 
 
 class TestLook:
@@ -253,7 +224,8 @@ class TestLook:
             monkeypatch.delenv(name, raising=False)
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setattr(sys, "stdout", Output(encoding, terminal=is_terminal))
+        stdout = SimpleNamespace(encoding=encoding, isatty=lambda: is_terminal)
+        monkeypatch.setattr(sys, "stdout", stdout)
 
         assert terminal.look().plain is plain
 

@@ -1,10 +1,9 @@
-"""How the process ends: its output is flushed, its exit
-code is right, and it waits for nothing else.
-"""
+"""How the process ends: output is flushed, its code is right, it waits for nothing else."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -52,9 +51,7 @@ def python(code: str, *words: str) -> tuple[int, str, str]:
 
 
 def test_no_thread_is_waited_for() -> None:
-    """The process ends without waiting for background
-    threads of libraries, and its output is complete.
-    """
+    """The process ends without waiting for threads of libraries; its output is complete."""
     code = (
         "import threading, time\n"
         "from infold.cli import process_exit\n"
@@ -105,9 +102,7 @@ def test_leaving_changes_no_exit_code(way: str) -> None:
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_ledger_is_one_file_between_commands(tmp_path: Path, kept: bool) -> None:
-    """Between commands a ledger is one file, so a copy of it is complete without a log beside
-    it.
-    """
+    """Between commands a ledger is one file: a copy of it is complete."""
     code = (
         "import sys\n"
         "from pathlib import Path\n"
@@ -129,11 +124,9 @@ def test_a_ledger_is_one_file_between_commands(tmp_path: Path, kept: bool) -> No
 
 
 def test_concurrent_plans_end_well(shop: Path) -> None:
-    """Plans that run at the same time all end well, though Arrow's threads have read the new
-    files.
-    """
+    """Plans at the same time all end well, though Arrow's threads have read the new files."""
     with ThreadPoolExecutor(4) as pool:
-        done = list(pool.map(lambda _: infold("-C", str(shop), "plan"), range(6)))
+        done = list(pool.map(lambda _: infold("-C", str(shop), "plan"), range(4)))
 
     assert {each.returncode for each in done} == {0}
     assert {each.stderr for each in done} == {""}
@@ -141,11 +134,9 @@ def test_concurrent_plans_end_well(shop: Path) -> None:
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full here")
-@pytest.mark.parametrize("words", [("plan", "--json"), ("status",), ("--help",)])
+@pytest.mark.parametrize("words", [("plan", "--json"), ("--help",)])
 def test_an_output_that_cannot_be_written_is_an_error(shop: Path, words: tuple[str, ...]) -> None:
-    """An output that cannot be written is an error with its own message and exit code, not a
-    crash.
-    """
+    """An output that cannot be written is an error with its own message, not a crash."""
     with FULL.open("w") as full:
         done = infold("-C", str(shop), *words, stdout=full)
 
@@ -158,18 +149,14 @@ def test_a_closed_pipe_is_no_failure(shop: Path) -> None:
     """A reader that closes the pipe, as in `infold plan | head -1`, is no failure."""
     reader, writer = os.pipe()
     os.close(reader)
-    try:
-        done = infold("-C", str(shop), "plan", stdout=writer)
-    finally:
-        os.close(writer)
+    done = infold("-C", str(shop), "plan", stdout=writer)
+    os.close(writer)
 
     assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_missing_models_folder_is_an_error(shop: Path, tmp_path: Path) -> None:
-    """Every command reports a missing models folder as an error instead of a valid empty
-    project.
-    """
+    """A missing models folder is an error of every command, not a valid empty project."""
 
     def done(word: str) -> Result:
         return CliRunner().invoke(cli, ["-C", str(tmp_path), word])
@@ -184,29 +171,20 @@ def test_a_missing_models_folder_is_an_error(shop: Path, tmp_path: Path) -> None
 
 
 LONG = {
-    "ors": "SELECT user_id FROM clicks WHERE "
-    + " OR ".join(f"user_id = '{number}'" for number in range(1_000)),
-    "unions": " UNION ALL ".join(["SELECT user_id FROM clicks"] * 1_000),
-    "brackets": f"SELECT {'(' * 1_000}1{')' * 1_000} AS one FROM clicks",
+    "ors": " OR ".join(f"user_id = '{number}'" for number in range(1_000)),
+    "brackets": f"{'(' * 1_000}true{')' * 1_000}",
+    "unions": "true UNION ALL SELECT user_id FROM clicks WHERE " * 999 + "true",
 }
 
 
 def test_generated_queries_are_parsed(shop: Path, tmp_path: Path) -> None:
-    """A query of a thousand ORs, union parts or parentheses
-    is parsed; one of many thousands is a finding.
-    """
+    """A thousand ORs, unions or parentheses are parsed; many thousands are a finding."""
     shutil.copytree(shop, tmp_path, dirs_exist_ok=True)
-    for name, query in LONG.items():
-        model = tmp_path / "models" / f"{name}.sql"
-        model.write_text(f"---\nmaterialization: table\n---\n{query}\n")
-    good = infold("-C", str(tmp_path), "check")
-    for name in LONG:
-        (tmp_path / "models" / f"{name}.sql").unlink()
-    model = tmp_path / "models" / "long.sql"
-    model.write_text(f"---\nmaterialization: table\n---\nSELECT {'(' * 9_000}1 AS x FROM clicks\n")
-    bad = infold("-C", str(tmp_path), "check")
+    for name, where in {**LONG, "long": f"{'(' * 9_000}true"}.items():
+        text = f"---\nmaterialization: table\n---\nSELECT user_id FROM clicks WHERE {where}\n"
+        (tmp_path / "models" / f"{name}.sql").write_text(text)
 
-    assert (good.returncode, good.stderr) == (0, "")
-    assert bad.returncode == 2
-    assert "internal" not in bad.stderr
-    assert "models/long.sql:4" in bad.stderr
+    done = infold("-C", str(tmp_path), "check")
+
+    assert done.returncode == 2
+    assert re.findall(r"^  at: +(\S+)", done.stderr, re.MULTILINE) == ["models/long.sql:4"]

@@ -15,11 +15,10 @@ from tests.render.test_lateness import LATE
 
 from infold.cli.main import COMMANDS, cli
 from infold.core import fixed_settings
-from infold.core.formats import Format
 from infold.core.graph import graph_of
 from infold.core.interval import Ranges
 from infold.core.model import Materialization, Override
-from infold.core.report import Forgotten, LedgerCopy, State
+from infold.core.report import Forgotten, LedgerCopy
 from infold.declare import models, project, seeds, sources, targets, versions
 from infold.declare import sessions as declared_sessions
 from infold.render import json_shapes
@@ -125,32 +124,17 @@ def opts_of(param: click.Parameter) -> list[str]:
     ],
 )
 def test_every_key_is_described_and_none_besides(title: str, known: tuple[str, ...]) -> None:
-    """The reference lists exactly the keys that the readers of infold.yml and front matter
-    accept.
-    """
+    """The reference lists exactly the keys that the readers of files accept."""
     assert keys(title) == set(known)
 
 
 def test_every_fixed_setting_is_listed_with_its_value() -> None:
-    """The reference lists every fixed Spark setting with
-    its value, and every prefix that is left to Spark.
-    """
+    """With its value; and every prefix that is left to Spark."""
     text = PAGES["spark-settings"]
     rows = dict(re.findall(r"^\| `(spark[^`*]*)` \| `([^`]+)` \|", text, re.MULTILINE))
 
     assert rows == dict(fixed_settings.FIXED)
     assert [start for start in fixed_settings.REFUSED if f"`{start}*`" not in text] == []
-
-
-def test_every_value_is_named() -> None:
-    """The reference names every materialization, format, granularity and model state."""
-    for title, values in (
-        ("### Model keys", Materialization),
-        ("### Source keys", Format),
-        ("### timeseries", models.GRANULARITIES),
-    ):
-        assert [value for value in values if f"`{value}`" not in section(title)] == []
-    assert [state for state in State if f"| {state} |" not in section("## infold status")] == []
 
 
 def test_every_materialization_has_its_keys() -> None:
@@ -187,9 +171,7 @@ FREE = {
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_every_name_of_a_json_shape_is_described(name: str) -> None:
-    """Every name in a JSON shape is described in its
-    command's section or in one that the section points to.
-    """
+    """In its command's section, or in one that the section points to."""
     text = PAGES["json"]
     own = section(f"## {name} --json")
     top = SHAPES[name]

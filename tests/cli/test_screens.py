@@ -1,6 +1,4 @@
-"""Whole screens, as a user sees them. ``pytest tests/cli --rewrite`` rewrites the expected
-files.
-"""
+"""Whole screens, as a user sees them. ``pytest tests/cli --rewrite`` writes the files again."""
 
 from __future__ import annotations
 
@@ -172,9 +170,7 @@ def whole() -> str:
 
 
 def table() -> str:
-    """Numbers are aligned right, NULL is written out, long and unprintable texts stay on one
-    line.
-    """
+    """Numbers are aligned right, NULL is written out, texts of any kind stay on one line."""
     rows = [
         [1, "ann", None, 1.5, True],
         [12_000, "x" * 60, "", 0.1, False],
@@ -229,9 +225,7 @@ def test_a_table_that_is_not_there_yet_is_not_explained() -> None:
 
 
 def test_parts_of_screens() -> None:
-    """Folders that are left out, steps that wrote nothing, earlier definitions, long histories,
-    empty tables.
-    """
+    """Folders left out, steps that wrote nothing, long histories, empty tables."""
     folders = nothing_to_do(FileDiff("raw.clicks", unchanged=101, folders=3, folders_left_out=97))
     assert "101 files as before; 3 dated folders listed, 97 left for a full listing" in folders
 

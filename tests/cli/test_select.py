@@ -42,15 +42,13 @@ class TestSelection:
         ],
     )
     def test_terms(self, select: str, exclude: str, models: str) -> None:
-        """Names (in any case), globs and tags add up, `+` selects upstream
-        or downstream, and excluded models are removed.
-        """
+        """Names, globs and tags add up, `+` goes up or downstream, excluded ones are removed."""
         found = select_models(sample.project(), select.split(), exclude.split())
 
         assert found == frozenset(models.split())
 
-    def test_an_unknown_name(self) -> None:
-        """An unknown name is an error that suggests the nearest names, also in `--exclude`."""
+    def test_unknown_names_and_tags(self) -> None:
+        """An unknown name, also in `--exclude`, has the nearest names, a tag the existing ones."""
         with pytest.raises(InfoldError) as caught:
             select_models(sample.project(), (), ["+sesions+"])
 
@@ -59,9 +57,6 @@ class TestSelection:
             "  nearest:  sessions\n\n"
             "`infold status` lists the models of the project."
         )
-
-    def test_an_unknown_tag(self) -> None:
-        """An unknown tag is an error that lists the existing tags."""
         with pytest.raises(InfoldError, match=r"^unknown-tag: [^$]*core, finance"):
             select_models(sample.project(), ["tag:zzz"])
 
@@ -91,9 +86,7 @@ def landed() -> Project:
     ],
 )
 def test_landed_sources_come_along(names: str, exclude: tuple[str, ...], found: str) -> None:
-    """Landed sources that selected models read directly are selected too; those further up are
-    not.
-    """
+    """Landed sources that selected models read directly are selected too, no others."""
     assert with_landed(landed(), frozenset(names.split()), exclude) == frozenset(found.split())
 
 
@@ -101,9 +94,7 @@ class TestWindow:
     """``--start`` and ``--end``."""
 
     def test_half_open(self) -> None:
-        """A window includes its start and excludes its end; a missing end is open, and without
-        both there is none.
-        """
+        """A window includes its start and not its end; a missing one is open."""
         first, last = parse_instant_text("2024-03-09"), parse_instant_text("2024-03-10")
         project = sample.project()
 
@@ -129,16 +120,10 @@ class TestWindow:
         )
 
     def test_every_model_not_aligned_with_the_window_is_named(self) -> None:
-        """The refusal names every model that the window is
-        not aligned with and its nearest ends, and no other.
-        """
+        """Every model that the window is not aligned with is named, with its nearest ends."""
+        weeks = Timeseries("session_start", "day", Granularity.WEEK)
         weekly = replace(
-            sample.DAILY,
-            model=replace(
-                sample.DAILY.model,
-                name="weekly",
-                timeseries=Timeseries("session_start", "day", Granularity.WEEK),
-            ),
+            sample.DAILY, model=replace(sample.DAILY.model, name="weekly", timeseries=weeks)
         )
         monthly = replace(weekly, model=replace(weekly.model, name="monthly", timeseries=MONTHS))
         project = sample.project(sample.DAILY, weekly, monthly)
@@ -154,9 +139,7 @@ class TestWindow:
         assert parse_window(project, ["daily"], "2024-03-06", "2024-03-08") is not None
 
     def test_models_without_a_window(self) -> None:
-        """Models that ingest files, tables without cells, and models that were not selected need
-        not be aligned with the window.
-        """
+        """Models that ingest files, have no cells or were not selected need not be aligned."""
         weeks = replace(sample.CLICKS.model, timeseries=MONTHS)
         project = sample.project(replace(sample.CLICKS, model=weeks), sample.DAILY)
         whole = parse_window(sample.project(), ["countries"], "2024-03-09T12:00", None)

@@ -49,10 +49,7 @@ def test_commands_that_compute_nothing_import_nothing_slow(tmp_path: Path) -> No
     words = [["-C", str(tmp_path), *command.split()] for command in COMMANDS]
 
     done = subprocess.run(
-        [sys.executable, "-c", PROBE, json.dumps(words)],
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", PROBE, json.dumps(words)], capture_output=True, text=True, check=True
     )
 
     results = json.loads(done.stderr.splitlines()[-1])

@@ -1,24 +1,23 @@
-"""`infold run --watch`: looks, runs when something came, pauses longer the less comes."""
+"""`run --watch` pauses longer the less comes; `check --watch` goes on after mistakes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cli import sample
 from tests.cli.conftest import FakeApi, Infold
+from tests.declare.shop import DAILY, write
 
 from infold import api
 from infold.cli import watching
 from infold.cli.watching import LATEST, SOONEST, pause
 from infold.core.plan import Plan
 from infold.core.report import RunFailed
-
-
-class EndedError(Exception):
-    """What ends a watch in tests."""
+from infold.declare import changes
 
 
 def watched(finds: list[bool], *, does: bool = True) -> list[str]:
@@ -27,7 +26,7 @@ def watched(finds: list[bool], *, does: bool = True) -> list[str]:
 
     def look() -> bool:
         if not finds:
-            raise EndedError
+            raise KeyboardInterrupt
         return finds.pop(0)
 
     def run() -> bool:
@@ -39,7 +38,7 @@ def watched(finds: list[bool], *, does: bool = True) -> list[str]:
         happened.append(f"{seconds:.2f}")
         clock[0] += seconds
 
-    with pytest.raises(EndedError):
+    with pytest.raises(KeyboardInterrupt):
         watching.watch(look, run, now=lambda: clock[0], sleep=sleep)
     return happened
 
@@ -50,9 +49,7 @@ def test_what_comes_meanwhile_is_run_at_once() -> None:
 
 
 def test_pauses() -> None:
-    """Where a plan has steps that no run carries out, there is a pause after it too. The less comes
-    the longer they are, from a quarter of a second to five.
-    """
+    """After steps that nothing carries out too; the longer the less comes."""
     assert watched([True, True], does=False) == ["run", "0.25", "run", "0.25"]
     pauses = [pause(idle) for idle in (0, 4, 20, 100, 10_000)]
     assert pauses == [SOONEST, SOONEST, 1.0, LATEST, LATEST]
@@ -84,3 +81,42 @@ def test_the_command_runs_until_one_fails(
     assert [(one["select"], one["wait"]) for one in ran] == [(("daily",), 60.0)] * 2
     assert not plans
     assert isinstance(fake.plan, Plan)
+
+
+def test_it_prints_what_each_check_finds(
+    tmp_path: Path, infold: Infold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A right project, a mistake, no project at all, and the right one again."""
+    root = write(tmp_path)
+    daily, project = root / "models" / "daily.sql", root / "infold.yml"
+    text = project.read_text()
+
+    def each_change(_: Path) -> Iterator[None]:
+        yield
+        daily.write_text(DAILY.replace("sum(revenue)", "sum(revenu)"))
+        yield
+        daily.write_text(DAILY)
+        project.unlink()
+        yield
+        project.write_text(text)
+        yield
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(changes, "each_change", each_change)
+    done = infold("-C", str(root), "check", "--watch")
+
+    lines = [line.partition("  ")[2] for line in done.stdout.splitlines()]
+    assert [line.partition(" in ")[0] for line in lines] == [
+        "3 models, 2 sources, no findings",
+        "3 models, 2 sources, no findings",
+    ]
+    findings = [line for line in done.stderr.splitlines() if line.startswith(("un", "no-"))]
+    assert [line.partition(":")[0] for line in findings] == ["unknown-column", "no-project"]
+    assert done.exit_code == 130
+
+
+def test_without_a_project_no_check_begins(tmp_path: Path, infold: Infold) -> None:
+    """Where there is none, or no such target, it ends as any command."""
+    assert infold("-C", str(tmp_path), "check", "--watch").exit_code == 2
+    root = str(write(tmp_path))
+    assert infold("-C", root, "--target", "no_such", "check", "--watch").exit_code == 2

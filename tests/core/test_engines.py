@@ -45,21 +45,12 @@ def test_servers(url: str, server: str, addresses: tuple[tuple[str, int], ...]) 
 
 NO_MASTERS = ["", "spark://a", "spark://a:x", "spark://a:1,b", "local[0x]", "local-cluster[2,1,5]"]
 NO_SERVERS = [
-    "",
-    "sc://",
-    "http://a",
-    "sc://a;token=b",
-    "sc://a/b",
-    "sc://a:b",
-    "sc://u@a",
-    "SC://a",
+    *("", "sc://", "http://a", "sc://a;token=b", "sc://a/b", "sc://a:b", "sc://u@a", "SC://a")
 ]
 
 
 def test_what_is_no_address() -> None:
-    """Masters that Spark does not have any more, or has for its own tests, are none; a server has
-    no path and no user, and its parameters come behind a slash.
-    """
+    """Masters of earlier Sparks or its tests are none; a server has no path and no user."""
     assert [text for text in NO_MASTERS if MASTER.fullmatch(text)] == []
     assert not any(map(MASTER.fullmatch, ("mesos://a:5050", "yarn-client", "SPARK://a:1")))
     assert [text for text in NO_SERVERS if REMOTE.fullmatch(text)] == []

@@ -24,31 +24,20 @@ from infold.spark.jvm.given_settings import (
 from infold.spark.tables.iceberg.session_settings import refuse_without_catalog
 
 WRONG = {
-    "spark.sql.session.timeZone": "America/New_York",
-    "spark.sql.ansi.enabled": "false",
-    "spark.sql.caseSensitive": "true",
-    "spark.sql.storeAssignmentPolicy": "LEGACY",
-    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
-    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    "spark.sql.session.timeZone": "America/New_York", "spark.sql.ansi.enabled": "false",
+    "spark.sql.caseSensitive": "true", "spark.sql.storeAssignmentPolicy": "LEGACY",
+    "spark.sql.mapKeyDedupPolicy": "LAST_WIN", "spark.sql.timestampType": "TIMESTAMP_NTZ",
     "spark.sql.decimalOperations.allowPrecisionLoss": "false",
-    "spark.sql.files.ignoreCorruptFiles": "true",
-    "spark.sql.files.ignoreMissingFiles": "true",
-    "spark.files.ignoreCorruptFiles": "true",
-    "spark.sql.legacy.timeParserPolicy": "LEGACY",
-    "spark.sql.legacy.sizeOfNull": "true",
-    "spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY",
-    "spark.sql.parquet.int96RebaseModeInRead": "LEGACY",
-    "spark.sql.parquet.binaryAsString": "true",
+    "spark.sql.files.ignoreCorruptFiles": "true", "spark.sql.files.ignoreMissingFiles": "true",
+    "spark.files.ignoreCorruptFiles": "true", "spark.sql.legacy.timeParserPolicy": "LEGACY",
+    "spark.sql.legacy.sizeOfNull": "true", "spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY",
+    "spark.sql.parquet.int96RebaseModeInRead": "LEGACY", "spark.sql.parquet.binaryAsString": "true",
     "spark.sql.iceberg.handle-timestamp-without-timezone": "true",
-    "spark.sql.parser.escapedStringLiterals": "true",
-    "spark.sql.extensions": "com.example.Mine",
-    "spark.sql.catalog.infold.cache-enabled": "true",
-    "spark.sql.defaultCatalog": "spark_catalog",
-    "spark.speculation": "true",
-    "spark.sql.variable.substitute": "true",
-    "spark.sql.groupByOrdinal": "false",
-    "spark.sql.runSQLOnFiles": "true",
-}
+    "spark.sql.parser.escapedStringLiterals": "true", "spark.sql.extensions": "com.example.Mine",
+    "spark.sql.catalog.infold.cache-enabled": "true", "spark.sql.defaultCatalog": "spark_catalog",
+    "spark.speculation": "true", "spark.sql.variable.substitute": "true",
+    "spark.sql.groupByOrdinal": "false", "spark.sql.runSQLOnFiles": "true",
+}  # fmt: skip
 SPECULATION = ("spark.speculation", "true", "false")
 FREE = {
     "spark.sql.shuffle.partitions": "7",
@@ -87,10 +76,7 @@ def test_settings_that_change_no_row_are_free() -> None:
     ],
 )
 def test_in_a_target(target: str, key: str, value: str, fixed: str, tmp_path: Path) -> None:
-    """
-    A fixed setting in a target is refused with file and line: on a cluster too, where several
-    attempts of a task would write.
-    """
+    """With file and line; on a cluster too, where several attempts of a task would write."""
     spark = f"  night: {{{target}spark: {{{key}: {value}}}}}\n"
     write(tmp_path, {**SHOP, "infold.yml": INFOLD.replace("targets:\n", f"targets:\n{spark}")})
 
@@ -127,9 +113,7 @@ def _defaults(text: str) -> Callable[[Path, Any], None]:
 def test_in_the_environment(
     given: Callable[[Path, Any], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A fixed setting is refused in every form in which spark-submit reads it from the
-    environment.
-    """
+    """In every form in which spark-submit reads it from the environment."""
     monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     refuse_environment(tmp_path)
@@ -181,9 +165,7 @@ class _Session:
 
 
 def test_in_an_existing_session() -> None:
-    """On an existing session a setting that changes rows is refused, and its defaults are
-    accepted.
-    """
+    """What changes rows is refused, and its defaults are accepted."""
     refuse_session(_Session(), ours=False)  # type: ignore[arg-type]
 
     there: Any = _Session(**{"spark.sql.session.timeZone": "Asia/Tokyo"})

@@ -217,9 +217,7 @@ class TestGranularity:
     def test_cells_that_a_person_would_check(
         self, granularity: str, at: str, start: str, end: str
     ) -> None:
-        """Cells of leap days, both kinds of week, times before
-        1970 and the last month of time are as expected.
-        """
+        """Leap days, both kinds of week, times before 1970 and the last month of time."""
         cell = Granularity(granularity).cell(interval.parse_instant_text(at))
         assert (interval.show_instant(cell.start), interval.show_instant(cell.end)) == (start, end)
 

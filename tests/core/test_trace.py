@@ -66,9 +66,7 @@ class TestNet:
 
     @given(histories())
     def test_net_is_the_difference_between_then_and_now(self, history: History) -> None:
-        """A cell is in the net exactly when its content
-        differs between then and now, with both states.
-        """
+        """A cell is in the net exactly when it differs between then and now, with both states."""
         changes, cells = history
         found = {change.cell: change for change in net_changes(changes)}
         touched = {change.cell for change in changes}
@@ -85,14 +83,8 @@ class TestNet:
                 assert change.rows_after - change.rows_before == change.added - change.removed
 
     @given(histories(), st.integers(0, 8))
-    def test_netting_may_be_done_in_parts(
-        self,
-        history: History,
-        cut: int,
-    ) -> None:
-        """Netting in parts differs from netting at once
-        only in counts of rows that came and left between.
-        """
+    def test_netting_may_be_done_in_parts(self, history: History, cut: int) -> None:
+        """Only counts of rows that came and left in between differ."""
         changes, _ = history
 
         def essence(found: tuple[CellChange, ...]) -> list[tuple[Interval, int, int, int, int]]:
@@ -131,10 +123,7 @@ class TestNet:
 
 @given(st.lists(content), content)
 def test_contents_do_not_depend_on_order(hashes: list[int], more: int) -> None:
-    """
-    Contents are signed 64-bit sums: added one by one, backwards or at once they are the same;
-    removing a row undoes adding it, and a number that fits stays as it is.
-    """
+    """Contents are signed 64-bit sums, and removing a row undoes adding it."""
     at_once = signed(sum(hashes))
     one_by_one = 0
     for value in reversed(hashes):

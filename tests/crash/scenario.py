@@ -128,11 +128,7 @@ class Scenario(Play):
     def go(self, life: Life | None = None) -> RunResult:
         """One run of everything, reported to ``life``."""
         return api.run(
-            self.project,
-            as_of=self.world.as_of,
-            jobs=self.jobs,
-            allow_removals=True,
-            progress=life,
+            self.project, as_of=self.world.as_of, jobs=self.jobs, allow_removals=True, progress=life
         )
 
     def settle(self) -> None:

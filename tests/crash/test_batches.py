@@ -177,9 +177,7 @@ def _day(row: Row) -> date:
 
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_deaths_between_batches_leave_whole_batches(tmp_path: Path, jobs: int) -> None:
-    """After deaths at ever later points, at each twice, of a first load and of an arrival
-    that changes every cell, batches are whole; the last run equals the reference.
-    """
+    """Of a first load and an arrival that changes every cell, at ever later points."""
     scenario = Batched(SHAPE, tmp_path, "batches", tmp_path, users=0, jobs=jobs)
     scenario.world.as_of = START + 2 * DAYS * DAY
     last = {name: -(-DAYS // size) for name, size in BATCHES.items()}

@@ -112,9 +112,7 @@ def test_sigkill_leaves_whole_steps(scenario: Scenario, tmp_path: Path) -> None:
 
 
 def test_of_two_runs_the_second_is_refused_or_waits(scenario: Scenario) -> None:
-    """A run while another has the lease ends with exit code 3 and names the owner, at once or when
-    it has waited in vain; else it starts when the other has ended.
-    """
+    """It names the owner, at once or when it waited in vain; else it starts afterwards."""
     scenario.deliver(300)
     other = api.ledger(scenario.project)
     other.acquire("the-other-run")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -82,24 +82,20 @@ def block(slug: str) -> str:
         for pair in pairs()
         if pair.slug == slug
     ]
-    parts = parts or [f"```text\n{text}\n```\n" for text in words(slug)]
+    parts = parts or [f"```text\n{text}\n```\n" for text in texts()[slug]]
     return f"\n{BEGIN}\n\n" + "\n".join(parts) + f"\n{END}\n"
 
 
 @cache
-def words(slug: str) -> tuple[str, ...]:
-    """The texts of all messages of a slug, without the place in a file."""
-    found = [error for error in map(rendered, MESSAGES) if error.slug == slug]
-    plain = [
-        InfoldError(error.slug, error.what, facts_without_place(error), error.todo)
-        for error in found
-    ]
-    return tuple(dict.fromkeys(map(str, plain)))
-
-
-def facts_without_place(error: InfoldError) -> tuple[tuple[str, str], ...]:
-    """The facts of an error without the place in a file."""
-    return error.facts if error.at is None else error.facts[1:]
+def texts() -> Mapping[str, list[str]]:
+    """The texts of all messages, by their slug, without the place in a file."""
+    found: dict[str, list[str]] = {}
+    for error in map(rendered, MESSAGES):
+        facts = error.facts if error.at is None else error.facts[1:]
+        text = str(InfoldError(error.slug, error.what, facts, error.todo))
+        if text not in found.setdefault(error.slug, []):
+            found[error.slug].append(text)
+    return found
 
 
 def tables() -> str:

@@ -15,8 +15,15 @@ PAGES = [
 ]
 """All that people read."""
 
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"^`([\w./-]+)`\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _STEP = re.compile(_FILE.pattern + r"|^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def code(page: Path | str, language: str) -> list[str]:
+    """The examples of a page, or of a part of one, in one language."""
+    text = page if isinstance(page, str) else page.read_text(encoding="utf-8")
+    return [block for name, block in FENCE.findall(text) if name == language]
 
 
 def files_of(page: Path) -> dict[str, str]:

@@ -42,9 +42,7 @@ INSTANT: Schema = {
     "pattern": r"^\s*\d{4}-?(\d{2}-?\d{2}|W\d{2}(-?\d)?)(\D.*)?$",
     "patternErrorMessage": "A date or a time: 2024-01-31, 2024-01-31T09:00.",
 }
-TEXTS: Schema = {
-    "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
-}
+TEXTS: Schema = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 
 _CALLED: tuple[tuple[Schema, tuple[str, ...]], ...] = (
     (
@@ -131,13 +129,7 @@ _ARGUMENTS: dict[str, Schema] = {
     "matches": mapping({"column": TEXT, "pattern": TEXT}, required=["column", "pattern"]),
     "expression": TEXT,
     "relationship": mapping(
-        {
-            "column": TEXTS,
-            "columns": TEXTS,
-            "to": TEXT,
-            "to_column": TEXTS,
-            "to_columns": TEXTS,
-        },
+        {"column": TEXTS, "columns": TEXTS, "to": TEXT, "to_column": TEXTS, "to_columns": TEXTS},
         required=["to"],
         anyOf=[{"required": ["column"]}, {"required": ["columns"]}],
     ),
@@ -146,9 +138,7 @@ _ARGUMENTS: dict[str, Schema] = {
         anyOf=[{"required": ["min"]}, {"required": ["max"]}],
     ),
     "freshness": mapping({"column": TEXT, "max_age": LENGTH}, required=["max_age"]),
-    "no_gaps": {
-        "anyOf": [{"type": "null"}, FLAG, {"type": "object", "maxProperties": 0}],
-    },
+    "no_gaps": {"anyOf": [{"type": "null"}, FLAG, {"type": "object", "maxProperties": 0}]},
 }
 
 

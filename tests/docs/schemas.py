@@ -89,12 +89,7 @@ def _keys(section: str, known: Iterable[str], inside: str = "", **own: Schema) -
 
 
 def _sessions() -> Schema:
-    campaign = {
-        "anyOf": [
-            TEXTS,
-            mapping(_keys("campaign", sessions.CAMPAIGN)),
-        ]
-    }
+    campaign = {"anyOf": [TEXTS, mapping(_keys("campaign", sessions.CAMPAIGN))]}
     without = {"anyOf": [{"const": "set_aside"}, mapping({"gap": LENGTH})]}
     cuts = mapping(_keys("cuts", sessions.CUTS, campaign=campaign))
     return mapping(_keys("sessions", sessions.KEYS, without_identifier=without, cuts=cuts))
@@ -226,10 +221,7 @@ def _hooks() -> Schema:
 
 def _lineage() -> Schema:
     """Events to a URL, or into a file."""
-    types = dict.fromkeys(lineage.KEYS, TEXT) | {
-        "headers": mapping_of(SCALAR),
-        "timeout": LENGTH,
-    }
+    types = dict.fromkeys(lineage.KEYS, TEXT) | {"headers": mapping_of(SCALAR), "timeout": LENGTH}
     return mapping(types, oneOf=[{"required": ["url"]}, {"required": ["file"]}])
 
 

@@ -39,9 +39,7 @@ def layers_of_the_contract() -> list[set[str]]:
 
 
 def test_the_drawing_has_the_layers_of_the_import_contract() -> None:
-    """`docs/drawings/rooms.txt` and `pyproject.toml` list the same rooms in the same order; so do
-    the sentences for those who do not see the drawing.
-    """
+    """The drawing, the pages' words for it and `pyproject.toml` have the same rooms in order."""
     drawing = (ROOT / "docs/drawings/rooms.txt").read_text(encoding="utf-8")
     drawn = [
         set(found) for line in drawing.splitlines() if (found := re.findall(r"│  (\w+) ", line))

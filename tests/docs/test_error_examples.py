@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-from click.testing import CliRunner
 from tests.analysis.rules.cases import cases
-from tests.docs.error_examples import Pair, message, pages, pairs, project
+from tests.docs.error_examples import pages, pairs
 from tests.messages.every import MESSAGES, rendered
-
-from infold.cli import cli
 
 
 def test_the_pages_are_current() -> None:
@@ -34,21 +28,3 @@ def test_every_shown_case_is_half_of_a_pair() -> None:
         assert pair.refused.refused
         assert not pair.accepted.refused
         assert pair.refused.file == pair.accepted.file
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("pair", pairs(), ids=lambda pair: f"{pair.slug}-{pair.refused.line}")
-def test_check_refuses_the_first_and_accepts_the_second(pair: Pair, tmp_path: Path) -> None:
-    """`infold check` refuses the first model of each pair on the pages and accepts the second."""
-    for name, case in (("refused", pair.refused), ("accepted", pair.accepted)):
-        for file, text in project(case).items():
-            path = tmp_path / name / file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-
-    refused = CliRunner().invoke(cli, ["-C", str(tmp_path / "refused"), "check"])
-    accepted = CliRunner().invoke(cli, ["-C", str(tmp_path / "accepted"), "check"])
-
-    assert refused.exit_code == 2
-    assert message(pair) in refused.output
-    assert accepted.exit_code == 0, accepted.output

@@ -1,8 +1,8 @@
 """
 Every example of the pages is run by a test.
 
-Examples of a whole page that is followed step by step have tests of their own, which
-``ELSEWHERE`` names. All other SQL and YAML is put into one project here, and read as `check` does.
+Examples of a whole page that is followed step by step have tests of their own. All other SQL and
+YAML is put into one project here, and read as `check` does.
 """
 
 from __future__ import annotations
@@ -16,43 +16,16 @@ import sqlglot
 import yaml
 from click.testing import CliRunner
 from tests.declare.shop import project, write
-from tests.docs.pages import DOCS, files_of, write_project
+from tests.docs.pages import DOCS, FENCE, ROOT, code, files_of, write_project
 
 from infold.cli import cli
 from infold.declare import check
 
-ROOT = DOCS.parent
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN = ("sql", "yaml", "python", "sh", "cron")
 """Languages of what a reader copies; `text` is what programs print."""
 
-ELSEWHERE: Mapping[str, str] = {
-    "docs/airflow.md": "../servers/test_airflow.py",
-    "docs/annotated-project.md": "test_examples.py",
-    "docs/catalogs.md": "../servers/test_catalogs_in_spark.py",
-    "docs/clusters.md": "../servers/test_cluster.py",
-    "docs/coming-from-dbt.md": "test_examples.py",
-    "docs/cookbook.md": "test_cookbook.py",
-    "docs/dagster.md": "../servers/test_dagster.py",
-    "docs/deploying.md": "../servers/test_deploying.py",
-    "docs/editors.md": "test_schemas.py",
-    "docs/notebooks.md": "test_python_api.py",
-    "docs/notifications.md": "../running/telling/test_hooks.py",
-    "docs/object-stores.md": "../servers/test_object_store.py",
-    "docs/operations.md": "test_how_to.py",
-    "docs/pictures.md": "test_pictures.py",
-    "docs/python-api.md": "test_python_api.py",
-    "docs/reading.md": "test_reading.py",
-    "docs/tutorial.md": "test_tutorial.py",
-    "docs/ui.md": "../servers/test_page.py",
-    "docs/concepts/versions.md": "test_examples.py",
-    "docs/errors.md": "test_error_examples.py",
-    **{
-        f"docs/errors/{page}.md": "test_error_examples.py"
-        for page in ("cells", "project", "queries", "verifiable")
-    },
-    **{f"docs/how-to/{page.name}": "test_how_to.py" for page in (DOCS / "how-to").glob("*.md")},
-}
+ELSEWHERE = ("docs/ui.md", "docs/errors", "docs/how-to/")
+"""Pages that other tests do not name one by one: they look at all of a folder, or at the page."""
 
 PROJECT = """
 name: shop
@@ -110,12 +83,6 @@ incremental: {}
 """
 
 
-def blocks(page: str, language: str) -> list[str]:
-    """The examples of a page in one language."""
-    text = (ROOT / page).read_text(encoding="utf-8")
-    return [code for name, code in FENCE.findall(text) if name == language]
-
-
 def files(models: Mapping[str, str], declared: str = PROJECT) -> dict[str, str]:
     """The project with these models."""
     return {
@@ -130,25 +97,22 @@ def accepted(models: Mapping[str, str], declared: str = PROJECT) -> None:
 
 
 def test_every_page_with_examples_has_a_test() -> None:
-    """Every page with examples is run by a test: a page with its first example fails here."""
-    pages = [ROOT / "README.md", *DOCS.rglob("*.md")]
-    shown = {
-        str(page.relative_to(ROOT))
-        for page in pages
+    """Every page with examples is named by a test: a page with its first example fails here."""
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
+    named = {name for text in texts for name in re.findall(r'"([\w/-]+\.md)"', text)}
+    unnamed = [
+        page.relative_to(ROOT).as_posix()
+        for page in (ROOT / "README.md", *DOCS.rglob("*.md"))
         if any(name in RUN for name, _ in FENCE.findall(page.read_text(encoding="utf-8")))
-    }
-    here = set(re.findall(r'"((?:docs/[\w/-]+|README)\.md)"', Path(__file__).read_text("utf-8")))
+        and not any(page.as_posix().endswith(f"/{name}") for name in named)
+    ]
 
-    assert shown - here - set(ELSEWHERE) == set()
-    assert {name for name in ELSEWHERE if name not in shown} <= {
-        f"docs/how-to/{page.name}" for page in (DOCS / "how-to").glob("*.md")
-    }
-    assert all((Path(__file__).parent / test).exists() for test in ELSEWHERE.values())
+    assert [page for page in unnamed if not page.startswith(ELSEWHERE)] == []
 
 
 def test_tables_as_sources() -> None:
     """`check` accepts the declared tables, and knows in what format each is."""
-    (sources,) = blocks("docs/table-sources.md", "yaml")
+    (sources,) = code(DOCS / "table-sources.md", "yaml")
     model = events("raw.orders", "order_id", "ordered_at")
     found = project({"infold.yml": f"name: shop\n{sources}", "models/orders.sql": model})
 
@@ -158,7 +122,7 @@ def test_tables_as_sources() -> None:
 
 def test_a_target_in_delta_lake() -> None:
     """`check` accepts the declared targets, whose tables are Delta's."""
-    for target in blocks("docs/delta.md", "yaml"):
+    for target in code(DOCS / "delta.md", "yaml"):
         accepted({}, PROJECT + target)
         assert "storage: delta" in target
 
@@ -170,21 +134,21 @@ scd_type_2: {updated_at: at}
 ---
 SELECT user_id AS account_id, country AS plan, at FROM orders"""
 CLICKS = events("raw.events", "event_id", "event_ts")
-LOOKUPS = "docs/concepts/lookups.md"
+LOOKUPS = "concepts/lookups.md"
 BOUNDED = "SELECT cast(event_ts AS date) AS day, count(*) AS n FROM clicks GROUP BY 1"
 ROWS = "SELECT event_id, event_ts, amount AS revision FROM raw.events"
 SHOWN: list[tuple[str, str, int, str, Mapping[str, str]]] = [
     # a page, its language and example; the model that it becomes or belongs to; those beside it
-    ("README.md", "sql", 0, "%s", {}),
-    ("docs/concepts/cumulative-aggregates.md", "sql", 0, "%s", {}),
+    ("../README.md", "sql", 0, "%s", {}),
+    ("concepts/cumulative-aggregates.md", "sql", 0, "%s", {}),
     (LOOKUPS, "sql", 2, "%s", {}),
-    ("docs/coming-from-snowplow.md", "sql", 1, "%s", {}),
+    ("coming-from-snowplow.md", "sql", 1, "%s", {}),
     (LOOKUPS, "sql", 0, BY_DAY + "%s", {}),
     (LOOKUPS, "sql", 1, BY_DAY + "%s", {"plans": PLANS}),
-    ("docs/errors/events-and-sessions.md", "sql", 0, CLICKS.partition("SELECT")[0] + "%s", {}),
-    ("docs/concepts/events.md", "yaml", 0, f"---\n%s---\n{ROWS}", {}),
-    ("docs/concepts/backfills.md", "yaml", 0, "---\n%s---\nSELECT count(*) AS n FROM events", {}),
-    ("docs/reference/keys.md", "yaml", 0,
+    ("errors/events-and-sessions.md", "sql", 0, CLICKS.partition("SELECT")[0] + "%s", {}),
+    ("concepts/events.md", "yaml", 0, f"---\n%s---\n{ROWS}", {}),
+    ("concepts/backfills.md", "yaml", 0, "---\n%s---\nSELECT count(*) AS n FROM events", {}),
+    ("reference/keys.md", "yaml", 0,
      BY_DAY.replace("incremental: {}\n", "%s") + BOUNDED, {"clicks": CLICKS}),
 ]  # fmt: skip
 
@@ -194,17 +158,15 @@ def test_check_accepts_a_model(
     page: str, language: str, number: int, model: str, beside: Mapping[str, str]
 ) -> None:
     """`check` accepts what a page shows of a model, with the rest of it."""
-    text = blocks(page, language)[number].replace("o.account_id", "o.user_id")
+    text = code(DOCS / page, language)[number].replace("o.account_id", "o.user_id")
 
     accepted({**beside, "example": model % text})
 
 
 def test_check_accepts_sessions() -> None:
-    """`check` accepts sessions over Snowplow's events, and over a view with a lookup over a view
-    with UNION ALL.
-    """
-    snowplow = blocks("docs/coming-from-snowplow.md", "sql")[0]
-    priced, union = blocks("docs/concepts/views.md", "sql")
+    """Over Snowplow's events, and over views with a lookup and with UNION ALL."""
+    snowplow = code(DOCS / "coming-from-snowplow.md", "sql")[0]
+    priced, union = code(DOCS / "concepts/views.md", "sql")
     visits = VISITS + "SELECT sum(price) AS price FROM priced"
 
     accepted({"example": snowplow.replace("FROM events", "FROM pages")})
@@ -213,8 +175,7 @@ def test_check_accepts_sessions() -> None:
 
 
 @pytest.mark.parametrize(
-    "page",
-    ["annotated-project.md", "cookbook.md", "coming-from-dbt.md", "concepts/versions.md"],
+    "page", ["annotated-project.md", "cookbook.md", "coming-from-dbt.md", "concepts/versions.md"]
 )
 def test_check_accepts_a_whole_project(page: str, tmp_path: Path) -> None:
     """The project that a page shows, with its comments, passes `check` without a note."""
@@ -237,14 +198,14 @@ def test_a_model_of_the_page_on_versions_reads_them_by_time(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "page",
     [
-        "docs/databases.md",
-        "docs/reference/source-files.md",
-        "docs/decisions/0027-set-aside-is-read-as-a-source.md",
+        "databases.md",
+        "reference/source-files.md",
+        "decisions/0027-set-aside-is-read-as-a-source.md",
     ],
 )
 def test_check_accepts_sources(page: str) -> None:
     """`check` accepts the sources that a page shows, next to others in one project."""
-    examples = blocks(page, "yaml")
+    examples = code(DOCS / page, "yaml")
     assert examples
     for example in examples:
         declared = yaml.safe_load(PROJECT)
@@ -255,11 +216,11 @@ def test_check_accepts_sources(page: str) -> None:
 
 def test_the_models_of_dbt_are_sql() -> None:
     """The models of dbt on the page can be parsed after their templates are filled in."""
-    shown = [code for code in blocks("docs/coming-from-dbt.md", "sql") if "{{" in code]
+    shown = [one for one in code(DOCS / "coming-from-dbt.md", "sql") if "{{" in one]
 
     assert shown
-    for code in shown:
-        plain = re.sub(r"\{\{ (?:ref|source)\([^)]*'(\w+)'\) \}\}", r"\1", code)
+    for one in shown:
+        plain = re.sub(r"\{\{ (?:ref|source)\([^)]*'(\w+)'\) \}\}", r"\1", one)
         plain = re.sub(r"\{\{ this \}\}", "this", plain)
         plain = re.sub(r"\{\{.*?\}\}|\{%.*?%\}", "", plain, flags=re.DOTALL)
         assert sqlglot.parse_one(plain, read="spark") is not None
@@ -267,9 +228,9 @@ def test_the_models_of_dbt_are_sql() -> None:
 
 def test_check_accepts_the_functions(tmp_path: Path) -> None:
     """`check` accepts the functions of the reference, and a view that calls them."""
-    page = "docs/reference/functions.md"
-    [net], [of_page, checkout] = blocks(page, "sql"), blocks(page, "python")
-    [front] = blocks(page, "yaml")
+    page = "reference/functions.md"
+    [net], [of_page, checkout] = code(DOCS / page, "sql"), code(DOCS / page, "python")
+    [front] = code(DOCS / page, "yaml")
     sessions = MODELS["sessions"]
     own = sessions.index("sessions:")
     ruled = sessions[:own] + front + sessions[sessions.index("---", own) :]
@@ -288,8 +249,8 @@ def test_check_accepts_the_functions(tmp_path: Path) -> None:
 
 def test_check_accepts_the_audits() -> None:
     """`check` accepts the audits of the reference, in front matter and in a file."""
-    page = "docs/reference/audits.md"
-    [front], [file] = blocks(page, "yaml"), blocks(page, "sql")
+    page = "reference/audits.md"
+    [front], [file] = code(DOCS / page, "yaml"), code(DOCS / page, "sql")
     orders = MODELS["orders"].replace("unique_key", f"{front}unique_key")
 
     found = project({**files({"orders": orders}), "audits/orders_without_visit.sql": file})

@@ -84,31 +84,24 @@ def commands() -> Mapping[str, click.Command]:
     return found
 
 
-def texts(path: Path) -> Iterator[str]:
+@cache
+def texts(path: Path) -> tuple[str, ...]:
     """The texts of a file of code, what is filled in left open; docstrings are for developers."""
     nodes = list(ast.walk(ast.parse(path.read_text())))
-    inside = {
-        id(part)
-        for node in nodes
-        if isinstance(node, ast.JoinedStr)
-        for part in ast.walk(node)
-        if part is not node
-    }
-    docs = {
-        id(node.value) for node in nodes if isinstance(node, ast.Expr) if path.parent.name != "cli"
-    }  # there they are the help
-    for node in nodes:
-        if id(node) in inside or id(node) in docs:
-            continue
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
-        elif isinstance(node, ast.JoinedStr):
-            yield "".join(
-                part.value
-                if isinstance(part, ast.Constant) and isinstance(part.value, str)
-                else "X"
-                for part in node.values
-            )
+    joined = [node for node in nodes if isinstance(node, ast.JoinedStr)]
+    left_out = {id(part) for node in joined for part in ast.walk(node) if part is not node}
+    if path.parent.name != "cli":  # there docstrings are the help
+        left_out |= {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+
+    def text_of(node: ast.AST) -> str | None:
+        if isinstance(node, ast.JoinedStr):
+            return "".join(text_of(part) or "X" for part in node.values)
+        return (
+            node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+        )
+
+    found = [text_of(node) for node in nodes if id(node) not in left_out]
+    return tuple(text for text in found if text is not None)
 
 
 def wrong(hint: str) -> str:

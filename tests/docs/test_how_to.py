@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import shlex
 import subprocess
 from configparser import ConfigParser
@@ -15,39 +14,21 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from cronsim import CronSim
-from tests.docs.pages import DOCS, steps_of, write_project
+from tests.docs.pages import DOCS, code, steps_of, write_project
 
 from infold.cli import cli
 
 GUIDES = (
-    "add-a-source",
-    "come-from-another-tool",
-    "change-a-model",
-    "audit-tables",
-    "write-functions",
-    "schedule-runs",
-    "investigate-a-wrong-number",
-    "remove-a-bot",
-    "backfill",
-    "test-models",
-    "recover",
-    "upgrade",
-    "write-models-in-python",
+    *("add-a-source", "come-from-another-tool", "change-a-model", "audit-tables"),
+    *("write-functions", "schedule-runs", "investigate-a-wrong-number", "remove-a-bot"),
+    *("backfill", "test-models", "recover", "upgrade", "write-models-in-python"),
 )
 """In an order in which they can be followed in one project, one after the other."""
-
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def page_of(guide: str) -> Path:
     """The page of a guide."""
     return DOCS / "how-to" / f"{guide}.md"
-
-
-def code(page: Path, language: str) -> list[str]:
-    """All code of a page in one language."""
-    found = FENCE.findall(page.read_text(encoding="utf-8"))
-    return [text for name, text in found if name == language]
 
 
 def starter(folder: Path) -> Path:

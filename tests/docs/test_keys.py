@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,6 +12,7 @@ import yaml
 from tests.declare.shop import read
 from tests.docs.key_table import Row, rows
 from tests.docs.pages import DOCS, files_of
+from tests.hostile import test_keys as hostile
 
 from infold.core.formats import TIMESTAMP_FORMATS, Format
 from infold.core.model import (
@@ -32,45 +34,6 @@ from infold.declare import database_sources, models, sources
 
 ROWS = [row for row in rows() if "." not in row.key]
 
-PROJECT = """
-name: shop
-sources:
-  raw.clicks:
-    path: clicks/dt={date}/*.json
-    full_listing: daily
-    event_time_column: ts
-    received_column: seen
-    columns: {id: string, who: string, url: string, ts: timestamp, seen: timestamp}
-seeds: {prices: {columns: {rate: int}}}
-targets: {dev: {}}
-"""
-FRONTS = {
-    "clicks": "{materialization: events, unique_key: [id], timeseries: {event_time_column: ts}}",
-    "daily": """
-materialization: table
-timeseries: {event_time_column: ts, partition_column: day, granularity: day}
-incremental:
-  cron: "@daily"
-  bounds: {clicks: {before: 1 hour, after: 1 hour}}
-  safety_overrides: {}
-""",
-    "visits": """
-materialization: sessions
-sessions:
-  user: who
-  gap: 30 minutes
-  identifier: url
-  quarantine_after: 3 days
-  cuts: {campaign: {columns: [url]}}
-""",
-    "plans": "{materialization: scd_type_2, unique_key: [who], scd_type_2: {updated_at: ts}}",
-}
-QUERIES = {
-    "clicks": "SELECT id, who, ts, url FROM raw.clicks",
-    "daily": "SELECT cast(ts AS date) AS day, count(*) AS n FROM clicks GROUP BY 1",
-    "visits": "SELECT count(*) AS n FROM clicks",
-    "plans": "SELECT who, ts, url FROM clicks",
-}
 PLACES: Mapping[str, tuple[str, ...]] = {
     "Project keys": ("infold.yml",),
     "Source keys": ("infold.yml", "sources", "raw.clicks"),
@@ -121,18 +84,14 @@ VALUES: Mapping[str, Iterable[str]] = {
 
 def files(documents: Mapping[str, Any]) -> dict[str, str]:
     """The project of this test as files."""
-    texts = {"infold.yml": yaml.safe_dump(documents["infold.yml"], sort_keys=False)}
-    for name, query in QUERIES.items():
-        front = yaml.safe_dump(documents[name], sort_keys=False)
-        front += "#\n" * (50 - front.count("\n"))  # a model knows the line of its query
-        texts[f"models/{name}.sql"] = f"---\n{front}---\n{query}"
-    return {**texts, "seeds/prices.csv": "url,rate\n/a,1\n"}
+    fronts = {name: document for name, document in documents.items() if name != "infold.yml"}
+    found = hostile.files(documents["infold.yml"], fronts)
+    return {name: text if isinstance(text, str) else text.decode() for name, text in found.items()}
 
 
 def documents() -> dict[str, Any]:
     """A new copy of what the project declares."""
-    texts = {"infold.yml": PROJECT, **FRONTS}
-    return {name: yaml.safe_load(text) for name, text in texts.items()}
+    return copy.deepcopy({"infold.yml": hostile.PROJECT, **hostile.FRONTS})
 
 
 def place(among: dict[str, Any], section: str) -> dict[str, Any]:

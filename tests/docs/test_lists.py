@@ -32,9 +32,7 @@ def test_the_reference_lists_every_word() -> None:
 
 
 def test_the_reference_explains_every_state_and_exit_code() -> None:
-    """In tables: each state of `infold status`; success, each code of an error, 128 and each
-    signal.
-    """
+    """Each state of `infold status`; success, each code of an error, and of each signal."""
     states = COMMANDS.partition("\n| state | meaning |\n")[2].partition("\n\n")[0]
     ends = COMMANDS.partition("\n| exit code | meaning |\n")[2].partition("\n\n")[0]
     codes = re.findall(r"^\| ([\d, ]+) \|", ends, re.MULTILINE)

@@ -17,9 +17,7 @@ PAGE = Path(run.__file__).parent / "RESULTS.md"
 def test_a_case_measured_here_replaces_its_own_section(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where nothing was measured the page stays as it is; a case that was measured here replaces
-    its own section, and the others keep theirs.
-    """
+    """A measured case replaces its own section; the others stay as they are."""
     monkeypatch.setattr(run, "DATA", tmp_path)
     page = PAGE.read_text(encoding="utf-8")
     assert run.report(page) == page

@@ -33,19 +33,14 @@ TEXTS = sorted(PICTURES.glob("*.ansi"))
 def test_the_pictures_are_current(script: str) -> None:
     """Each picture is what the script writes from its text."""
     done = subprocess.run(
-        [sys.executable, str(DOCS / script), "--check"],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, str(DOCS / script), "--check"], capture_output=True, text=True, check=False
     )
 
     assert done.returncode == 0, done.stderr
 
 
 def test_every_picture_is_on_a_page_and_described_there() -> None:
-    """Each is shown with a sentence for readers who do not see it, and has a text; each page of
-    docs/concepts shows one.
-    """
+    """With a sentence for readers who do not see it; each page of concepts shows one."""
     shown: dict[Path, list[str]] = {}
     for page in DOCS.rglob("*.md"):
         found = re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", page.read_text(encoding="utf-8"))
@@ -59,9 +54,7 @@ def test_every_picture_is_on_a_page_and_described_there() -> None:
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.stem)
 def test_a_picture_shows_its_text_and_nothing_from_elsewhere(text: Path) -> None:
-    """A reader sees each line, and a browser fetches nothing. No run id, and no time of the day on
-    which it was recorded, is in it.
-    """
+    """Each line is there, nothing is fetched, and no id or time of the recording is in it."""
     path = text.with_suffix(".svg")
     picture = path.read_text(encoding="utf-8")
     shown = "".join(ET.fromstring(picture).itertext()).replace("\xa0", " ")

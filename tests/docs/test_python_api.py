@@ -8,19 +8,16 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.docs.pages import DOCS, code
 
 import infold
 from infold import api
 from infold.cli import cli
 from infold.messages.errors import InfoldError
 
-DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "python-api.md").read_text(encoding="utf-8")
-NOTEBOOK = (DOCS / "notebooks.md").read_text(encoding="utf-8")
-EXAMPLES, NOTEBOOK_EXAMPLES = (
-    re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    for page in (PAGE, NOTEBOOK)
-)
+EXAMPLES = code(PAGE, "python")
+NOTEBOOK_EXAMPLES = code(DOCS / "notebooks.md", "python")
 
 
 def test_every_name_of_the_page_exists() -> None:
@@ -41,9 +38,7 @@ def test_every_name_of_the_page_exists() -> None:
 
 
 def test_examples_without_spark(tmp_path: Path) -> None:
-    """A plan takes terms and a window, and a path may be a text; unknown tables and columns of
-    rows raise errors; `close` does nothing where Spark was not started.
-    """
+    """Terms and windows of a plan; unknown tables and columns; `close` without Spark."""
     assert CliRunner().invoke(cli, ["init", str(tmp_path / "shop")]).exit_code == 0
     project = api.open_project(str(tmp_path / "shop"))
     window = api.window_of(project, "2024-03-09", "2024-03-10")
@@ -67,10 +62,7 @@ def test_examples_without_spark(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_the_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    The page's examples run as one program; after Spark is closed, another run works, and so do
-    the examples of the page about notebooks.
-    """
+    """As one program, and after Spark is closed; so do those about notebooks."""
     monkeypatch.chdir(tmp_path)
     assert CliRunner().invoke(cli, ["init", "shop"]).exit_code == 0
     names: dict[str, object] = {}

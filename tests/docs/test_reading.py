@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from pyiceberg.exceptions import NoSuchTableError
+from tests.docs.pages import DOCS, code
 
 from infold import api
 from infold.cli import cli
@@ -20,16 +21,11 @@ from infold.core.report import RunResult
 from infold.spark.tables.delta.adapters import JARS as DELTA_JARS
 from infold.spark.tables.iceberg.adapters import JARS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "reading.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "reading.md").read_text(encoding="utf-8")
 OF_ICEBERG, _, OF_DELTA = PAGE.partition("## Tables in Delta Lake\n")
 OF_DELTA, _, BY_NAME = OF_DELTA.partition("## By name, in a Hive metastore\n")
 """The example by names is run where there is a metastore: ``servers/test_delta_in_hive``."""
 DEV = "dev: {storage: iceberg"
-
-
-def examples(text: str) -> list[str]:
-    """The examples in a part of the page."""
-    return re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
 def test_the_jars_of_the_page_are_those_that_infold_takes() -> None:
@@ -95,7 +91,7 @@ def run_examples(text: str) -> dict[str, Any]:
     names: dict[str, Any] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Polars: there is a faster plugin
-        for example in examples(text):
+        for example in code(text, "python"):
             # The JVM may be in another folder: that of the test that started it.
             here = re.sub(
                 r"jdbc:sqlite:|(?<=delta\.`)|(?<=load\(\")", rf"\g<0>{Path.cwd()}/", example

@@ -204,16 +204,7 @@ BAD_OBJECTS += [_object(ts=ts) for ts in _TIMES]
 BAD_OBJECTS += [_object(amount=one) for one in _AMOUNTS]
 BAD_OBJECTS += [_object(n=one) for one in (1.5, "abc", 2**31, [1], {"a": 1})]
 ODD_LINES = [
-    "{",
-    "}",
-    "{]",
-    '{"id": "a"',
-    "no JSON",
-    '{"id": "a", "ts": }',
-    "NaN",
-    "\x00",
-    '"',
-    "[",
+    *("{", "}", "{]", '{"id": "a"', "no JSON", '{"id": "a", "ts": }', "NaN", "\x00", '"', "["),
     "{{}}",
 ]
 DEEP = "[" * 1_000 + "]" * 1_000
@@ -494,10 +485,7 @@ _SOURCE = """
     path: landing/{0}/*.{1}
     event_time_column: ts
     columns: {2}{3}"""
-_KEYS = {
-    "placed": "\n    header: false\n    quote: none",
-    "whole": "\n    multiline: true",
-}
+_KEYS = {"placed": "\n    header: false\n    quote: none", "whole": "\n    multiline: true"}
 _MODEL = "---\nmaterialization: table\n---\nSELECT count(*) AS n FROM raw.{}"
 
 

@@ -97,9 +97,7 @@ CLOSED += ["landing/clicks/a.json", "countries.csv", ".infold", "warehouse"]
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o444, 0o555], ids=["closed", "list only", "no writing"])
-def test_unreadable_and_unwritable_files(
-    mode: int, shop: Path, record_property: Callable[[str, object], None]
-) -> None:
+def test_unreadable_and_unwritable_files(mode: int, shop: Path) -> None:
     """Commands name the file without permission, or work without it."""
     for name in (".infold", "warehouse"):
         (shop / name).mkdir()
@@ -114,12 +112,11 @@ def test_unreadable_and_unwritable_files(
                     wrong[f"{place} {word}"] = command(shop, word)
         finally:
             at.chmod(usual)
-    record_property("hostile", len(wrong))
 
-    judged(f"mode {mode:o}", {n: what for n, what in wrong.items() if what}, list(wrong))
+    judged(f"mode {mode:o}", wrong)
 
 
-def test_a_full_disk(shop: Path, record_property: Callable[[str, object], None]) -> None:
+def test_a_full_disk(shop: Path) -> None:
     """A full disk is a named error, whatever a command would write there."""
     wrong = {}
     with full(), pytest.raises(OSError, match="File too large"):
@@ -133,12 +130,11 @@ def test_a_full_disk(shop: Path, record_property: Callable[[str, object], None])
     ):
         with full():
             wrong[words[0]] = command(shop, *words)
-    record_property("hostile", len(wrong))
 
-    judged("disk", {name: what for name, what in wrong.items() if what}, list(wrong))
+    judged("disk", wrong)
 
 
-def test_odd_circumstances(shop: Path, record_property: Callable[[str, object], None]) -> None:
+def test_odd_circumstances(shop: Path) -> None:
     """Few open files, no folder to keep things in, other letters: a named error, or none."""
     wrong = {
         "few open files": infold(shop, "plan", before=_without_files),
@@ -151,9 +147,8 @@ def test_odd_circumstances(shop: Path, record_property: Callable[[str, object], 
         ),
         "letters of one byte": infold(shop, "plan", env={"PYTHONIOENCODING": "ascii"}),
     }
-    record_property("hostile", len(wrong))
 
-    judged("odd", {name: what for name, what in wrong.items() if what}, list(wrong))
+    judged("odd", wrong)
 
 
 def _another(ledger: Path) -> None:
@@ -179,9 +174,7 @@ LEDGERS: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("place", [".infold/ledger.db", "warehouse/catalog.db"])
-def test_a_file_that_is_no_ledger(
-    place: str, shop: Path, record_property: Callable[[str, object], None]
-) -> None:
+def test_a_file_that_is_no_ledger(place: str, shop: Path) -> None:
     """A file that is no ledger is named and never overwritten."""
     wrong = {}
     for name, spoil in LEDGERS.items():
@@ -191,6 +184,5 @@ def test_a_file_that_is_no_ledger(
         spoil(at)
         for line in ("plan", "status", "history", "show sessions", "explain daily"):
             wrong[f"{name} {line}"] = command(shop, *line.split())
-    record_property("hostile", len(wrong))
 
-    judged(place, {name: what for name, what in wrong.items() if what}, list(wrong))
+    judged(place, wrong)

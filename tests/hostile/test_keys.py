@@ -14,144 +14,97 @@ from tests.hostile.outcome import error_fault, judged
 
 pytestmark = pytest.mark.deep
 
-VALUES: dict[str, Any] = {
-    "null": None,
-    "true": True,
-    "zero": 0,
-    "minus one": -1,
-    "huge": 10**30,
-    "half": 0.5,
-    "not a number": float("nan"),
-    "infinite": float("inf"),
-    "empty": "",
-    "blank": "  ",
-    "control": "a\x00b\x1b[31m",
-    "long": "a" * 20_000,
-    "emoji": "\U0001f600",
-    "turned round": "\u202eabc",
-    "quotes": "'; DROP TABLE clicks; --",
-    "backticks": "a`b\\`c",
-    "no list": [],
-    "list of null": [None],
-    "list of lists": [[["a"]]],
-    "no mapping": {},
-    "empty key": {"": None},
-    "number as key": {1: 2},
-    "deep": {"a": {"b": {"c": {"d": []}}}},
-    "date": dt.date(2024, 3, 1),
-    "instant": dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC),
-    "no date": "2024-02-30",
-    "first year": "0001-01-01",
-    "last year": "9999-12-31T23:59:59.999999",
-    "far future": "+12345-01-01",
-    "environment": "${env:HOME}",
-    "upwards": "../../../etc/passwd",
-    "device": "/dev/zero",
-    "star": "**",
-    "open bracket": "[",
-    "day": "1 day",
-    "negative day": "-1 day",
-    "too many days": "99999999999 days",
-    "nothing long": "0 seconds",
-    "zone": "Mars/Olympus",
-    "cron": "* * * * * * *",
-    "column": "event_id",
-    "sql": "(SELECT max(x) FROM clicks)",
-    "unfinished sql": "CASE WHEN (",
-}
+VALUES: list[Any] = [
+    *(None, True, 0, -1, 10**30, 0.5, float("nan"), float("inf"), "", "  ", "a\x00b\x1b[31m"),
+    *("a" * 20_000, "\U0001f600", "\u202eabc", "'; DROP TABLE clicks; --", "a`b\\`c", []),
+    *([None], [[["a"]]], {}, {"": None}, {1: 2}, {"a": {"b": {"c": {"d": []}}}}),
+    *(dt.date(2024, 3, 1), dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC), "2024-02-30"),
+    *("0001-01-01", "9999-12-31T23:59:59.999999", "+12345-01-01", "${env:HOME}"),
+    *("../../../etc/passwd", "/dev/zero", "**", "[", "1 day", "-1 day", "99999999999 days"),
+    *("0 seconds", "Mars/Olympus", "* * * * * * *", "event_id", "(SELECT max(x) FROM clicks)"),
+    "CASE WHEN (",
+]
 
-PROJECT: dict[str, Any] = {
-    "name": "shop",
-    "start": "2024-01-01",
-    "backfill_limit": "30 days",
-    "default_target": "dev",
-    "dev_target": "dev",
-    "defaults": {"tags": ["all"]},
-    "models": {"daily": {"description": "by day"}},
-    "sources": {
-        "raw.clicks": {
-            "path": "landing/*.json",
-            "format": "json",
-            "event_time_column": "ts",
-            "received_column": "seen",
-            "future_tolerance": "1 hour",
-            "timestamp_format": "iso",
-            "settle": "30 seconds",
-            "on_drift": "error",
-            "columns": {"event_id": "string", "user_id": "string", "ts": "timestamp"}
-            | {"seen": "timestamp", "amount": "decimal(18,2)"},
-        },
-        "raw.rates": {"path": "rates.csv", "delimiter": ";", "columns": {"code": "string"}},
-        "raw.lake": {"table": "other.t", "catalog": "c.db", "event_time_column": "ts"},
-    },
-    "targets": {
-        "dev": {
-            "warehouse": "warehouse",
-            "ledger": "sqlite:///.infold/ledger.db",
-            "storage": "iceberg",
-            "protected": False,
-            "apply": "auto",
-            "spark": {"spark.sql.shuffle.partitions": "3"},
-        },
-    },
-}
-FRONTS: dict[str, dict[str, Any]] = {
-    "clicks": {
-        "materialization": "events",
-        "unique_key": ["event_id"],
-        "prefer": ["amount desc"],
-        "deduplicate": "everywhere",
-        "tags": ["a"],
-        "description": "all",
-        "timeseries": {"event_time_column": "ts", "granularity": "week", "week_start": "monday"},
-    },
-    "visits": {
-        "materialization": "sessions",
-        "sessions": {
-            "user": "user_id",
-            "gap": "30 minutes",
-            "cuts": {
-                "midnight": "Europe/Berlin",
-                "campaign": {"columns": ["event_id"], "nulls": "ignore", "direct": ["(none)"]},
-                "start_events": "amount > 5",
-            },
-            "quarantine_after": "3 days",
-            "keep": "head",
-            "session_number": True,
-        },
-    },
-    "named": {
-        "materialization": "sessions",
-        "sessions": {
-            "user": "user_id",
-            "identifier": ["event_id", "user_id"],
-            "choose_user": "last",
-            "max_length": "24 hours",
-            "without_identifier": {"gap": "30 minutes"},
-        },
-    },
-    "daily": {
-        "materialization": "table",
-        "timeseries": {"event_time_column": "day", "partition_column": "day"},
-        "incremental": {
-            "enabled": True,
-            "unique_key": ["day"],
-            "safety_overrides": {"allow_limit": True},
-            "bounds": {"clicks": {"before": "1 day", "after": "0 seconds"}},
-            "batch_size": 7,
-            "batch_concurrency": 2,
-            "start": "2024-02-01",
-            "cron": "@daily",
-            "cron_tz": "Europe/Berlin",
-            "allow_partials": True,
-            "strategy": "delete_insert",
-            "backfill_limit": "30 days",
-            "on_definition_change": "rebuilt_cells",
-        },
-    },
-    "totals": {"materialization": "cumulative_aggregate"},
-    "seen": {"materialization": "view"},
-}
+PROJECT: dict[str, Any] = yaml.safe_load("""
+name: shop
+start: "2024-01-01"
+backfill_limit: 30 days
+default_target: dev
+dev_target: dev
+defaults: {tags: [all]}
+models: {daily: {description: by day}}
+sources:
+  raw.clicks:
+    path: landing/dt={date}/*.json
+    full_listing: daily
+    format: json
+    event_time_column: ts
+    received_column: seen
+    future_tolerance: 1 hour
+    timestamp_format: iso
+    settle: 30 seconds
+    on_drift: error
+    columns: {event_id: string, user_id: string, ts: timestamp, seen: timestamp,
+              amount: "decimal(18,2)"}
+  raw.rates: {path: rates.csv, delimiter: ";", columns: {code: string}}
+  raw.lake: {table: other.t, catalog: c.db, event_time_column: ts}
+seeds: {prices: {columns: {rate: int}}}
+targets:
+  dev:
+    warehouse: warehouse
+    ledger: sqlite:///.infold/ledger.db
+    storage: iceberg
+    protected: false
+    apply: auto
+    spark: {spark.sql.shuffle.partitions: "3"}
+""")
+FRONTS: dict[str, dict[str, Any]] = yaml.safe_load("""
+clicks:
+  materialization: events
+  unique_key: [event_id]
+  prefer: [amount desc]
+  deduplicate: everywhere
+  tags: [a]
+  description: all
+  timeseries: {event_time_column: ts, granularity: week, week_start: monday}
+visits:
+  materialization: sessions
+  sessions:
+    user: user_id
+    gap: 30 minutes
+    identifier: event_id
+    cuts:
+      midnight: Europe/Berlin
+      campaign: {columns: [event_id], nulls: ignore, direct: [(none)]}
+      start_events: amount > 5
+    quarantine_after: 3 days
+    keep: head
+    session_number: true
+named:
+  materialization: sessions
+  sessions: {user: user_id, identifier: [event_id, user_id], choose_user: last,
+             max_length: 24 hours, without_identifier: {gap: 30 minutes}}
+daily:
+  materialization: table
+  timeseries: {event_time_column: day, partition_column: day, granularity: day}
+  incremental:
+    enabled: true
+    unique_key: [day]
+    safety_overrides: {allow_limit: true}
+    bounds: {clicks: {before: 1 day, after: 0 seconds}}
+    batch_size: 7
+    batch_concurrency: 2
+    start: "2024-02-01"
+    cron: "@daily"
+    cron_tz: Europe/Berlin
+    allow_partials: true
+    strategy: delete_insert
+    backfill_limit: 30 days
+    on_definition_change: rebuilt_cells
+totals: {materialization: cumulative_aggregate}
+seen: {materialization: view}
+plans: {materialization: scd_type_2, unique_key: [user_id], scd_type_2: {updated_at: ts}}
+""")
 QUERIES = {
     "clicks": "SELECT event_id, user_id, ts, amount FROM raw.clicks",
     "visits": "SELECT count(*) AS n FROM clicks",
@@ -159,6 +112,7 @@ QUERIES = {
     "daily": "SELECT cast(ts AS date) AS day, count(*) AS n FROM clicks GROUP BY 1",
     "totals": "SELECT user_id, count(*) AS n FROM clicks GROUP BY user_id",
     "seen": "SELECT event_id FROM clicks",
+    "plans": "SELECT user_id, ts, amount FROM clicks",
 }
 
 Keys = tuple[str, ...]
@@ -186,8 +140,10 @@ def files(project: Any, fronts: dict[str, Any]) -> dict[str, str | bytes]:
     """The folder that says so."""
     found: dict[str, str | bytes] = {"infold.yml": _dumped(project)}
     for name, front in fronts.items():
-        found[f"models/{name}.sql"] = b"---\n" + _dumped(front) + f"---\n{QUERIES[name]}\n".encode()
-    return found
+        text = _dumped(front)
+        text += b"#\n" * (50 - text.count(b"\n"))  # a model knows the line of its query
+        found[f"models/{name}.sql"] = b"---\n" + text + f"---\n{QUERIES[name]}\n".encode()
+    return {**found, "seeds/prices.csv": "url,rate\n/a,1\n"}
 
 
 def _dumped(value: Any) -> bytes:
@@ -210,9 +166,7 @@ CASES += [(name, at) for name, front in FRONTS.items() for at in paths(front)]
 
 
 @pytest.mark.parametrize(("file", "at"), CASES, ids=[f"{f}:{'.'.join(a)}" for f, a in CASES])
-def test_unexpected_values(
-    file: str, at: Keys, record_property: Callable[[str, object], None]
-) -> None:
+def test_unexpected_values(file: str, at: Keys) -> None:
     """Each unexpected value of a key, and each misspelled key, is accepted or a named error."""
 
     def given(change: Callable[[dict[str, Any], str], None]) -> str:
@@ -221,8 +175,8 @@ def test_unexpected_values(
         return wrong(PROJECT, FRONTS | {file: spoilt(FRONTS[file], at, change)})
 
     changes: dict[str, Callable[[dict[str, Any], str], None]] = {
-        name: lambda inner, key, value=value: inner.update({key: value})  # type: ignore[misc]
-        for name, value in VALUES.items()
+        f"{value!a}"[:40]: lambda inner, key, value=value: inner.update({key: value})  # type: ignore[misc]
+        for value in VALUES
     }
     changes |= {
         f"key {name!r}": lambda inner, key, name=name: inner.update({name: inner.pop(key)})  # type: ignore[misc]
@@ -231,15 +185,12 @@ def test_unexpected_values(
     # A fifth of them for each key, and another fifth for the next one: each is at many keys.
     part = list(changes)[CASES.index((file, at)) % 5 :: 5]
     found = {name: given(changes[name]) for name in part}
-    record_property("hostile", len(found))
 
-    judged(f"{file}:{'.'.join(at)}", {n: what for n, what in found.items() if what}, list(found))
+    judged(f"{file}:{'.'.join(at)}", found)
 
 
 def test_the_unchanged_project_is_valid() -> None:
-    """Without a change only the sources' missing files are
-    errors; else the other tests would prove little.
-    """
+    """Without a change there are no errors; else the other tests would prove little."""
     _, errors = read(files(PROJECT, FRONTS))
 
     assert [error.slug for error in errors] == []

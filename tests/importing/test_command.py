@@ -38,9 +38,7 @@ def run(*words: str | Path) -> Result:
 def test_the_screen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    """Counts, what somebody has to look at, and what to do next; every line is in the report, as a
-    page in the folder, and as JSON.
-    """
+    """Counts, what to look at and to do next; every line is in the report, also as JSON."""
     theirs(tmp_path)
     monkeypatch.chdir(tmp_path)
     screen = SCREENS / "import.txt"

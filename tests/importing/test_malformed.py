@@ -55,7 +55,7 @@ SNOWPLOW: list[dict[str, str]] = [
         "dbt_project.yml": "vars: {snowplow__start_date: [1], snowplow__app_id: {a: b}, "
         "snowplow__session_identifiers: x, snowplow__user_sql: 'x; drop', "
         "snowplow__max_session_days: abc, snowplow__heartbeat: -1, "
-        "snowplow__session_timestamp: [a]}",
+        "snowplow__session_timestamp: [a]}"
     },
 ]
 CASES = [

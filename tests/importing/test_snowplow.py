@@ -15,23 +15,15 @@ def project(**variables: str) -> dict[str, str]:
 
 
 def test_what_becomes_of_each_variable(imported: Import) -> None:
-    """Each that means something is in a key or a query, and the report says in which. A lookback
-    is not needed; a module that is on is left out, and one that is off is not.
-    """
+    """Each is in a key or a query, as the report says; a lookback is not needed."""
     found = imported(
         "snowplow",
         project(
-            start_date="'2024-03-01'",
-            app_id="[shop, 'it''s']",
-            session_timestamp="derived_tstamp",
-            max_session_days="5",
-            heartbeat="15",
-            user_sql="e.network_userid",
-            session_lookback_days="730",
-            enable_consent="true",
-            enable_cwv="false",
+            start_date="'2024-03-01'", app_id="[shop, 'it''s']", session_timestamp="derived_tstamp",
+            max_session_days="5", heartbeat="15", user_sql="e.network_userid",
+            session_lookback_days="730", enable_consent="true", enable_cwv="false",
         ),
-    )
+    )  # fmt: skip
 
     assert "start: '2024-03-01'" in found.text("infold.yml")
     assert "WHERE app_id IN ('shop', 'it''s')" in found.query("events")

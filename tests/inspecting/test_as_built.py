@@ -1,19 +1,23 @@
-"""The project as a table was built by it."""
+"""The project as a table was built by it, and that of a run while a table is built apart."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
 
 from tests.declare.shop import SHOP, project, spoilt
 from tests.ledger.fresh import FreshLedger
 from tests.ledger.steps import do
 
 from infold.core.interval import parse_instant_text
+from infold.core.ports import Lake
 from infold.core.project import Project
 from infold.core.record import Outcome
 from infold.core.trace import UNKNOWN, Trace
 from infold.declare.definitions import definitions_of
 from infold.inspecting.as_built import earlier_definition_note, project_as_built
+from infold.inspecting.tables_apart import tables_apart
 from infold.running.keep_definitions import keep_definitions
 
 PAID = "---\nmaterialization: view\n---\nSELECT * FROM clicks WHERE amount > 0\n"
@@ -42,9 +46,7 @@ def built(of: Project) -> FreshLedger:
 
 
 def test_a_changed_query_is_as_it_was() -> None:
-    """A table of an earlier query is declared by that query, and the note names its date; where the
-    files have the definition that built a table, their project is the one.
-    """
+    """A table of an earlier query is declared by that query, and the note has its date."""
     old = project()
     ledger = built(old)
     now = project(spoilt("models/sessions.sql", "gap: 30 minutes", "gap: 20 minutes"))
@@ -86,9 +88,29 @@ def test_a_definition_that_was_not_kept_stays_unknown() -> None:
     now = project(spoilt("models/sessions.sql", "gap: 30 minutes", "gap: 20 minutes"))
     trace = ledger.traces()["sessions"]
 
-    for lost in (
-        replace(trace, definition=""),
-        replace(trace, definition="another"),
-        replace(trace, fingerprint=UNKNOWN),
-    ):
+    unknown = replace(trace, fingerprint=UNKNOWN)
+    for lost in (replace(trace, definition=""), replace(trace, definition="another"), unknown):
         assert project_as_built(now, ledger, lost) is now
+
+
+VIEW = "---\nmaterialization: view\n---\nSELECT * FROM sessions WHERE events > {}\n"
+OVER_VIEW = {"models/daily.sql": SHOP["models/daily.sql"].replace("FROM sessions", "FROM long")}
+
+
+def test_both_definitions_have_their_own_view() -> None:
+    """Readers have what the earlier view gives; the changed one is for what is built apart."""
+    before = {**SHOP, **OVER_VIEW, "models/long.sql": VIEW.format(1)}
+    wanted = project({**before, "models/long.sql": VIEW.format(2)})
+    lake = cast("Lake", SimpleNamespace(is_free=lambda table: True))
+
+    found: Any = tables_apart(
+        wanted, built(project(before)), lake, lambda nodes: [node.name for node in nodes]
+    ).project
+
+    [key] = [key for key, model in found.apart.items() if model == "daily"]
+    [view] = found[key].reads
+    assert "events > 2" in found[view].model.sql
+    assert found["daily"].reads == ("long",)
+    assert "events > 1" in found["long"].model.sql
+    assert found["daily"].fingerprint == project(before)["daily"].fingerprint
+    assert found[key].fingerprint == wanted["daily"].fingerprint

@@ -64,9 +64,7 @@ def test_a_changed_model(files: dict[str, str], model: str, change: tuple[Catego
 
 
 def test_a_new_and_a_removed_model() -> None:
-    """A model that was never applied is new, a view without being built, and one without a file is
-    removed.
-    """
+    """Never applied is new, also a view; without a file it is removed."""
     ledger = built(project())
     files = {name: text for name, text in SHOP.items() if name != "models/daily.sql"}
     weekly = SHOP["models/daily.sql"]
@@ -114,9 +112,7 @@ def test_a_table_that_waits_for_its_definition() -> None:
 
 @pytest.mark.parametrize("protected", [False, True])
 def test_the_same_rows_are_recorded_and_not_built(protected: bool) -> None:
-    """A run gives the table of a proven-equal definition that definition, in the ledger alone; in a
-    protected target too.
-    """
+    """Proven-equal definitions are put into the ledger alone; in a protected target too."""
     ledger, now = built(project()), project(SAME)
     now = replace(now, target=replace(now.target, protected=protected))
     before = ledger.traces()
@@ -166,9 +162,7 @@ INCOME = {
     ids=["renamed", "one more", "another", "in a struct", "not only renamed"],
 )
 def test_readers_of_a_renamed_column(sessions: str, daily: str, how: How) -> None:
-    """A reader that names the column as it is called now has the same rows; whatever else is in its
-    query counts, and so does whether the column was only renamed.
-    """
+    """Who names the column as it is called now has the same rows; all else counts."""
     files = dict(INCOME)
     files["models/daily.sql"] = files["models/daily.sql"].replace(
         "sum(income) AS revenue", daily or "sum(income) AS revenue"

@@ -57,9 +57,7 @@ class TestWhichChanges:
     """A change is forward-only where the file, an option or the ledger says so."""
 
     def test_the_file_or_an_option_says_so(self) -> None:
-        """It is in force after the last day with rows, or from the instant that was asked for, also
-        where the file says so too. If nobody says so, the table is built again.
-        """
+        """In force after the last day with rows, or from the instant that was asked for."""
         ledger = with_a_day(project())
         assert change(project(MORE), ledger).how is How.REBUILD
         found = change(project(DECLARED), ledger)
@@ -90,9 +88,7 @@ class TestWhichChanges:
         assert ledger.forward_only() == {}
 
     def test_sessions(self) -> None:
-        """Sessions are folded by their definitions in force; the file says it by a key of its own,
-        and one that numbers sessions from some instant on is refused.
-        """
+        """They are folded by the definitions in force; numbered ones are refused."""
         gap = spoilt("models/sessions.sql", "gap: 30 minutes", "gap: 20 minutes")
         ledger = with_a_day(project())
         trace = ledger.traces()["sessions"]
@@ -143,9 +139,7 @@ class TestStretches:
         assert found.node != later["daily"]
 
     def test_an_input_that_lacks_what_it_reads(self) -> None:
-        """It is refused over the declared definitions, and understood over those that built; a
-        change that would leave it so is refused.
-        """
+        """It is refused over the declared definitions, and understood over those that built."""
         _, ledger = stretched(SHOP, MORE)
         now = lacking(MORE)
         assert "revenue" not in now["sessions"].columns

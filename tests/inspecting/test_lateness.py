@@ -120,9 +120,7 @@ def test_the_received_column_is_found_under_its_name_in_the_table(tmp_path: Path
 
 
 def test_rows_of_the_table_tell_themselves(tmp_path: Path) -> None:
-    """Where the table has both times, they are read; rows without one are left out, or with one
-    that no calendar has.
-    """
+    """Both times are read; rows without one, or with one that no calendar has, are left out."""
     root = with_received(
         history(tmp_path / "shop"), "SELECT event_id, user_id, event_ts, seen_at FROM raw.clicks"
     )

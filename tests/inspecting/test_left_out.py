@@ -1,6 +1,4 @@
-"""The rows that sessions leave out, as rows of
-``set_aside``: which are read, for which models, how many.
-"""
+"""The rows that sessions leave out, as rows of ``set_aside``: which, for whom, how many."""
 
 from __future__ import annotations
 
@@ -112,9 +110,7 @@ ORDER = Sessions("user", None, identifier=("a", "`b`"))
     ],
 )
 def test_columns_are_read_and_expressions_are_for_spark(node: Node, test: str | None) -> None:
-    """A model's columns become a filter with the same meaning, and expressions are left to
-    Spark.
-    """
+    """A model's columns become a filter of the same meaning, expressions are Spark's."""
     shop = StoredRows(ONE)
     assert shop.rows(node) is not None
     if test is not None:
@@ -127,9 +123,7 @@ def test_columns_are_read_and_expressions_are_for_spark(node: Node, test: str | 
 
 
 def test_a_row_is_one_with_all_its_models_and_reasons() -> None:
-    """A row is listed once with all its models and reasons, and its values as JSON; one of a
-    computed table without file and time.
-    """
+    """Once, with all its models and reasons, and its values as JSON."""
     stored = pa.table({"id": ["1"], "ts": [date(2024, 3, 1)], "n": [Decimal("1.50")], FILE: [7]})
     shop = StoredRows(stored)
     found = shop.rows(of("sessions", USER), of("others", ORDER))
@@ -149,9 +143,7 @@ def test_a_row_is_one_with_all_its_models_and_reasons() -> None:
 
 
 def test_nothing_is_read_where_no_row_is_left_out() -> None:
-    """Where the ledger counts no rows left out nothing is
-    read; a model without a count is searched.
-    """
+    """Where the ledger counts none nothing is read; a model without a count is searched."""
     shop = StoredRows(ONE, counts={"sessions": 0})
     assert shop.rows(of("sessions", USER)) is None
     assert shop.limits == []

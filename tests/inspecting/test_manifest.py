@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from pyarrow import parquet
-from tests.inspecting.steps import step
-from tests.running.standing_tables import day, stand_up
+from tests.running.commands import said
+from tests.running.standing_tables import commit, day, stand_up
 
 from infold import api
 from infold.cli import cli
@@ -46,13 +46,6 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     return project
 
 
-def infold(project: Project, *words: str) -> str:
-    """What a command says that ends well."""
-    done = CliRunner().invoke(cli, ["-C", str(project.root), *words])
-    assert done.exit_code == 0, done.output
-    return done.output
-
-
 def success(project: Project) -> dict[str, Any]:
     """The incremental manifest, by model."""
     rows = api.manifest(project, "incremental_manifest").to_pylist()
@@ -77,7 +70,7 @@ class TestLastSuccess:
             ("daily", SECOND),
         ]
         trace = Trace("clicks", shop["clicks"].fingerprint, {})
-        step(shop, Outcome("clicks", 2, trace, (change(2, 5, 9_000),), snapshot=104))
+        commit(shop, Outcome("clicks", 2, trace, (change(2, 5, 9_000),), snapshot=104))
 
         assert success(shop) == {
             "clicks": datetime_of(day(2).start + 9_000),
@@ -91,7 +84,7 @@ class TestLastSuccess:
         """Cells that a limit left pending are not processed, so the time is before them."""
         pending = (Pending(Cause.MISSING, Ranges((day(1),))),)
         trace = Trace("daily", shop["daily"].fingerprint, {"sessions": 1}, pending)
-        step(shop, Outcome("daily", 2, trace, committed=False))
+        commit(shop, Outcome("daily", 2, trace, committed=False))
 
         assert success(shop)["daily"] == FIRST
 
@@ -100,13 +93,11 @@ class TestCommands:
     """Manifest tables are shown by name, with the options of any table, without Spark."""
 
     def test_on_the_screen(self, shop: Project) -> None:
-        """A manifest table is shown with or without its schema, limited like any table; in another
-        schema a model may have such a name.
-        """
+        """With or without its schema, limited like any table; in no other schema."""
         for name in ("incremental_manifest", "infold.incremental_manifest"):
             assert manifest_table_of(name) is not None
         assert manifest_table_of("shop.incremental_manifest") is None
-        text = infold(shop, "show", "infold.incremental_manifest", "--limit", "2")
+        text = said(shop, "show", "infold.incremental_manifest", "--limit", "2")
 
         assert text == (
             "model     last_success\n"
@@ -123,24 +114,22 @@ class TestCommands:
         cannot be understood is refused.
         """
         words: tuple[str, ...] = ("show", "incremental_manifest")
-        by_row = infold(shop, *words, "--where", "model = 'daily'", "--format", "csv")
+        by_row = said(shop, *words, "--where", "model = 'daily'", "--format", "csv")
         refused = ["-C", str(shop.root), "show", "daily", "--select", "daily"]
 
-        assert json.loads(infold(shop, *words, "--select", "daily", "--json", "-"))["model"] == (
+        assert json.loads(said(shop, *words, "--select", "daily", "--json", "-"))["model"] == (
             "daily"
         )
         assert by_row.startswith("model,last_success\ndaily,")
         assert by_row.count("\n") == 2
         assert CliRunner().invoke(cli, refused).exit_code == 2
         words = ("show", "sessions_lifecycle_manifest", "--format", "csv", "--where")
-        assert infold(shop, *words, "start_tstamp >= '2024-03-02'").count("\n") == 2
+        assert said(shop, *words, "start_tstamp >= '2024-03-02'").count("\n") == 2
         done = CliRunner().invoke(cli, ["-C", str(shop.root), *words, "nobody = 1"])
         assert (done.exit_code, "bad-filter" in done.output) == (2, True)
 
     def test_the_sessions_lifecycle(self, shop: Project) -> None:
-        """The lifecycle manifest has a row for each session
-        with the seed's columns, and a user may be NULL; before the first run it is empty.
-        """
+        """A row for each session with the seed's columns; before the first run it is empty."""
         names = ("session_identifier", "user_identifier", "start_tstamp", "end_tstamp")
         found = api.manifest(shop, "sessions_lifecycle_manifest")
 
@@ -153,13 +142,11 @@ class TestCommands:
         assert api.manifest(shop, "sessions_lifecycle_manifest").column_names == [*names]
 
     def test_quarantined_sessions(self, shop: Project) -> None:
-        """Quarantined sessions are listed with user, reason,
-        span, events and the id they would have in the table.
-        """
+        """With user, reason, span, events and the id they would have in the table."""
         start, end = day(0).start, day(1).start
         held = (QuarantinedSession("ann", start, end, 12),)
         trace = Trace("sessions", "f", {"clicks": 1})
-        step(shop, Outcome("sessions", 2, trace, committed=False, quarantined=held))
+        commit(shop, Outcome("sessions", 2, trace, committed=False, quarantined=held))
         (row,) = api.manifest(shop, "quarantined_sessions").to_pylist()
 
         assert row == {
@@ -171,13 +158,13 @@ class TestCommands:
             "events": 12,
         }
         many = ("show", "quarantined_sessions", "--where", "events > 12", "--format", "csv")
-        assert infold(shop, *many).count("\n") == 1
+        assert said(shop, *many).count("\n") == 1
 
     def test_files_for_other_engines(self, shop: Project, tmp_path: Path) -> None:
         """Exported manifests are a folder with one file each, which the next export replaces."""
         out = tmp_path / "out"
         for _ in (1, 2):
-            text = infold(shop, "manifest", str(out))
+            text = said(shop, "manifest", str(out))
 
         assert text == (
             f"{out / 'incremental_manifest'}: 3 rows\n"

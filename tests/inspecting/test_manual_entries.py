@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
-from tests.inspecting.steps import step
-from tests.running.standing_tables import day, stand_up
+from tests.running.commands import said
+from tests.running.standing_tables import commit, day, stand_up
 
 from infold import api
 from infold.cli import cli
@@ -67,7 +67,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     stored(monkeypatch, session_id=[id_of("ann")], user_id=["ann"])
     trace = Trace("sessions", "f", {"clicks": 1})
     held = (QuarantinedSession("bob", LATER, LATER + 5, 12),)
-    step(project, Outcome("sessions", 2, trace, committed=False, quarantined=held))
+    commit(project, Outcome("sessions", 2, trace, committed=False, quarantined=held))
     return project
 
 
@@ -103,9 +103,7 @@ class TestSelectingSessions:
     """A session is named by its id, an identifier, or a user."""
 
     def test_by_its_id_or_a_user(self, shop: Project) -> None:
-        """An entry on a session, of the table or in quarantine, has its user and present span; one
-        on a user means all sessions, future ones too, so it has no span.
-        """
+        """An entry on a session has its user and span; one on a user has no span."""
         add(shop, id_of("ann"))
         add(shop, id_of("bob", LATER), held=False)
         add(shop, users=["eve", "o'hara"], force=True)
@@ -118,9 +116,7 @@ class TestSelectingSessions:
         ]
 
     def test_unknown_ones_are_refused_and_nothing_is_written(self, shop: Project) -> None:
-        """With one unknown session nothing is recorded; a misspelled user would quarantine nothing,
-        unless it is forced or an entry names it.
-        """
+        """A misspelled user would quarantine nothing, unless it is forced or already named."""
         with pytest.raises(errors.InfoldError, match="has no session nonsense"):
             add(shop, id_of("ann"), "nonsense")
         with pytest.raises(errors.InfoldError, match="has no session of the user anne"):
@@ -159,9 +155,7 @@ class TestSelectingSessions:
     def test_an_identifier_is_all_its_sessions(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """An entry on an identifier means all its sessions,
-        and one on a session's id means that one.
-        """
+        """An identifier means all its sessions, the id of a session that one."""
         shop = by_identifier(tmp_path / "shop")
         columns = {"session_id": [id_of("k1")], "session_identifier": ["k1"], "user_id": ["ann"]}
         stored(monkeypatch, **columns)
@@ -198,55 +192,47 @@ class TestSelectingSessions:
 class TestCommand:
     """``infold quarantine``."""
 
-    def infold(self, shop: Project, *words: str, code: int = 0) -> str:
-        """What a command says."""
-        done = CliRunner().invoke(cli, ["-C", str(shop.root), "quarantine", *words])
-        assert done.exit_code == code, done.output
-        return done.output
-
     def test_add_and_release_print_what_they_did(self, shop: Project) -> None:
         """Add and release print the sessions they mean and what happens next."""
-        assert self.infold(shop, "add", "sessions", id_of("ann"), "--user", "eve", "--force") == (
+        assert said(
+            shop, "quarantine", "add", "sessions", id_of("ann"), "--user", "eve", "--force"
+        ) == (
             "Into quarantine, in sessions:\n"
             "  the session of ann, 2024-03-01 to 2024-03-01 00:00:00.001000\n"
             "  all sessions of eve\n"
             "`infold run` takes them out of sessions.\n"
         )
-        assert self.infold(shop, "release", "sessions", "--user", "eve") == (
+        assert said(shop, "quarantine", "release", "sessions", "--user", "eve") == (
             "Released, in sessions:\n"
             "  all sessions of eve\n"
             "`infold run` brings them back to sessions.\n"
         )
-        assert self.infold(shop, "auto", "sessions", id_of("ann"), "--entry", "3") == (
+        assert said(shop, "quarantine", "auto", "sessions", id_of("ann"), "--entry", "3") == (
             "Taken back, in sessions:\n"
             "  the session of ann, 2024-03-01 to 2024-03-01 00:00:00.001000\n"
             "  all sessions of eve\n"
             "`infold run` goes by quarantine_after again, in sessions.\n"
         )
         assert [held for _, held, *_ in ledger_entries(shop)] == [True, True, False, None, None]
-        assert " auto " in self.infold(shop, "list")
-        text = self.infold(shop, "auto", "sessions", "--entry", "9", code=2)
+        assert " auto " in said(shop, "quarantine", "list")
+        text = said(shop, "quarantine", "auto", "sessions", "--entry", "9", code=2)
         assert text.startswith("unknown-entry: there is no manual entry 9 of sessions\n")
 
     def test_list_has_quarantined_sessions_and_entries(self, shop: Project) -> None:
-        """The list has the sessions in quarantine and the
-        entries, with those that no run has applied yet marked.
-        """
-        self.infold(shop, "add", "sessions", "--user", "eve", "--reason", "bot", "--force")
-        text = self.infold(shop, "list")
+        """Those in quarantine, and the entries, with a mark where no run has applied them."""
+        said(shop, "quarantine", "add", "sessions", "--user", "eve", "--reason", "bot", "--force")
+        text = said(shop, "quarantine", "list")
         assert id_of("bob", LATER) in text
         assert "all sessions of eve" in text
         assert "with the next run" in text
-        found = json.loads(self.infold(shop, "list", "--json"))
+        found = json.loads(said(shop, "quarantine", "list", "--json"))
         assert [row["user_identifier"] for row in found["quarantined_sessions"]] == ["bob"]
         [entry] = found["entries"]
         keys = ("of", "action", "reason", "applied")
         assert [entry[key] for key in keys] == ["eve", "add", "bot", False]
 
     def test_the_reason_is_in_the_manifest_table(self, shop: Project) -> None:
-        """The manifest table has the reason of the newest
-        entry about a session, once a run has applied it.
-        """
+        """That of the newest entry about a session, once a run has applied it."""
         book = api.ledger(shop)
         book.add_entries(
             "sessions",
@@ -257,7 +243,7 @@ class TestCommand:
             ],
         )
         trace = Trace("sessions", "f", {"clicks": 1}, applied_entry=3)
-        step(shop, Outcome("sessions", 3, trace, committed=False))
+        commit(shop, Outcome("sessions", 3, trace, committed=False), "r3")
         [row] = api.manifest(shop, "quarantined_sessions").to_pylist()
         assert row["reason"] == "by hand: bot"
 
@@ -274,7 +260,7 @@ class TestCommand:
             QuarantinedSession("k2", START, LATER, 9, "eve", LATER),
         )
         trace = Trace("sessions", "f", {"clicks": 1})
-        step(shop, Outcome("sessions", 2, trace, committed=False, quarantined=held))
+        commit(shop, Outcome("sessions", 2, trace, committed=False, quarantined=held))
 
         rows = api.manifest(shop, "quarantined_sessions").to_pylist()
 
@@ -286,7 +272,7 @@ class TestCommand:
     def test_a_teardown_warns_of_losing_entries(self, shop: Project) -> None:
         """A teardown says that manual entries are lost, because they are stored nowhere else."""
         for user in ("ann", "bob"):
-            self.infold(shop, "add", "sessions", "--user", user)
+            said(shop, "quarantine", "add", "sessions", "--user", user)
         words = ("-C", str(shop.root), "teardown")
 
         asked = CliRunner().invoke(cli, words).output
@@ -298,5 +284,5 @@ class TestCommand:
     def test_an_empty_list(self, tmp_path: Path) -> None:
         """An empty list is one sentence; to add without naming a session is wrong usage."""
         shop = stand_up(tmp_path / "shop")
-        assert self.infold(shop, "list") == "No session is in quarantine.\n"
-        assert "Name a SESSION" in self.infold(shop, "add", "sessions", code=2)
+        assert said(shop, "quarantine", "list") == "No session is in quarantine.\n"
+        assert "Name a SESSION" in said(shop, "quarantine", "add", "sessions", code=2)

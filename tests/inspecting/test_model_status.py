@@ -82,9 +82,7 @@ def test_a_plan_counts_the_same_cells() -> None:
 
 
 def test_sessions_with_new_manual_entries() -> None:
-    """Sessions with new manual entries are stale, not as a whole table; the run finds which
-    ones.
-    """
+    """They are stale, not as a whole table; the run finds which ones."""
     read = (InputDiff("events", 1, 1, (), states("# # # # # # #")),)
     spoken = built(SESSIONS, inputs=read, newest_entry=1)
 

@@ -55,10 +55,7 @@ def decided(
 
 
 def test_nothing_is_proven_of_cells_of_earlier_definitions() -> None:
-    """
-    A column that a change keeps has other values where production's table has rows of an earlier
-    definition, so readers of it are not shared. A model that did not change is.
-    """
+    """A column that a change keeps has other values there, so readers of it are not shared."""
     files = changed(("daily", "count(*) AS sessions", "count(*) AS sessions, max(events) AS most"))
     old = EarlierCells(Ranges((Interval(MIN, 86_400_000_000),)), "an earlier one")
     stretched = {"daily": Trace("daily", "f", earlier=(old,))}
@@ -116,18 +113,14 @@ def test_what_is_own_before_anything_is_built(
 def test_equal_rows_end_it(
     equal: dict[str, bool], assume: bool, own: list[str], waiting: tuple[str, ...]
 ) -> None:
-    """Where the tables have the same rows, their readers are production's; else they are own. In a
-    plan is all that might have to be built, unless it was compared already.
-    """
+    """Readers of equal tables are production's, others own; a plan assumes the worst."""
     found = decided(changed(GAP), equal, assume=assume)
 
     assert (list(found.identities), found.waiting) == (own, waiting)
 
 
 def test_columns_kept_pass_through_own_inputs() -> None:
-    """A column more is proven to leave others alone, also where the input is own for the same
-    reason; not where the input has other rows.
-    """
+    """A column more leaves others alone, unless the input has other rows."""
     more = ("daily", "sum(revenue)", "max(last_url) AS url, sum(revenue)")
 
     found = decided(changed(COLUMN, more))

@@ -23,67 +23,53 @@ sources:
 """
 
 
-def shown(folder: Path, sql: str, **others: str) -> tuple[ShownTable, ...]:
-    """What the view ``v`` shows, beside other views."""
+def shown(folder: Path, sql: str, **others: str) -> list[str]:
+    """What the view ``v`` shows beside others: ``table: name=column …``, and its conditions."""
     (folder / "infold.yml").write_text(PROJECT, encoding="utf-8")
     models = folder / "models"
     models.mkdir()
     for name, text in {**others, "v": sql}.items():
         front = "---\nmaterialization: view\n---\n"
         (models / f"{name}.sql").write_text(front + text, encoding="utf-8")
-    return shown_tables(api.open_project(folder), "v")
-
-
-CLICKS = {"id": "id", "who": "Who", "ts": "ts", "url": "url", "more": "more"}
+    return [
+        f"{one.table}: {' '.join(f'{name}={of}' for name, of in (one.columns or {}).items())}"
+        + "".join(f" | {where}" for where in one.where)
+        for one in shown_tables(api.open_project(folder), "v")
+    ]
 
 
 @pytest.mark.parametrize(
     ("sql", "expected"),
     [
-        ("SELECT * FROM raw.clicks", [ShownTable("raw.clicks", CLICKS)]),
+        ("SELECT * FROM raw.clicks", ["raw.clicks: id=id who=Who ts=ts url=url more=more"]),
         (
             "SELECT c.`who` AS User, c.TS, 'web' AS src FROM raw.clicks AS c",
-            [ShownTable("raw.clicks", {"user": "Who", "ts": "ts", "src": None})],
+            ["raw.clicks: user=Who ts=ts src=None"],
         ),
         (
             "SELECT WHO u, ts FROM raw.clicks k WHERE k.url <> 'it''s' -- why\n AND id > 'a'",
-            [
-                ShownTable(
-                    "raw.clicks",
-                    {"u": "Who", "ts": "ts"},
-                    ("`url` <> 'it''s' -- why\n AND `id` > 'a'",),
-                )
-            ],
+            ["raw.clicks: u=Who ts=ts | `url` <> 'it''s' -- why\n AND `id` > 'a'"],
         ),
         (
             """SELECT who AS u, ts, 'web' AS src FROM raw.clicks WHERE who <> 'robot'
             UNION ALL SELECT person, at, 'app' FROM raw.taps
             UNION ALL SELECT id, ts, url FROM raw.clicks WHERE (id IN ('a', 'b'))""",
             [
-                ShownTable(
-                    "raw.clicks", {"u": "Who", "ts": "ts", "src": None}, ("`Who` <> 'robot'",)
-                ),
-                ShownTable("raw.taps", {"u": "person", "ts": "at", "src": None}),
-                ShownTable(
-                    "raw.clicks",
-                    {"u": "id", "ts": "ts", "src": "url"},
-                    ("(`id` IN ('a', 'b'))",),
-                ),
+                "raw.clicks: u=Who ts=ts src=None | `Who` <> 'robot'",
+                "raw.taps: u=person ts=at src=None",
+                "raw.clicks: u=id ts=ts src=url | (`id` IN ('a', 'b'))",
             ],
         ),
         (
             "SELECT lower(who) AS u, more.a AS m, ts + INTERVAL 1 HOUR AS later FROM raw.clicks",
-            [ShownTable("raw.clicks", {"u": None, "m": None, "later": None})],
+            ["raw.clicks: u=None m=None later=None"],
         ),
-        (
-            "SELECT url AS id, id AS url FROM raw.clicks",
-            [ShownTable("raw.clicks", {"id": "url", "url": "id"})],
-        ),
+        ("SELECT url AS id, id AS url FROM raw.clicks", ["raw.clicks: id=url url=id"]),
     ],
 )
-def test_plain_views(tmp_path: Path, sql: str, expected: list[ShownTable]) -> None:
+def test_plain_views(tmp_path: Path, sql: str, expected: list[str]) -> None:
     """Each side of a UNION ALL is rows of one table, with conditions on that table's columns."""
-    assert list(shown(tmp_path, sql)) == expected
+    assert shown(tmp_path, sql) == expected
 
 
 def test_views_of_views(tmp_path: Path) -> None:
@@ -92,8 +78,7 @@ def test_views_of_views(tmp_path: Path) -> None:
 
     found = shown(tmp_path, "SELECT b AS a, ts FROM inner_one WHERE a = 'x'", inner_one=inner)
 
-    where = ("`url` IS NULL", "`Who` = 'x'")
-    assert found == (ShownTable("raw.clicks", {"a": "id", "ts": "ts"}, where),)
+    assert found == ["raw.clicks: a=id ts=ts | `url` IS NULL | `Who` = 'x'"]
 
 
 def test_a_condition_over_a_view() -> None:

@@ -98,9 +98,7 @@ def test_a_column_that_tells_the_rows_of_a_time_apart_groups_them() -> None:
 
 
 def test_rows_without_a_time_are_counted() -> None:
-    """They have no place on the axis, and are not forgotten; so are times that no calendar has, as
-    seconds that were taken for milliseconds. The first year is one.
-    """
+    """They have no place on the axis; neither have times that no calendar has."""
     found = over_time({"at": [FIRST, None, None], "n": [1, 2, 3]})
     assert (found.left_out, points(found, "n")) == (2, [(0, 1, 1)])
 
@@ -124,17 +122,11 @@ def test_rows_without_any_time_have_bars() -> None:
 
     assert isinstance(found, RowByRow)
     assert (found.label, found.labels) == ("who", ("ann", "NULL"))
-    assert found.columns == (
-        ("n", (-3.0, None)),
-        ("d", (1.5, -2.25)),
-        ("big", (float(2**63), 0.0)),
-    )
+    assert found.columns == (("n", (-3.0, None)), ("d", (1.5, -2.25)), ("big", (float(2**63), 0.0)))
 
 
 def test_only_columns_that_are_drawn_are_read() -> None:
-    """Not structs, lists and further texts; all numbers, so that those not drawn are named. Texts
-    alone are no picture.
-    """
+    """Not structs, lists and further texts; all numbers, so that others are named."""
     assert picture_of(pa.table({"who": ["ann"]}), None) is None
     assert drawn_columns(pa.schema({"who": pa.string(), "tags": pa.list_(pa.int64())}), None) == ()
     kinds = {"a": pa.string(), "b": pa.string(), "c": pa.string(), "l": pa.list_(pa.int64())}

@@ -47,22 +47,13 @@ class FakePast:
         return frozenset({70})
 
     def rows_equal_to(
-        self,
-        table: str,
-        any_of: Sequence[Mapping[str, Any]],
-        *,
-        columns: Sequence[str] | None = None,
-        near: TimeSpan | None = None,
-        where: str | None = None,
-        snapshot: int | None = None,
+        self, table: str, any_of: Sequence[Mapping[str, Any]], **asked: Any
     ) -> pa.Table | None:
         """The rows, and what was asked is kept."""
-        del columns
-        if where is not None and "(" in where:
-            raise ValueError(where)
-        self.asked.append(
-            {"table": table, "any_of": any_of, "near": near, "where": where, "snapshot": snapshot}
-        )
+        if "(" in (asked["where"] or ""):
+            raise ValueError(asked)
+        del asked["columns"]
+        self.asked.append({"table": table, "any_of": any_of, **asked})
         return self.rows
 
 
@@ -100,9 +91,7 @@ def found(past: FakePast, of: Node, match: Mapping[str, Any], snapshot: int = 70
 
 
 def test_events_of_a_user() -> None:
-    """A user's events are listed by time with the run that
-    brought them, at the version the sessions were built from.
-    """
+    """By time, with the run that brought them, at the version the sessions were built from."""
     past = FakePast()
 
     theirs = found(past, node(), {"user_id": "ann"})
@@ -110,35 +99,24 @@ def test_events_of_a_user() -> None:
     assert theirs == UserEvents(
         (Event(1_000_000, 3, 7, "clicks"), Event(2_000_000, 4, 8, "clicks"))
     )
-    assert past.asked == [
-        {
-            "table": "clicks",
-            "any_of": [{"user_id": "ann"}],
-            "near": TimeSpan("event_ts", "event_ts", 1, 9),
-            "where": None,
-            "snapshot": 70,
-        }
-    ]
+    near = TimeSpan("event_ts", "event_ts", 1, 9)
+    asked = {"table": "clicks", "any_of": [{"user_id": "ann"}], "near": near}
+    assert past.asked == [{**asked, "where": None, "snapshot": 70}]
 
 
 @pytest.mark.parametrize(
-    ("match", "any_of"),
+    ("identifier", "who", "any_of"),
     [
-        (
-            {"session_identifier": "x", "user_id": None},
-            [{"cookie": "x"}, {"cookie": None, "device": "x"}],
-        ),
-        (
-            {"session_identifier": None, "user_id": "ann"},
-            [{"cookie": None, "device": None, "who": "ann"}],
-        ),
+        ("x", None, [{"cookie": "x"}, {"cookie": None, "device": "x"}]),
+        (None, "ann", [{"cookie": None, "device": None, "who": "ann"}]),
     ],
 )
-def test_events_of_an_identifier(match: Mapping[str, Any], any_of: list[dict[str, Any]]) -> None:
-    """Events of an identifier are those with it as the
-    first that is not NULL, or with none, by user.
-    """
+def test_events_of_an_identifier(
+    identifier: str | None, who: str | None, any_of: list[dict[str, Any]]
+) -> None:
+    """Those with it as the first that is not NULL, or with none, by user."""
     sessions = Sessions("who", None, ("cookie", "`device`"), fallback_gap=1)
+    match = {"session_identifier": identifier, "user_id": who}
     past = FakePast()
 
     found(past, node(sessions, user="session_identifier", fallback=Fallback("who", 1)), match)
@@ -149,20 +127,18 @@ def test_events_of_an_identifier(match: Mapping[str, Any], any_of: list[dict[str
 @pytest.mark.parametrize(
     ("of", "why"),
     [
-        (node(input="people"), f"they are seen through the view people, {BY_SPARK}"),
+        (node(input="people"), "they are seen through the view people"),
+        (node(owner_sql="lower(u)"), "the owner of an event follows from lower(u)"),
         (
-            node(owner_sql="lower(user_id)"),
-            f"the owner of an event follows from lower(user_id), {BY_SPARK}",
-        ),
-        (
-            node(Sessions(None, None, ("lower(cookie)",)), owner_sql="lower(cookie)"),
-            f"the owner of an event follows from lower(cookie), {BY_SPARK}",
+            node(Sessions(None, None, ("lower(c)",)), owner_sql="lower(c)"),
+            "the owner of an event follows from lower(c)",
         ),
     ],
 )
 def test_events_that_only_spark_could_find(of: Node, why: str) -> None:
     """Where only Spark could find the events, nothing is read and the reason is given."""
     past = FakePast()
+    why = f"{why}, {BY_SPARK}"
 
     assert found(past, of, {"user_id": "ann"}) == UserEvents(why_missing=why, spark_can_tell=True)
     assert past.asked == []

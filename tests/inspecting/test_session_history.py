@@ -106,15 +106,11 @@ class TestWords:
         ],
     )
     def test_a_word_for_each_change(self, before: str, after: str, word: Verb) -> None:
-        """The word for a change follows from the numbers of sessions, their spans and their
-        values.
-        """
+        """It follows from the numbers of sessions, their spans and their values."""
         assert verb_of(VersionChange(version(2), table(before), table(after))) is word
 
     def test_changes_without_a_state_to_compare(self) -> None:
-        """A session that a rebuild leaves unchanged is only rebuilt; without the state before, only
-        who wrote it is known. Columns that only one of two states has differ.
-        """
+        """A rebuild that leaves it is one; without the state before only the writer is known."""
         same = VersionChange(version(2, whole=True), table("10-20 3"), table("10-20 3 v2"))
 
         assert verb_of(same) is Verb.REBUILT
@@ -126,62 +122,59 @@ class TestWalk:
     """The search goes back through the versions of a table."""
 
     def test_a_session_that_grows(self) -> None:
-        """A session that grows has one change for each version
-        that changed it, and other versions are skipped.
-        """
+        """One change for each version that changed it; other versions are skipped."""
         drawn = Table("10-20 v1", "10-20 v1", "10-30 v3", "10-30 v3, 90-95 v4")
 
         assert drawn.change_lines(10, 30) == ["1 created > 10-20", "3 extended 10-20 > 10-30"]
         assert drawn.reads < 8
 
     @pytest.mark.parametrize(
-        ("drawn", "span", "lines"),
+        ("drawn", "span", "changes"),
         [
             (
-                ("10-20 v1", "10-20 v1, 60-70 v2", "10-20 v1, 55-70 v3", "10-70 v4"),
+                "10-20 v1 | 10-20 v1, 60-70 v2 | 10-20 v1, 55-70 v3 | 10-70 v4",
                 (10, 70),
-                [
-                    "1 created > 10-20",
-                    "2 created > 60-70",
-                    "3 extended 60-70 > 55-70",
-                    "4 merged 10-20 55-70 > 10-70",
-                ],
+                (
+                    "1 created > 10-20; 2 created > 60-70; 3 extended 60-70 > 55-70; "
+                    "4 merged 10-20 55-70 > 10-70"
+                ),
             ),
             (  # the other half is shown, though it is outside the span asked for
-                ("10-70 v1", "10-20 v2, 60-70 v2", "10-20 v2, 60-80 v3"),
+                "10-70 v1 | 10-20 v2, 60-70 v2 | 10-20 v2, 60-80 v3",
                 (10, 20),
-                ["1 created > 10-70", "2 split 10-70 > 10-20 60-70"],
+                "1 created > 10-70; 2 split 10-70 > 10-20 60-70",
             ),
             (  # two that share no instant
-                ("10-20 v1, 40-50 v1", "10-50 v2"),
+                "10-20 v1, 40-50 v1 | 10-50 v2",
                 (10, 50),
-                ["1 created > 10-20", "1 created > 40-50", "2 merged 10-20 40-50 > 10-50"],
+                "1 created > 10-20; 1 created > 40-50; 2 merged 10-20 40-50 > 10-50",
             ),
             (  # found by the cells that lost rows in a version
-                ("10-20 v1", "-", "-", "10-20 v4"),
+                "10-20 v1 | - | - | 10-20 v4",
                 (10, 20),
-                ["1 created > 10-20", "2 removed 10-20 >", "4 created > 10-20"],
+                "1 created > 10-20; 2 removed 10-20 >; 4 created > 10-20",
             ),
             (  # the row says who wrote it, and nothing more is claimed
-                ("?", "?", "10-20 v2", "10-30 v4"),
+                "? | ? | 10-20 v2 | 10-30 v4",
                 (10, 30),
-                ["2 written > 10-20", "4 extended 10-20 > 10-30", "what was before is not known"],
+                "2 written > 10-20; 4 extended 10-20 > 10-30; what was before is not known",
             ),
-            (("10-20 v1", "10-20 v1"), (50, 60), []),  # one that was too long from the beginning
+            ("10-20 v1 | 10-20 v1", (50, 60), ""),  # one that was too long from the beginning
             (  # the history before a rebuild is compared as anywhere else
-                ("10-20 v1", "10-20 v2 rebuilt", "10-30 v3"),
+                "10-20 v1 | 10-20 v2 rebuilt | 10-30 v3",
                 (10, 30),
-                ["1 created > 10-20", "2 rebuilt 10-20 > 10-20", "3 extended 10-20 > 10-30"],
+                "1 created > 10-20; 2 rebuilt 10-20 > 10-20; 3 extended 10-20 > 10-30",
             ),
         ],
         ids=["merged", "split", "two", "again", "expired", "never stored", "rebuilt"],
     )
     def test_sessions_are_followed_to_their_beginnings(
-        self, drawn: Sequence[str], span: tuple[int, int], lines: Sequence[str]
+        self, drawn: str, span: tuple[int, int], changes: str
     ) -> None:
         """Each change of any session that one of a span came from is found, once and in order."""
-        whole = [at for at, text in enumerate(drawn, 1) if at == 1 or "rebuilt" in text]
-        assert Table(*drawn, whole=whole).change_lines(*span) == lines
+        versions = drawn.split(" | ")
+        whole = [at for at, text in enumerate(versions, 1) if at == 1 or "rebuilt" in text]
+        assert "; ".join(Table(*versions, whole=whole).change_lines(*span)) == changes
 
 
 class TestQuarantine:
@@ -205,9 +198,7 @@ class TestQuarantine:
         ids=["still there", "came later", "no quarantine"],
     )
     def test_what_happened(self, events: Sequence[Event], verbs: list[str]) -> None:
-        """Events that were read and still exist show that the session was in quarantine; if they
-        are gone, it was removed and another one created.
-        """
+        """Events that were read and still exist mean a quarantine; if they are gone, a removal."""
         changes = session_changes(self.FOUND, self.READ, self.BEFORE, events)
 
         assert [change.verb for change in changes] == verbs
@@ -221,9 +212,7 @@ class TestArrivals:
     PATHS: Mapping[int, str] = {1: "a", 2: "b", 3: "c", 4: "d"}
 
     def test_arrivals_by_version(self) -> None:
-        """Arrivals are grouped by version with some of the
-        files, most events first; later ones are late.
-        """
+        """With some of the files, most events first; later ones are late."""
         first, second = event_batches(
             self.EVENTS, map(version, (1, 2, 3)), self.PATHS, made=1, known=True
         )
@@ -233,9 +222,7 @@ class TestArrivals:
         assert (second.version, second.late, second.files) == (version(3), True, ("d",))
 
     def test_lateness_that_is_unknown(self) -> None:
-        """It is where the session's first version is unknown, for the oldest events, and where rows
-        of a rebuilt input no longer say when they first arrived.
-        """
+        """For the oldest events of an unknown first version, and rows of a rebuilt input."""
         first, second = event_batches(
             self.EVENTS, map(version, (1, 2, 3)), self.PATHS, made=1, known=False
         )

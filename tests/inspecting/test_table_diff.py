@@ -107,17 +107,19 @@ def test_only_what_differs_is_read(model: str, type_: pa.DataType, where: str) -
         def cells(self, table: str) -> list[CellState]:
             """Five days."""
             other = {1, 2} if table == "other" else set()
-            days = (Interval(at * DAY, (at + 1) * DAY) for at in range(5))
-            return [CellState(day, 1, at + (at in other)) for at, day in enumerate(days)]
+            return [
+                CellState(Interval(at * DAY, (at + 1) * DAY), 1, at + (at in other))
+                for at in range(5)
+            ]
 
         def columns(self, table: str) -> dict[str, str]:
             """Those of the table, and one that the other has in another type."""
             return {name: spark, "n": "long" if table == "other" else "integer"}
 
-        def rows(self, table: str, **asked_for: Any) -> pa.Table:
+        def rows(self, table: str, where: str = "", **_: Any) -> pa.Table:
             """No row, with the columns of the table."""
-            if "where" in asked_for:
-                asked.append((table, asked_for["where"]))
+            if where:
+                asked.append((table, where))
             return pa.schema([(name, type_)]).empty_table()
 
     stored: Any = Stored()

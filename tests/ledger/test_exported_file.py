@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.docs.pages import DOCS
-from tests.docs.test_how_to import code
+from tests.docs.pages import DOCS, code
 from tests.ledger import filled, released_ledgers
 from tests.ledger.conftest import OPEN, Place
 

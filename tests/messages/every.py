@@ -19,26 +19,10 @@ from infold.messages.refusals import Cell
 
 PACKAGE = Path(infold.__file__).parent
 LISTS = (
-    "command_errors",
-    "run_errors",
-    "ledger_errors",
-    "catalog_errors",
-    "store_errors",
-    "database_errors",
-    "delta_errors",
-    "apply_errors",
-    "environment_errors",
-    "promote_errors",
-    "faults",
-    "engine_faults",
-    "mismatches",
-    "findings",
-    "refusals",
-    "analyser_findings",
-    "audit_findings",
-    "python_findings",
-    "function_findings",
-    "unit_test_errors",
+    *("command_errors", "run_errors", "ledger_errors", "catalog_errors", "store_errors"),
+    *("database_errors", "delta_errors", "apply_errors", "environment_errors", "promote_errors"),
+    *("faults", "engine_faults", "mismatches", "findings", "refusals", "analyser_findings"),
+    *("audit_findings", "python_findings", "function_findings", "unit_test_errors"),
     "orchestration_errors",
 )
 SPOT = Spot("models/daily.sql", 3, 8, "SELECT day FROM events", 3)
@@ -99,22 +83,15 @@ def _typed(name: str, annotation: str) -> object:
     """A value of a parameter's type, which shows its name where it is a text."""
     pairs = (("<first>", "<one>"), ("<second>", "<two>"))
     of_type: dict[str, object] = {
-        "Spot": SPOT,
-        "bool": True,
-        "int": 1234567,
-        "int | None": 4711,
-        "Sequence[int]": (1, 2),
-        "Sequence[tuple[str, str]]": pairs,
-        "tuple[tuple[str, str], ...]": pairs,
+        "Spot": SPOT, "bool": True, "int": 1234567, "int | None": 4711, "Sequence[int]": (1, 2),
+        "Sequence[tuple[str, str]]": pairs, "tuple[tuple[str, str], ...]": pairs,
         "Sequence[tuple[str, str, str]]": (("<key>", "<given>", "<kept>"),),
         "Mapping[str, tuple[str, str, str]]": {"<model>": ("day", "<before>", "<after>")},
-        "tuple[str, str]": ("--start", "--end"),
-        "Sequence[str]": (f"<{name} 1>", f"<{name} 2>"),
+        "tuple[str, str]": ("--start", "--end"), "Sequence[str]": (f"<{name} 1>", f"<{name} 2>"),
         "tuple[str, ...]": (f"<{name} 1>", f"<{name} 2>"),
-        "Iterable[str]": (f"<{name} 1>", f"<{name} 2>"),
-        "str": f"<{name}>",
+        "Iterable[str]": (f"<{name} 1>", f"<{name} 2>"), "str": f"<{name}>",
         "str | None": f"<{name}>",
-    }
+    }  # fmt: skip
     return of_type[annotation]
 
 

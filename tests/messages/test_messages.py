@@ -19,11 +19,7 @@ SLUGS = sorted({rendered(name).slug for name in MESSAGES})
 
 
 def test_every_text_is_the_one_written_down(request: pytest.FixtureRequest) -> None:
-    """
-    Each message is rendered, with ``<fact>`` in place of facts, and compared with a file.
-
-    ``--rewrite`` writes the file; whoever changes a text reads the difference.
-    """
+    """With ``<fact>`` in place of facts; ``--rewrite`` writes the file, which a person reads."""
     found = "\n\n\n".join(
         f"=== {name} (exit code {int(rendered(name).exit_code)})\n{rendered(name)}"
         for name in MESSAGES
@@ -61,9 +57,7 @@ def test_every_message_is_used() -> None:
 
 
 def test_every_message_has_a_section() -> None:
-    """Each slug has one section with a text, every section is about a slug, and `docs/errors.md`
-    links to it.
-    """
+    """Each slug has one with a text, none is about another, `docs/errors.md` links to all."""
     sections = [
         (page.stem, *text.partition("\n")[::2])
         for page in PAGES
@@ -93,9 +87,7 @@ class TestDrawing:
     """Slug and what is wrong, aligned facts, the line with a caret, what to do."""
 
     def test_the_parts_are_separated(self) -> None:
-        """The parts are below each other with empty lines between them; what is missing leaves no
-        gap.
-        """
+        """Below each other, with empty lines between; what is missing leaves no gap."""
         at = Spot("models/a.sql", 3, 8, "\tSELECT lag(x) over (y)", 6)
         error = InfoldError("slug", "what is wrong", (("window", "lag"),), "Do this.", 3, at)
 
@@ -113,8 +105,7 @@ class TestDrawing:
         )
 
     @pytest.mark.parametrize(
-        ("column", "width", "caret"),
-        [(1, 1, "^"), (3, 2, "^^"), (5, 99, "^^^"), (40, 3, "^")],
+        ("column", "width", "caret"), [(1, 1, "^"), (3, 2, "^^"), (5, 99, "^^^"), (40, 3, "^")]
     )
     def test_the_caret_stays_under_the_line(self, column: int, width: int, caret: str) -> None:
         """The caret stays under the line, however far the place reaches."""
@@ -126,16 +117,10 @@ class TestDrawing:
         """An error is also a dictionary of its parts, for programs."""
         error = InfoldError("slug", "what", (("a", "b"),), "Do.", at=Spot("m.sql", 2, 5))
 
-        assert error.record == {
-            "slug": "slug",
-            "what": "what",
-            "facts": {"at": "m.sql:2", "a": "b"},
-            "file": "m.sql",
-            "line": 2,
-            "column": 5,
-            "todo": "Do.",
-            "exit_code": 2,
-        }
+        place = {"file": "m.sql", "line": 2, "column": 5}
+        facts = {"at": "m.sql:2", "a": "b"}
+        words = {"slug": "slug", "what": "what", "facts": facts, "todo": "Do.", "exit_code": 2}
+        assert error.record == {**words, **place}
 
     def test_several_are_counted(self) -> None:
         """Several errors are counted, and one alone is shown as it is."""

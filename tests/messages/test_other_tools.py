@@ -15,42 +15,46 @@ def findings(text: str) -> str:
     return "\n".join(str(error) for error in found)
 
 
+USERS = "SELECT user_id FROM clicks"
+
+
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("front", "query", "expected"),
     [
-        ("---\nkind: full\n---\nSELECT user_id FROM clicks", "materialization (and incremental"),
-        (f"{TABLE[:-4]}lookback: 3\n---\nSELECT user_id FROM clicks", "as SQLMesh has it"),
+        ("kind: full", USERS, "materialization (and incremental"),
+        ("materialization: table\nlookback: 3", USERS, "as SQLMesh has it"),
         (
-            (
-                "---\nmaterialization: sessions\n"
-                "sessions: {user: user_id, gap: 30 minutes, max_session_days: 3}\n---\n"
-                "SELECT count(*) AS n FROM clicks"
-            ),
+            "materialization: sessions\nsessions: {user: user_id, gap: 1 h, max_session_days: 3}",
+            "SELECT count(*) AS n FROM clicks",
             "sessions.quarantine_after (as Snowplow has it)",
         ),
         (
-            (
-                "---\nmaterialization: table\ntimeseries: {interval_unit: day}\n---\n"
-                "SELECT user_id FROM clicks"
-            ),
+            "materialization: table\ntimeseries: {interval_unit: day}",
+            USERS,
             "timeseries.granularity (as SQLMesh has it)",
         ),
-        (f"{TABLE[:-4]}materialized: view\n---\nSELECT user_id FROM clicks", "as dbt has it"),
+        ("materialization: table\nmaterialized: view", USERS, "as dbt has it"),
         (
-            "---\nmaterialization: events\ndedup_order_by: [a]\n---\nSELECT * FROM raw.clicks",
+            "materialization: events\ndedup_order_by: [a]",
+            "SELECT * FROM raw.clicks",
             "prefer, of events",
         ),
-        ("MODEL (name x, kind FULL);\nSELECT user_id FROM clicks", "a model of SQLMesh"),
-        (TABLE + "SELECT user_id FROM {{ ref('clicks') }}", "name the model itself in FROM"),
+        ("", f"MODEL (name x, kind FULL);\n{USERS}", "a model of SQLMesh"),
         (
-            TABLE + "SELECT user_id FROM clicks {% if is_incremental() %} WHERE true {% endif %}",
+            "materialization: table",
+            "SELECT user_id FROM {{ ref('clicks') }}",
+            "name the model itself in FROM",
+        ),
+        (
+            "materialization: table",
+            USERS + " {% if is_incremental() %} WHERE true {% endif %}",
             "each run works out what is stale",
         ),
     ],
 )
-def test_keys_of_other_tools_are_answered(text: str, expected: str) -> None:
+def test_keys_of_other_tools_are_answered(front: str, query: str, expected: str) -> None:
     """A key, header or template of another tool is answered with the one of infold."""
-    assert expected in findings(text)
+    assert expected in findings(f"---\n{front}\n---\n{query}" if front else query)
 
 
 @pytest.mark.parametrize(
@@ -94,9 +98,7 @@ def test_a_refusal_suggests_bounds() -> None:
 
 
 def test_one_cause_is_one_finding() -> None:
-    """A join without a condition on time is one finding,
-    and models that depend on it are not judged.
-    """
+    """A join without a condition on time; models that depend on it are not judged."""
     join = "FROM daily AS a JOIN clicks AS b ON a.user_id = b.user_id"
     one = findings(f"{DAILY}SELECT a.day, count(*) AS n {join} GROUP BY a.day")
     two = findings(f"{DAILY}SELECT to_date(a.user_id) AS day, count(*) AS n {join} GROUP BY 1")

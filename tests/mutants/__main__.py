@@ -3,7 +3,7 @@ Which mutants live: `make mutants`, or `python -m tests.mutants [AREA | NAME …
 
 ``killed_by.txt`` says of each which test noticed it last time: that one is tried first, so all of
 them take minutes. ``--record`` writes it again. A mutant that changes something else than functions
-is tried in a copy of the checkout.
+is tried in a process of its own, which imports it.
 """
 
 from __future__ import annotations
@@ -11,83 +11,44 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import pytest
 from tests.mutants.judge import Verdict, judge_mutants
-from tests.mutants.listed import HERE, PACKAGE, Mutant, mutants
+from tests.mutants.listed import HERE, Mutant, mutants
 
 ROOT = HERE.parents[1]
 KILLED_BY = HERE / "killed_by.txt"
-GENERATED = frozenset({"build", "dist", "demo", "spark-warehouse"})
 WITHOUT_SPARK = ("-m", "not spark and not servers")
 ON_SPARK = ("-m", "spark and not servers")
 
 
-class Copy:
-    """A copy of the checkout, in which the package may be changed."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        ignored = shutil.ignore_patterns("__pycache__", "data.*", "test_listed.py")
-        for part in ROOT.iterdir():
-            if part.name.startswith(".") or part.name in GENERATED:
-                continue
-            if part.is_dir():
-                shutil.copytree(part, folder / part.name, ignore=ignored)
-            else:
-                shutil.copy(part, folder / part.name)
-        shutil.rmtree(folder / "bench" / "data", ignore_errors=True)
-
-    @contextmanager
-    def changed(self, mutant: Mutant) -> Iterator[None]:
-        """With the mutant in its place."""
-        path = self.folder / PACKAGE.relative_to(ROOT) / mutant.file
-        before = path.read_text(encoding="utf-8")
-        path.write_text(mutant.mutated, encoding="utf-8")
-        try:
-            yield
-        finally:
-            path.write_text(before, encoding="utf-8")
-
-    def first_failing(self, words: Iterable[str]) -> Verdict:
-        """The test that fails here, if one does. Raises RuntimeError where pytest cannot tell."""
-        env = {
-            **os.environ,
-            "PYTHONPATH": str(self.folder / "src"),
-            "PYTHONDONTWRITEBYTECODE": "1",  # a file put back within a second looks unchanged
-            "INFOLD_HYPOTHESIS": "thorough",
-        }
-        # A dump of all threads, as a slow test has it, may end the process by a signal.
-        quietly = ("-x", "-q", "-p", "no:cacheprovider", "-o", "faulthandler_timeout=0")
-        command = [sys.executable, "-m", "pytest", *quietly, *words]
-        done = subprocess.run(
-            command, cwd=self.folder, env=env, capture_output=True, text=True, check=False
-        )
-        if done.returncode == 0:
-            return None
-        found = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
-        if found is None:
-            raise RuntimeError(f"pytest ended with {done.returncode}\n{done.stdout}{done.stderr}")
-        return found[1]
+def first_failing(mutant: Mutant, words: Iterable[str]) -> Verdict:
+    """The test that fails where a mutant is imported. Raises RuntimeError if pytest cannot tell."""
+    env = {**os.environ, "INFOLD_MUTANT": mutant.name, "INFOLD_HYPOTHESIS": "thorough"}
+    # A dump of all threads, as a slow test has it, may end the process by a signal.
+    quietly = ("-x", "-q", "-p", "no:cacheprovider", "-o", "faulthandler_timeout=0")
+    command = [sys.executable, "-m", "pytest", "-p", "tests.mutants.imported", *quietly, *words]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    if done.returncode in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
+        return None
+    found = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
+    if found is None:
+        raise RuntimeError(f"pytest ended with {done.returncode}\n{done.stdout}{done.stderr}")
+    return found[1]
 
 
-def judge_copies(meant: Iterable[Mutant], known: Mapping[str, str]) -> dict[str, Verdict]:
+def judge_imported(meant: Iterable[Mutant], known: Mapping[str, str]) -> dict[str, Verdict]:
     """The verdicts on mutants that a running program cannot have."""
     verdicts: dict[str, Verdict] = {}
     for mutant in meant:
-        with tempfile.TemporaryDirectory(prefix="infold-mutants-") as name:
-            copy = Copy(Path(name))
-            first = known.get(mutant.name)
-            with copy.changed(mutant):
-                verdict = copy.first_failing([first]) if first else None
-                tests = (*ON_SPARK, *mutant.spark) if mutant.spark else WITHOUT_SPARK
-                verdicts[mutant.name] = verdict or copy.first_failing(tests)
+        room = str(HERE.parent / Path(mutant.file).parts[0])
+        everywhere = (*ON_SPARK, *mutant.spark) if mutant.spark else WITHOUT_SPARK
+        tries = ([known.get(mutant.name, room), *everywhere[:2]], everywhere)
+        verdicts[mutant.name] = next(filter(None, (first_failing(mutant, t) for t in tries)), None)
     return verdicts
 
 
@@ -136,7 +97,7 @@ def main() -> int:
             return 2
         verdicts |= judge.verdicts
         unswappable += judge.unswappable
-    verdicts |= judge_copies(unswappable, known)
+    verdicts |= judge_imported(unswappable, known)
     if asked.record:
         record_killers(verdicts)
     living = [mutant for mutant in meant if not verdicts[mutant.name]]

@@ -1,10 +1,9 @@
 """
 Judges mutants within one run of pytest: its tests are collected once.
 
-First all tests run once, to see which of them reach the functions that mutants change. Then each
-mutant is put into a fork of the process (``swapped``), where the tests that reach it run, the quick
-ones first, until one fails. Tests that need Spark run in this process, as a JVM is not forked with
-it: the ones that a mutant names.
+Each mutant is put into a fork of the process (``swapped``), where tests run until one fails: that
+which noticed it last time, then those of the changed room, then all others. Tests that need Spark
+run in this process, as a JVM is not forked with it: the ones that a mutant names.
 """
 
 from __future__ import annotations
@@ -13,20 +12,19 @@ import json
 import os
 import signal
 import tempfile
-import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from _pytest.runner import runtestprotocol
 from tests.mutants.listed import Mutant
-from tests.mutants.swapped import REACHED, Swap, swapped, swaps, watched
+from tests.mutants.swapped import Swap, swapped, swaps
 
 AT_ONCE = os.cpu_count() or 1
 SECONDS = 300
-"""What goes on for longer hangs, and so it has noticed the mutant."""
+"""A test that goes on for longer hangs, and so it has noticed the mutant."""
 HANGS = "does not end"
 
 Verdict = str | None
@@ -85,10 +83,18 @@ class Judge:
             if verdict is not None:
                 self._note(mutant, verdict)
                 left.remove(mutant)
-        reached = self._reached(left, changes, tests) if left else {}
-        orders = [[tests[name] for name in reached.get(one.name, ())] for one in left]
-        for mutant, verdict in self._with_each(left, changes, orders):
+        rooms = [f"tests/{mutant.file.partition('/')[0]}/" for mutant in left]
+        orders = [
+            sorted(tests.values(), key=lambda item: not item.nodeid.startswith(room))
+            for room in rooms
+        ]
+        for mutant, verdict in [*self._with_each(left, changes, orders)]:
             self._note(mutant, verdict)
+            if (
+                verdict is not None and verdict in tests
+            ):  # a test that nobody knew to notice it: does it pass without?
+                alone = partial(_first_failing, [tests[verdict]], SECONDS)
+                self.failing += [one for _, one in in_forks([alone]) if one]
 
     def _note(self, mutant: Mutant, verdict: Verdict) -> None:
         self.verdicts[mutant.name] = verdict
@@ -101,56 +107,19 @@ class Judge:
         changes: Mapping[str, tuple[Swap, ...]],
         orders: Sequence[Sequence[pytest.Item]],
     ) -> Iterator[tuple[Mutant, Verdict]]:
-        def job(mutant: Mutant, items: Sequence[pytest.Item]) -> Callable[[], Verdict]:
-            def judge() -> Verdict:
-                with swapped(changes[mutant.name]):
-                    return _first_failing(items)
+        def judge(mutant: Mutant, items: Sequence[pytest.Item]) -> Verdict:
+            with swapped(changes[mutant.name]):
+                return _first_failing(items, SECONDS)
 
-            return judge
-
-        jobs = [job(mutant, items) for mutant, items in zip(mutants, orders, strict=True)]
+        jobs = [partial(judge, *one) for one in zip(mutants, orders, strict=True)]
         for number, answer in in_forks(jobs):
             yield mutants[number], answer
 
-    def _reached(
-        self,
-        mutants: Sequence[Mutant],
-        changes: Mapping[str, tuple[Swap, ...]],
-        tests: Mapping[str, pytest.Item],
-    ) -> Mapping[str, Sequence[str]]:
-        """The tests that reach a mutant's functions, by its name, the quick ones first."""
-        watching = watched({mutant.name: changes[mutant.name] for mutant in mutants})
-        names = [*tests]
-        parts = [names[part::AT_ONCE] for part in range(AT_ONCE)]
 
-        def follow(part: Sequence[str]) -> Callable[[], Any]:
-            def run() -> Any:
-                with swapped(watching):
-                    return [*_follow([tests[name] for name in part])]
-
-            return run
-
-        found: dict[str, list[tuple[float, str]]] = defaultdict(list)
-        for _, answer in in_forks([follow(part) for part in parts], seconds=3600):
-            assert isinstance(answer, list), answer
-            for name, seconds, failed, hits in answer:
-                self.failing += [name] * failed
-                for mutant in () if failed else hits:
-                    found[mutant].append((seconds, name))
-        return {name: [test for _, test in sorted(tests)] for name, tests in found.items()}
-
-
-def _follow(items: Sequence[pytest.Item]) -> Iterator[tuple[str, float, bool, list[str]]]:
-    """Each test with its seconds, whether it fails, and the mutants whose functions it calls."""
+def _first_failing(items: Sequence[pytest.Item], seconds: int = 0) -> Verdict:
+    """The first test that fails; with ``seconds`` the process ends where one goes on for longer."""
     for number, item in enumerate(items):
-        REACHED.clear()
-        began = time.monotonic()
-        failed = _failures(item, items[number + 1] if number + 1 < len(items) else None)
-        yield item.nodeid, time.monotonic() - began, failed, sorted(REACHED)
-
-
-def _first_failing(items: Sequence[pytest.Item]) -> Verdict:
-    for number, item in enumerate(items):
+        signal.alarm(seconds)
         if _failures(item, items[number + 1] if number + 1 < len(items) else None):
             return item.nodeid
     return None
@@ -160,16 +129,14 @@ def _failures(item: pytest.Item, following: pytest.Item | None) -> bool:
     return any(report.failed for report in runtestprotocol(item, nextitem=following, log=False))
 
 
-def in_forks(
-    jobs: Sequence[Callable[[], Any]], seconds: int = SECONDS
-) -> Iterator[tuple[int, Any]]:
+def in_forks(jobs: Sequence[Callable[[], Verdict]]) -> Iterator[tuple[int, Verdict]]:
     """What each job answers in a fork of this process, by its number, as they end."""
     with tempfile.TemporaryDirectory(prefix="infold-judged-") as folder:
         waiting, running = [*enumerate(jobs)], dict[int, int]()
         while waiting or running:
             while waiting and len(running) < AT_ONCE:
                 number, job = waiting.pop(0)
-                running[_fork(job, Path(folder, str(number)), seconds)] = number
+                running[_fork(job, Path(folder, str(number)))] = number
             pid, status = os.wait()
             number = running.pop(pid)
             answer = Path(folder, str(number))
@@ -179,11 +146,10 @@ def in_forks(
                 yield number, f"{HANGS} ({os.waitstatus_to_exitcode(status)})"
 
 
-def _fork(job: Callable[[], Any], answer: Path, seconds: int) -> int:
+def _fork(job: Callable[[], Verdict], answer: Path) -> int:
     pid = os.fork()
     if pid:
         return pid
-    signal.alarm(seconds)
     silent = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silent, stream)

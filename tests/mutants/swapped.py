@@ -11,7 +11,7 @@ import ast
 import functools
 import gc
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -21,10 +21,6 @@ from types import CodeType, FunctionType
 from tests.mutants.listed import PACKAGE, Mutant
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-REACHED: set[str] = set()
-"""The mutants whose functions were called since it was emptied (``watched``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,39 +59,6 @@ def _swaps(mutant: Mutant, functions: Iterable[FunctionType]) -> tuple[Swap, ...
 
 def _path(mutant: Mutant) -> str:
     return str(PACKAGE / mutant.file)
-
-
-def watched(mutants: Mapping[str, tuple[Swap, ...]]) -> tuple[Swap, ...]:
-    """The functions that mutants change, with code that notes their names in ``REACHED`` first."""
-    names: dict[FunctionType, list[str]] = defaultdict(list)
-    for mutant, changes in mutants.items():
-        for change in changes:
-            names[change.function].append(mutant)
-    by_file: dict[str, dict[str, list[str]]] = defaultdict(dict)
-    for function, meant in names.items():
-        by_file[function.__code__.co_filename][function.__code__.co_qualname] = meant
-    codes = {file: _noting(file, noted) for file, noted in by_file.items()}
-    return tuple(
-        Swap(function, codes[code.co_filename][code.co_qualname])
-        for function in names
-        for code in [function.__code__]
-    )
-
-
-def _noting(file: str, noted: Mapping[str, list[str]]) -> dict[str, CodeType]:
-    tree = ast.parse(Path(file).read_text(encoding="utf-8"))
-
-    def note(node: ast.AST, prefix: str) -> None:
-        for inner in ast.iter_child_nodes(node):
-            if isinstance(inner, Function) and f"{prefix}{inner.name}" in noted:
-                words = noted[f"{prefix}{inner.name}"]
-                line = f"__import__({__name__!r}, fromlist=['']).REACHED.update({words!r})"
-                inner.body[:0] = ast.parse(line).body
-            elif isinstance(inner, ast.ClassDef):
-                note(inner, f"{prefix}{inner.name}.")
-
-    note(tree, "")
-    return _codes(compile(ast.fix_missing_locations(tree), file, "exec"))
 
 
 @contextmanager

@@ -7,22 +7,15 @@ from pathlib import Path
 from typing import Any
 
 GRAPH = {
-    "project": "shop",
-    "target": "prod",
+    "project": "shop", "target": "prod",
     "nodes": [
         {"name": "raw.clicks", "kind": "source", "reads": [], "columns": ["id", "ts"]},
         {"name": "clicks", "kind": "events", "reads": ["raw.clicks"], "granularity": "day"},
         {"name": "recent", "kind": "view", "reads": ["clicks"]},
         {
-            "name": "daily",
-            "kind": "table",
-            "reads": ["recent"],
-            "description": "One row per day.",
-            "tags": ["report"],
-            "columns": ["day", "clicks"],
-            "incremental": True,
-            "granularity": "day",
-            "start": "2024-03-01T00:00:00Z",
+            "name": "daily", "kind": "table", "reads": ["recent"],
+            "description": "One row per day.", "tags": ["report"], "columns": ["day", "clicks"],
+            "incremental": True, "granularity": "day", "start": "2024-03-01T00:00:00Z",
             "audits": [
                 {"name": "not_null", "severity": "error"},
                 {"name": "row_count", "severity": "warn"},
@@ -30,7 +23,7 @@ GRAPH = {
         },
         {"name": "users", "kind": "table", "reads": ["clicks"], "incremental": False},
     ],
-}
+}  # fmt: skip
 """A project with each kind of model that a scheduler treats in its own way."""
 
 

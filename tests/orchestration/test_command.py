@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.cli.warm_engine.engines import await_that
 from tests.orchestration.recorded import lay_out_stand_in, says
 from tests.running.telling.test_hooks import alive
 
@@ -35,8 +35,7 @@ def in_the_background(
     found: list[Outcome] = []
     thread = threading.Thread(target=lambda: found.append(running.carry_out(project, "run", words)))
     thread.start()
-    while not begun.exists():
-        time.sleep(0.02)
+    await_that(begun.exists)
     return thread, found
 
 
@@ -95,11 +94,7 @@ def test_a_command_that_does_not_end_is_killed(tmp_path: Path) -> None:
 
     thread.join(10)
     assert found[0].exit_code == -9
-    for _ in range(100):
-        if not alive(int(child.read_text())):
-            break
-        time.sleep(0.05)
-    assert not alive(int(child.read_text()))
+    await_that(lambda: not alive(int(child.read_text())))
 
 
 def test_a_command_that_is_not_there() -> None:

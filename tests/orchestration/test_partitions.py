@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 
 from infold.core.interval import DAY, Granularity, datetime_of
 from infold.orchestration.graph import GraphModel
-from infold.orchestration.partitions import (
-    Stretch,
-    instant,
-    overlap,
-    partitions_of,
-    window_words,
-)
+from infold.orchestration.partitions import Stretch, instant, overlap, partitions_of, window_words
 from infold.render.formatting import iso
 
 
@@ -28,11 +22,9 @@ def table(granularity: str | None, start: str | None, *, incremental: bool = Tru
     )
 
 
-@given(
-    granularity=st.sampled_from(list(Granularity)),
-    at=st.integers(7 * DAY, 50_000 * DAY),
-)
+@given(granularity=st.sampled_from(list(Granularity)), at=st.integers(7 * DAY, 50_000 * DAY))
 @example(granularity=Granularity.SUNDAY_WEEK, at=10 * DAY)  # a Sunday
+@example(granularity=Granularity.QUARTER, at=100 * DAY)  # it begins in April
 def test_partitions_are_the_cells(granularity: Granularity, at: int) -> None:
     """The first begins where the cell of the start does, and each ends where its cell does."""
     cell = granularity.floor(at)

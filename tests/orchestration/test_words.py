@@ -20,20 +20,11 @@ from infold.orchestration.words import RunOptions
 
 
 def test_every_option_is_one_of_the_command() -> None:
-    """Terms are a list, or a text as on the command line; an empty template is no option. A run
-    waits and is asked for nothing else: two tasks of one target meet each other.
-    """
+    """Terms are a list or a text; an empty template is none; a run waits and asks nothing."""
     options = RunOptions(
-        select="daily+, users",
-        exclude=["clicks"],
-        start="2024-03-01",
-        end="",
-        wait=None,
-        max_rows=5,
-        jobs="2",
-        environment="dev",
-        flags=["--fail-fast"],
-    )
+        select="daily+, users", exclude=["clicks"], start="2024-03-01", end="", wait=None,
+        max_rows=5, jobs="2", environment="dev", flags=["--fail-fast"],
+    )  # fmt: skip
     words = "--select=daily+ --select=users --exclude=clicks --start=2024-03-01 --max-rows=5"
 
     assert RunOptions().words() == ("--wait=600",)
@@ -125,9 +116,7 @@ def test_a_file_that_is_no_graph(text: str | None, tmp_path: Path) -> None:
     ],
 )
 def test_lines_of_the_log(event: dict[str, object], line: str) -> None:
-    """What a person wants to read of a run; its beginning and end are the task's own, and a line
-    that was cut short says nothing.
-    """
+    """What a person wants to read of a run; a line that was cut short says nothing."""
     assert log_line(json.dumps({"model": "daily", "action": "fold", **event})) == line
     assert log_line('{"event": "no') == ""
 

@@ -94,10 +94,7 @@ class History:
     number: int = 0
 
     def run(
-        self,
-        *steps: tuple[str, tuple[CellChange, ...], str],
-        file: str = "",
-        whole: bool = False,
+        self, *steps: tuple[str, tuple[CellChange, ...], str], file: str = "", whole: bool = False
     ) -> str:
         """A run with steps: a model, what changed, and the detail of its reason; its id."""
         self.number += 1
@@ -106,43 +103,31 @@ class History:
         self.book.begin_run(run, "run", FIRST, {})
         if self.number == 1:
             self.book.set_owner(self.project.name, warehouse_of(self.project))
-        digests = {n: digest_of(one) for n, one in definitions_of(self.project).items()}
-        made = {digests[n]: one for n, one in definitions_of(self.project).items()}
+        definitions = definitions_of(self.project)
+        digests = {name: digest_of(one) for name, one in definitions.items()}
+        made = {digests[name]: one for name, one in definitions.items()}
         self.book.keep_definitions(made, digests, {})
-        total = Receipt()
+        total, version = Receipt(), self.number
         for seq, (model, changes, why) in enumerate(steps):
-            detail = (why, digests[model], file, whole)
-            total += self._step(run, seq, model, changes, detail)
+            node, step = self.project[model], f"{run}-{seq}"
+            inputs = {entry.name: version for entry in node.inputs if entry.name in self.project}
+            detail = {
+                "cells": [[one.cell.start, one.cell.end] for one in changes],
+                "reasons": [{"cause": "late", "detail": why, "rows": 3}],
+                "inputs": {name: [version - 1, version] for name in inputs},
+                "version": version,
+            }
+            self.book.begin_step(run, step, seq, model, "fold", detail)
+            added = sum(one.added for one in changes)
+            receipt = Receipt(arrived=added, read=added, written=added, commits=1, seconds=0.5)
+            files = self._files(file, changes) if node.source and file else None
+            trace = Trace(model, node.fingerprint, inputs, definition=digests[model])
+            outcome = Outcome(model, version, trace, changes, whole, files=files, receipt=receipt)
+            self.book.finish_step(step, outcome)
+            total += receipt
         self.book.finish_run(run, "done", total)
         self.book.release()
         return run
-
-    def _step(
-        self,
-        run: str,
-        seq: int,
-        model: str,
-        changes: tuple[CellChange, ...],
-        how: tuple[str, str, str, bool],
-    ) -> Receipt:
-        why, digest, file, whole = how
-        node, version = self.project[model], self.number
-        inputs = {entry.name: version for entry in node.inputs if entry.name in self.project}
-        detail = {
-            "cells": [[one.cell.start, one.cell.end] for one in changes],
-            "reasons": [{"cause": "late", "detail": why, "rows": 3}],
-            "inputs": {name: [version - 1, version] for name in inputs},
-            "version": version,
-        }
-        step = f"{run}-{seq}"
-        self.book.begin_step(run, step, seq, model, "fold", detail)
-        added = sum(one.added for one in changes)
-        receipt = Receipt(arrived=added, read=added, written=added, commits=1, seconds=0.5)
-        files = self._files(file, changes) if node.source and file else None
-        trace = Trace(model, node.fingerprint, inputs, definition=digest)
-        made = Outcome(model, version, trace, changes, whole, files=files, receipt=receipt)
-        self.book.finish_step(step, made)
-        return receipt
 
     def _files(self, name: str, changes: Iterable[CellChange]) -> FilesOutcome:
         source = self.project.sources["raw.clicks"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import http.client
 import json
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import pytest
+from tests.cli.warm_engine.engines import await_that
 from tests.page.history import history
 
 from infold.page.documents import Documents
@@ -36,12 +36,9 @@ def slow() -> Iterator[PageRuns]:
 
 
 def until(runs: PageRuns, key: str, value: object) -> Mapping[str, Any]:
-    """The document once it says this; within ten seconds."""
-    for _ in range(1_000):
-        if (found := runs.document())[key] == value:
-            return found
-        time.sleep(0.01)
-    raise AssertionError(found)
+    """The document once it says this."""
+    await_that(lambda: runs.document()[key] == value)
+    return runs.document()
 
 
 def test_one_run_at_a_time(slow: PageRuns) -> None:
@@ -106,9 +103,7 @@ ALL = json.dumps({"models": []})
 
 
 def test_the_page_starts_a_run(asked: Asked, slow: PageRuns) -> None:
-    """Of models by name or of all, with the token and at one place; another one waits for the
-    first to end.
-    """
+    """Of models by name or of all, with the token and at one place, one after the other."""
     assert asked.post(ALL, "/run") == 403
     assert asked.post(ALL, "/~/data/run") == 404
     assert not slow.document()["running"]

@@ -36,10 +36,7 @@ def server() -> Iterator[PageServer]:
 
 
 def ask(
-    server: PageServer,
-    path: str,
-    headers: Mapping[str, str] | None = None,
-    method: str = "GET",
+    server: PageServer, path: str, headers: Mapping[str, str] | None = None, method: str = "GET"
 ) -> tuple[int, bytes, Mapping[str, str]]:
     """Status, body and headers of an answer; ``~`` is the token. No header is added but Host."""
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
@@ -147,9 +144,7 @@ def test_what_is_no_request_gets_an_answer(server: PageServer) -> None:
 
 
 def test_where_it_listens(server: PageServer) -> None:
-    """No other machine reaches it, and each has a token of its own; a port of another program ends
-    in a message with what to do.
-    """
+    """At this machine alone, each with its own token; a port in use is a message."""
     assert server.server_address[0] == "127.0.0.1"
     with PageServer(SECRET.get) as other:
         assert len(other.token) >= 32

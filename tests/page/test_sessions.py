@@ -1,8 +1,9 @@
-"""Sessions that are looked up, and what is read for them."""
+"""Sessions that are looked up, and rows that were set aside, counted by reason."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -12,13 +13,16 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 from tests.cli import sample
-from tests.page.history import FIRST, history
+from tests.page.history import EVIL, FIRST, history
 
 from infold import api
 from infold.core.interval import DAY, Interval
 from infold.core.ports import Lake
+from infold.core.project import Project
 from infold.core.trace import CellState, Trace
+from infold.inspecting.left_out import set_aside_schema
 from infold.ledger import SqlLedger
+from infold.page.aside import aside_document
 from infold.page.documents import Documents
 from infold.page.session_documents import sessions_document
 from infold.render.session_history import session_history_shape
@@ -53,22 +57,17 @@ class Stored:
 
 
 def test_some_of_the_newest_are_listed() -> None:
-    """The newest cell alone is read, a few rows of it; they come by their start. Nothing is read
-    of a table that was never built.
-    """
+    """Of the newest cell alone, by their start; nothing of a table that was never built."""
     stored = Stored()
     found, none = (
         sessions_document(cast("SqlLedger", stored), cast("Lake", stored), name)
         for name in ("sessions", "others")
     )
 
-    assert stored.asked == [
-        {"table": "sessions", "where": "session_start >= '2024-03-02'", "limit": 20}
-    ]
-    assert [(one["session_id"], one["amount"]) for one in found["sessions"]] == [
-        ("a", "1.00"),
-        ("b", None),
-    ]
+    where = "session_start >= '2024-03-02'"
+    assert stored.asked == [{"table": "sessions", "where": where, "limit": 20}]
+    shown = [(one["session_id"], one["amount"]) for one in found["sessions"]]
+    assert shown == [("a", "1.00"), ("b", None)]
     assert none["sessions"] == []
 
 
@@ -97,3 +96,37 @@ def test_a_session_that_is_none_says_so(tmp_path: Path) -> None:
 
     assert found is not None
     assert found["error"]["slug"] in ("unknown-session", "no-sessions")
+
+
+REASONS = [("clicks", f"unparsable {EVIL}")] * 7 + [("clicks", "null key")] * 2
+
+
+@dataclass
+class StoredRows:
+    """A lake in which only the table of set-aside rows is read."""
+
+    project: Project
+
+    def rows(self, table: str, *, limit: int) -> pa.Table:
+        """Some rows with two reasons."""
+        assert (table, limit > len(REASONS)) == (self.project.set_aside, True)
+        known = {"source": "raw.clicks", "file": f"{EVIL}.json", "file_id": 1, "event_time": None}
+        rows = [
+            {**known, "model": model, "reason": reason, "raw": f"{EVIL}{number}"}
+            for number, (model, reason) in enumerate(REASONS)
+        ]
+        return pa.Table.from_pylist(rows, schema=set_aside_schema())
+
+
+def test_rows_are_counted_by_their_reason(tmp_path: Path) -> None:
+    """The most frequent first, five of each; without sessions nothing is in quarantine."""
+    project = api.open_project(history(tmp_path / "shop"))
+    lake = cast("Lake", StoredRows(project))
+    document = aside_document(project, api.ledger(project), lake)
+    found = document["reasons"]
+
+    assert {(one["model"], one["reason"]): one["rows"] for one in found} == Counter(REASONS)
+    assert [(one["rows"], len(one["samples"])) for one in found] == [(7, 5), (2, 2)]
+    assert found[0]["samples"][0]["raw"] == f"{EVIL}0"
+    assert document["left_out"] == {"models": [], "samples": []}
+    assert document["quarantine"] == {"quarantined_sessions": [], "entries": [], "sessions": 0}

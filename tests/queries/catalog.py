@@ -21,7 +21,6 @@ from tests.queries.world import MODELS, PROJECT
 from infold.core.project import Project
 
 HERE = Path(__file__).parent
-NOT_YET = HERE / "not_yet.txt"
 
 
 @dataclass(frozen=True)
@@ -87,23 +86,12 @@ def verdicts() -> dict[str, str]:
     return {Path(file).stem: " ".join(sorted(of)) or "admitted" for file, of in slugs.items()}
 
 
-def as_expected(query: Query) -> bool:
-    """Whether it is admitted, or the expected error is among those found."""
-    return query.expected in verdicts()[query.name].split()
-
-
 def admitted() -> tuple[Query, ...]:
-    """Those that should be admitted, and are: ``test_verdicts`` compares."""
-    return tuple(one for one in queries() if not one.refused and one.name not in not_yet())
+    """Those that should be admitted: ``test_verdicts`` compares."""
+    return tuple(one for one in queries() if not one.refused)
 
 
 @cache
 def project_of_admitted() -> Project:
     """One project of all of them."""
     return project(_files(admitted()))
-
-
-def not_yet() -> list[str]:
-    """Names of queries that are not judged as they should be yet."""
-    lines = NOT_YET.read_text(encoding="utf-8").splitlines()
-    return [line for line in lines if line and not line.startswith("#")]

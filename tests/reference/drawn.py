@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from tests.reference.world import Row
 
@@ -46,14 +45,10 @@ def events_of(times: Iterable[int], user: str = "ann") -> list[Row]:
 
 def drawn(sessions: Sequence[Row], *columns: str) -> list[list[str]]:
     """Sessions as cells of a drawn table, in order of start."""
-
-    def cell(value: Any) -> str:
-        return str(value)
-
     found = []
     for row in sorted(sessions, key=lambda row: row["session_start"]):
         start, end = (_clock(row[name]) for name in ("session_start", "session_end"))
-        found.append([start, end, *(cell(row[name]) for name in columns)])
+        found.append([start, end, *(str(row[name]) for name in columns)])
     return found
 
 

@@ -111,25 +111,20 @@ def sessions(
     says what else sessions are of, and where else they end.
     """
     ends = ends or Ends()
-    whose = ends.whose or (lambda row: row[user])
-    by_user: dict[Hashable, list[Row]] = defaultdict(list)
-    for row in rows:
-        if where(row) and whose(row) is not None:
-            by_user[whose(row)].append(row)
     found = []
-    for who, own in by_user.items():
-        own.sort(key=lambda row: (row[time], *(row[column] for column in key)))
+    for who, part in all_sessions(
+        rows, time=time, key=key, gap=gap, where=where, ends=ends, user=user
+    ):
         named = {user: ends.shown(who) if ends.shown else who}
-        for part in cut_sessions(own, time, ends.gap(who) if ends.gap else gap, ends):
-            start, end = part[0][time], part[-1][time]
-            if ends.in_quarantine(who, start, end):
-                if not ends.head or ends.limit is None or ends.latest_entry(who, start, end):
-                    continue
-                part = [row for row in part if row[time] - start <= ends.limit]
-            found.append(
-                {**named, "session_start": part[0][time], "session_end": part[-1][time]}
-                | {name: aggregate.value(part) for name, aggregate in aggregates.items()}
-            )
+        start, end = part[0][time], part[-1][time]
+        if ends.in_quarantine(who, start, end):
+            if not ends.head or ends.limit is None or ends.latest_entry(who, start, end):
+                continue
+            part = [row for row in part if row[time] - start <= ends.limit]
+        found.append(
+            {**named, "session_start": part[0][time], "session_end": part[-1][time]}
+            | {name: aggregate.value(part) for name, aggregate in aggregates.items()}
+        )
     return found
 
 
@@ -175,11 +170,12 @@ def all_sessions(
     gap: int | None,
     where: Callable[[Row], bool | None],
     ends: Ends,
+    user: str = "user_id",
 ) -> list[tuple[Hashable, list[Row]]]:
     """All sessions, those in quarantine too: what they are of, and their events in order."""
     by_of: dict[Hashable, list[Row]] = defaultdict(list)
     for row in rows:
-        of = ends.whose(row) if ends.whose else row["user_id"]
+        of = ends.whose(row) if ends.whose else row[user]
         if where(row) and of is not None:
             by_of[of].append(row)
     found = []

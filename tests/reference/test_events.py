@@ -9,13 +9,12 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reference import aggregates as agg
 from tests.reference.compare import difference, stored
-from tests.reference.tables import events, grouped, left_joined
+from tests.reference.tables import events
 from tests.reference.world import Aside, Broken, Row, Rules, frozen, usable
 
 from infold.core import interval
-from infold.core.interval import HOUR, Granularity
+from infold.core.interval import HOUR
 
 NOW = 1_000 * HOUR
 
@@ -29,9 +28,7 @@ class TestUsable:
     """A row's content decides whether it is used, set aside or waits, and not when it arrived."""
 
     def test_each_reason(self) -> None:
-        """Unparsable records and rows without a time are set aside, and rows of the future wait; a
-        source without event time uses every row that parses.
-        """
+        """Unparsable and timeless rows are set aside, those of the future wait."""
         found = usable(
             [row("a", 1), Broken("{"), row("b", None), row("c", NOW), row("d", NOW + 1)],
             Rules("event_ts"),
@@ -44,9 +41,7 @@ class TestUsable:
         assert (len(lookup.rows), lookup.aside) == (1, {Aside.UNPARSABLE: 1})
 
     def test_with_a_received_column_the_future_is_a_matter_of_content(self) -> None:
-        """With a received column, a row dated more than the
-        tolerance after it is set aside for good.
-        """
+        """A row dated more than the tolerance after its receipt is set aside for good."""
         rows: list[Row] = [{"t": 10 * HOUR + late, "r": 10 * HOUR} for late in (HOUR, HOUR + 1)]
         for as_of in (0, NOW):
             found = usable(rows, Rules("t", received="r"), as_of)
@@ -62,9 +57,7 @@ class TestDeduplicated:
         return events(rows, key=["event_id"], time="event_ts", prefer=prefer).rows()
 
     def test_the_preferred_copy_wins(self) -> None:
-        """Of copies with one key and time one is kept: the declared order decides, in any order of
-        arrival. A row without a key is set aside.
-        """
+        """The declared order decides, in any order of arrival; without a key none is kept."""
         old, new, other = row("a", 1, revision=1), row("a", 1, revision=2), row("a", 2)
         assert self.kept(old, new, old) == self.kept(new, old) == [new]
         assert self.kept(old, new, prefer=("revision",)) == [old]
@@ -82,9 +75,7 @@ class TestDeduplicated:
         assert found.copies == 2
 
     def test_everywhere_identity_is_the_key(self) -> None:
-        """Everywhere, one row for each key is kept: by
-        preference, then the earliest time, in any order.
-        """
+        """One row for each key: by preference, then the earliest time, in any order."""
         early, late = row("a", 1, revision=1), row("a", 9, revision=1, url="/late")
         best, other = row("a", 5, revision=2), row("b", 9)
         for rows in permutations([early, late, other]):
@@ -102,9 +93,7 @@ class TestDeduplicated:
         assert found.rows([late])[0] in (a, b)
 
     def test_the_query_comes_before_the_key(self) -> None:
-        """Rows that WHERE removes are no candidates, and projections decide which copies are
-        equal.
-        """
+        """Rows that WHERE removes are no candidates, and projections decide what is equal."""
         rows = [row("a", 1, revision=2, url="/x"), row("a", 1, revision=1, url="/y")]
         found = events(
             rows,
@@ -134,39 +123,6 @@ class TestDeduplicated:
         assert one.copies == len(rows) - len(one.groups)
         for copies in one.groups.values():
             assert len({each["revision"] for each in copies}) == 1
-
-
-class TestGroupsAndJoins:
-    """Daily tables and lookups, as GROUP BY and LEFT JOIN define them."""
-
-    def test_grouping_by_cells(self) -> None:
-        """Rows are grouped into the cells of their time, and a row in no cell is in no table."""
-        start = interval.parse_instant_text("2024-03-09")
-        rows: list[Row] = [{"t": start + hour * HOUR} for hour in (0, 23, 24)] + [{"t": None}]
-        found = grouped(
-            rows,
-            {"day": lambda each: None if each["t"] is None else Granularity.DAY.floor(each["t"])},
-            {"n": agg.count()},
-            cell="day",
-        )
-        assert found == [{"day": start, "n": 2}, {"day": start + 24 * HOUR, "n": 1}]
-
-    def test_grouping_by_nothing_is_one_row(self) -> None:
-        """An aggregate without GROUP BY has a row even over nothing."""
-        assert grouped([], {}, {"n": agg.count()}) == [{"n": 0}]
-
-    def test_a_left_join_keeps_every_row(self) -> None:
-        """A left join keeps unmatched rows with NULLs, doubles
-        those with two matches, and NULL matches nothing.
-        """
-        lookup: list[Row] = [{"k": 1, "v": "a"}, {"k": 1, "v": "b"}, {"k": None, "v": "c"}]
-        found = left_joined([{"k": 1}, {"k": 2}, {"k": None}], lookup, "k", ["v"])
-        assert found == [
-            {"k": 1, "v": "a"},
-            {"k": 1, "v": "b"},
-            {"k": 2, "v": None},
-            {"k": None, "v": None},
-        ]
 
 
 class TestDifference:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.reference import aggregates as agg
@@ -50,9 +48,7 @@ def components(times: Sequence[int], gap: int) -> list[list[int]]:
 
 @given(st.lists(st.integers(0, 40), max_size=14), st.integers(0, 4))
 def test_sessions_are_connected_components(times: list[int], gap: int) -> None:
-    """Sorting and cutting at pauses gives the connected components of events closer than the
-    gap.
-    """
+    """Cutting at pauses gives the connected components of events closer than the gap."""
     rows = counted(events_of(times), gap)
     assert sorted((row["session_start"], row["session_end"], row["events"]) for row in rows) == [
         (group[0], group[-1], len(group)) for group in components(times, gap)
@@ -77,70 +73,3 @@ def test_the_order_of_arrival_does_not_matter(order: list[int]) -> None:
     )
     assert (row["a"], row["b"]) == ("/0", "/7")
     assert row["c"] == [f"/{n}" for n in range(8)]
-
-
-D = Decimal
-
-
-class TestAggregates:
-    """Each aggregate is as SQL defines it: NULLs, empty input, exactness."""
-
-    ROWS: tuple[Row, ...] = (
-        {"n": 3, "d": D("1.10"), "x": 0.1, "s": None, "ok": True},
-        {"n": None, "d": D("2.25"), "x": 0.2, "s": "b", "ok": None},
-        {"n": 4, "d": None, "x": 0.3, "s": "a", "ok": False},
-        {"n": 3, "d": D("0.01"), "x": None, "s": None, "ok": True},
-    )
-
-    @pytest.mark.parametrize(
-        ("aggregate", "value"),
-        [
-            (agg.count(), 4),
-            (agg.count_of("s"), 2),
-            (agg.count_distinct("n"), 2),
-            (agg.count_if("ok", lambda row: row["ok"]), 2),
-            (agg.total("n"), 10),
-            (agg.total("d"), D("3.36")),
-            (agg.total("x"), 0.6),
-            (agg.mean("n"), 10 / 3),
-            (agg.mean("d", scale=2), D("1.120000")),
-            (agg.least("s"), "a"),
-            (agg.greatest("s"), "b"),
-            (agg.first("s"), None),
-            (agg.first_known("s"), "b"),
-            (agg.last("s"), None),
-            (agg.last_known("s"), "a"),
-            (agg.every("ok", lambda row: row["ok"]), False),
-            (agg.some("ok", lambda row: row["ok"]), True),
-            (agg.listed("n"), [3, 4, 3]),
-            (agg.percentile("n", 0.5), 3.0),
-            (agg.percentile("d", 0.25), 0.555),
-            (agg.count().where("ok", lambda row: row["ok"]), 2),
-            (agg.total("d").where("n = 4", lambda row: row["n"] == 4), None),
-            (agg.first("s").where("s IS NOT NULL", lambda row: row["s"] is not None), "b"),
-        ],
-        ids=lambda value: value.sql if isinstance(value, agg.Aggregate) else "",
-    )
-    def test_aggregates_over_four_rows(self, aggregate: agg.Aggregate, value: object) -> None:
-        """NULLs are ignored where SQL ignores them, and kept where it keeps them."""
-        found = aggregate.value(self.ROWS)
-        assert found == pytest.approx(value) if isinstance(value, float) else found == value
-
-    @pytest.mark.parametrize(
-        ("aggregate", "value"),
-        [
-            (agg.count(), 0),
-            (agg.total("n"), None),
-            (agg.mean("d", scale=2), None),
-            (agg.least("n"), None),
-            (agg.first("n"), None),
-            (agg.last_known("n"), None),
-            (agg.every("ok", lambda row: row["ok"]), None),
-            (agg.listed("n"), []),
-            (agg.percentile("n", 0.9), None),
-        ],
-        ids=lambda value: value.sql if isinstance(value, agg.Aggregate) else "",
-    )
-    def test_aggregates_over_no_rows(self, aggregate: agg.Aggregate, value: object) -> None:
-        """Over no rows counts are zero, lists are empty, and everything else is NULL."""
-        assert aggregate.value([]) == value

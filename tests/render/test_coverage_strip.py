@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from textwrap import dedent
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.planning.strips import DAILY, day, project
 
 from infold.core.interval import DAY, EVER, HOUR, Granularity, Interval, Ranges, parse_instant_text
+from infold.core.plan import Action, Plan, Skipped, Step
+from infold.core.project import Node
 from infold.render.coverage_strip import COLUMNS, Row, axis, header_lines, strip_lines
+from infold.render.plan import models_to_draw
 
 
 def span(start: str, end: str) -> Ranges:
@@ -180,9 +185,7 @@ ranges = st.lists(st.tuples(instants, st.integers(1, 24 * 400)), min_size=1, max
 
 @given(ranges, st.sampled_from(Granularity))
 def test_any_ranges(built: Ranges, granularity: Granularity) -> None:
-    """A strip of any ranges, however far apart, fits beside a name and a reason. No column is drawn
-    twice, and every range that is not left out is in one.
-    """
+    """It fits beside a name and a reason; columns are there once, and every range is in one."""
     found = axis(built, granularity)
     cells = [cell for cell in found.columns if cell is not None]
 
@@ -199,3 +202,21 @@ def test_a_wide_table_costs_nothing() -> None:
     built = Ranges((Interval(0, 50 * 365 * DAY),))
 
     assert axis(built, Granularity.HOUR).granularity is Granularity.YEAR
+
+
+STEP = Step("m1", Action.BUILD, Ranges.ever(), ())
+LEFT = (Skipped("m0", "up to date"), Skipped("m2", "outside the window", Ranges((day(1),))))
+
+
+def named(number: int) -> Node:
+    """A table of that number."""
+    return replace(DAILY, model=replace(DAILY.model, name=f"m{number}"))
+
+
+@pytest.mark.parametrize(("tables", "drawn"), [(3, 3), (40, 40), (41, 2)])
+def test_of_many_tables_those_with_something_to_say_are_drawn(tables: int, drawn: int) -> None:
+    """Few tables are all drawn; of many only those that are built or stale."""
+    found = models_to_draw(project(*map(named, range(tables))), Plan((STEP,), LEFT))
+
+    assert len(found) == drawn
+    assert {"m1", "m2"} <= found

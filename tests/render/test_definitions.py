@@ -98,9 +98,7 @@ def test_the_same_rows_in_other_cells() -> None:
 
 
 def test_a_table_that_is_built_and_a_reader_of_unknown_cost() -> None:
-    """Where nothing is left to do on a changed model, an environment has its table. Of a reader
-    that is planned again once its input is built no number of rows is shown.
-    """
+    """An environment has the table; of a reader that is planned later no rows are shown."""
     change = next(one for one in changes() if one.model == "sessions")
     plan = Plan((), (Skipped("sessions", UP_TO_DATE),), redefinitions=(change,))
     lines = definitions_part(replace(project(ALL), environment="dev"), plan).splitlines()

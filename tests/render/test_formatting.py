@@ -1,11 +1,15 @@
-"""Numbers, times and ranges as texts."""
+"""Numbers, times and ranges as texts; what `infold engine status` prints."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from infold.core.engines import WarmEngine
 from infold.core.interval import EVER, MAX, MIN, Granularity, Interval, Ranges, parse_instant_text
 from infold.render import formatting
+from infold.render.warm_engine import warm_engine_json, warm_engine_screen
 
 DAY = Granularity.DAY
 
@@ -20,9 +24,7 @@ def test_measured_times(length: float, text: str) -> None:
 
 
 def test_ranges() -> None:
-    """One cell is shown by its name, ranges as half-open,
-    open ends as words, and long lists are cut.
-    """
+    """One cell has its name, ranges are half-open, open ends words, long lists cut."""
     march = [
         Interval(parse_instant_text(f"2024-03-{d:02}"), parse_instant_text(f"2024-03-{d + 1:02}"))
         for d in (1, 3)
@@ -53,3 +55,22 @@ def test_cells_and_instants() -> None:
     fine = "2024-03-09T12:00:00.000001"
     assert formatting.iso(parse_instant_text(fine)) == f"{fine}Z"
     assert formatting.iso(MAX) is None
+
+
+FOUND = WarmEngine("dev", 12, 13, 0, 3, False, 120, 600, 812_000_000)
+
+
+def test_the_screen_of_an_engine() -> None:
+    """What it does, takes, and when it ends; programs get the same facts."""
+    assert warm_engine_json(None) == {"engine": None}
+    assert warm_engine_json(FOUND)["engine"]["memory_bytes"] == 812_000_000
+    assert warm_engine_screen(FOUND) == (
+        "The engine of the target dev is ready; its last command was 2 minutes ago.\n"
+        "\n"
+        "  carried out:  3 commands\n"
+        "  memory:       812 MB, in Java\n"
+        "  processes:    12, and Java's 13\n"
+        "  ends:         when no command came for 10 minutes, or by `infold engine stop`"
+    )
+    assert "carries out a command." in warm_engine_screen(replace(FOUND, busy=True))
+    assert "No engine is running" in warm_engine_screen(None)

@@ -86,9 +86,7 @@ def test_runs_tell_less() -> None:
 
 
 def test_nothing_known() -> None:
-    """Nothing arrived since the first run, no row has both times, no table of events; rows received
-    before they happened, by a wrong clock, are not late.
-    """
+    """No arrivals, no times, no events; rows before their time by a wrong clock are not late."""
     unknown = Lateness("clicks", "raw.clicks", How.NOTHING)
     empty = Lateness("clicks", "raw.clicks", How.NOTHING, "seen_at")
     early = measures_of(rows_of([(0, -3 * HOUR), (0, 0)]))

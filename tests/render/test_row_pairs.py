@@ -32,9 +32,7 @@ def rows(side: str, *found: str) -> list[tuple[str, Row]]:
 def test_pairs(
     stored: Sequence[str], rebuilt: Sequence[str], key: Sequence[str], expected: Sequence[str]
 ) -> None:
-    """Rows are paired by key where it is known, else by
-    similarity; a row without a partner is single.
-    """
+    """By key where it is known, else by similarity; without a partner it is single."""
     found = []
     for pair in pair_rows([*rows("stored", *stored), *rows("rebuilt", *rebuilt)], key):
         known = " ".join(f"{name}={value}" for name, value in pair.key.items())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import gzip
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
@@ -28,13 +28,9 @@ from infold.core.interval import DAY, HOUR, MINUTE, SECOND, Granularity
 from infold.core.report import RunResult
 
 COLUMNS = {
-    "event_id": "string",
-    "commit_id": "string",
-    "user_id": "string",
-    "event_ts": "timestamp",
-    "received_ts": "timestamp",
-    "path": "string",
-}
+    "event_id": "string", "commit_id": "string", "user_id": "string", "event_ts": "timestamp",
+    "received_ts": "timestamp", "path": "string",
+}  # fmt: skip
 
 
 def _model(name: str) -> str:
@@ -59,11 +55,8 @@ HISTORY = Shape(
     "history",
     sources=(
         SourceSpec(
-            "repo.file_events",
-            "events",
-            "csv",
-            Rules("event_ts", received="received_ts", tolerance=HOUR),
-            COLUMNS,
+            "repo.file_events", "events", "csv",
+            Rules("event_ts", received="received_ts", tolerance=HOUR), COLUMNS,
             "path: landing/events/*.csv.gz\nformat: csv\ntimestamp_format: epoch_seconds\n"
             "event_time_column: event_ts\nreceived_column: received_ts",
             times="epoch_seconds",
@@ -72,20 +65,14 @@ HISTORY = Shape(
     tables={
         "events": (
             TableSpec(
-                "events",
-                _model("events"),
-                reads=(),
-                source="repo.file_events",
+                "events", _model("events"), reads=(), source="repo.file_events",
                 best=lambda rows: events(rows, key=["event_id"], time="event_ts"),
-                keeps=lambda row: row["user_id"] is not None,
-                granularity=Granularity.DAY,
+                keeps=lambda row: row["user_id"] is not None, granularity=Granularity.DAY,
             ),
         ),
         "sessions": (
             TableSpec(
-                "sessions",
-                _model("sessions"),
-                reads=("events",),
+                "sessions", _model("sessions"), reads=("events",),
                 rows=lambda given: sessions(
                     given["events"],
                     user="user_id",
@@ -94,27 +81,23 @@ HISTORY = Shape(
                     gap=30 * MINUTE,
                     aggregates=_SESSIONS,
                 ),
-                granularity=Granularity.DAY,
-                sessions=True,
+                granularity=Granularity.DAY, sessions=True,
             ),
         ),
         "daily": (
             TableSpec(
-                "daily",
-                _model("daily"),
-                reads=("sessions",),
+                "daily", _model("daily"), reads=("sessions",),
                 rows=lambda given: grouped(
                     given["sessions"],
                     {"day": lambda row: day_of(row["session_start"])},
                     _DAILY,
                     cell="day",
                 ),
-                cell="day",
-                granularity=Granularity.DAY,
+                cell="day", granularity=Granularity.DAY,
             ),
         ),
     },
-)
+)  # fmt: skip
 
 
 @cache
@@ -149,7 +132,7 @@ class Cost:
     arrived: int = 0
     read: int = 0
     scanned: int = 0
-    seconds: list[float] = field(default_factory=list)
+    runs: int = 0
 
     def add(self, result: RunResult) -> None:
         """Count one run."""
@@ -159,16 +142,13 @@ class Cost:
             if step.model == "sessions":
                 self.read += receipt.read
                 self.scanned += receipt.scanned
-        self.seconds.append(result.seconds)
+        self.runs += 1
 
     def __str__(self) -> str:
-        share = self.read / max(self.arrived, 1)
-        tail = sorted(self.seconds)
+        share, looked = (number / max(self.arrived, 1) for number in (self.read, self.scanned))
         return (
-            f"{len(self.seconds)} runs, {self.arrived:,} rows arrived; sessions read "
-            f"{share:.2f} and looked through {self.scanned / max(self.arrived, 1):.2f} rows for "
-            f"each; a run took {tail[len(tail) // 2]:.1f} s, the last ten "
-            f"{sum(self.seconds[-10:]) / len(self.seconds[-10:]):.1f} s"
+            f"{self.runs} runs, {self.arrived:,} rows arrived; sessions read {share:.2f} and "
+            f"looked through {looked:.2f} rows for each"
         )
 
 

@@ -1,8 +1,4 @@
-"""Invoice lines of a shop, a file a day: cancellations, no
-customer, repeated lines, contradictions.
-
-The files are delivered as they are, so how a CSV file is read is tested too.
-"""
+"""Invoice lines of a shop, a file a day: cancellations, no customer, repeated lines."""
 
 from __future__ import annotations
 
@@ -28,15 +24,10 @@ DATA = Path(__file__).parents[1] / "data" / "online_retail"
 """The part of the data that is shipped with the tests."""
 
 COLUMNS = {
-    "InvoiceNo": "string",
-    "StockCode": "string",
-    "Description": "string",
-    "Quantity": "int",
-    "InvoiceDate": "timestamp",
-    "UnitPrice": "decimal(10,3)",
-    "CustomerID": "string",
+    "InvoiceNo": "string", "StockCode": "string", "Description": "string", "Quantity": "int",
+    "InvoiceDate": "timestamp", "UnitPrice": "decimal(10,3)", "CustomerID": "string",
     "Country": "string",
-}
+}  # fmt: skip
 
 
 def _value(row: Row) -> Any:
@@ -48,14 +39,11 @@ def _worth(sql: str) -> Aggregate:
 
 
 _VISITS = {
-    "lines": agg.count(),
-    "items": agg.total("Quantity"),
+    "lines": agg.count(), "items": agg.total("Quantity"),
     "returned": agg.total("Quantity").where("Quantity < 0", lambda row: row["Quantity"] < 0),
-    "value": _worth("sum(Quantity * UnitPrice)"),
-    "mean_price": agg.mean("UnitPrice", scale=3),
-    "first_item": agg.first("Description"),
-    "last_item": agg.last_known("Description"),
-}
+    "value": _worth("sum(Quantity * UnitPrice)"), "mean_price": agg.mean("UnitPrice", scale=3),
+    "first_item": agg.first("Description"), "last_item": agg.last_known("Description"),
+}  # fmt: skip
 _ORDERS = {"invoices": agg.count_distinct("InvoiceNo"), "codes": agg.listed("StockCode")}
 _DAILY = {
     "lines": agg.count(),
@@ -95,23 +83,15 @@ RETAIL = Shape(
     "retail",
     sources=(
         SourceSpec(
-            "shop.lines",
-            "lines",
-            "csv",
-            Rules("InvoiceDate"),
-            COLUMNS,
+            "shop.lines", "lines", "csv", Rules("InvoiceDate"), COLUMNS,
             "path: landing/lines/*.csv.gz\nformat: csv\nevent_time_column: InvoiceDate",
         ),
     ),
     tables={
         "shop.lines": (
             TableSpec(
-                "shop.lines",
-                "",
-                reads=(),
-                source="shop.lines",
-                rows=lambda given: given["shop.lines"],
-                granularity=Granularity.DAY,
+                "shop.lines", "", reads=(), source="shop.lines",
+                rows=lambda given: given["shop.lines"], granularity=Granularity.DAY,
             ),
         ),
         "lines": (
@@ -124,8 +104,7 @@ RETAIL = Shape(
                     "timeseries: {event_time_column: InvoiceDate, granularity: day}",
                     f"SELECT {', '.join(COLUMNS)} FROM shop.lines",
                 ),
-                reads=(),
-                source="shop.lines",
+                reads=(), source="shop.lines",
                 best=lambda rows: events(
                     rows,
                     key=["InvoiceNo", "StockCode"],
@@ -152,8 +131,7 @@ RETAIL = Shape(
                 rows=lambda given: grouped(
                     given["lines"], {"day": lambda row: day_of(row["InvoiceDate"])}, _DAILY
                 ),
-                cell="day",
-                granularity=Granularity.DAY,
+                cell="day", granularity=Granularity.DAY,
             ),
         ),
         "countries": (
@@ -170,7 +148,7 @@ RETAIL = Shape(
             ),
         ),
     },
-)
+)  # fmt: skip
 
 
 def records(path: Path) -> Rows:

@@ -24,9 +24,7 @@ def test_the_history_is_complete_however_it_is_cut() -> None:
 
 @pytest.mark.spark
 def test_a_real_history_by_received_day(tmp_path: Path) -> None:
-    """Replayed by received day, tables equal the reference,
-    with at most 1.5 rows read for each new one.
-    """
+    """By received day tables equal the reference, at 1.5 rows read for each new one."""
     cost = replay(tmp_path, "history", RUNS, [2], LAST)
     print(cost)
     assert cost.arrived == sum(map(len, deliveries(RUNS, LAST))) > 10_000
@@ -35,9 +33,7 @@ def test_a_real_history_by_received_day(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_the_lines_of_a_shop(tmp_path: Path) -> None:
-    """Tables over a shop's lines (negative quantities, NULL
-    customers, contradictions) equal the reference.
-    """
+    """Negative quantities, NULL customers and contradictions equal the reference."""
     play = trade(tmp_path, "retail", sorted(DATA.glob("*.csv.gz")), together=4)
     assert any(row["returned"] for row in play.state["visits"])
     assert any(row["anonymous"] for row in play.state["daily"])

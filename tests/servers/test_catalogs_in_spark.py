@@ -19,8 +19,7 @@ from urllib.parse import quote
 import pytest
 from click.testing import CliRunner, Result
 from tests.crash.scenario import SHAPE, Scenario, kill
-from tests.docs.pages import DOCS
-from tests.docs.test_how_to import code
+from tests.docs.pages import DOCS, code
 from tests.servers.catalogs import PASSWORD, Shelf, jdbc_uri, new_database, opened
 from tests.servers.hive_metastore import HiveMetastore
 from tests.servers.moved import MovedScenario, retarget

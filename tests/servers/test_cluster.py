@@ -17,8 +17,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from tests.crash.scenario import Life, Scenario
-from tests.docs.pages import DOCS
-from tests.docs.test_how_to import code
+from tests.docs.pages import DOCS, code
 from tests.servers.moved import MovedScenario, retarget
 from tests.servers.standalone import SHAPE, Cluster, running
 

@@ -25,8 +25,7 @@ from click.testing import CliRunner, Result
 from pyspark.sql import DataFrame
 from pyspark.sql.types import LongType
 from tests.crash.scenario import Life, kill
-from tests.docs.pages import DOCS
-from tests.docs.test_how_to import code
+from tests.docs.pages import DOCS, code
 from tests.servers import standalone
 from tests.servers.catalogs import opened
 from tests.servers.connect_server import TOKEN, ConnectServer, running

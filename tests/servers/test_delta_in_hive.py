@@ -18,8 +18,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from tests.crash.scenario import SHAPE, kill
-from tests.docs.pages import DOCS
-from tests.docs.test_how_to import code
+from tests.docs.pages import DOCS, code
 from tests.lake.delta.orders import shop_over_delta
 from tests.servers.hive_metastore import HiveMetastore
 from tests.servers.moved import MovedScenario, retarget

@@ -12,8 +12,7 @@ from urllib.parse import quote
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.docs.pages import DOCS
-from tests.docs.test_how_to import code
+from tests.docs.pages import DOCS, code
 from tests.ledger.conftest import Place
 from tests.servers.postgresql import Postgresql
 

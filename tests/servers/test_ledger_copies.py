@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from tests.docs.pages import DOCS
-from tests.docs.test_how_to import code
+from tests.docs.pages import DOCS, code
 from tests.ledger import filled
 from tests.ledger.conftest import Place
 from tests.servers.postgresql import Postgresql

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.docs.pages import DOCS
-from tests.docs.test_how_to import code
+from tests.docs.pages import DOCS, code
 from tests.lake.conftest import TABLES
 from tests.servers.in_store import Landing
 from tests.servers.object_store import ObjectStore

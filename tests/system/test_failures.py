@@ -106,9 +106,7 @@ def test_a_dead_engine_that_pyspark_calls_something_else() -> None:
 
 
 def test_the_cause_of_a_full_disk_is_named() -> None:
-    """A full disk is named with the line of the stack that says so, and the file if there is
-    one.
-    """
+    """With the line of the stack that says so, and the file if there is one."""
     why = "java.io.IOException: /t/a.parquet: No space left on device"
     found = known_failure(java(f"x\nCaused by: {why}"))
 
@@ -117,9 +115,7 @@ def test_the_cause_of_a_full_disk_is_named() -> None:
 
 
 def test_an_unknown_failure_is_internal(tmp_path: Path) -> None:
-    """An unknown failure is internal, with its traceback in the project or another writable
-    place.
-    """
+    """With its traceback in the project or another writable place."""
     try:
         raise KeyError("\ud800")
     except KeyError as error:

@@ -82,13 +82,9 @@ def test_what_only_looks_like_a_reference(text: str, wrong: str | None) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "postgresql://u@h/d",
-        "postgresql://u:${env:P}@h/d",
-        "sqlite:///.infold/ledger.db",
-        "postgresql://h:5432/d",
-        "'postgresql://u:${env:P}@h/d?sslpassword=${file:p}&a=b'",
-        "postgresql://${env:U}@h/d",
-        "postgresql://${env:U}:${env:P}@h/d",
+        *("postgresql://u@h/d", "postgresql://u:${env:P}@h/d", "sqlite:///.infold/ledger.db"),
+        *("postgresql://h:5432/d", "'postgresql://u:${env:P}@h/d?sslpassword=${file:p}&a=b'"),
+        *("postgresql://${env:U}@h/d", "postgresql://${env:U}:${env:P}@h/d"),
     ],
 )
 def test_what_has_no_password_is_shown(url: str) -> None:

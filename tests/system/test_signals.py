@@ -1,6 +1,4 @@
-"""A stop by signals prints one line, has its own exit code,
-and leaves no process, even after a kill.
-"""
+"""A stop by signals prints one line, has its own exit code, and leaves no process."""
 
 from __future__ import annotations
 
@@ -10,10 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cli.warm_engine.engines import await_that
 
 from infold.cli.init import write_project
 from infold.system import signals
@@ -73,12 +71,8 @@ def test_nohup_ignores_a_hang_up() -> None:
     assert process.wait(20) == 143
 
 
-def test_a_signal_waits_until_a_child_is_registered(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A signal during the start of a child waits until the
-    child that has to be ended is registered.
-    """
+def test_a_signal_waits_until_a_child_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """During the start of a child, which has to be ended as well."""
     state, ended = signals._State(), []
     monkeypatch.setattr(signals, "_state", state)
 
@@ -111,14 +105,6 @@ def javas(folder: Path) -> list[int]:
     return found
 
 
-def until(true: Callable[[], object], seconds: float = 90) -> None:
-    """Wait for something."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.02)
-
-
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
     """The starter's project."""
@@ -140,18 +126,18 @@ def shop(tmp_path: Path) -> Path:
 def test_no_process_is_left(shop: Path, number: int, stage: str) -> None:
     """A signal while Java starts, or during a run, leaves no process."""
     process = begun("-m", "infold", "-C", str(shop), "run")
-    until(lambda: javas(shop))
+    await_that(lambda: javas(shop) != [])
     if stage == "at work":
-        until(lambda: list((shop / "warehouse").rglob("*.json")))
+        await_that(lambda: any((shop / "warehouse").rglob("*.json")))
 
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
 
     if number == signal.SIGKILL:
-        until(lambda: not javas(shop))
+        await_that(lambda: not javas(shop))
     else:
         # Start-up scripts have children that are killed with them; the system ends those by itself.
-        until(lambda: not javas(shop), seconds=5)
+        await_that(lambda: not javas(shop), seconds=5)
         assert (process.returncode, err) == (128 + number, f"{signals.STOPPED_LINE}\n")
         assert "Traceback" not in out
 
@@ -162,7 +148,7 @@ def test_a_killed_java_is_named_and_the_next_run_goes_on(shop: Path) -> None:
     and prints what Spark refuses once on stderr without a stack; the other models are built.
     """
     process = begun("-m", "infold", "-C", str(shop), "run")
-    until(lambda: list((shop / "warehouse").rglob("*.json")))
+    await_that(lambda: any((shop / "warehouse").rglob("*.json")))
 
     for java in javas(shop):
         os.kill(java, signal.SIGKILL)

@@ -47,9 +47,7 @@ def test_each_when_else_and_part_of_where_is_a_branch() -> None:
 
 
 def test_what_is_not_looked_into() -> None:
-    """Branches of a query of several tables are listed, with the reason. Models in Python have
-    none: the query that stands for the code has a WHERE that nobody wrote.
-    """
+    """Those of several tables are listed with the reason; models in Python have none."""
     (branch,) = branches(shop.project({**shop.SHOP, "models/joined.sql": JOINED})["joined"])
     in_python = shop.project(FILES)
 

@@ -91,9 +91,7 @@ def test_what_it_is_made_from_counts(
 
 
 def test_how_it_was_tested_counts(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other orders were not tried, and none is less than one; settings of Spark are those that
-    tests have too; another version, of infold or of a package, is another program.
-    """
+    """Other orders, other settings and other versions of the program were not tried."""
     found = project(root)
     other = replace(found, target=replace(found.target, spark=(("spark.sql.x", "1"),)))
 

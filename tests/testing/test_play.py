@@ -140,9 +140,7 @@ def played(tmp_path: Path, text: str = TEXT, rule: Rule = counted) -> tuple[Test
 
 
 def test_tests_that_begin_alike_share_their_runs(tmp_path: Path) -> None:
-    """What is given to all is run once; so is everything that two orders have in common. A passed
-    test says in how many other orders it came out the same.
-    """
+    """What is given to all is run once; so is all that two orders have in common."""
     report, player = played(tmp_path)
 
     assert [result.passed for result in report.results] == [True, True]
@@ -155,9 +153,7 @@ def test_tests_that_begin_alike_share_their_runs(tmp_path: Path) -> None:
 
 
 def test_a_failure_shows_the_rows_beside_each_other(tmp_path: Path) -> None:
-    """Differing values are marked; the order of rows and columns without a name do not count. JSON
-    has what differs, JUnit's XML the text of the screen.
-    """
+    """Differing values are marked, in any order; JSON and JUnit's XML have the same."""
     text = TEXT.replace("| ann     | 2      |", "| ann     | 3      |\n| cat     | 1      |")
     text = text.replace("| bob     | 1      |\n", "")
     report, _ = played(tmp_path, text)
@@ -278,11 +274,7 @@ def test_rows_that_their_time_leaves_out_are_noted(tmp_path: Path) -> None:
 
 
 def test_given_rows_of_a_view_stand_for_it() -> None:
-    """
-    Its readers are compiled over a table of its columns, by its event time; events of one instant
-    are in the order of the view's tables. A timestamp among the columns of a view over a lookup is
-    no event time: it may be NULL.
-    """
+    """Its readers are compiled over a table of its columns, by its event time if it has one."""
     lookup = "sources:\n  raw.users: {path: users/*.json, columns: {user_id: string, born: string}}"
     visits = shop.model("sessions\nsessions: {user: user_id, gap: 1 hour}", "SELECT %s FROM seen")
     files = {

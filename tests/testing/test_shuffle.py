@@ -65,9 +65,7 @@ def what_there_is(runs: Iterable[Sequence[Change_]]) -> tuple[Counter[tuple[str,
 
 @given(drawn_tests(), st.integers())
 def test_the_same_rows_are_there_at_the_end(test: UnitTest, seed: int) -> None:
-    """Whatever the order, each source has the rows that it has in the order of the file; who is
-    given a seed sees what another one saw.
-    """
+    """Whatever the order is; a seed gives the same orders again."""
     wanted = what_there_is((*a.deliveries, *a.entries) for a in test.arrivals)
 
     drawn = list(variants(test, seed, 3))

@@ -75,9 +75,7 @@ def typed(text: str) -> tuple[list[UnitTest], list[InfoldError]]:
 
 
 def test_all_that_can_be_written_is_read() -> None:
-    """Given arrivals come first; files, clock, notes, cells and escapes are what they say. Without
-    a clock it is the end of the last day that is given.
-    """
+    """Given arrivals come first; files, clock, notes, cells and escapes are as written."""
     tests, errors = typed(GOOD)
 
     assert [str(error) for error in errors] == []

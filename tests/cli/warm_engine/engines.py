@@ -26,6 +26,12 @@ from infold.spark.jvm.lasting import Offer
 from infold.system.circumstances import Began
 from infold.system.process_lock import inherited_descriptors
 
+if sys.argv[3:]:  # how the keeper is hasty, before it begins
+    real = subprocess.Popen
+    def hasty(words, **how):
+        begun = [word.replace("main()", f"{sys.argv[3]}; main()") for word in words]
+        return real(begun, **how)
+    leaving.subprocess.Popen = hasty
 locks = inherited_descriptors(Path(os.getcwd()), "dev")
 jvm = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL, pass_fds=locks,
@@ -40,6 +46,10 @@ leaving._link(home)
 print(jvm.pid, flush=True)
 os._exit(0)
 """
+HASTY = (
+    "from infold.cli.warm_engine import keeper; keeper.TURN_SECONDS = 0.2; keeper.modules = tuple"
+)
+"""It looks around often, and imports nothing that a command might need."""
 COMMAND = (sys.executable, "-m", "infold")
 ON = {"INFOLD_ENGINE": "on"}
 PATIENCE = 300
@@ -112,9 +122,9 @@ class Engine:
         return int(children.read_text().split()[0])
 
 
-def await_that(condition: Callable[[], bool]) -> None:
+def await_that(condition: Callable[[], bool], seconds: float = PATIENCE) -> None:
     """Wait until something is so."""
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < until
         time.sleep(0.02)
@@ -138,13 +148,13 @@ def waits(pid: int) -> bool:
 
 
 @contextmanager
-def engine(root: Path, idle: int = 600) -> Iterator[Engine]:
+def engine(root: Path, *how: str) -> Iterator[Engine]:
     """An engine that a command has left for a project."""
     found = Engine(root, 0)
     file = root / ".infold" / "engine-dev.sock"
     file.parent.mkdir(exist_ok=True)
     done = subprocess.run(
-        [sys.executable, "-c", LEAVE, str(file), str(idle)],
+        [sys.executable, "-c", LEAVE, str(file), "600", *how],
         cwd=root,
         env=found.environment(),
         capture_output=True,

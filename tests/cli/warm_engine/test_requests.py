@@ -1,21 +1,29 @@
-"""A keeper goes on, whoever asks it for something."""
+"""A keeper goes on, whoever asks it for something, until it ends; what a command leaves."""
 
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from infold.api import warm_engines
+from infold.api import spark_sessions, warm_engines
+from infold.api.spark_sessions import Home
+from infold.cli.warm_engine import leaving
+from infold.cli.warm_engine.client import carry_out
 from infold.cli.warm_engine.keeper import Keeper
+from infold.spark.jvm import lasting
+from infold.spark.jvm.gateway import Jvm
+from infold.spark.jvm.lasting import OfAnother, Offer
 from infold.system import engine_socket as wire
+from infold.system.circumstances import Began
 
 
 @pytest.fixture
@@ -73,6 +81,67 @@ def test_an_engine_that_is_replaced_leaves_its_name_before_it_answers(keeper: Ke
         assert file.exists()
 
 
+@pytest.mark.parametrize("way", ["nobody comes", "the socket goes", "the JVM dies"])
+def test_it_ends_by_itself(keeper: Keeper, way: str) -> None:
+    """Without a socket (or a project), a JVM, or commands for a while; else it goes on."""
+    keeper.inode = Path(keeper.given["socket"]).stat().st_ino
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as jvm:
+        keeper.given["watched"] = os.pidfd_open(jvm.pid)
+        keeper.turn(0)
+        keeper.look_around()
+        assert not keeper.ends
+        if way == "nobody comes":
+            keeper.used -= 2
+        elif way == "the socket goes":
+            Path(keeper.given["socket"]).unlink()
+        else:
+            jvm.kill()
+        keeper.turn(60 if way == "the JVM dies" else 0)
+        keeper.look_around()
+
+    assert keeper.ends
+
+
+HUNG = """
+import socket, sys, time
+listening = socket.socket(socket.AF_UNIX)
+listening.bind(sys.argv[2])
+listening.listen()
+print(flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("way", ["it hangs", "nobody listens", "it says nothing", "nonsense"])
+def test_other_sockets_cost_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """The command is carried out by itself; only an engine that hangs is done away with."""
+    monkeypatch.setattr(wire, "SILENCE_SECONDS", 0.2)
+    monkeypatch.setenv("INFOLD_ENGINE", "on")
+    file = tmp_path / ".infold" / "engine.sock"
+    file.parent.mkdir()
+    words = ["infold", "-C", str(tmp_path), "check"]
+    if way == "it hangs":
+        hung = [sys.executable, "-c", HUNG, wire.KEEPER, str(file)]
+        with subprocess.Popen(hung, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            assert carry_out(words) is None
+            assert process.wait(60) == -signal.SIGKILL
+        return
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(file))
+        if way != "nobody listens":
+            listening.listen()
+        with ThreadPoolExecutor(1) as pool:
+            client = pool.submit(carry_out, words)
+            if way == "nonsense":
+                made, _ = listening.accept()
+                made.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            assert client.result(60) is None
+
+
 @pytest.mark.parametrize("kind", [wire.STATUS, wire.STOP, wire.RUN, b"nonsense"])
 def test_a_client_that_goes_away_costs_nothing(keeper: Keeper, kind: bytes) -> None:
     """It does not wait for its answer."""
@@ -93,7 +162,8 @@ from infold.system import engine_socket as wire
 tidy = Path(os.environ["TIDY"])
 
 def tidy_up():
-    while not tidy.exists():
+    until = time.monotonic() + 60
+    while not tidy.exists() and time.monotonic() < until:
         time.sleep(0.01)
     return {}
 
@@ -111,8 +181,6 @@ def test_a_reader_of_the_output_does_not_wait_until_the_jvm_is_tidy(tmp_path: Pa
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     readable, writable = os.pipe()
     tidy = tmp_path / "tidy"
-    late = threading.Timer(60, tidy.touch)
-    late.start()
     given = {**os.environ, "TIDY": str(tidy), "CLIENT": str(there.fileno())}
     command = [sys.executable, "-c", SERVE]
     with here, subprocess.Popen(command, env=given, pass_fds=[there.fileno()]):
@@ -124,7 +192,29 @@ def test_a_reader_of_the_output_does_not_wait_until_the_jvm_is_tidy(tmp_path: Pa
         with os.fdopen(readable) as output:
             said = output.read()  # until nobody has the other end open
         waited = tidy.exists()
-        late.cancel()
         tidy.touch()
     assert not waited
     assert said.startswith("infold")
+
+
+@pytest.mark.parametrize(
+    ("words", "found"), [(("run",), True), (("--target", "dev", "run"), False)]
+)
+def test_an_engine_that_stays_is_found_without_a_target(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], found: bool
+) -> None:
+    """One that a command with a target left, too, once a command without one knows which it is."""
+    file = tmp_path / ".infold" / "engine-dev.sock"
+    file.parent.mkdir()
+    offer = Offer(Jvm(OfAnother(0, 0), 0, "1", "secret"), "needs", large=False)
+    monkeypatch.setattr(sys, "argv", ["infold", *words])
+    monkeypatch.setenv("INFOLD_ENGINE", "on")
+    monkeypatch.setattr(spark_sessions, "home", lambda: Home("dev", str(file), 1))
+    monkeypatch.setattr(lasting, "to_leave", lambda: offer)
+    monkeypatch.setattr(leaving, "_may_replace", lambda *_: False)
+
+    said = leaving.leave(Began())
+
+    link = file.with_name("engine.sock")
+    assert (said, link.is_symlink()) == ("", found)
+    assert not found or str(link.readlink()) == file.name

@@ -51,9 +51,7 @@ def drawn(of: Graph, look: Look) -> str:
 
 
 def test_lanes_show_who_reads_what() -> None:
-    """A lane goes on until the last reader, and is only crossed by lines that do not read it; a
-    plain picture has signs that any terminal and file has.
-    """
+    """A lane goes on until the last reader; a plain picture is ASCII."""
     plain = graph_screen(PROJECT, SHOP, Look(60))
     assert plain.isascii()
     assert "`-----'-'-* report  table" in plain
@@ -177,9 +175,7 @@ def test_dot() -> None:
 
 @pytest.mark.parametrize("of", [SHOP, EVIL], ids=["shop", "evil"])
 def test_a_picture_has_each_model_and_line(of: Graph) -> None:
-    """The SVG is well-formed: a box a node, a path a line, each left of who reads it; boxes of one
-    column are below each other.
-    """
+    """A box a node, a path a line, each left of who reads it, none over another."""
     root = ET.fromstring(svg(PROJECT, of))
     space = "{http://www.w3.org/2000/svg}"
 

@@ -161,9 +161,7 @@ def test_hours_are_days_where_they_are_many() -> None:
 
 
 def test_few_hours_and_long_silences() -> None:
-    """Times of one day are labelled by their hours; years without a row are not drawn one by one.
-    Without a value there is a sentence; of several columns one may have none.
-    """
+    """Labels are hours, a silence is one sign, and without values there is a sentence."""
     points = tuple(Point(Granularity.HOUR.cell(FIRST + at * HOUR), 1, 1) for at in (3, 4))
     text = plot_screen("t", OverTime("at", Granularity.HOUR, (Series("n", points),)), Look(60))
     late = (*days(3), Point(Granularity.DAY.cell(FIRST + 4000 * DAY), 5, 5))
@@ -197,18 +195,13 @@ def test_no_picture_is_too_wide(drawn_values: list[float], width: int, plain: bo
 
 
 @given(
-    st.lists(st.text(max_size=50), min_size=1, max_size=9).flatmap(
-        lambda labels: st.tuples(
-            st.just(labels),
-            st.lists(numbers | st.none(), min_size=len(labels), max_size=len(labels)),
-        )
-    ),
+    st.lists(st.tuples(st.text(max_size=50), numbers | st.none()), min_size=1, max_size=9),
     st.integers(40, 160),
 )
-def test_no_bar_is_too_wide(rows: tuple[list[str], list[float | None]], width: int) -> None:
+def test_no_bar_is_too_wide(rows: list[tuple[str, float | None]], width: int) -> None:
     """Of rows without a time, with labels that may have line breaks."""
-    labels, given_values = rows
-    of = RowByRow("who", tuple(labels), (("n", tuple(given_values)),))
+    labels, values = zip(*rows, strict=True)
+    of = RowByRow("who", labels, (("n", values),))
 
     lines = without_colours(plot_screen("t", of, Look(width, plain=False))).split("\n")
 

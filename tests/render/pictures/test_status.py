@@ -27,15 +27,9 @@ def table(
     covered = Ranges.of(one.cell for one in cells)
     hull = Ranges((covered.span,)) if covered.span else Ranges()
     state = ModelStatus(
-        model=model,
-        kind=Kind.EVENTS,
-        state=State.STANDARD_RUN,
-        rows=sum(rows.values()),
-        covered=covered,
-        stale=sample.days(stale),
-        partly=partly,
-        cells=cells,
-    )
+        model=model, kind=Kind.EVENTS, state=State.STANDARD_RUN, rows=sum(rows.values()),
+        covered=covered, stale=sample.days(stale), partly=partly, cells=cells,
+    )  # fmt: skip
     return state, hull - covered
 
 
@@ -47,9 +41,7 @@ def drawn(*tables: tuple[ModelStatus, Ranges], width: int = 60, plain: bool = Tr
 
 
 def test_shades_are_parts_of_each_tables_most_rows() -> None:
-    """Each table by its own; days without rows and stale days are marked. A project of views has
-    a sentence.
-    """
+    """Days without rows and stale days are marked; a project of views has a sentence."""
     countries = ModelStatus(
         "countries",
         Kind.TABLE,

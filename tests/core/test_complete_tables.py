@@ -1,13 +1,19 @@
-"""The table of aggregate functions agrees with the modules that use it."""
+"""Tables of the code are complete: aggregate functions, and the keys of declarations."""
 
 from __future__ import annotations
 
 import ast
+from dataclasses import fields
 from pathlib import Path
 
 import infold
 from infold.analysis.sql.functions import BUILT_IN
 from infold.core.aggregates import AGGREGATES
+from infold.core.definition import KEYS, Decides
+from infold.core.model import Incremental, Model, Source, Timeseries
+from infold.core.session_cuts import DeclaredCut
+from infold.core.session_rules import Sessions
+from infold.core.version_rules import VersionRules
 
 SPARK = Path(infold.__file__).parent / "spark"
 MERGES = SPARK / "sessions" / "mergeable.py"
@@ -33,3 +39,19 @@ def _keys_of_tables(module: Path) -> set[str]:
         if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Dict):
             found |= {ast.literal_eval(key) for key in node.value.keys if key is not None}
     return found
+
+
+SECTIONS = (
+    Model, Timeseries, Incremental, Sessions, VersionRules, Source, *DeclaredCut.__subclasses__(),
+)  # fmt: skip
+
+
+def test_every_field_of_a_declaration_is_in_the_table() -> None:
+    """KEYS has every field and no other; nothing but places is never compared."""
+    every = {f"{of.__name__}.{field.name}" for of in SECTIONS for field in fields(of)}
+
+    assert set(KEYS) == every
+
+    silent = {key for key, decides in KEYS.items() if decides is Decides.NOTHING}
+
+    assert silent == {"Model.sql_line", "Model.place", "Source.place", "Source.unread_columns"}
