@@ -205,18 +205,20 @@ def order_not_total(at: Spot, what: str, missing: Sequence[str]) -> InfoldError:
     )
 
 
-def ties_in_choice(
-    at: Spot, call: str, value: str, order: str, missing: Sequence[str]
-) -> InfoldError:
-    """``min_by`` or ``max_by`` by something in which rows can tie."""
-    by = order.removeprefix("STRUCT(").removesuffix(")") if order.startswith("STRUCT(") else order
-    add = ", ".join(missing) or value
-    return InfoldError(
-        "order-not-total",
-        f"{call} takes any of several rows that tie in {order}",
-        todo=f"Say which: {call}({value}, struct({by}, {add})).",
-        at=at,
-    )
+# The first or last value of a frame by time, whose ORDER BY can have no second column.
+ties_in_range = Finding(
+    "order-not-total",
+    "{what} depends on which of several rows comes first that tie in its order",
+    todo="Say which: {instead} OVER the same window.",
+)
+
+
+# min_by or max_by by something in which rows can tie.
+ties_in_choice = Finding(
+    "order-not-total",
+    "{call} takes any of several rows that tie in {order}",
+    todo="Say which: {instead}.",
+)
 
 
 limit_without_order = Finding(
@@ -277,6 +279,13 @@ window_over_cells = Finding(
     "Partition by the cell as well (PARTITION BY …, cast(… AS date)); or bound it: aggregates "
     "by RANGE BETWEEN INTERVAL … PRECEDING over the time, LAG and LEAD by asking whether their row "
     "is near (CASE WHEN ts - lag(ts) OVER w <= INTERVAL … THEN lag(x) OVER w END); " + _WHOLE,
+)
+
+filter_in_window = Finding(
+    "unsupported-sql",
+    "Spark has no FILTER in a window",
+    todo="Put the condition into the value: sum(CASE WHEN … THEN x END) OVER (…), "
+    "count(CASE WHEN … THEN 1 END) OVER (…).",
 )
 
 limit_over_cells = Finding(

@@ -265,3 +265,9 @@ SELECT to_date(event_ts) AS day, event_id,
   CASE WHEN event_ts - lag(event_ts) OVER w <= INTERVAL 30 MINUTES
     THEN timestampdiff(SECOND, lag(event_ts) OVER w, event_ts) END AS seconds
 FROM clicks WINDOW w AS (PARTITION BY user_id ORDER BY event_ts, event_id)
+
+-- refused: unsupported-sql `sum(amount) FILTER (WHERE url IS NULL) OVER (PARTITION BY user_id, to_date(event_ts))`: whatever is built
+SELECT to_date(event_ts) AS day, sum(amount) FILTER (WHERE url IS NULL) OVER (PARTITION BY user_id, to_date(event_ts)) AS s FROM clicks
+
+-- accepted: a condition in the value
+SELECT to_date(event_ts) AS day, sum(CASE WHEN url IS NULL THEN amount END) OVER (PARTITION BY user_id, to_date(event_ts)) AS s FROM clicks

@@ -89,8 +89,8 @@ class TestFound:
 
 
 class TestRefused:
-    """A missing Java, or one of another age, gives one message: what is wrong, what was found, what to
-    install.
+    """A missing Java, or one of another age, gives one message: what is wrong, what was found, and
+    what to install.
     """
 
     def test_no_java_names_what_to_install(self, tmp_path: Path) -> None:

@@ -10,14 +10,14 @@ among rows by an order, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
 from infold.analysis.bounds.cells import cells_of
-from infold.analysis.names.relation import Block, SetOperation, blocks_of
+from infold.analysis.names.relation import Block, SetOperation, Table, blocks_of
 from infold.analysis.names.select_parts import named_windows, window_calls
-from infold.analysis.names.subject import Subject
+from infold.analysis.names.subject import Subject, time_column
 from infold.analysis.row_identity import (
     COLLECTS,
     PICKS,
@@ -29,7 +29,7 @@ from infold.analysis.row_identity import (
 from infold.analysis.rules.order_dependent import order_is_forgotten
 from infold.analysis.sql.text import SPAN
 from infold.analysis.sql.token_calls import calls
-from infold.analysis.times.window_frames import function_of
+from infold.analysis.times.window_frames import base_window, function_of
 from infold.core.model import Kind
 from infold.messages import refusals
 from infold.messages.errors import InfoldError
@@ -68,8 +68,9 @@ def _in_windows(subject: Subject, identity: RowIdentity, block: Block) -> Iterat
         if isinstance(function, _CHOOSES) and not _by_place(window, block):
             # The rows of a frame agree in what they are partitioned by, and in nothing else.
             parts = window_clause_nodes(window, known, "partition_by")
-            alike = AgreeingRows.agreeing_in(identity, block, [*parts, function.expression])
-            yield from _findings_of_choice(subject, block, function, alike)
+            order_of_choice = _where_chosen(function.expression)
+            alike = AgreeingRows.agreeing_in(identity, block, [*parts, order_of_choice])
+            yield from _findings_of_choice(subject, block, function, alike, at=window)
             continue
         if _by_place(window, block):
             # Of rows that are alike it does not matter which comes first, but they may come in
@@ -85,7 +86,11 @@ def _in_windows(subject: Subject, identity: RowIdentity, block: Block) -> Iterat
         if not fine:
             found = text.spot_of(window)
             name = found.text[found.column - 1 :].partition("(")[0].strip().lower()
-            yield refusals.order_not_total(found, name, alike.columns_missing())
+            missing = alike.columns_missing()
+            if instead := _choice_in_range(subject, block, window, missing):
+                yield refusals.ties_in_range(found, what=name, instead=instead)
+            else:
+                yield refusals.order_not_total(found, name, missing)
 
 
 def _over_cells(subject: Subject, block: Block | SetOperation) -> bool:
@@ -113,6 +118,38 @@ def _counts_rows(window: exp.Expr, known: dict[str, exp.Expr]) -> bool:
     return base is not None and base is not window and _counts_rows(base, known)
 
 
+def _choice_in_range(
+    subject: Subject, block: Block, window: exp.Window, missing: Sequence[str]
+) -> str:
+    """
+    What takes the place of the first or last value of a frame by time, whose ORDER BY can have no
+    second column; nothing for other windows.
+    """
+    function, known = function_of(window), named_windows(block)
+    whole: exp.Expr | None = window
+    while whole is not None and (spec := whole.args.get("spec")) is None:
+        whole = base_window(whole, known)
+    name = ""
+    if isinstance(function, (exp.First, exp.FirstValue)):
+        name = "min_by"
+    elif isinstance(function, (exp.Last, exp.LastValue)):
+        name = "max_by"
+    ordered = window_clause_nodes(window, known, "order")
+    if (
+        not name
+        or not isinstance(spec, exp.WindowSpec)
+        or str(spec.args.get("kind", "")).upper() != "RANGE"
+        or len(ordered) != 1
+        or ordered[0].args.get("desc")
+    ):
+        return ""
+    value, time = function.this, ordered[0].this
+    order = _with_more(subject, block, time, missing or [value.sql("spark")])
+    if isinstance(window.this, exp.IgnoreNulls):
+        order = f"CASE WHEN {value.sql('spark')} IS NOT NULL THEN {order} END"
+    return f"{name}({value.sql('spark')}, {order})"
+
+
 def _order_of(window: exp.Window, block: Block) -> tuple[str, ...]:
     known = named_windows(block)
     parts = [
@@ -129,19 +166,71 @@ def _max_by_findings(
     over = {id(function_of(window)) for window in window_calls(block)}
     for node in block.expressions():
         if isinstance(node, _CHOOSES) and id(node) not in over:
-            agreed = [*group_keys(block), node.expression]
+            agreed = [*group_keys(block), _where_chosen(node.expression)]
             alike = AgreeingRows.agreeing_in(identity, block, agreed)
-            yield from _findings_of_choice(subject, block, node, alike)
+            yield from _findings_of_choice(subject, block, node, alike, at=node)
 
 
 def _findings_of_choice(
-    subject: Subject, block: Block, node: exp.Expr, alike: AgreeingRows
+    subject: Subject, block: Block, node: exp.Expr, alike: AgreeingRows, *, at: exp.Expr
 ) -> Iterator[InfoldError]:
     if not alike.same(node.this):
         name = "max_by" if isinstance(node, exp.ArgMax) else "min_by"
         value, order = (part.sql("spark") for part in (node.this, node.expression))
         add = [] if subject.model.kind is Kind.SESSIONS else alike.columns_missing()
-        yield refusals.ties_in_choice(block.text.spot_of(node), name, value, order, add)
+        instead = f"{name}({value}, {_with_more(subject, block, node.expression, add or [value])})"
+        yield refusals.ties_in_choice(
+            block.text.spot_of(at), call=name, order=order, instead=instead
+        )
+
+
+def _where_chosen(order: exp.Expr) -> exp.Expr:
+    """
+    What ``min_by`` and ``max_by`` compare in the rows that they choose among.
+
+    A row with NULL there is never chosen: of ``CASE WHEN c THEN x END`` it is x that counts.
+    """
+    node = order.unnest()
+    if isinstance(node, exp.Case) and node.this is None and len(node.args["ifs"]) == 1:
+        branches = [node.args["ifs"][0].args.get("true"), node.args.get("default")]
+    elif isinstance(node, exp.If):
+        branches = [node.args.get("true"), node.args.get("false")]
+    else:
+        return node
+    left = [one for one in branches if one is not None and not isinstance(one, exp.Null)]
+    return _where_chosen(left[0]) if len(left) == 1 else node
+
+
+def _with_more(subject: Subject, block: Block, order: exp.Expr, columns: Sequence[str]) -> str:
+    """
+    The SQL of an order by ``columns`` as well, which is NULL for the same rows.
+
+    A struct is not NULL where its fields are, so it would choose rows that had no place before.
+    """
+    chosen = _where_chosen(order)
+    if chosen is not order:
+        changed = order.copy()
+        inner = _with_more(subject, block, chosen, columns)
+        _where_chosen(changed).replace(exp.Var(this=inner))
+        return changed.sql("spark")
+    text = order.sql("spark")
+    parts = [order]
+    if isinstance(order, (exp.Struct, exp.Tuple)):
+        parts = [p.expression if isinstance(p, exp.PropertyEQ) else p for p in order.expressions]
+    struct = f"struct({', '.join([*(part.sql('spark') for part in parts), *columns])})"
+    if isinstance(order, (exp.Struct, exp.Tuple)) or _is_never_null(subject, block, order):
+        return struct
+    return f"CASE WHEN {text} IS NOT NULL THEN {struct} END"
+
+
+def _is_never_null(subject: Subject, block: Block, node: exp.Expr) -> bool:
+    """Whether it is the time column of the one table that is read."""
+    origin = block.origins.get(node) if isinstance(node, exp.Column) else None
+    if origin is None or len(block.entries) != 1 or not isinstance(origin.entry.relation, Table):
+        return False
+    of_node = subject.nodes.get(origin.entry.relation.name.lower())
+    known = time_column(of_node) if of_node is not None else None
+    return known is not None and known.lower() == origin.column.lower()
 
 
 def _limit_findings(identity: RowIdentity, block: Block | SetOperation) -> Iterator[InfoldError]:
