@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -474,22 +472,6 @@ class TestLoading:
         (shop / ".infold").write_text("in the way")
 
         assert [node.name for node in load(shop)] == ["clicks", "sessions", "daily"]
-
-    def test_an_unchanged_project_is_loaded_without_parsers(self, shop: Path) -> None:
-        """The API, with which every command begins, and an unchanged project are loaded without
-        importing YAML and SQL parsers or Spark.
-        """
-        load(shop)
-        script = (
-            "import sys, infold.api; from pathlib import Path; from infold.declare import load; "
-            f"load(Path({str(shop)!r})); "
-            "print([m for m in ('yaml', 'sqlglot', 'pyspark', 'sqlalchemy') if m in sys.modules])"
-        )
-        out = subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, check=True
-        )
-
-        assert out.stdout.strip() == "[]"
 
 
 class Bomb:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from infold.ledger import SqlLedger, open_ledger
 
 ON_A_SERVER = pytest.param("postgresql", marks=pytest.mark.servers)
 DATABASES = ["sqlite", ON_A_SERVER]
+FORK = multiprocessing.get_context("fork")
 
 
 class Ticks:

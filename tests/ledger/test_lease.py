@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import subprocess
 import threading
@@ -13,7 +12,7 @@ from multiprocessing.synchronize import Event
 from typing import Any
 
 import pytest
-from tests.ledger.conftest import Place
+from tests.ledger.conftest import FORK, Place
 
 from infold.core import write_points
 from infold.core.interval import SECOND
@@ -21,8 +20,6 @@ from infold.core.record import Receipt
 from infold.ledger import SqlLedger, lease
 from infold.ledger.lease import SILENT, Holder, process_started, this_process
 from infold.messages import errors, run_errors
-
-FORK = multiprocessing.get_context("fork")
 
 
 @dataclass
