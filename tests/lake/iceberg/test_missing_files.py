@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from tests.lake.iceberg.conftest import Warehouse
 
 from infold.lake.iceberg.missing_files import missing_data_files
 from infold.lake.stores.places import local_path
@@ -14,13 +15,7 @@ from infold.lake.stores.places import local_path
 
 def files_of(folder: Path) -> tuple[str, dict[str, str]]:
     """The metadata of a table with one row, and its other files, each by what it is."""
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    catalog = SqlCatalog("infold", uri=f"sqlite:///{folder / 'catalog.db'}", warehouse=str(folder))
-    catalog.create_namespace("shop")
-    rows = pa.table({"n": pa.array([1])})
-    table = catalog.create_table("shop.events", schema=rows.schema)
-    table.append(rows)
+    table = Warehouse(folder).write("events", pa.table({"n": pa.array([1])}))
     snapshot = table.current_snapshot()
     assert snapshot is not None
     data = [str(path) for path in (folder / "shop" / "events" / "data").iterdir()]

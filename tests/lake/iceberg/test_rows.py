@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from tests.lake.iceberg.conftest import Warehouse
 from tests.running.standing_tables import CATALOG
 
 from infold.core.catalogs import Catalog
@@ -26,10 +26,6 @@ from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 from infold.lake.reading import iceberg_table
 from infold.messages import errors
-
-if TYPE_CHECKING:
-    from pyiceberg.catalog.sql import SqlCatalog
-    from pyiceberg.table import Table
 
 
 @cache
@@ -50,39 +46,18 @@ def three() -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the catalog and its tables are."""
-    return tmp_path_factory.mktemp("warehouse")
-
-
-@pytest.fixture(scope="module")
-def catalog(folder: Path) -> SqlCatalog:
-    """A catalog of the engine's name."""
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    found = SqlCatalog("infold", uri=f"sqlite:///{folder / 'catalog.db'}", warehouse=str(folder))
-    found.create_namespace("shop")
-    return found
-
-
-@pytest.fixture(scope="module")
-def events(catalog: SqlCatalog) -> Table:
-    """Three rows in one file."""
-    table = catalog.create_table("shop.events", schema=three().schema)
+def lake(warehouse: Warehouse) -> IcebergLake:
+    """Its tables, of which one has three rows in one file, and another got them one by one."""
+    table = warehouse.write("events", schema=three().schema)
     table.append(three(), snapshot_properties={"infold.step": "r1-1"})
-    return table
-
-
-@pytest.fixture
-def lake(folder: Path, events: Table) -> IcebergLake:
-    """Looks at them."""
-    return IcebergLake(sqlite_catalog(folder / "catalog.db"), "shop", folder)
+    warehouse.write("past", three().slice(0, 1), three())
+    return warehouse.lake
 
 
 class TestRows:
     """The rows that `show` prints."""
 
-    def test_technical_columns_are_left_out(self, lake: IcebergLake, events: Table) -> None:
+    def test_technical_columns_are_left_out(self, lake: IcebergLake, warehouse: Warehouse) -> None:
         """
         All rows with timestamps in UTC, or the columns asked for and no more rows than the limit.
         Unknown columns and tables are named. The head is read like those of the drawn metadata.
@@ -94,10 +69,9 @@ class TestRows:
             lake.rows("events", columns=["id", "_version"])
         with pytest.raises(errors.InfoldError, match="not-built"):
             lake.rows("sessions")
-        head, snapshot = lake.metadata("events"), events.current_snapshot()
+        head, [snapshot] = lake.metadata("events"), warehouse.snapshots("events")
         assert head is not None
-        assert snapshot is not None
-        assert (head.snapshot, head.steps) == (snapshot.snapshot_id, {"r1-1": head.snapshot})
+        assert (head.snapshot, head.steps) == (snapshot, {"r1-1": snapshot})
 
     @pytest.mark.parametrize(
         ("where", "ids"),
@@ -132,7 +106,7 @@ class TestRows:
             lake.rows_matching("none", tests, by="by")
 
 
-def test_a_list_that_is_null_is_not_empty(catalog: SqlCatalog, lake: IcebergLake) -> None:
+def test_a_list_that_is_null_is_not_empty(warehouse: Warehouse) -> None:
     """A NULL list, struct of lists or map is not an empty one, as a predicate and as a value."""
     one = pa.struct([("x", pa.int32())])
     values = [[{"x": 1}], None, []]
@@ -147,7 +121,8 @@ def test_a_list_that_is_null_is_not_empty(catalog: SqlCatalog, lake: IcebergLake
         }
     )
     keep_null_lists()  # pyiceberg loses them when it writes, too
-    catalog.create_table("shop.listed", schema=rows.schema).append(rows)
+    warehouse.write("listed", rows)
+    lake = warehouse.lake
 
     found = lake.rows("listed")
 
@@ -162,11 +137,11 @@ def test_a_list_that_is_null_is_not_empty(catalog: SqlCatalog, lake: IcebergLake
 class TestSource:
     """The files of an Iceberg source."""
 
-    def test_files_come_and_go_with_commits(self, catalog: SqlCatalog, folder: Path) -> None:
+    def test_files_come_and_go_with_commits(self, warehouse: Warehouse) -> None:
         """An append adds a file, and a rewrite of rows replaces the file that contained them. A
         source may name its own catalog, relative to the project.
         """
-        table = catalog.create_table("shop.clicks", schema=three().schema)
+        table, folder = warehouse.write("clicks", schema=three().schema), warehouse.folder
         own = Catalog(uri=f"sqlite:///{folder.name}/catalog.db")
         clicks = Source("raw.clicks", Format.ICEBERG, (), table="shop.clicks", catalog=own)
 
@@ -188,12 +163,12 @@ class TestSource:
         assert not {file.path for file in both} & {file.path for file in after}
 
     def test_what_a_metadata_file_says_is_read_once(
-        self, folder: Path, tmp_path: Path, catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch
+        self, warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Until the table moves, and kept only where there is a ledger's folder."""
-        table = catalog.create_table("shop.views", schema=three().schema)
+        table = warehouse.write("views", schema=three().schema)
         views = Source("raw.views", Format.ICEBERG, (), table="shop.views")
-        own, real = sqlite_catalog(folder / "catalog.db"), iceberg_table.data_files
+        own, real = warehouse.lake.catalog, iceberg_table.data_files
         read: list[str] = []
 
         def data_files(location: str, names: Collection[str]) -> tuple[ListedFile, ...]:
@@ -217,7 +192,7 @@ class TestSource:
         assert (files(), files(), len(read)) == (1, 1, 6)
 
     def test_a_name_that_moves_to_another_column_changes_every_file(
-        self, catalog: SqlCatalog, folder: Path
+        self, warehouse: Warehouse
     ) -> None:
         """Every file that is read for that name changes; others do not."""
         from pyiceberg.types import LongType
@@ -225,15 +200,13 @@ class TestSource:
         number = pa.int32()
         struct = pa.struct([("x", number), ("y", number)])
         schema = pa.schema([("id", pa.string()), ("v", number), ("w", number), ("s", struct)])
-        table = catalog.create_table("shop.renamed", schema=schema)
         row = {"id": "a", "v": 1, "w": 2, "s": {"x": 1, "y": 2}}
-        table.append(pa.Table.from_pylist([row], schema=schema))
-        own = sqlite_catalog(folder / "catalog.db")
+        table = warehouse.write("renamed", pa.Table.from_pylist([row], schema=schema))
 
         def seen(*names: str) -> str:
             columns = tuple(Column(name, "int") for name in names)
             renamed = Source("raw.renamed", Format.ICEBERG, columns, table="shop.renamed")
-            [file] = iceberg_table.table_files(folder, renamed, own)
+            [file] = iceberg_table.table_files(warehouse.folder, renamed, warehouse.lake.catalog)
             return file.fingerprint
 
         def rename(old: str, new: str) -> None:
@@ -257,7 +230,7 @@ class TestSource:
             change.update_column("v", LongType())
         assert [seen(*names) for names in every] == parts, "a promotion keeps every value"
 
-    def test_a_file_with_several_catalogs(self, folder: Path, tmp_path: Path) -> None:
+    def test_a_file_with_several_catalogs(self, tmp_path: Path) -> None:
         """
         Any catalog's table is found by the file, but not one of two; in the target's own file
         its own tables are found, and of others it is said how they would be.
@@ -300,32 +273,20 @@ class TestSource:
         assert ("No such file" if content is None else "it is damaged: ") in facts["why"]
 
 
-@pytest.fixture(scope="module")
-def snapshots(catalog: SqlCatalog) -> list[int]:
-    """A table of one row, then of that and three: its snapshots."""
-    table = catalog.create_table("shop.past", schema=three().schema)
-    found = []
-    for rows in (three().slice(0, 1), three()):
-        table.append(rows)
-        snapshot = table.current_snapshot()
-        assert snapshot is not None
-        found.append(snapshot.snapshot_id)
-    return found
-
-
 @pytest.fixture
-def past(folder: Path, snapshots: list[int]) -> IcebergSnapshotReader:
-    """Looks at it."""
-    return IcebergSnapshotReader(IcebergLake(sqlite_catalog(folder / "catalog.db"), "shop", folder))
+def past(lake: IcebergLake) -> IcebergSnapshotReader:
+    """Looks at a table of one row, then of that and three."""
+    return IcebergSnapshotReader(lake)
 
 
 class TestPast:
     """Some rows of a table, as it is or was at a snapshot."""
 
-    def test_rows_of_a_snapshot(self, past: IcebergSnapshotReader, snapshots: list[int]) -> None:
+    def test_rows_of_a_snapshot(self, past: IcebergSnapshotReader, warehouse: Warehouse) -> None:
         """They have the columns asked for, in that order, technical ones included. A missing
         table, snapshot or column gives no answer instead of an empty one.
         """
+        snapshots = warehouse.snapshots("past")
         assert past.kept_snapshots("past") == set(snapshots)
         assert past.kept_snapshots("nope") == frozenset()
         before = past.rows_equal_to(

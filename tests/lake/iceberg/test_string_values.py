@@ -8,8 +8,8 @@ from itertools import count
 
 import pyarrow as pa
 import pytest
+from tests.lake.iceberg.conftest import Warehouse
 
-from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 
 
@@ -31,29 +31,19 @@ Stored = Callable[..., Pages]
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory) -> Stored:
+def stored(warehouse: Warehouse) -> Stored:
     """Makes a table of so many files."""
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    folder = tmp_path_factory.mktemp("words")
-    catalog = SqlCatalog("infold", uri=f"sqlite:///{folder / 'catalog.db'}", warehouse=str(folder))
-    catalog.create_namespace("shop")
     numbers = count()
 
     def make(*files: Iterable[object], type_: str = "string", renamed: str = "") -> Pages:
         parts = [pa.table({"Url": pa.array(values).cast(type_)}) for values in files]
         name = f"pages{next(numbers)}"
-        table = catalog.create_table(f"shop.{name}", schema=parts[0].schema)
-        for part in parts:
-            table.append(part)
+        table = warehouse.write(name, *parts)
         if renamed:
             with table.update_schema() as change:
                 change.rename_column("Url", renamed)
             table.append(parts[0].rename_columns([renamed]))
-        snapshots = [entry.snapshot_id for entry in table.history()]
-        return Pages(
-            IcebergLake(sqlite_catalog(folder / "catalog.db"), "shop", folder), name, snapshots
-        )
+        return Pages(warehouse.lake, name, warehouse.snapshots(name))
 
     return make
 
