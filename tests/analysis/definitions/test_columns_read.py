@@ -57,7 +57,7 @@ def test_columns_of_a_query(sql: str, expected: dict[str, str] | None) -> None:
     assert read(sql) == expected
 
 
-def check(sql: str) -> str:
+def check(sql: str, worlds: int = WORLDS) -> str:
     """Evaluate a query with other values in the columns that it is said not to read."""
     relation = meaning(sql).relation
     columns = frozenset(name.lower() for name in (relation.columns if relation else None) or ())
@@ -65,7 +65,7 @@ def check(sql: str) -> str:
     if found is None:
         return "in doubt"
     kept, evaluated = tuple(sorted(found.items())), False
-    for world in range(WORLDS):
+    for world in range(worlds):
         one, other = seen(sql, columns, world), seen(sql, columns, world, kept)
         if one is not None and other is not None:
             evaluated = True
@@ -78,7 +78,7 @@ def check(sql: str) -> str:
 
 def test_pairs() -> None:
     """The queries that are compared elsewhere have the same rows."""
-    counts = Counter(check(sql) for pair in pairs() for sql in (pair.before, pair.after))
+    counts = Counter(check(sql, 2) for pair in pairs() for sql in (pair.before, pair.after))
 
     assert counts["some columns"] > 200
 
