@@ -31,6 +31,7 @@ from infold.core.target import Target
 from infold.declare import cache, check, load
 from infold.declare.cache import FILE
 from infold.declare.folder import read_folder
+from infold.declare.types import is_type
 from infold.messages.errors import InfoldError, InfoldErrors
 
 
@@ -546,3 +547,24 @@ class TestSessions:
 
 
 _VIEW = "---\nmaterialization: view\n---\nSELECT * FROM sessions"
+
+
+OF_SPARK = """
+string; BIGINT; decimal; decimal(18,2); DECIMAL( 38 , 38 ); numeric(5); varchar(10); timestamp_ntz
+array<string>; map<string, array<int>>; struct<a: int, `b c`: struct<d: decimal(9,2)>>
+struct<a int, b string>
+"""
+OF_OTHERS = """
+text; decimal(39,2); decimal(2,3); decimal(0); varchar; array; array<>; array<string, int>
+array<text>; map<string>; struct<a>; struct<a: int,>; array<string; list<string>
+"""
+
+
+@pytest.mark.parametrize(("texts", "known"), [(OF_SPARK, True), (OF_OTHERS, False)])
+def test_types_are_those_of_spark(texts: str, *, known: bool) -> None:
+    """Simple, sized and nested types are accepted in any case and spacing; types of other systems,
+    and too wide or incomplete ones, are refused.
+    """
+    for text in texts.strip().replace("\n", "; ").split("; "):
+        assert is_type(text) is known, text
+    assert not is_type("")
