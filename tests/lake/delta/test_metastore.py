@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from tests.lake.delta.named import SPACE, Named
+from tests.lake.delta.made import SPACE, Named
 from tests.lake.made_up_hive import MadeUpHive
 
 from infold.core.swap import Renaming

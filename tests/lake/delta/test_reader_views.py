@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.lake.delta.named import SPACE, Named
+from tests.lake.delta.made import SPACE, Named
 from tests.lake.made_up_hive import MadeUpHive
 
 from infold.core import write_points
