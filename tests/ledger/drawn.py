@@ -49,7 +49,7 @@ def several(of: st.SearchStrategy[T], most: int = 3, by: Any = None) -> st.Searc
     return st.lists(of, max_size=most, unique_by=by).map(tuple)
 
 
-receipts = made(
+receipts: st.SearchStrategy[Receipt] = made(
     Receipt,
     **{
         name: st.dictionaries(names, counts, max_size=3).map(lambda by: tuple(by.items()))

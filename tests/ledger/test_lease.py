@@ -68,9 +68,9 @@ class TestProcesses:
         """
         started = time.monotonic()
         with pytest.raises(errors.InfoldError) as raised:
-            place.open().acquire("mine", wait=0.3)
+            place.open().acquire("mine", wait=0.1)
 
-        assert time.monotonic() - started >= 0.3
+        assert time.monotonic() - started >= 0.1
         facts = dict(raised.value.facts)
         assert (raised.value.slug, raised.value.exit_code) == ("locked", 3)
         assert (facts["run"], facts["process"]) == ("held", str(holder.process.pid))

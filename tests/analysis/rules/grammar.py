@@ -287,7 +287,7 @@ _PLACE = re.compile(r"\{(\w+?)(\d?)((?:\|[^{}|]*)*)\}")
 class Rule(NamedTuple):
     """What is drawn first, and the forms, some of them repeated."""
 
-    first: Mapping[str, str]
+    first: dict[str, str]
     forms: list[str]
 
 
