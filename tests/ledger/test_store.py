@@ -1,4 +1,4 @@
-"""What only the ledger in a file has: opening, refusing, SQL for two databases, pruning."""
+"""What the ledger in a file has: opening, refusing, SQL for two databases, pruning."""
 
 from __future__ import annotations
 
@@ -174,11 +174,11 @@ class TestOpening:
         assert list(SqlLedger(path).runs()) == []
         begin(SqlLedger(path)).close()
 
-    def test_two_processes_may_create_it_at_once(self, tmp_path: Path) -> None:
+    def test_two_processes_may_create_it_at_once(self, place: Place) -> None:
         """One makes the tables and the other finds them."""
 
         def create() -> None:
-            ledger = open_ledger(URL, tmp_path)
+            ledger = place.open()
             ledger.acquire("r", wait=20)
             ledger.close()
 

@@ -231,7 +231,7 @@ def test_a_look_imports_nothing_slow(tmp_path: Path, put: Put, catalog_db: Path)
     shop = write(tmp_path / "shop")
     load(shop)
     put("events", [snapshot(1, None, step="s")], 1)
-    command = [sys.executable, "-c", LOOK, shop, catalog_db]
+    command = [sys.executable, "-c", LOOK, str(shop), str(catalog_db)]
 
     done = subprocess.run(command, capture_output=True, text=True, check=False)
 
