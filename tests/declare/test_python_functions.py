@@ -55,11 +55,9 @@ def with_library(root: Path) -> Path:
     )
 
 
-def mistakes(
-    function: str = CLEAN, view: str = VIEW, more: Mapping[str, str] = {}, **how: str
-) -> list[str]:
-    """What is wrong with the project, one line each."""
-    return [shown(error) for error in read({**files(function, view, **how), **more})[1]]
+def mistakes(project: Mapping[str, str]) -> list[str]:
+    """What is wrong with a project, one line each."""
+    return [shown(error) for error in read(project)[1]]
 
 
 def test_a_call_carries_the_digest_of_the_code(tmp_path: Path) -> None:
@@ -120,7 +118,7 @@ def test_a_rule_is_a_part_of_the_model(tmp_path: Path) -> None:
 def test_without_deterministic_a_model_is_refused() -> None:
     """It is refused as chance is, and an override allows it."""
     varying = CLEAN.replace(", deterministic=True", "")
-    [error] = mistakes(varying)
+    [error] = mistakes(files(varying))
     assert error.startswith("not-deterministic models/pages.sql:4 `clean(url, 3)`")
 
     allowed = VIEW.replace(
@@ -138,14 +136,14 @@ def test_a_function_that_says_so_may_ask_a_clock() -> None:
         "table\nincremental: {enabled: false, safety_overrides: {allow_nondeterministic: true}}\n",
     )
 
-    assert not mistakes(varies + "from time import time\n", allowed)
+    assert not mistakes(files(varies + "from time import time\n", allowed))
     imported = "from random import Random\nfrom time import strftime\n"
     for other in (
         "[:most].time()",
         "[:len(strftime('%Y', (2024,) * 9))]",
         "[:Random(most).sample([1], 1)[0]]",
     ):
-        assert not mistakes(CLEAN.replace("[:most]", other) + imported)
+        assert not mistakes(files(CLEAN.replace("[:most]", other) + imported))
 
 
 def test_a_constant_is_no_python() -> None:
@@ -161,7 +159,9 @@ def test_an_argument_that_varies_is_drawn_once() -> None:
     """An SQL function that repeats its argument does not take one that varies."""
     varying = CLEAN.replace(", deterministic=True", "")
     twice = {"functions/twice.sql": "CREATE FUNCTION twice(a STRING) RETURN concat(a, a)"}
-    found = mistakes(varying, VIEW.replace("clean(url, 3)", "twice(clean(url, 3))"), twice)
+    found = mistakes(
+        {**files(varying, VIEW.replace("clean(url, 3)", "twice(clean(url, 3))")), **twice}
+    )
 
     assert "bad-call" in [error.split()[0] for error in found]
 
@@ -208,7 +208,7 @@ WRONG = [
 @pytest.mark.parametrize(("what", "text", "wanted"), WRONG)
 def test_a_mistake_has_its_place(what: str, text: str, wanted: str) -> None:
     """It is the first error, in its own file, though a model calls the function or the rule."""
-    error, *_ = mistakes(**{what: text})
+    error, *_ = mistakes(files(**{what: text}))
 
     assert error.startswith(wanted)
 
@@ -235,29 +235,31 @@ def test_a_wrong_call_has_its_place(what: str, text: str, wanted: str) -> None:
     """As of an SQL function; Spark calls no Python in lambda functions. What a cut calls has to be
     a rule, and to be given SQL over one event.
     """
-    [error] = mistakes(**{what: text})
+    [error] = mistakes(files(**{what: text}))
 
     assert error.startswith(wanted)
 
 
 def test_a_name_belongs_to_one_function() -> None:
     """An SQL and a Python function cannot have one name."""
-    [error] = mistakes(more={"functions/clean.sql": "CREATE FUNCTION clean() RETURN 1"})
+    [error] = mistakes({**files(), "functions/clean.sql": "CREATE FUNCTION clean() RETURN 1"})
 
     assert error.startswith("duplicate-name ")
 
 
 def test_events_may_call_python() -> None:
     """A model of events is a function of each row, and so is the function."""
-    assert not mistakes(more={"models/clicks.sql": CLICKS.replace("url,", "clean(url, 9) AS url,")})
+    assert not mistakes(
+        {**files(), "models/clicks.sql": CLICKS.replace("url,", "clean(url, 9) AS url,")}
+    )
 
 
 def test_a_rule_is_called_by_sessions_alone() -> None:
     """In SQL there is no function of its name; a greatest length is for the rule to see."""
     called = RULED.replace("count(*) AS events", "count_if(ends(entry)) AS events")
-    assert "unknown-function" in [error.split()[0] for error in mistakes(sessions=called)]
+    assert "unknown-function" in [error.split()[0] for error in mistakes(files(sessions=called))]
     longest = RULED.replace("gap: 30 minutes,", "gap: 30 minutes, max_length: 1 day,")
-    [error] = mistakes(sessions=longest)
+    [error] = mistakes(files(sessions=longest))
     assert error.startswith("needless-key ")
 
 
