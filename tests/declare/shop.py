@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from infold.analysis.sql.parse import parse
@@ -78,8 +78,15 @@ SHOP = {
 
 def read(files: Mapping[str, str | bytes]) -> tuple[Project | None, list[InfoldError]]:
     """What the files of a folder say, and what is wrong with them."""
+    project, found = _read(tuple(files.items()))
+    return project, [*found]
+
+
+@lru_cache(maxsize=64)
+def _read(files: tuple[tuple[str, str | bytes], ...]) -> tuple[Project | None, list[InfoldError]]:
+    """The same, once for all that change one thing of a project and compare."""
     contents = tuple(
-        (name, text if isinstance(text, bytes) else text.encode()) for name, text in files.items()
+        (name, text if isinstance(text, bytes) else text.encode()) for name, text in files
     )
     project, _, found = read_project(Folder(Path("shop"), contents))
     return project, found

@@ -10,7 +10,6 @@ from tests.declare import (
     test_python_functions,
     test_python_models,
     test_python_rows,
-    test_session_rules,
 )
 from tests.declare.shop import CLICKS, DAILY, INFOLD, SESSIONS, SHOP, model, project, spoilt
 from tests.queries.catalog import project_of_admitted
@@ -111,8 +110,7 @@ PROJECTS = {
     "optional columns that nobody names": OPTIONAL,
     "a model in Python": test_python_models.FILES,
     "rows in Python": test_python_rows.FILES,
-    "functions in Python": test_python_functions.files(),
-    "a session rule": test_session_rules.files(),
+    "functions and a session rule in Python": test_python_functions.files(),
 }
 
 

@@ -101,13 +101,6 @@ def test_once_is_enough(written: str) -> None:
     assert format_text("models/x.sql", found) == found
 
 
-def test_a_part_can_be_left_as_it_is() -> None:
-    """Between two comments of sqlfmt nothing changes."""
-    kept = "-- fmt: off\nSELECT a,   b\n-- fmt: on\nFROM t\n"
-
-    assert "SELECT a,   b" in format_text("models/x.sql", kept)
-
-
 WRONG = {
     "another name": ("SELECT a AS b FROM t", "select a as B from t", "the query"),
     "another function's name": ("SELECT f(a) AS b FROM t", "select g(a) as b from t", "the query"),
@@ -200,7 +193,3 @@ class TestCommand:
         done = called(write(tmp_path))
 
         assert (done.exit_code, "pip install shandy-sqlfmt" in done.stderr) == (2, True)
-
-    def test_without_a_project(self, tmp_path: Path) -> None:
-        """As every command."""
-        assert "no-project" in called(tmp_path).stderr

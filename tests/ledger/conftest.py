@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,11 +12,13 @@ from typing import Any
 
 import pytest
 
+from infold.core import write_points
 from infold.core.ports import Ledger
 from infold.ledger import SqlLedger, open_ledger
 
 ON_A_SERVER = pytest.param("postgresql", marks=pytest.mark.servers)
 DATABASES = ["sqlite", ON_A_SERVER]
+FORK = multiprocessing.get_context("fork")
 
 
 class Ticks:
@@ -56,19 +61,30 @@ class Place:
         for ledger in self.opened:
             ledger.close()
 
-    @property
-    def words(self) -> tuple[str, str]:
-        """What :data:`OPEN` needs."""
-        return self.url, self.schema
+
+def killed(at: str, work: Callable[[], object]) -> bool:
+    """Do something in another process, which gets SIGKILL at a write point; whether it did."""
+    child = os.fork()
+    if not child:
+
+        def point(name: str) -> None:
+            if name == at:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        write_points.point = point
+        try:
+            work()
+        finally:
+            os._exit(0)
+    return os.waitpid(child, 0)[1] == signal.SIGKILL
 
 
-OPEN = """
-import sys
-from pathlib import Path
-from infold.ledger import open_ledger
-ledger = open_ledger(sys.argv[1], Path("/"), schema=sys.argv[2])
-"""
-"""The beginning of a program that opens a place, which is its arguments."""
+@pytest.fixture
+def points(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The write points that are passed."""
+    found: list[str] = []
+    monkeypatch.setattr(write_points, "point", found.append)
+    return found
 
 
 @pytest.fixture(scope="session", params=DATABASES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
@@ -13,6 +13,7 @@ from infold.core.record import COUNTS, Outcome, QuarantinedSession, Receipt
 from infold.core.trace import Cause, CellChange, CellState, Pending, Trace
 from infold.core.unchanged import Unchanged
 
+T = TypeVar("T")
 DAYS = tuple(Interval(day * DAY, (day + 1) * DAY) for day in range(-2, 4))
 
 longs = st.integers(-(2**63), 2**63 - 1)
@@ -20,130 +21,91 @@ counts = st.integers(0, 2**40)
 names = st.text(max_size=8)
 cells = st.one_of(st.sampled_from(DAYS), st.just(EVER))
 some_ranges = st.lists(st.sampled_from(DAYS), min_size=1, max_size=3).map(Ranges.of)
-finite = st.floats(0, 1e6, allow_nan=False)
+_KINDS: dict[Any, st.SearchStrategy[Any]] = {
+    "int": counts,
+    "int | None": st.none() | longs,
+    "str": names,
+    "str | None": st.none() | names,
+    "bool": st.booleans(),
+    "float": st.floats(0, 1e6, allow_nan=False),
+    "Interval": cells,
+    "Trace": st.deferred(lambda: traces(names)),
+    "Receipt": st.deferred(lambda: receipts),
+}
 
-receipts = st.builds(
+
+def made(of: type[T], **own: st.SearchStrategy[Any]) -> st.SearchStrategy[T]:
+    """Values of a class: each field as given, or as its type says, or with its default."""
+    typed = {
+        one.name: _KINDS[str(one.type)]
+        for one in fields(of)  # type: ignore[arg-type]
+        if one.type in _KINDS
+    }
+    return st.builds(of, **(typed | own))
+
+
+def several(of: st.SearchStrategy[T], most: int = 3, by: Any = None) -> st.SearchStrategy[Any]:
+    """A few of them, different by a key."""
+    return st.lists(of, max_size=most, unique_by=by).map(tuple)
+
+
+receipts: st.SearchStrategy[Receipt] = made(
     Receipt,
-    **{
-        entry.name: finite if entry.name == "seconds" else counts
-        for entry in fields(Receipt)
-        if entry.name not in COUNTS
-    },
     **{
         name: st.dictionaries(names, counts, max_size=3).map(lambda by: tuple(by.items()))
         for name in COUNTS
     },
 )
 
-pending = st.builds(Pending, cause=st.sampled_from(Cause), ranges=some_ranges)
-
 
 def traces(models: st.SearchStrategy[str]) -> st.SearchStrategy[Trace]:
     """Traces of any of ``models``."""
-    return st.builds(
+    return made(
         Trace,
         model=models,
-        fingerprint=names,
         inputs=st.dictionaries(names, counts, max_size=3),
-        pending=st.lists(pending, max_size=2).map(tuple),
-        applied_entry=st.integers(0, 9),
-        definition=names,
+        pending=several(made(Pending, cause=st.sampled_from(Cause), ranges=some_ranges), 2),
     )
 
 
-def changes(cell: st.SearchStrategy[Interval]) -> st.SearchStrategy[CellChange]:
-    """A change of a cell; the numbers need not add up to be kept."""
-    return st.builds(
+def distinct_changes(cell: st.SearchStrategy[Interval]) -> st.SearchStrategy[Any]:
+    """Changes of one version: a cell changes once; the numbers need not add up to be kept."""
+    change = made(
         CellChange,
         cell=cell,
-        added=st.integers(0, 9),
-        removed=st.integers(0, 9),
-        rows_before=st.integers(0, 9),
         rows_after=st.integers(0, 3),
         content_before=longs,
         content_after=longs,
-        last=st.none() | longs,
     )
-
-
-states = st.builds(
-    CellState, cell=cells, rows=st.integers(1, 9), content=longs, last=st.none() | longs
-)
-
-
-def distinct_changes(
-    cell: st.SearchStrategy[Interval],
-) -> st.SearchStrategy[tuple[CellChange, ...]]:
-    """Changes of one version: a cell changes once."""
-    return st.lists(changes(cell), max_size=5, unique_by=lambda change: change.cell).map(tuple)
+    return several(change, 5, lambda one: one.cell)
 
 
 def known_files(ids: st.SearchStrategy[int]) -> st.SearchStrategy[IngestedFile]:
     """Files taken in, of any of ``ids``."""
-    return st.builds(
-        IngestedFile,
-        id=ids,
-        path=names,
-        size=counts,
-        fingerprint=names,
-        horizon=longs,
-        next_due=st.none() | longs,
-        rows=counts,
-        waiting=counts,
-        set_aside=counts,
-        dropped=counts,
-        received_at=longs,
-    )
+    return made(IngestedFile, id=ids, horizon=longs, received_at=longs)
 
 
 def file_cells(ids: st.SearchStrategy[int]) -> st.SearchStrategy[FileCell]:
     """Rows of a file in a cell."""
-    return st.builds(
-        FileCell, file_id=ids, cell=cells, rows=st.integers(0, 9), dropped=st.integers(0, 9)
-    )
+    return made(FileCell, file_id=ids)
 
 
-def _key(entry: FileCell) -> Any:
-    return (entry.file_id, entry.cell)
-
-
-any_files = st.builds(
+_some_cells = several(file_cells(counts), 4, lambda one: (one.file_id, one.cell))
+any_files = made(
     FilesOutcome,
-    source=names,
-    ingested=st.lists(known_files(counts), max_size=3).map(tuple),
-    removed=st.lists(counts, max_size=3).map(tuple),
-    cells=st.lists(file_cells(counts), max_size=4, unique_by=_key).map(tuple),
-    dropped=st.lists(file_cells(counts), max_size=4, unique_by=_key).map(tuple),
+    ingested=several(known_files(counts)),
+    removed=several(counts),
+    cells=_some_cells,
+    dropped=_some_cells,
 )
-
-held_sessions = st.builds(
-    QuarantinedSession,
-    owner=names,
-    start=longs,
-    end=longs,
-    events=counts,
-    user=st.none() | names,
-    user_at=st.none() | longs,
-)
-
-any_outcomes = st.builds(
+_states = made(CellState, rows=st.integers(1, 9), content=longs)
+_unchanged = made(Unchanged, columns=st.frozensets(names, max_size=3), cells=some_ranges)
+any_outcomes = made(
     Outcome,
-    model=names,
-    version=counts,
-    trace=traces(names),
     changes=distinct_changes(cells),
-    whole=st.booleans(),
-    snapshot=st.none() | longs,
-    committed=st.booleans(),
     files=st.none() | any_files,
-    receipt=receipts,
-    quarantined=st.lists(held_sessions, max_size=3, unique_by=lambda held: held.key).map(tuple),
-    released=st.lists(st.tuples(names, longs), max_size=2).map(tuple),
-    left_out=st.none() | counts,
-    unchanged=st.lists(
-        st.builds(Unchanged, columns=st.frozensets(names, max_size=3), cells=some_ranges),
-        max_size=2,
-        unique_by=lambda one: one.columns,
-    ).map(tuple),
-    cells=st.none() | st.lists(states, max_size=3, unique_by=lambda one: one.cell).map(tuple),
+    quarantined=several(made(QuarantinedSession, start=longs, end=longs), 3, lambda one: one.key),
+    released=several(st.tuples(names, longs), 2),
+    unchanged=several(_unchanged, 2, lambda one: one.columns),
+    cells=st.none() | several(_states, 3, lambda one: one.cell),
 )

@@ -1,10 +1,11 @@
-"""Outcomes, receipts and traces come back from text exactly as they went in."""
+"""Outcomes, receipts, traces and texts come back from a ledger exactly as they went in."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from hypothesis import given
+from hypothesis import strategies as st
 from tests.ledger.drawn import any_outcomes, receipts
 
 from infold.core.files import FilesOutcome
@@ -12,6 +13,7 @@ from infold.core.interval import EVER
 from infold.core.record import Outcome, Receipt
 from infold.core.trace import CellChange, CellState, Trace
 from infold.ledger import codec
+from infold.ledger.stored_text import MARK, escaped, unescaped
 
 
 @given(any_outcomes)
@@ -36,3 +38,19 @@ def test_a_done_outcome_keeps_what_has_no_table_of_its_own() -> None:
     whole = replace(kept, changes=(change,), files=FilesOutcome("raw"), cells=cells)
 
     assert codec.without_rows_of_tables(whole) == kept
+
+
+texts = st.text(st.sampled_from(f"\0{MARK}01a")) | st.text()
+
+
+@given(texts)
+def test_every_text_comes_back(text: str) -> None:
+    """What is read is what was written, and NUL is not stored."""
+    assert unescaped(escaped(text)) == text
+    assert "\0" not in escaped(text)
+
+
+@given(texts, texts)
+def test_two_texts_are_stored_as_two(one: str, other: str) -> None:
+    """Keys that differ still do."""
+    assert (escaped(one) == escaped(other)) == (one == other)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing, suppress
 from functools import partial
-from pathlib import Path
 
 import pytest
 from tests.ledger import filled
-from tests.ledger.conftest import OPEN, Place
+from tests.ledger.conftest import Place, killed
 
 from infold.core.audits import AuditResult
 from infold.core.manual_entry import ManualEntry
@@ -213,14 +208,6 @@ class TestRefusals:
         assert original.owner()
 
 
-COPY = (
-    OPEN
-    + """
-from infold.ledger.copying import copy_ledger
-to = open_ledger(sys.argv[3], Path("/"), schema=sys.argv[4])
-copy_ledger(ledger, to, at="here", place="there", run="dying")
-"""
-)
 POINTS = [
     f"ledger {write}: {when} commit"
     for write in ("create", "acquire", "copy", "release", "move")
@@ -228,25 +215,18 @@ POINTS = [
 ]
 
 
-def dying(place: Place, there: Place, **environment: str) -> int:
-    """The return code of a process that copies a ledger."""
-    command = [sys.executable, "-c", COPY, *place.words, *there.words]
-    return subprocess.run(command, env={**os.environ, **environment}, check=False).returncode
-
-
-def test_the_points_of_a_copy(
-    original: SqlLedger, place: Place, there: Place, tmp_path: Path
-) -> None:
+def test_the_points_of_a_copy(original: SqlLedger, there: Place, points: list[str]) -> None:
     """The copy is committed before the original is closed."""
-    original.close()
-    log = tmp_path / "points"
+    copied(original, there.open())
 
-    assert dying(place, there, INFOLD_CRASH_LOG=str(log)) == 0
-
-    points = log.read_text(encoding="utf-8").splitlines()
     assert set(points) == set(POINTS)
     order = [point for point in points if "copy" in point or "move" in point]
     assert order == POINTS[4:6] + POINTS[8:]
+
+
+def dying(place: Place, there: Place, point: str) -> bool:
+    """A process that copies a ledger is killed."""
+    return killed(point, lambda: copied(place.open(), there.open(), "dying"))
 
 
 @pytest.mark.parametrize("point", [*POINTS[1:2], *POINTS[4:6], *POINTS[8:]])
@@ -257,7 +237,7 @@ def test_a_kill_leaves_all_or_nothing(
     before = filled.rows_of(original)
     original.close()
 
-    assert dying(place, there, INFOLD_CRASH_AT=point) == -signal.SIGKILL
+    assert dying(place, there, point)
 
     whole, closed = POINTS.index(point) >= 5, point == POINTS[-1]
     with there.open().database.read() as query:
@@ -284,7 +264,7 @@ def test_a_copy_that_is_no_longer_the_same_is_a_ledger_of_its_own(
 ) -> None:
     """After a kill between the two, whoever goes on in either place is not lost."""
     original.close()
-    assert dying(place, there, INFOLD_CRASH_AT=POINTS[5]) == -signal.SIGKILL
+    assert dying(place, there, POINTS[5])
     entry = ManualEntry(0, "ann", True, 1, 2, "")
     (place if where == "original" else there).open().add_entries("new", [entry])
 

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import random
-import signal
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.docs.pages import DOCS, code
 from tests.ledger import filled, released_ledgers
-from tests.ledger.conftest import OPEN, Place
+from tests.ledger.conftest import Place
 
 from infold.core.report import LedgerCopy
 from infold.ledger import SqlLedger, exported_file, whole_tables
@@ -25,8 +20,6 @@ from infold.ledger.exported_file import export_ledger, import_ledger
 from infold.ledger.upgrades import RELEASED
 from infold.ledger.whole_tables import Checksum
 from infold.messages.errors import InfoldError
-
-NewPlace = Callable[[], Place]
 
 
 @pytest.fixture(scope="module")
@@ -267,35 +260,3 @@ class TestRefusals:
         error = refused(to, tmp_path / "file", "".join(text))
 
         assert (error.slug, dict(error.facts)["line"]) == ("ledger-file-damaged", str(at + 1))
-
-
-IMPORT = (
-    OPEN
-    + """
-from infold.ledger.exported_file import import_ledger
-import_ledger(
-    ledger, Path(sys.argv[3]), place="there", project="shop", warehouse="warehouse", run="dying"
-)
-"""
-)
-
-
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_a_kill_leaves_all_or_nothing(
-    original: SqlLedger, there: Place, tmp_path: Path, when: str
-) -> None:
-    """A ledger that was half imported can be imported again."""
-    exported(original, tmp_path / "file")
-    done = subprocess.run(
-        [sys.executable, "-c", IMPORT, *there.words, str(tmp_path / "file")],
-        env={**os.environ, "INFOLD_CRASH_AT": f"ledger import: {when} commit"},
-        check=False,
-    )
-    assert done.returncode == -signal.SIGKILL
-
-    if when == "before":
-        imported(there.open(), tmp_path / "file")
-    assert filled.rows_of(there.open()) == filled.rows_of(original)
-    to = there.open()
-    to.acquire("r2")
-    to.close()

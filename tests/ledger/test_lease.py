@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from multiprocessing.synchronize import Event
 from typing import Any
 
 import pytest
-from tests.ledger.conftest import OPEN, Place
+from tests.ledger.conftest import FORK, Place
 
 from infold.core import write_points
 from infold.core.interval import SECOND
@@ -22,75 +21,73 @@ from infold.ledger import SqlLedger, lease
 from infold.ledger.lease import SILENT, Holder, process_started, this_process
 from infold.messages import errors, run_errors
 
-HOLD = (
-    OPEN
-    + """
-ledger.acquire("held")
-ledger.begin_run("held", "run", 0, {})
-print("ready", flush=True)
-sys.stdin.readline()
-ledger.release()
-"""
-)
+
+@dataclass
+class Other:
+    """Another process, which holds the lease for run ``held`` until it is told to give it back."""
+
+    place: Place
+    over: Event = field(default_factory=FORK.Event)
+    ready: Event = field(default_factory=FORK.Event)
+
+    def hold(self) -> None:
+        """What it does."""
+        ledger = self.place.open()
+        ledger.acquire("held")
+        ledger.begin_run("held", "run", 0, {})
+        self.ready.set()
+        self.over.wait()
+        ledger.release()
+
+    def __post_init__(self) -> None:
+        self.process = FORK.Process(target=self.hold)
+        self.process.start()
+        assert self.ready.wait(30)
+
+    def kill(self) -> None:
+        """SIGKILL, and gone."""
+        self.process.kill()
+        self.process.join()
 
 
 @pytest.fixture
-def holder(place: Place) -> Iterator[subprocess.Popen[str]]:
-    """Another process, which holds the lease for run ``held`` until it gets a line."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, *place.words],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    yield process
-    process.kill()
-    process.communicate()
+def holder(place: Place) -> Iterator[Other]:
+    """One of them."""
+    found = Other(place)
+    yield found
+    found.kill()
 
 
-def kill(process: subprocess.Popen[str]) -> None:
-    """SIGKILL, and gone."""
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-
-
-@pytest.mark.deep
 class TestProcesses:
     """On one machine, the owner of a lease is alive as long as its process is."""
 
-    def test_a_living_owner_is_named(self, place: Place, holder: subprocess.Popen[str]) -> None:
+    def test_a_living_owner_is_named(self, place: Place, holder: Other) -> None:
         """
         Also when the time of `--wait` is over. Status and history read the ledger meanwhile, and a
         run that waits starts as soon as the lease is released.
         """
         started = time.monotonic()
         with pytest.raises(errors.InfoldError) as raised:
-            place.open().acquire("mine", wait=0.3)
+            place.open().acquire("mine", wait=0.1)
 
-        assert time.monotonic() - started >= 0.3
+        assert time.monotonic() - started >= 0.1
         facts = dict(raised.value.facts)
         assert (raised.value.slug, raised.value.exit_code) == ("locked", 3)
-        assert (facts["run"], facts["process"]) == ("held", str(holder.pid))
+        assert (facts["run"], facts["process"]) == ("held", str(holder.process.pid))
         assert facts["host"] == os.uname().nodename
         assert facts["since"].startswith("20")
         ledger = place.open()
         assert [(run.id, run.state) for run in ledger.runs()] == [("held", "running")]
-        assert holder.stdin is not None
-        holder.stdin.write("\n")
-        holder.stdin.flush()
+        holder.over.set()
         ledger.acquire("mine", wait=20)
         ledger.begin_run("mine", "run", 0, {})
         ledger.close()
 
-    def test_a_killed_owner_is_replaced_at_once(
-        self, place: Place, holder: subprocess.Popen[str]
-    ) -> None:
+    def test_a_killed_owner_is_replaced_at_once(self, place: Place, holder: Other) -> None:
         """A killed owner is replaced at once, without waiting
         for its heartbeat, and its run is marked died.
         """
-        kill(holder)
+        holder.kill()
         ledger = place.open()
 
         started = time.monotonic()

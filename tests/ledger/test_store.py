@@ -1,11 +1,9 @@
-"""What only the ledger in a file has: opening, refusing, SQL for two databases, pruning."""
+"""What the ledger in a file has: opening, refusing, SQL for two databases, pruning."""
 
 from __future__ import annotations
 
 import re
 import sqlite3
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -16,7 +14,7 @@ import pytest
 import sqlglot
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.ledger.conftest import Place, Stopped
+from tests.ledger.conftest import FORK, Place, Stopped
 from tests.ledger.drawn import DAYS, distinct_changes, file_cells, known_files, some_ranges, traces
 from tests.ledger.steps import kept_of
 
@@ -176,18 +174,21 @@ class TestOpening:
         assert list(SqlLedger(path).runs()) == []
         begin(SqlLedger(path)).close()
 
-    def test_two_processes_may_create_it_at_once(self, tmp_path: Path) -> None:
-        """When two processes create the ledger at once, one
-        makes the tables and the other finds them.
-        """
-        code = (
-            "import sys; from pathlib import Path; from infold.ledger import open_ledger\n"
-            f"ledger = open_ledger({URL!r}, Path(sys.argv[1]))\n"
-            "ledger.acquire('r', wait=20); ledger.close()"
-        )
-        both = [subprocess.Popen([sys.executable, "-c", code, tmp_path]) for _ in range(2)]
+    def test_two_processes_may_create_it_at_once(self, place: Place) -> None:
+        """One makes the tables and the other finds them."""
 
-        assert [process.wait(timeout=30) for process in both] == [0, 0]
+        def create() -> None:
+            ledger = place.open()
+            ledger.acquire("r", wait=20)
+            ledger.close()
+
+        both = [FORK.Process(target=create) for _ in range(2)]
+        for process in both:
+            process.start()
+        for process in both:
+            process.join(30)
+
+        assert [process.exitcode for process in both] == [0, 0]
 
 
 class TestStatements:
@@ -241,19 +242,6 @@ class TestStatements:
             ).fetchall()
 
         assert "SEARCH changes USING PRIMARY KEY" in str(rows)
-
-    def test_reading_imports_no_sqlalchemy(self, tmp_path: Path) -> None:
-        """Reading a ledger does not import SQLAlchemy, which
-        costs half of what a command with nothing to do may.
-        """
-        code = (
-            "import sys; from pathlib import Path; from infold.ledger import open_ledger\n"
-            f"ledger = open_ledger({URL!r}, Path(sys.argv[1]))\n"
-            "ledger.acquire('r'); ledger.begin_run('r', 'run', 0, {}); ledger.runs()\n"
-            "ledger.close(); sys.exit('sqlalchemy' in sys.modules)"
-        )
-
-        assert subprocess.run([sys.executable, "-c", code, tmp_path], check=False).returncode == 0
 
 
 def _commit(ledger: Ledger, version: int, cells: int, inputs: dict[str, int]) -> None:

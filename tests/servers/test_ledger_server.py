@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,7 +12,7 @@ from urllib.parse import quote
 
 import psycopg
 import pytest
-from tests.ledger.conftest import OPEN, Place
+from tests.ledger.conftest import Place
 from tests.ledger.drawn import DAYS
 from tests.ledger.steps import change, do, outcome
 from tests.servers.postgresql import Postgresql
@@ -31,7 +29,6 @@ from infold.system.signals import Stopped
 
 pytestmark = pytest.mark.servers
 
-CREATE = OPEN + "ledger.acquire('r', wait=20); ledger.close()"
 AWAY = Holder("away", "away:boot:ns", 1, "1")
 
 
@@ -213,12 +210,6 @@ class TestConcurrency:
 
         writer.join()
         assert [entry.number for entry in ledger.entries("m")] == [1, 2]
-
-    def test_two_may_come_to_create_it(self, place: Place) -> None:
-        """One makes the tables, and the other finds them."""
-        both = [subprocess.Popen([sys.executable, "-c", CREATE, *place.words]) for _ in range(2)]
-
-        assert [process.wait(timeout=60) for process in both] == [0, 0]
 
     def test_the_lease_goes_by_the_servers_clock(
         self, place: Place, monkeypatch: pytest.MonkeyPatch

@@ -15,6 +15,7 @@ WORLDS = 4
 """How many contents of the tables there are."""
 
 
+@cache
 def engine(
     world: int, kept: tuple[tuple[str, frozenset[str]], ...] | None = None
 ) -> duckdb.DuckDBPyConnection:
@@ -23,8 +24,9 @@ def engine(
 
     With ``kept``, columns of tables, all others have other values in the same rows.
     """
-    _connection().execute(f"USE {_schema(world, kept)}")
-    return _connection()
+    made = _connection().cursor()
+    made.execute(f"USE {_schema(world, kept)}")
+    return made
 
 
 @cache
@@ -34,7 +36,6 @@ def _connection() -> duckdb.DuckDBPyConnection:
     return made
 
 
-@cache
 def _schema(world: int, kept: tuple[tuple[str, frozenset[str]], ...] | None) -> str:
     """A schema with these tables."""
     name = f"world_{next(_NUMBERS)}"

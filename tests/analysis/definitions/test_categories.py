@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from tests.analysis.fingerprints import ALL, WITH_VERSIONS, fingerprints, redefinitions
-from tests.analysis.test_fingerprint_keys import DEFINES
+from tests.analysis.test_fingerprint import DEFINES
 from tests.declare.shop import SHOP
 
 from infold.core.definition import Category, How, Redefinition

@@ -17,8 +17,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from tests.analysis.definitions.drawn import Query, drawn, written
 from tests.analysis.definitions.pairs import meaning, pairs
-from tests.analysis.definitions.test_soundness import apart as rows_apart
-from tests.analysis.definitions.test_soundness import otherwise
+from tests.analysis.definitions.test_pairs import apart as rows_apart
+from tests.analysis.definitions.test_pairs import otherwise
 
 from infold.analysis.definitions.clauses import Doubt
 from infold.analysis.definitions.derive import over_stored_rows

@@ -1,10 +1,16 @@
 # ruff: noqa: E501 (one case is one row of a table)
-"""Lookups that are read as of a time, and whether the stretch is used for anything else."""
+"""
+Lookups that are read as of a time, and whether the stretch is used for anything else.
+
+And those whose rows are kept, so that cells without input rows of that time have rows.
+"""
 
 from __future__ import annotations
 
 import pytest
+from tests.analysis.rules.cases import MODELS, PROJECT
 from tests.declare import shop
+from tests.declare.shop import project
 
 from infold.core.project import Validity
 
@@ -69,3 +75,37 @@ def test_a_lookup_read_as_of_a_time(query: str, open_: bool, passed_on: bool) ->
 def test_a_lookup_read_by_its_key(query: str) -> None:
     """One end, another comparison, another row or another time is no stretch."""
     assert validity(query) is None
+
+
+FRONT = """---
+materialization: table
+timeseries: {event_time_column: event_ts, partition_column: day}
+incremental: {}
+---
+"""
+KEPT = (
+    "SELECT to_date(k.since) AS day, count(c.event_id) AS n FROM raw.countries AS k "
+    "LEFT JOIN clicks AS c ON to_date(c.event_ts) = to_date(k.since) GROUP BY 1"
+)
+MATCHED = (
+    "SELECT to_date(event_ts) AS day, country FROM clicks LEFT JOIN raw.countries USING (code)"
+)
+
+
+@pytest.mark.parametrize(
+    ("sql", "fills"),
+    [
+        (KEPT, True),
+        (KEPT.replace("LEFT JOIN", "JOIN"), False),
+        (MATCHED, False),
+        ("SELECT to_date(event_ts) AS day, count(*) AS n FROM clicks GROUP BY 1", False),
+    ],
+)  # fmt: skip
+def test_unmatched_rows_fill_cells(sql: str, fills: bool) -> None:
+    """With rows kept without a match, the day comes from
+    the lookup, so a day without events has rows too.
+    """
+    files = {f"models/{name}.sql": text for name, text in MODELS.items()}
+    found = project({"infold.yml": PROJECT, **files, "models/query.sql": FRONT + sql})
+
+    assert found["query"].fills_cells is fills

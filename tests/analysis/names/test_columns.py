@@ -1,13 +1,26 @@
 # ruff: noqa: E501 (one case is one row of a table)
-"""Columns are resolved as Spark resolves them; an unknown one is an error at its place."""
+"""
+Columns are resolved as Spark resolves them; an unknown one is an error at its place.
+
+Those that declarations name are found in any case. A star over a struct has unknown columns.
+"""
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Callable
+from pathlib import Path
 
+import pytest
+from tests.analysis.rules.drawn import EVENTS, TAKEN, declared
+from tests.declare.shop import CLICKS, DAILY, SHOP, project, read
+
+from infold.analysis.names import column_types
 from infold.analysis.names.relation import Table
 from infold.analysis.names.resolve import Resolved, resolve
 from infold.analysis.sql.parse import parse
+from infold.core.interval import DAY
+from infold.core.project import Bound
+from infold.declare.load import check
 
 KNOWN = {
     "clicks": Table("clicks", ("id", "User_Id", "ts", "payload", "tags")),
@@ -123,3 +136,97 @@ def test_all_unknown_names_are_reported() -> None:
 def test_sql_that_cannot_be_analysed_is_refused(sql: str) -> None:
     """SQL that cannot be analysed is refused."""
     assert {error.slug for error in look_up(sql).errors} == {"unsupported-sql"}
+
+
+def test_declared_names_are_spelled_as_the_table_has_them() -> None:
+    """A declared column name is spelled as the table's, so that readers by name find it."""
+    clicks = CLICKS.replace(
+        "SELECT event_id, user_id, event_ts", "SELECT Event_Id, user_id, event_ts AS AT"
+    )
+    clicks = clicks.replace("column: event_ts", "column: at").replace("[event_id]", "[EVENT_ID]")
+    daily = DAILY.replace("AS day,", "AS Day,").replace("{}", "{unique_key: [DAY]}")
+    found = project({**SHOP, "models/clicks.sql": clicks, "models/daily.sql": daily})
+    events, days = found["clicks"].model, found["daily"].model
+
+    assert events.timeseries is not None
+    assert (events.timeseries.event_time_column, events.unique_key) == ("AT", ("Event_Id",))
+    assert days.timeseries is not None
+    assert days.timeseries.partition_column == "Day"
+    assert days.incremental is not None
+    assert days.incremental.unique_key == ("Day",)
+    assert found["sessions"].query is not None
+    assert found["sessions"].query.time_column == "AT"
+    assert found["daily"].input("sessions").time_column == "session_start"
+
+
+FILES = {
+    "infold.yml": declared(
+        'id: int, ts: timestamp, place: "struct<city: string, country: string>"'
+    ),
+    "models/clicks.sql": TAKEN.format(EVENTS, "clicks"),
+}
+DAYS = """---
+materialization: table
+incremental: {}
+timeseries: {event_time_column: ts, partition_column: ts, granularity: day}
+---
+"""
+WINDOW = "count(*) OVER (ORDER BY ts RANGE BETWEEN INTERVAL 3 DAYS PRECEDING AND CURRENT ROW)"
+
+
+@pytest.mark.parametrize(
+    ("sql", "bound"),
+    [
+        ("SELECT ts, place.* FROM clicks", Bound(0, 0)),
+        ("SELECT ts + INTERVAL 3 DAYS AS ts, place.* FROM clicks", Bound(3 * DAY, -3 * DAY)),
+        (f"SELECT ts, place.*, {WINDOW} AS n FROM clicks", Bound(3 * DAY, 0)),
+        (f"SELECT c.*, place.*, {WINDOW} AS n FROM clicks AS c", Bound(3 * DAY, 0)),
+    ],
+)
+def test_what_is_read_follows_from_columns_beside_the_star(sql: str, bound: Bound) -> None:
+    """Columns beside a star over a struct decide what is
+    read, also one with the name of an input's column.
+    """
+    project, errors = read({**FILES, "models/subject.sql": DAYS + sql})
+
+    assert project is not None, errors
+    assert [entry.bounds for entry in project["subject"].inputs] == [(bound,)]
+
+
+@pytest.mark.parametrize(
+    "items",
+    ["id, place.*", "c.* EXCEPT (ts), place.*"],
+)
+def test_a_time_column_that_is_not_selected_is_no_partition_column(items: str) -> None:
+    """The input's time column is no partition column of a query that does not select it."""
+    _, errors = read({**FILES, "models/subject.sql": f"{DAYS}SELECT {items} FROM clicks AS c"})
+
+    assert [error.slug for error in errors] == ["partition-not-proven"]
+
+
+DEPTH = 12
+
+
+def test_each_level_of_nested_queries_is_asked_once_for_each_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A chain of CTEs with two columns is not asked for 2^12 of them."""
+    ctes = [f"c{i} AS (SELECT a, b FROM {f'c{i - 1}' if i else 'raw.t'})" for i in range(DEPTH)]
+    (tmp_path / "models").mkdir()
+    (tmp_path / "infold.yml").write_text(
+        "name: deep\nsources: {raw.t: {path: t/*.json, columns: {a: string, b: string}}}\n"
+    )
+    query = f"WITH {', '.join(ctes)} SELECT a, b FROM c{DEPTH - 1}"
+    (tmp_path / "models/m.sql").write_text(f"---\nmaterialization: table\n---\n{query}\n")
+    asked = 0
+    real: Callable[..., str | None] = column_types._of_origin
+
+    def counted(*words: object) -> str | None:
+        nonlocal asked
+        asked += 1
+        return real(*words)
+
+    monkeypatch.setattr(column_types, "_of_origin", counted)
+
+    assert check(tmp_path) == []
+    assert 0 < asked < 200

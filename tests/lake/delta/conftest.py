@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.lake.delta.made import Made
-from tests.lake.delta.named import Named
+from tests.lake.delta.made import Made, Named
 from tests.lake.made_up_hive import MadeUpHive, connected
 
 

@@ -1,4 +1,4 @@
-"""Tables of Delta Lake like the engine's, made without an engine."""
+"""Tables of Delta Lake like the engine's, made without an engine, some named in a metastore."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from typing import Any
 import pyarrow as pa
 from deltalake import CommitProperties, write_deltalake
 
+from infold.core.catalogs import Catalog, CatalogType
+from infold.lake.delta.metastore import Metastore
 from infold.lake.delta.tables import DeltaLake
+from infold.lake.hive_client import HiveClient
 from infold.lake.stores import places
 
 
@@ -72,3 +75,29 @@ class Made:
         assert log is not None
         text = "\n".join(json.dumps(action) for action in actions)
         Path(log.file(log.newest + 1)).write_text(text, encoding="utf-8")
+
+
+SPACE = "sales"
+DECLARED = Catalog(CatalogType.HIVE, uri="thrift://hms:9083", namespace=SPACE)
+
+
+@dataclass(frozen=True)
+class Named(Made):
+    """A warehouse whose tables have names in a metastore."""
+
+    space: str = SPACE
+
+    @property
+    def lake(self) -> DeltaLake:
+        """Its tables, as infold has them."""
+        client = HiveClient(DECLARED, Path("/"), "catalog of target dev")
+        return DeltaLake(self.at, "shop", Metastore(client, self.space))
+
+    def make(self, *names: str) -> None:
+        """Tables of infold's, with a row each."""
+        for number, name in enumerate(names):
+            self.write(name, {"n": [number]}, f"r1-{number}")
+
+    def at_folder(self, name: str) -> str:
+        """What an entry for a table has to say."""
+        return f"file:{self.folder(name)}"

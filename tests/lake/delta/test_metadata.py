@@ -1,8 +1,14 @@
-"""What a Delta table is, by its log: steps, other commits, versions that are gone."""
+"""
+What a Delta table is, by its log: steps, other commits, versions that are gone, partitions.
+
+And of a log in a store, which is the newest version, and what is asked for it.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +17,9 @@ from tests.lake.delta.made import Made
 from tests.lake.delta.vectors import mark_deleted
 
 from infold.core.stored_table import History, TableMetadata
+from infold.lake.delta.log import DROPPED, Newest, newest
+from infold.lake.delta.partitions import partition_files
+from infold.lake.stores import places
 from infold.messages.errors import InfoldError
 
 NOW = {"commitInfo": {"timestamp": 1_700_000_000_000, "operation": "OPTIMIZE"}}
@@ -197,3 +206,91 @@ class TestDamage:
         assert made.lake.file_list_id("daily") != before
         with pytest.raises(InfoldError, match="delta-unreadable"):
             made.lake.rows("daily")
+
+
+TEN = datetime(2024, 1, 5, 10, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("partition", "shown"),
+    [
+        (pa.array([date(2024, 1, 1)]), "2024-01-01"),
+        (pa.array([TEN], pa.timestamp("us", "UTC")), "2024-01-05 10:00:00"),
+        (pa.array([None], pa.date32()), None),
+        (None, None),
+    ],
+    ids=["date", "hour", "null", "none"],
+)
+def test_files_of_each_partition(made: Made, partition: pa.Array | None, shown: str | None) -> None:
+    """Data files and their bytes, by the start of the partition; without any, all are of one."""
+    for n in range(2):
+        by = {} if partition is None else {"_partition": partition}
+        made.write("daily", pa.table({"n": [n], **by}), f"s-{n}", partition_by=[*by])
+
+    ((start, data, deletes, size),) = partition_files(made.lake.folder("daily"))
+
+    assert (start, data, deletes) == (shown, 2, 0)
+    assert size == sum(file.stat().st_size for file in made.folder("daily").rglob("*.parquet"))
+
+
+FOLDER = "s3://lake/orders"
+LOG = f"{FOLDER}/_delta_log"
+
+
+def commits(*versions: int) -> list[str]:
+    """The files of versions."""
+    return [f"{version:020}.json" for version in versions]
+
+
+def look(
+    monkeypatch: pytest.MonkeyPatch, names: list[str], checkpoint: bytes | None
+) -> tuple[Newest | None, list[str]]:
+    """What is found in a log with these files, and after which names it was listed."""
+    asked = []
+
+    def marks(folder: str, after: str) -> Mapping[str, str]:
+        assert folder == LOG
+        asked.append(after)
+        return {name: f"e-{name[18:20]}" for name in names if name > after}
+
+    def read(location: str) -> bytes:
+        assert location == f"{LOG}/_last_checkpoint"
+        if checkpoint is None:
+            raise FileNotFoundError(location)
+        return checkpoint
+
+    monkeypatch.setattr(places, "marks", marks)
+    monkeypatch.setattr(places, "read", read)
+    return newest(FOLDER), asked
+
+
+def test_what_comes_after_the_last_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more is listed, however long the log is; the commit's ETag tells it from another one."""
+    found, asked = look(monkeypatch, commits(*range(50)), b'{"version": 40}')
+
+    assert found == Newest(FOLDER, 49, f"{LOG}/{49:020}.json:e-49")
+    assert asked == [f"{40:020}"]
+
+
+@pytest.mark.parametrize(
+    "checkpoint",
+    [None, b"{", b"[]", b"{}", b'{"version": "x"}', b'{"version": 99}'],
+    ids=["none", "damaged", "a list", "without it", "a text", "of no version"],
+)
+def test_a_checkpoint_that_says_nothing(
+    monkeypatch: pytest.MonkeyPatch, checkpoint: bytes | None
+) -> None:
+    """All of the log is listed."""
+    found, asked = look(monkeypatch, [*commits(3, 5), f"{9:020}.checkpoint.parquet"], checkpoint)
+
+    assert found is not None
+    assert found.version == 5
+    assert asked[-1] == ""
+
+
+@pytest.mark.parametrize("names", [[], ["x.json"], [*commits(0, 1), DROPPED]])
+def test_no_table(monkeypatch: pytest.MonkeyPatch, names: list[str]) -> None:
+    """Nothing that is a version, or a table of infold's that is being deleted."""
+    found, _ = look(monkeypatch, names, b'{"version": 1}')
+
+    assert found is None

@@ -7,11 +7,9 @@ What a real one does is in ``tests/servers/test_delta_in_hive.py``.
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 import pytest
-from tests.lake.delta.named import SPACE, Named
-from tests.lake.delta.test_folders import dying
+from tests.lake.delta.made import SPACE, Named
 from tests.lake.made_up_hive import MadeUpHive
 
 from infold.core.swap import Renaming
@@ -183,39 +181,6 @@ def test_what_somebody_registered_rightly_is_right(named: Named, hive: MadeUpHiv
     assert {*hive.paths(SPACE)} == {"alias", "daily", "sales", "weekly"}
 
 
-def test_two_projects_share_a_namespace(named: Named, hive: MadeUpHive, tmp_path: Path) -> None:
-    """Each has its own names there, and drops none of the other's."""
-    other = Named(tmp_path / "other")
-    named.make("daily")
-    other.make("weekly")
-    for one in (named, other):
-        one.lake.register()
-    assert set(hive.paths(SPACE)) == {"daily", "weekly"}
-
-    other.lake.drop("weekly")
-    for one in (named, other):
-        one.lake.register()
-
-    assert set(hive.paths(SPACE)) == {"daily"}
-    with pytest.raises(InfoldError, match="catalog-name-taken"):
-        other.lake.check_names(["daily"])
-
-
-def test_a_death_between_two_names(
-    named: Named, hive: MadeUpHive, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The next look has the others registered, and takes out what is no table any more."""
-    named.make("daily", "weekly")
-    with dying(monkeypatch, "register weekly: before"):
-        named.lake.register()
-    assert set(hive.paths(SPACE)) == {"daily"}
-    named.lake.drop("daily")
-
-    assert named.lake.register() == []
-
-    assert set(hive.paths(SPACE)) == {"weekly"}
-
-
 def test_one_that_cannot_be_reached(named: Named, hive: MadeUpHive) -> None:
     """Before the first write it is named; at the end it is said that no row was lost. A target that
     names none has its tables in folders, and that is all.
@@ -223,8 +188,12 @@ def test_one_that_cannot_be_reached(named: Named, hive: MadeUpHive) -> None:
     named.make("daily")
     hive.down = True
 
-    with pytest.raises(InfoldError, match="catalog-unreachable"):
-        named.lake.check_names([])
+    for check in (named.lake.check_names, named.lake.check_views):
+        with pytest.raises(InfoldError, match="catalog-unreachable"):
+            check([])
+    for tables in ([], ["daily"]):
+        with pytest.raises(InfoldError, match="catalog-not-registered"):
+            named.lake.refresh_views(tables)
     with pytest.raises(InfoldError, match="catalog-not-registered") as caught:
         named.lake.register()
 
@@ -232,4 +201,6 @@ def test_one_that_cannot_be_reached(named: Named, hive: MadeUpHive) -> None:
     assert caught.value.exit_code == 1
     assert named.numbers("daily") == [0]
     lake = DeltaLake(named.at, "shop")
-    assert (lake.check_names(["daily"]), lake.register()) == ((), ())
+    lake.check_views(None)
+    found = lake.check_names(["daily"]), lake.register(), lake.refresh_views([])
+    assert found == ((), (), ())

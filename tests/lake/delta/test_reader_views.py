@@ -17,14 +17,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.lake.delta.named import SPACE, Named
-from tests.lake.delta.test_folders import dying
+from tests.lake.delta.made import SPACE, Named
 from tests.lake.made_up_hive import MadeUpHive
 
 from infold.core import write_points
 from infold.lake.delta.metastore import FOLDER
 from infold.lake.delta.reader_views import VIEW_OF
-from infold.lake.delta.tables import DeltaLake
 from infold.messages.errors import InfoldError
 
 VIEWS = f"{SPACE}_views"
@@ -320,35 +318,3 @@ def test_no_project_has_tables_among_the_views_of_another(
     named.lake.check_views(None)
     with pytest.raises(InfoldError, match="the tables orders"):
         named.lake.check_views(["daily"])
-
-
-def test_a_death_between_two_views(
-    named: Named, hive: MadeUpHive, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The next look makes the others, and takes away those of tables that are gone."""
-    named.make("daily", "weekly")
-    with dying(monkeypatch, "view weekly: before"):
-        shown(named, "daily", "weekly")
-    assert {*queries(hive)} == {"daily"}
-    named.lake.drop("daily")
-
-    assert shown(named, "daily", "weekly") == []
-
-    assert {*queries(hive)} == {"weekly"}
-
-
-def test_one_that_cannot_be_reached(named: Named, hive: MadeUpHive) -> None:
-    """Before the first write it is named; at the end it is said that no row was lost. A target that
-    names none has no views.
-    """
-    named.make("daily")
-    hive.down = True
-
-    with pytest.raises(InfoldError, match="catalog-unreachable"):
-        named.lake.check_views(["daily"])
-    for tables in ([], ["daily"]):
-        with pytest.raises(InfoldError, match="catalog-not-registered"):
-            named.lake.refresh_views(tables)
-    lake = DeltaLake(named.at, "shop")
-    lake.check_views(None)
-    assert lake.refresh_views([]) == ()

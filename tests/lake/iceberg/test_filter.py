@@ -8,30 +8,26 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 import pytest
 from tests.lake.iceberg import filters
+from tests.lake.iceberg.conftest import Warehouse
 
-from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
 from infold.lake.iceberg.static_table import open_table
 from infold.lake.iceberg.tables import IcebergLake
 from infold.messages import errors
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> IcebergLake:
-    """The rows in a table that is partitioned by a column with NULLs, in several commits."""
-    from pyiceberg.catalog.sql import SqlCatalog
+def lake(warehouse: Warehouse) -> IcebergLake:
+    """The rows in two commits, and again in a table that is partitioned by a column with NULLs."""
     from pyiceberg.transforms import IdentityTransform
 
-    folder = tmp_path_factory.mktemp("warehouse")
-    catalog = SqlCatalog("infold", uri=f"sqlite:///{folder / 'catalog.db'}", warehouse=str(folder))
-    catalog.create_namespace("shop")
-    for name in ("rows", "parts"):
-        table = catalog.create_table(f"shop.{name}", schema=filters.SCHEMA)
-        if name == "parts":
-            with table.update_spec() as change:
-                change.add_field("day", IdentityTransform(), "part")
-        table.append(filters.rows().slice(0, 4))
-        table.append(filters.rows().slice(4))
-    return IcebergLake(sqlite_catalog(folder / "catalog.db"), "shop", folder)
+    rows = filters.rows()
+    warehouse.write("rows", rows.slice(0, 4), rows.slice(4))
+    parts = warehouse.write("parts", schema=filters.SCHEMA)
+    with parts.update_spec() as change:
+        change.add_field("day", IdentityTransform(), "part")
+    parts.append(rows.slice(0, 4))
+    parts.append(rows.slice(4))
+    return warehouse.lake
 
 
 def by_duckdb(wheres: Sequence[str]) -> Mapping[str, list[int]]:

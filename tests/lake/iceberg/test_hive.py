@@ -77,7 +77,7 @@ def metastore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MadeUp:
     found = MadeUp(str(file))
     closed = SimpleNamespace(close=lambda: None)
     monkeypatch.setattr(HiveClient, "_open", lambda _: (closed, found))
-    monkeypatch.setattr(hive, "LOCK_SECONDS", 0.2)
+    monkeypatch.setattr(hive, "LOCK_SECONDS", 0.05)
     return found
 
 

@@ -1,17 +1,22 @@
-"""Rows of stored tables, and files of Iceberg sources, on tables that pyiceberg writes."""
+"""
+Rows of stored tables, and files of Iceberg sources, on tables that pyiceberg writes.
+
+Also the values of a column of texts, files that are lost, and tables that are set back.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cache
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from tests.lake.iceberg.conftest import Warehouse
 from tests.running.standing_tables import CATALOG
 
 from infold.core.catalogs import Catalog
@@ -20,16 +25,14 @@ from infold.core.formats import Format
 from infold.core.interval import parse_instant_text
 from infold.core.model import Column, Source
 from infold.core.snapshot_reader import TimeSpan
+from infold.lake.iceberg.missing_files import missing_data_files
 from infold.lake.iceberg.nulls import keep_null_lists
 from infold.lake.iceberg.snapshots import IcebergSnapshotReader
 from infold.lake.iceberg.sqlite_catalog import sqlite_catalog
 from infold.lake.iceberg.tables import IcebergLake
 from infold.lake.reading import iceberg_table
-from infold.messages import errors
-
-if TYPE_CHECKING:
-    from pyiceberg.catalog.sql import SqlCatalog
-    from pyiceberg.table import Table
+from infold.lake.stores.places import local_path
+from infold.messages.errors import InfoldError
 
 
 @cache
@@ -50,39 +53,18 @@ def three() -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the catalog and its tables are."""
-    return tmp_path_factory.mktemp("warehouse")
-
-
-@pytest.fixture(scope="module")
-def catalog(folder: Path) -> SqlCatalog:
-    """A catalog of the engine's name."""
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    found = SqlCatalog("infold", uri=f"sqlite:///{folder / 'catalog.db'}", warehouse=str(folder))
-    found.create_namespace("shop")
-    return found
-
-
-@pytest.fixture(scope="module")
-def events(catalog: SqlCatalog) -> Table:
-    """Three rows in one file."""
-    table = catalog.create_table("shop.events", schema=three().schema)
+def lake(warehouse: Warehouse) -> IcebergLake:
+    """Its tables, of which one has three rows in one file, and another got them one by one."""
+    table = warehouse.write("events", schema=three().schema)
     table.append(three(), snapshot_properties={"infold.step": "r1-1"})
-    return table
-
-
-@pytest.fixture
-def lake(folder: Path, events: Table) -> IcebergLake:
-    """Looks at them."""
-    return IcebergLake(sqlite_catalog(folder / "catalog.db"), "shop", folder)
+    warehouse.write("past", three().slice(0, 1), three())
+    return warehouse.lake
 
 
 class TestRows:
     """The rows that `show` prints."""
 
-    def test_technical_columns_are_left_out(self, lake: IcebergLake, events: Table) -> None:
+    def test_technical_columns_are_left_out(self, lake: IcebergLake, warehouse: Warehouse) -> None:
         """
         All rows with timestamps in UTC, or the columns asked for and no more rows than the limit.
         Unknown columns and tables are named. The head is read like those of the drawn metadata.
@@ -90,14 +72,13 @@ class TestRows:
         assert lake.rows("events").sort_by("id") == three().drop_columns("_version")
         found = lake.rows("events", columns=["n", "id"], limit=2)
         assert (set(found.column_names), found.num_rows) == ({"n", "id"}, 2)
-        with pytest.raises(errors.InfoldError, match="unknown-column"):
+        with pytest.raises(InfoldError, match="unknown-column"):
             lake.rows("events", columns=["id", "_version"])
-        with pytest.raises(errors.InfoldError, match="not-built"):
+        with pytest.raises(InfoldError, match="not-built"):
             lake.rows("sessions")
-        head, snapshot = lake.metadata("events"), events.current_snapshot()
+        head, [snapshot] = lake.metadata("events"), warehouse.snapshots("events")
         assert head is not None
-        assert snapshot is not None
-        assert (head.snapshot, head.steps) == (snapshot.snapshot_id, {"r1-1": head.snapshot})
+        assert (head.snapshot, head.steps) == (snapshot, {"r1-1": snapshot})
 
     @pytest.mark.parametrize(
         ("where", "ids"),
@@ -128,11 +109,11 @@ class TestRows:
         assert lake.rows_matching("events", {"z": tests["z"]}, by="by").num_rows == 0
         with pytest.raises(ValueError, match="only columns compared with values"):
             lake.rows_matching("events", {**tests, "w": "lower(id) = 'b'"}, by="by")
-        with pytest.raises(errors.InfoldError, match="not-built"):
+        with pytest.raises(InfoldError, match="not-built"):
             lake.rows_matching("none", tests, by="by")
 
 
-def test_a_list_that_is_null_is_not_empty(catalog: SqlCatalog, lake: IcebergLake) -> None:
+def test_a_list_that_is_null_is_not_empty(warehouse: Warehouse) -> None:
     """A NULL list, struct of lists or map is not an empty one, as a predicate and as a value."""
     one = pa.struct([("x", pa.int32())])
     values = [[{"x": 1}], None, []]
@@ -147,14 +128,15 @@ def test_a_list_that_is_null_is_not_empty(catalog: SqlCatalog, lake: IcebergLake
         }
     )
     keep_null_lists()  # pyiceberg loses them when it writes, too
-    catalog.create_table("shop.listed", schema=rows.schema).append(rows)
+    warehouse.write("listed", rows)
+    lake = warehouse.lake
 
     found = lake.rows("listed")
 
     assert found.to_pydict() == rows.to_pydict()
     assert lake.rows("listed", where="id = 'null'").column("items").to_pylist() == [None]
     for name in ("items", "deep.items", "named"):
-        with pytest.raises(errors.InfoldError) as caught:
+        with pytest.raises(InfoldError) as caught:
             lake.rows("listed", where=f"{name} IS NULL")
         assert "takes Spark" in dict(caught.value.facts)["why"]
 
@@ -162,11 +144,11 @@ def test_a_list_that_is_null_is_not_empty(catalog: SqlCatalog, lake: IcebergLake
 class TestSource:
     """The files of an Iceberg source."""
 
-    def test_files_come_and_go_with_commits(self, catalog: SqlCatalog, folder: Path) -> None:
+    def test_files_come_and_go_with_commits(self, warehouse: Warehouse) -> None:
         """An append adds a file, and a rewrite of rows replaces the file that contained them. A
         source may name its own catalog, relative to the project.
         """
-        table = catalog.create_table("shop.clicks", schema=three().schema)
+        table, folder = warehouse.write("clicks", schema=three().schema), warehouse.folder
         own = Catalog(uri=f"sqlite:///{folder.name}/catalog.db")
         clicks = Source("raw.clicks", Format.ICEBERG, (), table="shop.clicks", catalog=own)
 
@@ -188,12 +170,12 @@ class TestSource:
         assert not {file.path for file in both} & {file.path for file in after}
 
     def test_what_a_metadata_file_says_is_read_once(
-        self, folder: Path, tmp_path: Path, catalog: SqlCatalog, monkeypatch: pytest.MonkeyPatch
+        self, warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Until the table moves, and kept only where there is a ledger's folder."""
-        table = catalog.create_table("shop.views", schema=three().schema)
+        table = warehouse.write("views", schema=three().schema)
         views = Source("raw.views", Format.ICEBERG, (), table="shop.views")
-        own, real = sqlite_catalog(folder / "catalog.db"), iceberg_table.data_files
+        own, real = warehouse.lake.catalog, iceberg_table.data_files
         read: list[str] = []
 
         def data_files(location: str, names: Collection[str]) -> tuple[ListedFile, ...]:
@@ -217,7 +199,7 @@ class TestSource:
         assert (files(), files(), len(read)) == (1, 1, 6)
 
     def test_a_name_that_moves_to_another_column_changes_every_file(
-        self, catalog: SqlCatalog, folder: Path
+        self, warehouse: Warehouse
     ) -> None:
         """Every file that is read for that name changes; others do not."""
         from pyiceberg.types import LongType
@@ -225,15 +207,13 @@ class TestSource:
         number = pa.int32()
         struct = pa.struct([("x", number), ("y", number)])
         schema = pa.schema([("id", pa.string()), ("v", number), ("w", number), ("s", struct)])
-        table = catalog.create_table("shop.renamed", schema=schema)
         row = {"id": "a", "v": 1, "w": 2, "s": {"x": 1, "y": 2}}
-        table.append(pa.Table.from_pylist([row], schema=schema))
-        own = sqlite_catalog(folder / "catalog.db")
+        table = warehouse.write("renamed", pa.Table.from_pylist([row], schema=schema))
 
         def seen(*names: str) -> str:
             columns = tuple(Column(name, "int") for name in names)
             renamed = Source("raw.renamed", Format.ICEBERG, columns, table="shop.renamed")
-            [file] = iceberg_table.table_files(folder, renamed, own)
+            [file] = iceberg_table.table_files(warehouse.folder, renamed, warehouse.lake.catalog)
             return file.fingerprint
 
         def rename(old: str, new: str) -> None:
@@ -257,7 +237,7 @@ class TestSource:
             change.update_column("v", LongType())
         assert [seen(*names) for names in every] == parts, "a promotion keeps every value"
 
-    def test_a_file_with_several_catalogs(self, folder: Path, tmp_path: Path) -> None:
+    def test_a_file_with_several_catalogs(self, tmp_path: Path) -> None:
         """
         Any catalog's table is found by the file, but not one of two; in the target's own file
         its own tables are found, and of others it is said how they would be.
@@ -280,10 +260,10 @@ class TestSource:
             return iceberg_table.location(tmp_path, source, own)
 
         assert [found("one"), found("same"), found("own", None)] == ["/one", "/same", "/own"]
-        with pytest.raises(errors.InfoldError, match="table-of-two-catalogs") as caught:
+        with pytest.raises(InfoldError, match="table-of-two-catalogs") as caught:
             found("two")
         assert dict(caught.value.facts)["catalogs"] == "a, b"
-        with pytest.raises(errors.InfoldError, match="no-such-table") as missing:
+        with pytest.raises(InfoldError, match="no-such-table") as missing:
             found("one", None)
         assert "another catalog (a)" in dict(missing.value.facts)["beside it"]
 
@@ -293,39 +273,27 @@ class TestSource:
         file = tmp_path / "1.metadata.json"
         if content is not None:
             file.write_text(content)
-        with pytest.raises(errors.InfoldError, match="metadata-missing") as caught:
+        with pytest.raises(InfoldError, match="metadata-missing") as caught:
             iceberg_table.data_files(str(file))
         facts = dict(caught.value.facts)
         assert facts["file"] == str(file)
         assert ("No such file" if content is None else "it is damaged: ") in facts["why"]
 
 
-@pytest.fixture(scope="module")
-def snapshots(catalog: SqlCatalog) -> list[int]:
-    """A table of one row, then of that and three: its snapshots."""
-    table = catalog.create_table("shop.past", schema=three().schema)
-    found = []
-    for rows in (three().slice(0, 1), three()):
-        table.append(rows)
-        snapshot = table.current_snapshot()
-        assert snapshot is not None
-        found.append(snapshot.snapshot_id)
-    return found
-
-
 @pytest.fixture
-def past(folder: Path, snapshots: list[int]) -> IcebergSnapshotReader:
-    """Looks at it."""
-    return IcebergSnapshotReader(IcebergLake(sqlite_catalog(folder / "catalog.db"), "shop", folder))
+def past(lake: IcebergLake) -> IcebergSnapshotReader:
+    """Looks at a table of one row, then of that and three."""
+    return IcebergSnapshotReader(lake)
 
 
 class TestPast:
     """Some rows of a table, as it is or was at a snapshot."""
 
-    def test_rows_of_a_snapshot(self, past: IcebergSnapshotReader, snapshots: list[int]) -> None:
+    def test_rows_of_a_snapshot(self, past: IcebergSnapshotReader, warehouse: Warehouse) -> None:
         """They have the columns asked for, in that order, technical ones included. A missing
         table, snapshot or column gives no answer instead of an empty one.
         """
+        snapshots = warehouse.snapshots("past")
         assert past.kept_snapshots("past") == set(snapshots)
         assert past.kept_snapshots("nope") == frozenset()
         before = past.rows_equal_to(
@@ -371,3 +339,173 @@ class TestPast:
 
         assert found is not None
         assert "".join(sorted(found["id"].to_pylist())) == ids
+
+
+@dataclass(frozen=True)
+class Pages:
+    """A table with one column, ``Url``, and a snapshot for each of its files."""
+
+    lake: IcebergLake
+    name: str
+    snapshots: Sequence[int]
+
+    def values(self, at: int = -1, limit: int = 100, column: str = "url") -> Sequence[str] | None:
+        """The values at one of the snapshots, in order."""
+        found = self.lake.string_values(self.name, column, self.snapshots[at], limit)
+        return None if found is None else sorted(found.to_pylist())
+
+
+Stored = Callable[..., Pages]
+
+
+@pytest.fixture(scope="module")
+def stored(warehouse: Warehouse) -> Stored:
+    """Makes a table of so many files."""
+    numbers = count()
+
+    def make(*files: Iterable[object], type_: str = "string", renamed: str = "") -> Pages:
+        parts = [pa.table({"Url": pa.array(values).cast(type_)}) for values in files]
+        name = f"pages{next(numbers)}"
+        table = warehouse.write(name, *parts)
+        if renamed:
+            with table.update_schema() as change:
+                change.rename_column("Url", renamed)
+            table.append(parts[0].rename_columns([renamed]))
+        return Pages(warehouse.lake, name, warehouse.snapshots(name))
+
+    return make
+
+
+class TestValues:
+    """Every value is found, each once."""
+
+    def test_each_once_and_null_not_at_all(self, stored: Stored) -> None:
+        """Over all rows and files of the snapshot asked for; NULL is no value."""
+        made = stored(["/", "/a", None, "/"], [None, None], ["é", "/a", ""])
+        assert made.values() == ["", "/", "/a", "é"]
+        assert made.values(at=0) == ["/", "/a"]
+        assert stored([None]).values() == []
+
+    def test_values_that_do_not_repeat(self, stored: Stored) -> None:
+        """Also where a file drops its dictionary because it becomes too large. More values than the
+        limit are reported as too many.
+        """
+        many = [f"/{number:030}" for number in range(60_000)]
+        made = stored([*many, *many])
+        assert made.values(limit=60_000) == many
+        found = made.values(limit=99)
+        assert found is not None
+        assert len(found) > 99
+
+    def test_columns_that_give_no_answer(self, stored: Stored) -> None:
+        """Bytes, numbers, missing columns and tables, and files with an older name."""
+        assert stored([b"/"], type_="binary").values() is None
+        numbers = stored([1, 2], type_="int64")
+        [snapshot] = numbers.snapshots
+        assert numbers.values() is None
+        assert numbers.lake.string_values(numbers.name, "nothing", snapshot, 9) is None
+        assert numbers.lake.string_values("no_table", "url", snapshot, 9) is None
+        renamed = stored(["/"], renamed="page")
+        assert renamed.values(at=0) == ["/"]
+        assert renamed.values(at=1) is None
+        assert renamed.values(at=1, column="page") is None
+
+
+def files_of(folder: Path) -> tuple[str, dict[str, str]]:
+    """The metadata of a table with one row, and its other files, each by what it is."""
+    table = Warehouse(folder).write("events", pa.table({"n": pa.array([1])}))
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    data = [str(path) for path in (folder / "shop" / "events" / "data").iterdir()]
+    manifests = [str(path) for path in (folder / "shop" / "events" / "metadata").glob("*-m0.avro")]
+    files = {"list": snapshot.manifest_list, "manifest": manifests[0], "data": data[0]}
+    return table.metadata_location, {what: str(local_path(at)) for what, at in files.items()}
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "gone": Path.unlink,
+    "empty": lambda file: file.write_bytes(b""),
+    "half": lambda file: file.write_bytes(file.read_bytes()[: file.stat().st_size // 2]),
+    "other": lambda file: file.write_bytes(b"something else, which is longer than a number is"),
+}
+
+
+@pytest.mark.parametrize("how", DAMAGE)
+@pytest.mark.parametrize("what", ["list", "manifest", "data"])
+def test_what_is_gone_is_named(tmp_path: Path, what: str, how: str) -> None:
+    """A damaged file that is there is none of them: who reads the table says what is wrong."""
+    from pyiceberg import manifest
+
+    location, files = files_of(tmp_path)
+    assert missing_data_files(location) == ()
+    DAMAGE[how](Path(files[what]))
+    manifest.clear_manifest_cache()
+    found = [str(local_path(at)) for at in missing_data_files(location)]
+    assert found == ([files[what]] if how in ("gone", "empty") else [])
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Warehouse:
+    """Another program's, with an empty table; its paths are URLs."""
+    found = Warehouse(tmp_path, "file://")
+    found.write("daily", schema=pa.schema([("n", pa.int64())]))
+    return found
+
+
+def append(shop: Warehouse, *values: int) -> int:
+    """Rows more; the snapshot."""
+    shop.catalog.load_table("shop.daily").append(pa.table({"n": pa.array(values, pa.int64())}))
+    return shop.snapshots("daily")[-1]
+
+
+def numbers(shop: Warehouse) -> list[int]:
+    """Those in the table."""
+    return sorted(shop.catalog.load_table("shop.daily").scan().to_arrow()["n"].to_pylist())
+
+
+def test_others_read_and_write_on(shop: Warehouse) -> None:
+    """The rows are those of then; what is appended comes to them, and what was after is gone."""
+    first = append(shop, 1, 2)
+    last = append(shop, 3)
+
+    assert shop.lake.can_set_back("daily", first)
+    shop.lake.set_back("daily", first)
+
+    assert numbers(shop) == [1, 2]
+    assert shop.snapshots("daily") == [first, last, first]
+    again = append(shop, 4)
+    assert numbers(shop) == [1, 2, 4]
+    snapshot = shop.catalog.load_table("shop.daily").snapshot_by_id(again)
+    assert snapshot is not None
+    assert snapshot.parent_snapshot_id == first
+    assert not shop.lake.can_set_back("daily", last)
+
+
+def test_other_columns(shop: Warehouse) -> None:
+    """A snapshot with other columns is none to go back to: the table would keep those of now. Nor
+    is one of no table, and none is made of infold's.
+    """
+    first = append(shop, 1)
+    with shop.catalog.load_table("shop.daily").update_schema() as change:
+        change.rename_column("n", "number")
+    shop.catalog.load_table("shop.daily").append(pa.table({"number": pa.array([2], pa.int64())}))
+
+    assert not shop.lake.can_set_back("daily", first)
+    with pytest.raises(ValueError, match="no snapshot"):
+        shop.lake.set_back("daily", first)
+    assert not shop.lake.can_set_back("weekly", 1)
+    assert shop.lake.made_tables() == []
+
+
+def test_a_commit_meanwhile(shop: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What somebody else commits between the look and the change is not overwritten."""
+    first = append(shop, 1)
+    append(shop, 2)
+    before = shop.lake.location("daily")
+    append(shop, 3)
+    monkeypatch.setattr(IcebergLake, "location", lambda *_: before)
+
+    with pytest.raises(InfoldError, match="foreign-write"):
+        shop.lake.set_back("daily", first)
+
+    assert numbers(shop) == [1, 2, 3]

@@ -1,4 +1,4 @@
-"""The bytes of packed files, which Spark unpacks to the same or refuses."""
+"""Where a file is, and the bytes of packed ones, which Spark unpacks to the same or refuses."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import zlib
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from infold.lake.reading.source_file import SourceFile
+from infold.lake.reading.source_file import SourceFile, location
 
 LINES = b"a\nb\n"
 GOOD = {
@@ -70,3 +72,11 @@ def test_the_ending_says_how_it_is_packed(tmp_path: Path, ending: str, packed: b
     """In letters of any case, as Spark takes it. A file with another one is what it is."""
     with put(tmp_path, f"a.json{ending}", packed).unpacked() as opened:
         assert opened.read() == LINES
+
+
+@given(st.sampled_from(["/data/shop", "/"]), st.text(alphabet="a ./é:_", min_size=1))
+def test_it_is_pathlibs(root: str, path: str) -> None:
+    """Below the folder of the project, above it or elsewhere, the quick way gives what pathlib
+    does.
+    """
+    assert location(Path(root), path) == str(Path(root) / path)

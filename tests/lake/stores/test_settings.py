@@ -1,15 +1,22 @@
-"""What each library is told of a bucket."""
+"""What each library is told of a bucket or an HDFS, and what a refused request is called."""
 
 from __future__ import annotations
 
 import json
 import os
+import pwd
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from infold.core.object_store import StorageOptions, Stores
-from infold.lake.stores.settings import access_of, hadoop_settings
+from infold.lake.iceberg.missing_files import names_digest
+from infold.lake.stores import places
+from infold.lake.stores.errors import refused
+from infold.lake.stores.hdfs import HdfsAccess
+from infold.lake.stores.hdfs_bucket import HdfsBucket
+from infold.lake.stores.settings import access_of, hadoop_settings, hadoop_user
 from infold.messages.errors import InfoldError
 
 COMMON = "fs.s3a."
@@ -174,3 +181,94 @@ def test_whose_a_bucket_is_that_no_place_names() -> None:
     google = StorageOptions(service_account_key="${env:K}")
     stores = Stores(buckets=((A, StorageOptions()), ("b", google), ("c", StorageOptions())))
     assert stores.own == (f"abfss://{A}", "gs://b", "s3://c")
+
+
+NODE = "hdfs://nn:8020"
+
+
+def access(tmp_path: Path, **options: Any) -> object:
+    """How the NameNode is reached by these options."""
+    return access_of(Stores(StorageOptions(**options)), NODE, tmp_path)
+
+
+def test_who_one_is_and_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the option, the environment, the machine; and WebHDFS is where Hadoop has it."""
+    monkeypatch.delenv("HADOOP_USER_NAME", raising=False)
+    assert access(tmp_path) == HdfsAccess(("http://nn:9870",), pwd.getpwuid(os.geteuid()).pw_name)
+    monkeypatch.setenv("HADOOP_USER_NAME", "ann")
+    assert access(tmp_path) == HdfsAccess(("http://nn:9870",), "ann")
+    told = access(tmp_path, user="etl", endpoint="https://a:9871/, https://b:9871")
+    assert told == HdfsAccess(("https://a:9871", "https://b:9871"), "etl")
+
+
+def test_spark_is_one_user(tmp_path: Path) -> None:
+    """The same one; two are refused, and without HDFS it is nobody's matter."""
+    etl, eve = StorageOptions(user="etl"), StorageOptions(user="eve")
+    own = Stores(etl, (("other:8020", eve),))
+    assert hadoop_user(own, ("s3://a", NODE), tmp_path) == "etl"
+    assert hadoop_user(own, ("s3://a",), tmp_path) == ""
+    assert "fs.s3a.endpoint" not in hadoop_settings(own, (NODE,), tmp_path)
+    with pytest.raises(InfoldError, match="store-two-ways"):
+        hadoop_settings(own, (NODE, "hdfs://other:8020"), tmp_path)
+
+
+def test_a_gateway_is_no_namenode() -> None:
+    """HttpFS shows no number of a file, so that a replaced one would be taken for the same."""
+
+    class Gateway:
+        def status(self, _: str) -> dict[str, Any]:
+            return {"type": "FILE", "length": 1, "modificationTime": 1}
+
+    server: Any = Gateway()
+    with pytest.raises(InfoldError, match="not-supported-yet") as refused:
+        HdfsBucket(NODE, "storage_options", server).head("a")
+    assert dict(refused.value.facts)["at"] == f"{NODE}/a"
+
+
+KEYS = "Error performing PUT http://169.254.169.254/latest/api/token in 1ms - "
+
+
+@pytest.mark.parametrize(
+    ("said", "slug"),
+    [
+        (KEYS + "Server returned non-2xx status code: 403 Forbidden", "store-credentials-missing"),
+        (KEYS + "error sending request", "store-credentials-missing"),
+        ("Server returned non-2xx status code: 403 Forbidden: ", "store-access-denied"),
+        ("status code: 403: <Code>ExpiredToken</Code>", "store-credentials-refused"),
+        ("status code: 404: <Code>NoSuchBucket</Code>", "store-bucket-missing"),
+        ("status code: 301 Moved Permanently", "store-wrong-region"),
+        ("error sending request for url (http://127.0.0.1:1/b)", "store-unreachable"),
+        ("status code: 401 Unauthorized", "store-credentials-refused"),
+        ("Bulk delete request failed for key x: Not allowed. (code: 403)", "store-access-denied"),
+        ("status code: 500 Internal Server Error", "store-failed"),
+        ("a non-2xx status code\n \x1b[31m↳\x1b[0m 403 Forbidden\n", "store-access-denied"),
+        ("a non-2xx status code\n \x1b[31m↳\x1b[0m 503 Slow Down\n", "store-failed"),
+    ],
+)
+def test_a_refused_request_is_named(said: str, slug: str) -> None:
+    """By what the store answered; and a refusal of the machine's service of keys is not its."""
+    error = refused(OSError(f"Generic S3 error: {said}"), key="storage_options", at="s3://b/k")
+
+    assert error.slug == slug
+
+
+def test_a_file_that_vanishes_while_a_folder_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no size; and names alone are known without looking at the files."""
+    for name in ("metadata/1.metadata.json", "data/a", "data/b"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    location, vanishing = str(tmp_path / "metadata" / "1.metadata.json"), tmp_path / "data" / "b"
+    digest, scandir = names_digest(location), os.scandir
+
+    def listed_then_deleted(folder: str) -> list[os.DirEntry[str]]:
+        found = list(scandir(folder))
+        if Path(folder) == vanishing.parent:
+            vanishing.unlink()
+        return found
+
+    monkeypatch.setattr(os, "scandir", listed_then_deleted)
+    assert names_digest(location) == digest
+    vanishing.touch()
+    assert dict(places.sizes(str(vanishing.parent))) == {"a": 6}

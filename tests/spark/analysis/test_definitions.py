@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.analysis.definitions.drawn import drawn, written
 from tests.analysis.definitions.pairs import COLUMNS, VIEW, change, meaning, pairs
-from tests.analysis.definitions.test_soundness import change_of, otherwise
+from tests.analysis.definitions.test_pairs import change_of, otherwise
 from tests.spark.analysis.at_once import interpreted, rows_of, view
 
 from infold.analysis.definitions.brackets import redundant

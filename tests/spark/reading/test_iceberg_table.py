@@ -83,7 +83,8 @@ def test_rows_are_appended_changed_and_deleted_and_files_rewritten(
     shop.run()
     spark.sql(f"UPDATE {table} SET v = 20 WHERE id = 'b'")
     spark.sql(f"DELETE FROM {table} WHERE id = 'c'")
-    shop.run()
+    receipt = shop.run()
+    assert (receipt.files_new, receipt.files_removed) == (2, 1), "not the file that lost no row"
     rows = [("a", "2024-03-01", 1), ("b", "2024-03-01", 20), ("d", "2024-03-02", 4)]
     assert shop.rows() == rows
 
