@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+from tests.arrivals.branches import counted_days
 from tests.arrivals.dry import DryEngine, DryPlay, Memory
-from tests.arrivals.forward import counted_days, days_table
 from tests.arrivals.programs import Op
-from tests.arrivals.shape import Rows, Shape, TableSpec, cell_start
+from tests.arrivals.shape import Rows, Shape, TableSpec, by_cells, cell_start
 from tests.arrivals.shapes import FOLD
 
 from infold import api
@@ -45,7 +45,8 @@ def _reader(name: str, keys: str, plus: int) -> TableSpec:
     def rows(given: Mapping[str, Rows]) -> Rows:
         return [{"day": row["day"], "n": row["n"] + plus} for row in given["daily"]]
 
-    return days_table(name, keys, f"SELECT day, n + {plus} AS n FROM daily", ("daily",), rows)
+    sql = f"SELECT day, n + {plus} AS n FROM daily"
+    return by_cells(name, sql, ("daily",), rows, time="day", keys=keys)
 
 
 APART_SHAPE = Shape(

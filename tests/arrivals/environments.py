@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,8 +27,7 @@ from hypothesis import strategies as st
 from tests.arrivals.apart import Renamed
 from tests.arrivals.borders import Borders, Held, by_ledger, effective_from, shown
 from tests.arrivals.branches import ABSENT, BRANCHES, FIRST, OPTIONAL, RENAMED, STEADY
-from tests.arrivals.dry import DryPlay, Stored, chosen_rows
-from tests.arrivals.forward import EventsEngine, Given, Parts, in_force, own_records
+from tests.arrivals.dry import DryEngine, DryPlay, Stored, chosen_rows, ingested_file
 from tests.arrivals.play import usable_rows
 from tests.arrivals.programs import ARRIVALS, Op
 from tests.arrivals.shape import (
@@ -42,16 +42,18 @@ from tests.arrivals.shape import (
 )
 from tests.crash.scenario import living
 from tests.reference.compare import difference
-from tests.reference.world import Record
+from tests.reference.tables import events
+from tests.reference.world import Broken, Record, Usable
 
 from infold import api
 from infold.api import environment_runs, environments, promoting
 from infold.core import write_points
 from infold.core.definition import Definition
-from infold.core.interval import EVER, HOUR, MIN, Granularity, Interval, Ranges, show_instant
+from infold.core.files import FileCell, FilesOutcome
+from infold.core.interval import EVER, HOUR, MAX, MIN, Granularity, Interval, Ranges, show_instant
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
-from infold.core.plan import Plan, PlanOptions
+from infold.core.plan import Action, FileDiff, Plan, PlanOptions, Step
 from infold.core.project import Node, Project
 from infold.core.report import RunFailed, RunResult
 from infold.core.swap import Renaming
@@ -193,16 +195,22 @@ class Catalog(Renamed):
         return pa.schema([(name, pa.string()) for name in self.tables[table].columns]).empty_table()
 
 
-@dataclass
-class BranchEngine(EventsEngine):
-    """Of a project in which models may have other names, and any version."""
+Parts = Sequence[tuple[TableSpec, Ranges]]
+"""Versions of a query, each with the cells that it holds for."""
+
+Given = dict[tuple[str, str], Rows]
+"""The rows that each version of a file gave when it was read last, by path and fingerprint."""
+
+
+class BranchEngine(DryEngine):
+    """
+    Of a project in which models may have other names, and any version.
+
+    Events are ingested by the definitions in force, and what each file gave when it was read is
+    remembered. So a file that the planner forgets to read again keeps rows of another definition.
+    """
 
     play: BranchPlay
-
-    def given(self, table: str) -> Given | None:
-        """Of the tables of events."""
-        of_events = model_of(table) == "clicks"
-        return self.play.memory.given.setdefault(table_name(table), {}) if of_events else None
 
     def rows_given(self, known: Given, path: str, parts: Parts, until: int) -> Rows:
         """Once somebody has died, as the definitions in force would give them now."""
@@ -210,10 +218,6 @@ class BranchEngine(EventsEngine):
         if at not in known:
             known[at] = in_force(self.play, parts, self.play.world.files[path], until).rows
         return known[at]
-
-    def by(self, kept: Definition) -> TableSpec:
-        """The version by the fingerprint."""
-        return _SPECS[kept.name, kept.fingerprint]
 
     def spec(self, name: str) -> TableSpec:
         """The version by the fingerprint."""
@@ -225,6 +229,86 @@ class BranchEngine(EventsEngine):
             return read
         own = {model_of(node.name): node.name for node in self.project}
         return own[read] if own[read] not in self.project.shared else read
+
+    def _ingested(self, node: Node, step: Step) -> tuple[Rows, FilesOutcome]:
+        if model_of(step.model) != "clicks":
+            return super()._ingested(node, step)
+        play = self.play
+        known = play.memory.given.setdefault(table_name(step.model), {})
+        diff = step.files if step.files is not None else FileDiff("")
+        ids = self.ledger.register_files(diff.source, diff.new)
+        held = {file.path: file for file in self.ledger.files(step.model)}
+        gone = {file.path for file in diff.removed}
+        if step.action is Action.BUILD:
+            gone |= set(held)
+        taken = {**ids, **{file.path: file.id for file in (*diff.come_due, *diff.reingest)}}
+        parts = self._parts_of(node, step)
+        if step.action is Action.DERIVE:  # other rows follow from all that are stored
+            known.clear()
+            for path, file in held.items():
+                records, until = play.world.files[path], file.horizon
+                known[path, play.prints[path]] = in_force(play, parts, records, until).rows
+        files, cells = [], []
+        for path, id_ in taken.items():
+            given = in_force(play, parts, play.world.files[path], diff.as_of)
+            if path not in ids and path not in {file.path for file in diff.reingest}:
+                late = [row for row in given.rows if row["event_ts"] > held[path].horizon]
+                given.rows[:] = self.rows_given(known, path, parts, held[path].horizon) + late
+            known[path, play.prints[path]] = given.rows
+            count = Counter(Granularity.DAY.cell(row["event_ts"]) for row in given.rows)
+            cells += [FileCell(id_, cell, rows) for cell, rows in count.items()]
+            files.append(ingested_file(play, path, id_, diff.as_of, given))
+        stay = [path for path in held if path not in gone]
+        rows = [
+            dict.fromkeys(node.columns) | row
+            for path in dict.fromkeys((*stay, *ids))
+            for row in self.rows_given(known, path, parts, diff.as_of)
+        ]
+        best = events(
+            rows,
+            key=["event_id"],
+            time="event_ts",
+            prefer=["revision desc"],
+            everywhere="deduplicate: everywhere" in self.spec(node.name).text,
+        )
+        removed = tuple(held[path].id for path in gone if path in held)
+        return chosen_rows(best), FilesOutcome(diff.source, tuple(files), removed, tuple(cells))
+
+    def _parts_of(self, node: Node, step: Step) -> list[tuple[TableSpec, Ranges]]:
+        """The definitions in force, as the step says."""
+        trace = step.trace
+        assert trace is not None
+        found = [(self.spec(node.name), Ranges.ever() - trace.earlier_ranges)]
+        for one in trace.earlier:
+            [kept] = self.ledger.definitions([one.definition]).values()
+            found.append((_SPECS[kept.name, kept.fingerprint], one.cells))
+        return found
+
+
+def in_force(play: DryPlay, parts: Parts, records: Sequence[Record], as_of: int) -> Usable:
+    """What the definitions in force make of some records."""
+    every = Usable()
+    for by, part in parts:
+        rules = play.shape.source(by.source or "").rules
+        found = usable_rows(by, own_records(records, part), rules, as_of)
+        assert by.best is not None
+        every.rows += [row for one in found.rows for row in by.best([one]).rows()]
+        every.waiting += found.waiting
+        every.aside += found.aside
+    return every
+
+
+def own_records(records: Iterable[Record], part: Ranges) -> list[Record]:
+    """The records at some times; those without a time are the newest definition's, at the end."""
+    return [
+        record
+        for record in records
+        if (MAX - 1 if (at := _time_of(record)) is None else at) in part
+    ]
+
+
+def _time_of(record: Record) -> int | None:
+    return None if isinstance(record, Broken) else record["event_ts"]
 
 
 def model_of(name: str) -> str:

@@ -16,10 +16,7 @@ from hypothesis import strategies as st
 from tests.arrivals.apart import APART_SHAPE, DryApart
 from tests.arrivals.cut import cut
 from tests.arrivals.dry import DryPlay, play_through
-from tests.arrivals.forward import FORWARD, FORWARD_EVENTS, DryEvents, DryForward
-from tests.arrivals.forward_sessions import FORWARD_SESSIONS, DryForwardSessions
 from tests.arrivals.programs import Op, Program, Round, programs
-from tests.arrivals.shape import Shape
 from tests.arrivals.shapes import SHAPES
 from tests.crash.scenario import living
 
@@ -177,29 +174,6 @@ def test_a_start_inside_a_cell_cuts_it(
 ) -> None:
     """A start inside a cell is respected wherever it moves and whatever else changes."""
     play_through(DryPlay, cut(granularity, batch), program)
-
-
-@pytest.mark.parametrize(
-    ("kind", "shape"),
-    [
-        (DryForward, FORWARD),
-        (DryEvents, FORWARD_EVENTS),
-        (DryForwardSessions, FORWARD_SESSIONS),
-    ],
-    ids=["tables", "events", "sessions"],
-)
-@settings(max_examples=EXAMPLES * 2)
-@given(
-    program=programs(users=8, rounds=(3, 6)),
-    deaths=st.lists(st.lists(st.integers(1, 40), max_size=1), max_size=6),
-)
-def test_cells_keep_the_definition_in_force_there(
-    kind: type[DryPlay], shape: Shape, program: Program, deaths: list[list[int]]
-) -> None:
-    """Whatever arrives, and wherever runs die, each cell is computed by the definition that a
-    forward-only change left in force there.
-    """
-    play_through(dying(kind, deaths), shape, program)
 
 
 @settings(max_examples=EXAMPLES * 2)

@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.arrivals.borders import effective_from
-from tests.arrivals.branches import BRANCHES, STEADY
+from tests.arrivals.branches import BRANCHES, STEADY, counted_days
 from tests.arrivals.dry import Stored
 from tests.arrivals.environments import CHANGED_FORWARD, FORWARD, NAMES, Act, BranchPlay, acts
-from tests.arrivals.forward import counted_days
 from tests.arrivals.play import DifferenceError
 from tests.arrivals.programs import Op
 
