@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -78,18 +75,6 @@ class TestForget:
         assert planned(shop, "daily") == [("daily", Action.BUILD)]
         states = {entry.model: str(entry.state) for entry in api.status(shop)}
         assert states["daily"] == "new model"
-
-    def test_readers_wait_until_it_is_there_again(self, shop: Project) -> None:
-        """While the forgotten model is not selected, its
-        readers are skipped instead of reading a missing table.
-        """
-        api.forget(shop, ["sessions"])
-        todo = api.make_plan(shop, api.observe(shop), select=["daily"])
-
-        assert not todo.steps
-        assert [(entry.model, entry.why) for entry in todo.skipped if entry.model == "daily"] == [
-            ("daily", "its input sessions was never built")
-        ]
 
     def test_readers_see_what_the_rebuild_changed(self, shop: Project) -> None:
         """A rebuild with the same rows is no change to
@@ -291,21 +276,6 @@ class TestProtection:
 
 # -- dying on the way ------------------------------------------------------------------------------
 
-_DO = """
-import sys
-from pathlib import Path
-from infold import api
-project = api.open_project(Path(sys.argv[1]))
-api.forget(project, ["sessions"]) if sys.argv[2] == "forget" else api.teardown(project)
-"""
-
-
-def die(project: Project, what: str, **environment: str) -> int:
-    """The return code of a process that forgets or tears down."""
-    command = [sys.executable, "-c", _DO, str(project.root), what]
-    path = str(Path(api.__file__).parents[1])
-    return subprocess.run(command, env={"PYTHONPATH": path, **environment}, check=False).returncode
-
 
 def made_good(project: Project, what: str, where: str) -> None:
     """After a death no trace vouches for a table that is gone; asked again, all is gone."""
@@ -318,18 +288,6 @@ def made_good(project: Project, what: str, where: str) -> None:
         api.teardown(project)
         assert tables(project) == folders(project) == set(), where
         assert list((project.root / ".infold").glob("ledger.db*")) == []
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("what", ["forget", "teardown"])
-def test_sigkill_is_repaired_by_asking_again(tmp_path: Path, what: str) -> None:
-    """After a kill between catalog and files, the same command again removes the rest."""
-    project = stand_up(tmp_path / "shop")
-
-    assert die(project, what, INFOLD_CRASH_AT="drop sessions: after") == -signal.SIGKILL
-
-    assert "sessions" in folders(project)
-    made_good(project, what, "drop sessions: after")
 
 
 @pytest.mark.deep
