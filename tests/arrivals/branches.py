@@ -82,11 +82,7 @@ _COUNTED: Mapping[str, tuple[str, Callable[[Rows], Any]]] = {
     "once": ("count(*) * 1", len),  # unlike the one before, nothing is derived from it
     "double": ("count(*) * 2", lambda rows: len(rows) * 2),
     "triple": ("count(*) * 3", lambda rows: len(rows) * 3),
-    "fourfold": ("count(*) * 4", lambda rows: len(rows) * 4),
-    "less": ("count(*) - 100", lambda rows: len(rows) - 100),
-    "one_less": ("count(*) - 1", lambda rows: len(rows) - 1),
     "amount": ("sum(amount)", _amount),
-    "paid": ("count(amount)", lambda rows: sum(row["amount"] is not None for row in rows)),
 }
 
 
@@ -131,6 +127,7 @@ def counted_days(
     return by_cells("daily", sql, reads, rows, granularity=granularity, keys=keys, more=more)
 
 
+_IN_PARTS = "backfill_limit: 2 days, batch_size: 1"
 _DAILY = (
     counted_days({"n": "n"}),
     counted_days({"n": "n", "amount": "amount"}),
@@ -147,7 +144,12 @@ _DAILY = (
     counted_days(
         {"n": "double", "amount": "amount"}, where="c.url <> '/'", keys="forward_only: true"
     ),
+    counted_days({"n": "once"}, keys=_IN_PARTS),
+    counted_days({"n": "double", "amount": "amount"}, keys=_IN_PARTS),
+    counted_days({"n": "triple"}, where="c.url <> '/'", keys=_IN_PARTS),
 )
+IN_PARTS = range(len(_DAILY) - 3, len(_DAILY))
+"""The versions that are built over several runs."""
 
 
 def _rolling(before: int, after: int, keys: str = "") -> TableSpec:

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from random import Random
 from typing import cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.arrivals.apart import APART_SHAPE, DryApart
 from tests.arrivals.cut import cut
 from tests.arrivals.dry import DryPlay, play_through
 from tests.arrivals.programs import Op, Program, Round, programs
@@ -174,30 +172,3 @@ def test_a_start_inside_a_cell_cuts_it(
 ) -> None:
     """A start inside a cell is respected wherever it moves and whatever else changes."""
     play_through(DryPlay, cut(granularity, batch), program)
-
-
-@settings(max_examples=EXAMPLES * 2)
-@given(
-    program=programs(users=4, rounds=(3, 6)),
-    changes=st.lists(st.booleans(), max_size=6),
-    deaths=st.lists(st.lists(st.integers(1, 60), max_size=1), max_size=12),
-)
-def test_tables_built_apart_are_of_one_definition(
-    program: Program, changes: list[bool], deaths: list[list[int]]
-) -> None:
-    """
-    While a changed table is built over several runs, readers have the old one, exact by the
-    earlier definition; wherever runs die, and whatever changes again, the new one replaces it.
-    """
-    change = iter(changes)
-
-    class Changing(DryApart):
-        """Changes a query in the rounds that were drawn."""
-
-        def round(self, each: Round) -> None:
-            if next(change, False):
-                self.changed()
-                self.query(Random(each.run.seed))
-            super().round(each)
-
-    play_through(dying(Changing, deaths), APART_SHAPE, program)
