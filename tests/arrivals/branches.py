@@ -8,7 +8,7 @@ names of columns, inputs, words only, and whether there is such a model at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
 from tests.arrivals.ends import campaign
@@ -95,11 +95,12 @@ def counted_days(
     keys: str = "",
     comment: str = "",
     renamed: str = "",
+    start: date = date.min,
 ) -> TableSpec:
     """
     Days of clicks, all or those that are not on the first page: each column is one of ``_COUNTED``.
 
-    They may be joined with the lookup.
+    They may be joined with the lookup, and begin inside a cell.
     """
     listed = ", ".join(f"{_COUNTED[what][0]} AS {name}" for name, what in columns.items())
 
@@ -114,6 +115,7 @@ def counted_days(
         return [
             {"day": day} | {name: _COUNTED[what][1](some) for name, what in columns.items()}
             for day, some in by_day.items()
+            if day is None or day >= start
         ]
 
     source = "clicks c JOIN raw.pages p ON c.url = p.url" if joined else "clicks c"
@@ -124,9 +126,11 @@ def counted_days(
     )
     reads = ("clicks", "raw.pages") if joined else ("clicks",)
     more = f"\nrenamed_from: {{{renamed}}}" if renamed else ""
+    keys += f"start: {start}" if start != date.min else ""
     return by_cells("daily", sql, reads, rows, granularity=granularity, keys=keys, more=more)
 
 
+_INSIDE = date(2024, 3, 7)  # a Thursday
 _IN_PARTS = "backfill_limit: 2 days, batch_size: 1"
 _DAILY = (
     counted_days({"n": "n"}),
@@ -144,6 +148,8 @@ _DAILY = (
     counted_days(
         {"n": "double", "amount": "amount"}, where="c.url <> '/'", keys="forward_only: true"
     ),
+    counted_days({"n": "n"}, granularity=Granularity.WEEK, keys="batch_size: 1, ", start=_INSIDE),
+    counted_days({"n": "n"}, granularity=Granularity.MONTH, start=_INSIDE + timedelta(days=7)),
     counted_days({"n": "once"}, keys=_IN_PARTS),
     counted_days({"n": "double", "amount": "amount"}, keys=_IN_PARTS),
     counted_days({"n": "triple"}, where="c.url <> '/'", keys=_IN_PARTS),

@@ -608,9 +608,9 @@ class DryPlay(Play):
         ledger.add_entries(name, entries)
         ledger.close()
 
-    def runner(self, ledger: SqlLedger, asked: PlanOptions | None = None) -> Runner:
+    def runner(self, ledger: SqlLedger) -> Runner:
         """The program's own runner, over the play's files and tables."""
-        project, forward_only = self.project, asked.forward_only if asked else {}
+        project = self.project
         lake = cast("Lake", self.memory)  # rows are read from it directly
         return Runner(
             project,
@@ -622,23 +622,20 @@ class DryPlay(Play):
                 lake,
                 self._listing,
                 self.world.as_of,
-                redefinitions=ChangedDefinitions(project, ledger, forward_only),
+                redefinitions=ChangedDefinitions(project, ledger),
                 stretches=Stretches(project, ledger, declared=True),
             ),
-            lambda run, plan: self._engine(project, ledger),
+            lambda run, plan: DryEngine(self, project, ledger, self.models_at_once),
             self.progress or api.SilentProgress(),
             lambda: definitions_of(project),
         )
 
-    def _engine(self, project: Project, ledger: SqlLedger) -> DryEngine:
-        return DryEngine(self, project, ledger, self.models_at_once)
-
     def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
-        project, ledger, asked = self.project, self.ledger, self.options()
-        runner = self.runner(ledger, asked)
+        project, ledger = self.project, self.ledger
+        runner = self.runner(ledger)
         try:
             chosen = with_landed(project, select_models(project, terms)) if terms else None
-            asked = replace(asked, window=window, selected=chosen, jobs=self.jobs)
+            asked = PlanOptions(window=window, selected=chosen, jobs=self.jobs)
             try:
                 return runner.run(Request(asked, fail_fast=self.fail_fast))
             except InfoldError as error:

@@ -12,13 +12,12 @@ from typing import cast
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.arrivals.cut import cut
 from tests.arrivals.dry import DryPlay, play_through
 from tests.arrivals.programs import Op, Program, Round, programs
 from tests.arrivals.shapes import SHAPES
 from tests.crash.scenario import living
 
-from infold.core.interval import Granularity, Interval
+from infold.core.interval import Interval
 from infold.core.model import table_name
 from infold.core.report import RunResult
 
@@ -68,19 +67,6 @@ def test_concurrent_batches_change_no_row(program: Program, jobs: int, deaths: l
     """
     once = dying(DryPlay, ([at] for at in deaths))
     play_through(once, SHAPES["landed"], program, jobs=jobs)
-
-
-@settings(max_examples=EXAMPLES)
-@given(
-    program=programs(users=4, rounds=(2, 4)),
-    deaths=st.lists(st.lists(st.integers(1, 60), max_size=3), max_size=6),
-    at_once=st.integers(1, 4),
-)
-def test_runs_that_die_are_completed(
-    program: Program, deaths: list[list[int]], at_once: int
-) -> None:
-    """After runs that died anywhere, the next run brings every table up to the reference."""
-    play_through(dying(DryPlay, deaths), SHAPES["fold"], program, models_at_once=at_once)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -161,14 +147,3 @@ def test_damaged_tables_whose_definition_changed_are_rebuilt(
             return found
 
     play_through(Damaged, SHAPES[shape], program)
-
-
-@pytest.mark.parametrize("batch", [1, 2])
-@pytest.mark.parametrize("granularity", [Granularity.WEEK, Granularity.MONTH])
-@settings(max_examples=EXAMPLES)
-@given(program=programs(users=5, rounds=(2, 5)))
-def test_a_start_inside_a_cell_cuts_it(
-    granularity: Granularity, batch: int, program: Program
-) -> None:
-    """A start inside a cell is respected wherever it moves and whatever else changes."""
-    play_through(DryPlay, cut(granularity, batch), program)
