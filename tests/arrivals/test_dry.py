@@ -96,23 +96,6 @@ def test_dropped_tables_are_rebuilt(shape: str, program: Program, drops: list[li
     play_through(Losing, SHAPES[shape], program)
 
 
-@settings(max_examples=EXAMPLES)
-@given(program=programs(users=4, rounds=(2, 5)))
-def test_changed_keys_of_a_dropped_lookup_may_be_anywhere(program: Program) -> None:
-    """What a lookup was when it was dropped cannot be compared, so its readers are built."""
-
-    class Losing(DryPlay):
-        """Loses a lookup before each run of everything."""
-
-        def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
-            if not window and not terms and "stages" in self.memory.tables:
-                del self.memory.tables["stages"]
-                self._complete = False
-            return super()._run(window, terms)
-
-    play_through(Losing, SHAPES["landed"], program)
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 @settings(max_examples=EXAMPLES)
 @given(

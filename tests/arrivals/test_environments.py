@@ -76,19 +76,6 @@ def complete(program: list[Act], *, manual: bool) -> None:
         play.act([*program, Act(Op("run", 0)), Act(Op("env_run", 0))])
 
 
-FEW = {
-    True: ("arrive", "change", "env_run", "ship", "arrive", "run", "rollback", "run"),
-    False: ("change", "apply", "merge", "change", "env_run", "promote", "arrive", "env_run"),
-}
-
-
-@pytest.mark.parametrize("manual", FEW)
-def test_some_programs(manual: bool) -> None:
-    """A program for each way to apply definitions, so that something is tried at once."""
-    kinds = FEW[manual]
-    complete([Act(Op(kind, 3 + at)) for at, kind in enumerate(kinds)], manual=manual)
-
-
 @pytest.mark.parametrize("manual", [True, False])
 def test_a_table_with_stretches(manual: bool) -> None:
     """

@@ -14,7 +14,15 @@ import pytest
 from tests.crash.scenario import living
 from tests.running.commands import said
 from tests.running.production import applied, as_json, shop_in_production
-from tests.running.promoted import MORE, OWN, QUERY, at, with_environment
+from tests.running.promoted import (
+    MORE,
+    OWN,
+    QUERY,
+    at,
+    put_environment,
+    put_promoted,
+    with_environment,
+)
 from tests.running.standing_tables import commit, day, drop, leased, put
 
 from infold import api
@@ -79,7 +87,7 @@ class TestPromote:
         """It shows rows and differing cells before it asks, and writes nothing unasked; of a
         catalog that renames one table at a time it says what readers may see meanwhile.
         """
-        with_environment(shop, QUERY)
+        put_environment(shop)
 
         printed = refused(shop, "promote", "dev")
         found = promoting.find_promotion(shop, "dev")
@@ -203,7 +211,7 @@ class TestRefused:
         """Own tables have to be whole and as the ledger says, the environment's last run has to
         have built all of it, and production has to be what that run has seen.
         """
-        with_environment(shop, QUERY)
+        put_environment(shop)
         happens(shop, what)
 
         printed = refused(shop, "promote", "dev", "--yes")
@@ -267,7 +275,7 @@ class TestRefused:
 
     def test_a_version_with_the_same_rows_is_no_reason(self, shop: Project) -> None:
         """A newer version without other rows in the end leaves the environment right."""
-        with_environment(shop, QUERY)
+        put_environment(shop)
         trace = api.ledger(shop).traces()["sessions"]
         commit(shop, Outcome("sessions", 2, trace, (), snapshot=300))
         put(shop, "sessions", "r2-1", 300, ("r1-2", 102))
@@ -276,7 +284,7 @@ class TestRefused:
 
     def test_what_is_exchanged_is_what_was_shown(self, shop: Project) -> None:
         """Between question and answer somebody changed the environment: nothing is exchanged."""
-        with_environment(shop, QUERY)
+        put_environment(shop)
         shown = promoting.find_promotion(shop, "dev")
         trace = api.ledger(shop).traces()[OWN["daily"]]
         commit(shop, Outcome(trace.model, 2, trace, (_other(1),), snapshot=300))
@@ -315,14 +323,14 @@ class TestRollback:
     def test_what_is_not_promoted_cannot_be_taken_back(self, shop: Project) -> None:
         """Nothing was promoted, or it was taken back already."""
         assert "nothing-to-roll-back" in refused(shop, "rollback", "--yes")
-        promoted(shop)
+        put_promoted(shop)
         said(shop, "rollback", "--yes")
 
         assert "nothing-to-roll-back" in refused(shop, "rollback", "--yes")
 
     def test_another_definition_since(self, shop: Project) -> None:
         """A definition that was applied after the promote would be lost."""
-        promoted(shop)
+        put_promoted(shop)
         old = api.ledger(shop).swaps()[0].definitions["daily"][0]
         with leased(shop, "apply") as book:
             book.keep_definitions({}, {**applied(shop), "daily": old}, {})
@@ -331,18 +339,9 @@ class TestRollback:
 
     def test_a_kept_table_that_is_gone(self, shop: Project) -> None:
         """Somebody dropped the kept table: there is no way back to it."""
-        drop(shop, promoted(shop))
+        drop(shop, put_promoted(shop))
 
         assert "is not there any more" in refused(shop, "rollback", "--yes")
-
-
-def promoted(shop: Project) -> str:
-    """An environment is promoted; the table that is kept."""
-    with_environment(shop, QUERY)
-    as_json(shop, "promote", "dev", "--yes")
-    [kept] = api.ledger(shop).swaps()[0].kept.values()
-    assert kept is not None
-    return kept
 
 
 def keep_no_longer(shop: Project) -> None:
@@ -359,7 +358,7 @@ class TestKept:
 
     def test_they_are_dropped_when_they_are_over(self, shop: Project) -> None:
         """A run of production drops them once `keep_old` is over, and says so."""
-        kept = promoted(shop)
+        kept = put_promoted(shop)
         assert "were dropped" not in said(shop, "run")
         folder = Path(str(at(shop, [kept])[kept]).removeprefix("file:")).parent.parent
         assert folder.name == "daily"
@@ -377,7 +376,7 @@ class TestKept:
         """The state of models and of their tables has each model once; after a teardown nothing is
         left in the warehouse.
         """
-        promoted(shop)
+        put_promoted(shop)
 
         assert "daily__" not in said(shop, "status")
         assert api.ledger(shop).traces().keys() == {"clicks", "sessions", "daily"}
@@ -397,13 +396,13 @@ class TestRepaired:
 
     def test_kept_tables_fit(self, shop: Project) -> None:
         """Nothing is wrong with a table that is kept: it can go back."""
-        promoted(shop)
+        put_promoted(shop)
         assert not look_at_ledger(shop).changes
         assert not look_at_ledger(shop).orphans
 
     def test_nothing_goes_back_to_versions_that_were_erased(self, shop: Project) -> None:
         """An erased table begins again at version 1; the kept ones name versions before that."""
-        name = promoted(shop)
+        name = put_promoted(shop)
         lose_rows(shop)
 
         text = said(shop, "repair", "--yes")
@@ -415,7 +414,7 @@ class TestRepaired:
 
     def test_a_repair_that_dies_keeps_no_replaced_table(self, shop: Project) -> None:
         """Wherever it dies, what was erased and what is kept do not both stay."""
-        promoted(shop)
+        put_promoted(shop)
         lose_rows(shop)
         for number in range(1, 60):
             with living(number) as life:
@@ -431,7 +430,7 @@ class TestRepaired:
     @pytest.mark.parametrize("loss", ["gone", "unknown"])
     def test_a_kept_table_that_is_not_as_the_ledger_says(self, shop: Project, loss: str) -> None:
         """That alone is to be repaired; what is left of it is named, as nothing points to it."""
-        name = promoted(shop)
+        name = put_promoted(shop)
         if loss == "gone":
             drop(shop, name)
         else:
@@ -453,7 +452,7 @@ class TestExplained:
     @pytest.fixture
     def shop(self, shop: Project) -> Project:
         """The shop in production, and an environment with a daily table of its own."""
-        with_environment(shop, QUERY)
+        put_environment(shop)
         return shop
 
     def test_a_model_with_a_table_of_its_own(self, shop: Project) -> None:
