@@ -604,9 +604,7 @@ class DryPlay(Play):
         return [ListedFile(path, 1, 0, self.prints[path]) for path in sorted(paths)], ()
 
     def _add_entries(self, name: str, entries: Sequence[ManualEntry]) -> None:
-        ledger = self.ledger
-        ledger.add_entries(name, entries)
-        ledger.close()
+        self.ledger.add_entries(name, entries)
 
     def runner(self, ledger: SqlLedger) -> Runner:
         """The program's own runner, over the play's files and tables."""
@@ -647,20 +645,14 @@ class DryPlay(Play):
             ledger.close()
 
     def _contradictions(self) -> Mapping[str, str]:
-        ledger = self.ledger
-        try:
-            return ledger.contradictions()
-        finally:
-            ledger.close()
+        return self.ledger.contradictions()
 
     def _read(self, name: str) -> Rows:
         found = self.memory.tables[table_name(name)].snapshots
         return found[max(found)]
 
     def _counts(self, name: str) -> tuple[int, int]:
-        ledger = self.ledger
-        files = ledger.files(name)
-        ledger.close()
+        files = self.ledger.files(name)
         return sum(file.set_aside for file in files), sum(file.waiting for file in files)
 
     def _check_aside(self, spec: TableSpec) -> None:
@@ -691,7 +683,6 @@ class DryPlay(Play):
             as_built = project_as_built(project, ledger, trace)
             if as_built[name].fingerprint != trace.fingerprint:
                 self._fail(f"{name}: its definition cannot be compiled again")
-        ledger.close()
 
     def check_again(self) -> None:
         """Each table is declared as in the files by what the ledger kept of its definition."""
@@ -706,7 +697,6 @@ class DryPlay(Play):
                 as_built = replace(as_built, unread_columns=project[name].unread_columns)
                 if as_built != project[name]:
                     self._fail(f"{name}: {as_built} was kept of {project[name]}")
-        ledger.close()
 
 
 def play_through(kind: type[DryPlay], shape: Shape, program: Program, **more: Any) -> None:

@@ -514,7 +514,6 @@ class BranchPlay(DryPlay):
         self.promoted = []
         self.memory.given.clear()  # nobody knows which of it was committed
         self.borders.lost = True
-        book.close()
 
     def _make_sure(self) -> None:
         """After a death, and a command that finished what was left: what is applied."""
@@ -527,7 +526,6 @@ class BranchPlay(DryPlay):
         found = book.definitions({one.digest for one in book.applied().values()})
         self.applied = self._versions(found.values())
         self.unsure = False
-        book.close()
 
     def _versions(self, definitions: Collection[Definition]) -> Branch:
         """The versions of definitions, by their fingerprints."""
@@ -587,14 +585,11 @@ class BranchPlay(DryPlay):
                     held = random.choice((True, False))
                     entries.append(ManualEntry(0, row["user_id"], held, at - HOUR, at))
             book.add_entries("stays", entries)
-        book.close()
 
     # -- commands
 
     def _asked(self, project: Project) -> PlanOptions:
-        book = self.ledger
-        names = {node.name for node in project} | book.applied().keys()
-        book.close()
+        names = {node.name for node in project} | self.ledger.applied().keys()
         return PlanOptions(allow_destructive=frozenset(names))
 
     def _run(self, project: Project, **more: Any) -> RunResult:  # type: ignore[override]
@@ -674,7 +669,6 @@ class BranchPlay(DryPlay):
         book = self.ledger
         trace, head = book.traces().get(name), book.newest_versions().get(name)
         rows = [] if head is None else self._at_version(book, name, head.number)
-        book.close()
         if trace is None or trace.fingerprint == UNKNOWN or not rows:
             return MIN
         spec = _SPECS[name, trace.fingerprint]
@@ -693,7 +687,6 @@ class BranchPlay(DryPlay):
             kept = book.definitions(digests)
             specs = {digest: _SPECS[name, one.fingerprint] for digest, one in kept.items()}
             found[name] = by_ledger(trace, specs)
-        book.close()
         return found
 
     def _find_borders(self) -> None:
@@ -774,7 +767,6 @@ class BranchPlay(DryPlay):
         book = self.ledger
         own = book.environments()[name].own
         there = {model: self.memory.tables.get(table_name(key)) for model, key in own.items()}
-        book.close()
         if self.unsure and self.ledger.unfinished():
             promoting.promote(before, shown, allow_destructive=allowed)
             return
@@ -804,7 +796,6 @@ class BranchPlay(DryPlay):
         environment, applied = book.environments().get(name), book.applied()
         there = book.applied(name)
         kept = book.definitions({one.digest for one in (*applied.values(), *there.values())})
-        book.close()
         if environment is None:
             return []
         both = [m for m in environment.own if m in BORDERED and m in applied and m in there]
@@ -859,9 +850,7 @@ class BranchPlay(DryPlay):
             self.run(random)
         finally:
             self.keep_old, self.ttl = None, None
-        book = self.ledger
-        self.whole &= {"", *book.environments()}
-        book.close()
+        self.whole &= {"", *self.ledger.environments()}
 
     # -- checks
 
@@ -891,7 +880,6 @@ class BranchPlay(DryPlay):
             for key in s.kept.values()
             if key
         }
-        book.close()
         return traces, heads, applied, tables, swaps, kept
 
     def _check_production_kept(self, before: object) -> None:
@@ -906,14 +894,12 @@ class BranchPlay(DryPlay):
         """
         book, given = self.ledger, dict[str, Rows]()
         if self.is_unfinished(book):
-            book.close()
             return
         self.whole.add("")
         for name, spec in self._specs(self.applied):
             given[name] = self._expected(book, name, spec, given)
             if not spec.view:
                 self._compare(name, given[name], self._stored(book, name) or [])
-        book.close()
 
     def is_unfinished(self, book: SqlLedger, name: str = "") -> bool:
         """Whether later runs have more to build, of production or of an environment."""
@@ -932,7 +918,6 @@ class BranchPlay(DryPlay):
         """
         book, given = self.ledger, dict[str, Rows]()
         if self.is_unfinished(book, name):
-            book.close()
             return
         self.whole.add(name)
         own = book.environments()[name].own
@@ -946,7 +931,6 @@ class BranchPlay(DryPlay):
                     self._compare(f"{model} of {name}", expected, rows or [])
                 expected = rows or []
             given[model] = expected
-        book.close()
 
     def _specs(self, branch: Branch) -> Iterator[tuple[str, TableSpec]]:
         project = opened(branch, manual=self.manual)
@@ -981,7 +965,6 @@ class BranchPlay(DryPlay):
             if spec.source is None and key in traces and self._has_read_all(book, traces, key):
                 expected = self._expected(book, key, spec, given)
                 self._compare(f"{model} of {name}, which is promoted,", expected, given[model])
-        book.close()
 
     def _has_read_all(self, book: SqlLedger, traces: Mapping[str, Trace], key: str) -> bool:
         """Whether a table has read the rows that its inputs have now, and all entries."""
@@ -1035,7 +1018,6 @@ class BranchPlay(DryPlay):
         """Every trace tells the truth, and no table is left that nobody knows of."""
         book = self.ledger
         if book.unfinished():
-            book.close()
             return  # the command was refused before it recovered what a dead one left
         for name, trace in book.traces().items():
             if trace.fingerprint != UNKNOWN:
@@ -1049,7 +1031,6 @@ class BranchPlay(DryPlay):
         left = self.memory.tables.keys() - {table_name(name) for name in known}
         if left:
             self._fail(f"nobody knows of {left}")
-        book.close()
 
     def _check_trace(self, book: SqlLedger, name: str, trace: Trace) -> None:
         """A table has the rows of the definition in its trace, over what the trace says it read."""

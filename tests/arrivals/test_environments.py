@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
-from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.arrivals.borders import effective_from
-from tests.arrivals.branches import BRANCHES, STEADY, counted_days
+from tests.arrivals.branches import BRANCHES, IN_PARTS, STEADY
 from tests.arrivals.dry import Stored
 from tests.arrivals.environments import CHANGED_FORWARD, FORWARD, NAMES, Act, BranchPlay, acts
 from tests.arrivals.play import DifferenceError
@@ -190,16 +189,11 @@ def test_a_new_model_does_not_take_the_table_of_somebody_else() -> None:
 
 
 @pytest.mark.parametrize("command", ["promote", "rollback", "drop"])
-def test_no_names_are_exchanged_while_a_table_is_built_apart(
-    command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_names_are_exchanged_while_a_table_is_built_apart(command: str) -> None:
     """
     A promote and a rollback are refused meanwhile, and an environment is dropped; every table stays
     exact, and what is built apart is completed.
     """
-    slow = counted_days({"n": "n"}, where="c.url <> '/'", keys="backfill_limit: 1 days")
-    versions = (*BRANCHES.tables["daily"], slow)
-    monkeypatch.setitem(cast("dict[str, Any]", BRANCHES.tables), "daily", versions)
     with playing(manual=False) as play:
         play.act([*(Act(Op("arrive", ROWS + at)) for at in range(3)), Act(Op("run", 0))])
         if command == "rollback":
@@ -207,11 +201,10 @@ def test_no_names_are_exchanged_while_a_table_is_built_apart(
             play.act([Act(Op("env_run", IN_A)), Act(Op("promote", IN_A))])
         play.change_of("a", {"daily": 5})
         play.act([Act(Op("env_run", IN_A))])
-        play.change_of("", {"daily": len(versions) - 1})
+        play.change_of("", {"daily": IN_PARTS[2]})
         play._run(play.project)
         book = play.ledger
         assert book.environments()[APART].own
-        book.close()
         play.check_all()
 
         play._operate(Act(Op(command, IN_A)))
@@ -243,7 +236,6 @@ def own_tables(play: BranchPlay) -> dict[str, str | None]:
     """Where the own tables of the environment a are, by model."""
     book = play.ledger
     own = book.environments()["a"].own
-    book.close()
     return {model: play.memory.location(table_name(key)) for model, key in own.items()}
 
 
@@ -292,7 +284,6 @@ def test_who_comes_second_waits_or_is_told() -> None:
                 command()
             assert (refused.value.slug, refused.value.exit_code) == ("locked", 3)
         book.release()
-        book.close()
 
         assert (play._production(), own_tables(play)) == (before, own)
 
@@ -330,7 +321,6 @@ def test_nothing_that_a_name_points_to_is_tidied_away() -> None:
 
         book = play.ledger
         assert book.environments() == {}
-        book.close()
         assert {name: play.memory.location(name) for name in before} == before
         do(play, "rollback", "run")
 
@@ -348,4 +338,3 @@ def test_a_first_look_at_a_change_reads_and_writes_nothing() -> None:
         assert (play._production(), play.memory.commits) == (before, commits)
         book = play.ledger
         assert book.environments() == {}
-        book.close()

@@ -159,7 +159,6 @@ def test_only_a_run_that_wrote_nothing_is_refused(play: DryPlay) -> None:
     book = play.ledger
     assert [run.state for run in book.runs(2)] == ["refused", "failed"]
     assert book.runs(2)[1].receipt.read == beside.result.receipt.read
-    book.close()
 
 
 def test_fail_fast_stops_at_the_first(play: DryPlay) -> None:
@@ -354,7 +353,6 @@ def test_runs_that_fail_in_part_are_completed(
                 judged = {one.model for one in failures if one.error.slug == "audit-failed"}
                 book = self.ledger
                 assert judged <= {one.result.model for one in book.audits() if one.result.fails}
-                book.close()
             self._complete = False
             return super()._run(window, terms)
 

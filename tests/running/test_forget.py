@@ -11,7 +11,6 @@ from tests.crash.scenario import living
 from tests.running.commands import said
 from tests.running.standing_tables import (
     NAMES,
-    commit,
     day,
     drop,
     folders,
@@ -25,9 +24,7 @@ from infold import api
 from infold.core.interval import Ranges
 from infold.core.plan import Action, PlanOptions
 from infold.core.project import Project
-from infold.core.record import Outcome
 from infold.core.report import RunFailed
-from infold.core.trace import CellChange, Trace, net_changes
 from infold.ledger.lease import Holder
 from infold.ledger.store import SqlLedger
 from infold.messages.errors import InfoldError
@@ -76,46 +73,6 @@ class TestForget:
         states = {entry.model: str(entry.state) for entry in api.status(shop)}
         assert states["daily"] == "new model"
 
-    def test_readers_see_what_the_rebuild_changed(self, shop: Project) -> None:
-        """A rebuild with the same rows is no change to
-        readers, and a cell that does not return is one.
-        """
-        api.forget(shop, ["sessions"])
-        gone = net_changes(api.ledger(shop).changes("sessions", 1))
-        again = CellChange(day(0), 3, 0, 0, 3, 0, 7, 1)
-        trace = Trace("sessions", "f", {"clicks": 1})
-        commit(shop, Outcome("sessions", 3, trace, (again,), whole=True, snapshot=200))
-        back = net_changes(api.ledger(shop).changes("sessions", 1))
-
-        assert [(change.cell, change.rows_after) for change in gone] == [(day(0), 0), (day(1), 0)]
-        assert [(change.cell, change.rows_after) for change in back] == [(day(1), 0)]
-
-    def test_sessions_over_a_rebuilt_table_are_built_not_folded(self, shop: Project) -> None:
-        """Sessions over a rebuilt table are built, because their input's old snapshot is gone."""
-        api.forget(shop, ["clicks"])
-        cells = tuple(
-            CellChange(day(at), rows, 0, 0, rows, 0, 7 + at, 1)
-            for at, rows in enumerate((3, 90, 1))
-        )
-        trace = Trace("clicks", shop["clicks"].fingerprint, {})
-        commit(shop, Outcome("clicks", 3, trace, cells, whole=True, snapshot=200))
-        put(shop, "clicks", "r2-1", 200)
-
-        [step] = api.plan(shop, select=["sessions"]).steps
-        assert (step.model, step.action) == ("sessions", Action.BUILD)
-        assert step.stale_cells.overlaps(day(1))
-
-    def test_files_stay_known(self, shop: Project) -> None:
-        """Files of a forgotten model stay known, so that rows
-        set aside from deleted files leave with the rebuild.
-        """
-        api.forget(shop, ["clicks"])
-        [diff] = [
-            seen.files for seen in api.observe(shop).models.values() if seen.files is not None
-        ]
-
-        assert [file.path for file in diff.removed] == ["landing/a.json"]
-
     def test_unknown_names_are_reported(self, shop: Project) -> None:
         """Names that have nothing to forget are reported, and the others are forgotten."""
         assert said(shop, "forget", "daily", "dialy", "--yes") == (
@@ -157,20 +114,6 @@ class TestTeardown:
         assert list((shop.root / ".infold").glob("ledger.db*")) == []
         assert {str(entry.state) for entry in api.status(shop)} == {"first run"}
         said(shop, "teardown", "--yes")
-
-    def test_who_waits_for_the_ledger_gets_a_new_one(self, shop: Project) -> None:
-        """A run that waited for the ledger during a teardown starts a new ledger."""
-        waiting = api.ledger(shop)
-        assert waiting.newest_versions()
-        waiting.acquire("w1")
-        waiting.release()
-        api.teardown(shop)
-
-        waiting.acquire("w2")
-        waiting.begin_run("w2", "run", 0, {})
-        waiting.close()
-
-        assert [run.id for run in api.history(shop)] == ["w2"]
 
 
 @pytest.mark.parametrize("words", [("forget", "daily"), ("teardown",)])
