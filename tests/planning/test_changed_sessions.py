@@ -73,8 +73,13 @@ def test_the_step() -> None:
     assert "in a step after that" in note
     [by_states] = made(observed(DERIVED)).steps
     assert [one.detail for one in by_states.reasons] == [STATES]
-    same = {"reasons": by_states.reasons, "derivation": DERIVED.derivation, "stored_by": None}
-    assert by_states == replace(step, action=Action.DERIVE, **same)
+    assert by_states == replace(
+        step,
+        action=Action.DERIVE,
+        reasons=by_states.reasons,
+        derivation=DERIVED.derivation,
+        stored_by=None,
+    )
 
 
 INEXACT = PlanOptions(not_derived=frozenset({"sessions"}))
