@@ -341,8 +341,13 @@ def test_rows_of_the_ledger_are_gone(shop: Project) -> None:
     assert len(api.ledger(shop).entries("sessions")) == 1
 
 
-def test_all_versions_of_a_table_are_gone(shop: Project) -> None:
-    """What else is known of it is erased with that of its readers, also without its trace."""
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_all_versions_of_a_table_are_gone(shop: Project, *, forgotten: bool) -> None:
+    """What else is known of it is erased with that of its readers, also without its trace; and of
+    a forgotten table, which has no cells: its versions begin again.
+    """
+    if forgotten:
+        said(shop, "forget", "sessions", "--yes")
     edited(shop, "DELETE FROM versions WHERE table_name = 'sessions'")
     edited(shop, "DELETE FROM traces WHERE model = 'sessions'")
 
@@ -352,6 +357,8 @@ def test_all_versions_of_a_table_are_gone(shop: Project) -> None:
         "daily": "build",
     }
     assert api.ledger(shop).contradictions() == {}
+    with closing(sqlite3.connect(ledger_file(shop))) as book:
+        assert not book.execute("SELECT 1 FROM changes WHERE table_name = 'sessions'").fetchall()
 
 
 def test_orphans_are_named_and_dropped_on_request(shop: Project) -> None:
