@@ -604,13 +604,11 @@ class DryPlay(Play):
         return [ListedFile(path, 1, 0, self.prints[path]) for path in sorted(paths)], ()
 
     def _add_entries(self, name: str, entries: Sequence[ManualEntry]) -> None:
-        ledger = self.ledger
-        ledger.add_entries(name, entries)
-        ledger.close()
+        self.ledger.add_entries(name, entries)
 
-    def runner(self, ledger: SqlLedger, asked: PlanOptions | None = None) -> Runner:
+    def runner(self, ledger: SqlLedger) -> Runner:
         """The program's own runner, over the play's files and tables."""
-        project, forward_only = self.project, asked.forward_only if asked else {}
+        project = self.project
         lake = cast("Lake", self.memory)  # rows are read from it directly
         return Runner(
             project,
@@ -622,23 +620,20 @@ class DryPlay(Play):
                 lake,
                 self._listing,
                 self.world.as_of,
-                redefinitions=ChangedDefinitions(project, ledger, forward_only),
+                redefinitions=ChangedDefinitions(project, ledger),
                 stretches=Stretches(project, ledger, declared=True),
             ),
-            lambda run, plan: self._engine(project, ledger),
+            lambda run, plan: DryEngine(self, project, ledger, self.models_at_once),
             self.progress or api.SilentProgress(),
             lambda: definitions_of(project),
         )
 
-    def _engine(self, project: Project, ledger: SqlLedger) -> DryEngine:
-        return DryEngine(self, project, ledger, self.models_at_once)
-
     def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
-        project, ledger, asked = self.project, self.ledger, self.options()
-        runner = self.runner(ledger, asked)
+        project, ledger = self.project, self.ledger
+        runner = self.runner(ledger)
         try:
             chosen = with_landed(project, select_models(project, terms)) if terms else None
-            asked = replace(asked, window=window, selected=chosen, jobs=self.jobs)
+            asked = PlanOptions(window=window, selected=chosen, jobs=self.jobs)
             try:
                 return runner.run(Request(asked, fail_fast=self.fail_fast))
             except InfoldError as error:
@@ -650,20 +645,14 @@ class DryPlay(Play):
             ledger.close()
 
     def _contradictions(self) -> Mapping[str, str]:
-        ledger = self.ledger
-        try:
-            return ledger.contradictions()
-        finally:
-            ledger.close()
+        return self.ledger.contradictions()
 
     def _read(self, name: str) -> Rows:
         found = self.memory.tables[table_name(name)].snapshots
         return found[max(found)]
 
     def _counts(self, name: str) -> tuple[int, int]:
-        ledger = self.ledger
-        files = ledger.files(name)
-        ledger.close()
+        files = self.ledger.files(name)
         return sum(file.set_aside for file in files), sum(file.waiting for file in files)
 
     def _check_aside(self, spec: TableSpec) -> None:
@@ -694,7 +683,6 @@ class DryPlay(Play):
             as_built = project_as_built(project, ledger, trace)
             if as_built[name].fingerprint != trace.fingerprint:
                 self._fail(f"{name}: its definition cannot be compiled again")
-        ledger.close()
 
     def check_again(self) -> None:
         """Each table is declared as in the files by what the ledger kept of its definition."""
@@ -709,7 +697,6 @@ class DryPlay(Play):
                 as_built = replace(as_built, unread_columns=project[name].unread_columns)
                 if as_built != project[name]:
                     self._fail(f"{name}: {as_built} was kept of {project[name]}")
-        ledger.close()
 
 
 def play_through(kind: type[DryPlay], shape: Shape, program: Program, **more: Any) -> None:

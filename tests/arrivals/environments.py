@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,11 +24,9 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
-from tests.arrivals.apart import Renamed
 from tests.arrivals.borders import Borders, Held, by_ledger, effective_from, shown
 from tests.arrivals.branches import ABSENT, BRANCHES, FIRST, OPTIONAL, RENAMED, STEADY
-from tests.arrivals.dry import DryPlay, Stored, chosen_rows
-from tests.arrivals.forward import EventsEngine, Given, Parts, in_force, own_records
+from tests.arrivals.dry import DryEngine, DryPlay, Memory, Stored, chosen_rows, ingested_file
 from tests.arrivals.play import usable_rows
 from tests.arrivals.programs import ARRIVALS, Op
 from tests.arrivals.shape import (
@@ -42,16 +41,19 @@ from tests.arrivals.shape import (
 )
 from tests.crash.scenario import living
 from tests.reference.compare import difference
-from tests.reference.world import Record
+from tests.reference.tables import events
+from tests.reference.world import Broken, Record, Usable
 
 from infold import api
 from infold.api import environment_runs, environments, promoting
 from infold.core import write_points
 from infold.core.definition import Definition
-from infold.core.interval import EVER, HOUR, MIN, Granularity, Interval, Ranges, show_instant
+from infold.core.environment import APART, PRODUCTION
+from infold.core.files import FileCell, FilesOutcome
+from infold.core.interval import EVER, HOUR, MAX, MIN, Granularity, Interval, Ranges, show_instant
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
-from infold.core.plan import Plan, PlanOptions
+from infold.core.plan import Action, FileDiff, Plan, PlanOptions, Step
 from infold.core.project import Node, Project
 from infold.core.report import RunFailed, RunResult
 from infold.core.swap import Renaming
@@ -119,7 +121,7 @@ def acts(most: int, *, deaths: bool) -> st.SearchStrategy[list[Act]]:
 
 
 @dataclass
-class Catalog(Renamed):
+class Catalog(Memory):
     """Tables in memory that can change their names; where one lies stays with it."""
 
     rows_of: dict[int, Rows] = field(default_factory=dict)
@@ -147,6 +149,23 @@ class Catalog(Renamed):
             return None
         found = self.tables[table]
         return f"{self._folder(found)}/{max(found.snapshots)}"
+
+    def _location(self, table: str) -> str | None:
+        return self.location(table)
+
+    def is_free(self, table: str) -> bool:
+        """Whether no table has this name."""
+        return table not in self.tables
+
+    def size(self, table: str) -> int:
+        """Memory is not counted."""
+        del table
+        return 0
+
+    def lost_files(self, table: str) -> Sequence[str]:
+        """Nothing lies in files."""
+        del table
+        return ()
 
     def _folder(self, found: Stored) -> str:
         if id(found) not in self.folders:
@@ -193,16 +212,22 @@ class Catalog(Renamed):
         return pa.schema([(name, pa.string()) for name in self.tables[table].columns]).empty_table()
 
 
-@dataclass
-class BranchEngine(EventsEngine):
-    """Of a project in which models may have other names, and any version."""
+Parts = Sequence[tuple[TableSpec, Ranges]]
+"""Versions of a query, each with the cells that it holds for."""
+
+Given = dict[tuple[str, str], Rows]
+"""The rows that each version of a file gave when it was read last, by path and fingerprint."""
+
+
+class BranchEngine(DryEngine):
+    """
+    Of a project in which models may have other names, and any version.
+
+    Events are ingested by the definitions in force, and what each file gave when it was read is
+    remembered. So a file that the planner forgets to read again keeps rows of another definition.
+    """
 
     play: BranchPlay
-
-    def given(self, table: str) -> Given | None:
-        """Of the tables of events."""
-        of_events = model_of(table) == "clicks"
-        return self.play.memory.given.setdefault(table_name(table), {}) if of_events else None
 
     def rows_given(self, known: Given, path: str, parts: Parts, until: int) -> Rows:
         """Once somebody has died, as the definitions in force would give them now."""
@@ -211,20 +236,96 @@ class BranchEngine(EventsEngine):
             known[at] = in_force(self.play, parts, self.play.world.files[path], until).rows
         return known[at]
 
-    def by(self, kept: Definition) -> TableSpec:
-        """The version by the fingerprint."""
-        return _SPECS[kept.name, kept.fingerprint]
-
     def spec(self, name: str) -> TableSpec:
         """The version by the fingerprint."""
         return self.play.spec_of(self.project[name])
 
     def read_as(self, name: str, read: str) -> str:
         """An environment's own models read one another."""
-        if name in self.project.shared:
+        if name in self.project.shared or self.project.environment == PRODUCTION:
             return read
         own = {model_of(node.name): node.name for node in self.project}
         return own[read] if own[read] not in self.project.shared else read
+
+    def _ingested(self, node: Node, step: Step) -> tuple[Rows, FilesOutcome]:
+        if model_of(step.model) != "clicks":
+            return super()._ingested(node, step)
+        play = self.play
+        known = play.memory.given.setdefault(table_name(step.model), {})
+        diff = step.files if step.files is not None else FileDiff("")
+        ids = self.ledger.register_files(diff.source, diff.new)
+        held = {file.path: file for file in self.ledger.files(step.model)}
+        gone = {file.path for file in diff.removed}
+        if step.action is Action.BUILD:
+            gone |= set(held)
+        taken = {**ids, **{file.path: file.id for file in (*diff.come_due, *diff.reingest)}}
+        parts = self._parts_of(node, step)
+        if step.action is Action.DERIVE:  # other rows follow from all that are stored
+            known.clear()
+            for path, file in held.items():
+                records, until = play.world.files[path], file.horizon
+                known[path, play.prints[path]] = in_force(play, parts, records, until).rows
+        files, cells = [], []
+        for path, id_ in taken.items():
+            given = in_force(play, parts, play.world.files[path], diff.as_of)
+            if path not in ids and path not in {file.path for file in diff.reingest}:
+                late = [row for row in given.rows if row["event_ts"] > held[path].horizon]
+                given.rows[:] = self.rows_given(known, path, parts, held[path].horizon) + late
+            known[path, play.prints[path]] = given.rows
+            count = Counter(Granularity.DAY.cell(row["event_ts"]) for row in given.rows)
+            cells += [FileCell(id_, cell, rows) for cell, rows in count.items()]
+            files.append(ingested_file(play, path, id_, diff.as_of, given))
+        stay = [path for path in held if path not in gone]
+        rows = [
+            dict.fromkeys(node.columns) | row
+            for path in dict.fromkeys((*stay, *ids))
+            for row in self.rows_given(known, path, parts, diff.as_of)
+        ]
+        best = events(
+            rows,
+            key=["event_id"],
+            time="event_ts",
+            prefer=["revision desc"],
+            everywhere="deduplicate: everywhere" in self.spec(node.name).text,
+        )
+        removed = tuple(held[path].id for path in gone if path in held)
+        return chosen_rows(best), FilesOutcome(diff.source, tuple(files), removed, tuple(cells))
+
+    def _parts_of(self, node: Node, step: Step) -> list[tuple[TableSpec, Ranges]]:
+        """The definitions in force, as the step says."""
+        trace = step.trace
+        assert trace is not None
+        found = [(self.spec(node.name), Ranges.ever() - trace.earlier_ranges)]
+        for one in trace.earlier:
+            [kept] = self.ledger.definitions([one.definition]).values()
+            found.append((_SPECS[kept.name, kept.fingerprint], one.cells))
+        return found
+
+
+def in_force(play: DryPlay, parts: Parts, records: Sequence[Record], as_of: int) -> Usable:
+    """What the definitions in force make of some records."""
+    every = Usable()
+    for by, part in parts:
+        rules = play.shape.source(by.source or "").rules
+        found = usable_rows(by, own_records(records, part), rules, as_of)
+        assert by.best is not None
+        every.rows += [row for one in found.rows for row in by.best([one]).rows()]
+        every.waiting += found.waiting
+        every.aside += found.aside
+    return every
+
+
+def own_records(records: Iterable[Record], part: Ranges) -> list[Record]:
+    """The records at some times; those without a time are the newest definition's, at the end."""
+    return [
+        record
+        for record in records
+        if (MAX - 1 if (at := _time_of(record)) is None else at) in part
+    ]
+
+
+def _time_of(record: Record) -> int | None:
+    return None if isinstance(record, Broken) else record["event_ts"]
 
 
 def model_of(name: str) -> str:
@@ -413,7 +514,6 @@ class BranchPlay(DryPlay):
         self.promoted = []
         self.memory.given.clear()  # nobody knows which of it was committed
         self.borders.lost = True
-        book.close()
 
     def _make_sure(self) -> None:
         """After a death, and a command that finished what was left: what is applied."""
@@ -426,7 +526,6 @@ class BranchPlay(DryPlay):
         found = book.definitions({one.digest for one in book.applied().values()})
         self.applied = self._versions(found.values())
         self.unsure = False
-        book.close()
 
     def _versions(self, definitions: Collection[Definition]) -> Branch:
         """The versions of definitions, by their fingerprints."""
@@ -486,14 +585,11 @@ class BranchPlay(DryPlay):
                     held = random.choice((True, False))
                     entries.append(ManualEntry(0, row["user_id"], held, at - HOUR, at))
             book.add_entries("stays", entries)
-        book.close()
 
     # -- commands
 
     def _asked(self, project: Project) -> PlanOptions:
-        book = self.ledger
-        names = {node.name for node in project} | book.applied().keys()
-        book.close()
+        names = {node.name for node in project} | self.ledger.applied().keys()
         return PlanOptions(allow_destructive=frozenset(names))
 
     def _run(self, project: Project, **more: Any) -> RunResult:  # type: ignore[override]
@@ -573,7 +669,6 @@ class BranchPlay(DryPlay):
         book = self.ledger
         trace, head = book.traces().get(name), book.newest_versions().get(name)
         rows = [] if head is None else self._at_version(book, name, head.number)
-        book.close()
         if trace is None or trace.fingerprint == UNKNOWN or not rows:
             return MIN
         spec = _SPECS[name, trace.fingerprint]
@@ -592,7 +687,6 @@ class BranchPlay(DryPlay):
             kept = book.definitions(digests)
             specs = {digest: _SPECS[name, one.fingerprint] for digest, one in kept.items()}
             found[name] = by_ledger(trace, specs)
-        book.close()
         return found
 
     def _find_borders(self) -> None:
@@ -673,7 +767,6 @@ class BranchPlay(DryPlay):
         book = self.ledger
         own = book.environments()[name].own
         there = {model: self.memory.tables.get(table_name(key)) for model, key in own.items()}
-        book.close()
         if self.unsure and self.ledger.unfinished():
             promoting.promote(before, shown, allow_destructive=allowed)
             return
@@ -703,7 +796,6 @@ class BranchPlay(DryPlay):
         environment, applied = book.environments().get(name), book.applied()
         there = book.applied(name)
         kept = book.definitions({one.digest for one in (*applied.values(), *there.values())})
-        book.close()
         if environment is None:
             return []
         both = [m for m in environment.own if m in BORDERED and m in applied and m in there]
@@ -758,9 +850,7 @@ class BranchPlay(DryPlay):
             self.run(random)
         finally:
             self.keep_old, self.ttl = None, None
-        book = self.ledger
-        self.whole &= {"", *book.environments()}
-        book.close()
+        self.whole &= {"", *self.ledger.environments()}
 
     # -- checks
 
@@ -790,7 +880,6 @@ class BranchPlay(DryPlay):
             for key in s.kept.values()
             if key
         }
-        book.close()
         return traces, heads, applied, tables, swaps, kept
 
     def _check_production_kept(self, before: object) -> None:
@@ -798,14 +887,27 @@ class BranchPlay(DryPlay):
             self._fail(f"production was changed:\n{before}\n{now}")
 
     def _complete_production(self) -> None:
-        """Every table of production equals its definition over all that there is."""
-        self.whole.add("")
+        """
+        Every table of production equals its definition over all that there is.
+
+        Not where a limit leaves a part of it, or its definition, to later runs.
+        """
         book, given = self.ledger, dict[str, Rows]()
+        if self.is_unfinished(book):
+            return
+        self.whole.add("")
         for name, spec in self._specs(self.applied):
             given[name] = self._expected(book, name, spec, given)
             if not spec.view:
                 self._compare(name, given[name], self._stored(book, name) or [])
-        book.close()
+
+    def is_unfinished(self, book: SqlLedger, name: str = "") -> bool:
+        """Whether later runs have more to build, of production or of an environment."""
+        apart, traces = book.environments().get(APART), book.traces()
+        known = book.environments()[name].own if name else {}
+        keys = [known.get(model, model) for model in BRANCHES.tables]
+        left = any(key in traces and traces[key].pending for key in keys)
+        return left or bool(apart and apart.tables)
 
     def _complete_environment(self, name: str) -> None:
         """
@@ -814,8 +916,10 @@ class BranchPlay(DryPlay):
         Tables that it shares are production's; they equal its definitions where production is
         complete.
         """
-        self.whole.add(name)
         book, given = self.ledger, dict[str, Rows]()
+        if self.is_unfinished(book, name):
+            return
+        self.whole.add(name)
         own = book.environments()[name].own
         for model, spec in self._specs(self.ran[name]):
             expected = self._expected(book, own.get(model, model), spec, given)
@@ -827,7 +931,6 @@ class BranchPlay(DryPlay):
                     self._compare(f"{model} of {name}", expected, rows or [])
                 expected = rows or []
             given[model] = expected
-        book.close()
 
     def _specs(self, branch: Branch) -> Iterator[tuple[str, TableSpec]]:
         project = opened(branch, manual=self.manual)
@@ -862,7 +965,6 @@ class BranchPlay(DryPlay):
             if spec.source is None and key in traces and self._has_read_all(book, traces, key):
                 expected = self._expected(book, key, spec, given)
                 self._compare(f"{model} of {name}, which is promoted,", expected, given[model])
-        book.close()
 
     def _has_read_all(self, book: SqlLedger, traces: Mapping[str, Trace], key: str) -> bool:
         """Whether a table has read the rows that its inputs have now, and all entries."""
@@ -916,7 +1018,6 @@ class BranchPlay(DryPlay):
         """Every trace tells the truth, and no table is left that nobody knows of."""
         book = self.ledger
         if book.unfinished():
-            book.close()
             return  # the command was refused before it recovered what a dead one left
         for name, trace in book.traces().items():
             if trace.fingerprint != UNKNOWN:
@@ -930,7 +1031,6 @@ class BranchPlay(DryPlay):
         left = self.memory.tables.keys() - {table_name(name) for name in known}
         if left:
             self._fail(f"nobody knows of {left}")
-        book.close()
 
     def _check_trace(self, book: SqlLedger, name: str, trace: Trace) -> None:
         """A table has the rows of the definition in its trace, over what the trace says it read."""

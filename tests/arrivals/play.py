@@ -36,7 +36,7 @@ from infold.core import interval
 from infold.core.interval import DAY, HOUR, Interval
 from infold.core.manual_entry import ManualEntry
 from infold.core.model import table_name
-from infold.core.plan import HELD_BACK, Action, PlanOptions, Step
+from infold.core.plan import HELD_BACK, Action, Step
 from infold.core.project import Project
 from infold.core.report import RunResult
 from infold.core.trace import Cause
@@ -532,14 +532,9 @@ class Play:
     def _add_entries(self, name: str, entries: Sequence[ManualEntry]) -> None:
         api.ledger(self.project).add_entries(name, entries)
 
-    def options(self) -> PlanOptions:
-        """What a run is asked for besides models and a window."""
-        return PlanOptions()
-
     def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
         return api.run(
             self.project,
-            asked=self.options(),
             window=window,
             select=terms,
             as_of=self.world.as_of,

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+import copy
 import shutil
 import tempfile
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.arrivals.apart import APART_SHAPE, DryApart
-from tests.arrivals.programs import Op
+from tests.arrivals.borders import Borders
+from tests.arrivals.branches import ABSENT, BRANCHES, IN_PARTS
+from tests.arrivals.environments import BranchPlay
 from tests.crash.scenario import Life, living
 
-from infold.core.environment import APART, Environment, OwnTable
+from infold import api
+from infold.api.building import Building
+from infold.core.environment import APART
 from infold.core.interval import DAY, Ranges, parse_instant_text
-from infold.core.plan import PlanOptions
 from infold.core.report import RunResult
 from infold.inspecting.tables_apart import TablesApart
+from infold.ledger.database import close_all
 
 pytestmark = pytest.mark.deep
 
 FIRST = parse_instant_text("2024-03-01")
-EVERYTHING = Op("all", 0)
 
 
 @dataclass
-class Story(DryApart):
+class Story(BranchPlay):
     """A play that is told day by day."""
 
     sent: int = 0
@@ -46,45 +50,47 @@ class Story(DryApart):
         self._write(self._new_path(), tuple(rows))
 
     def to_version(self, version: int) -> None:
-        """The daily table's definition becomes another one."""
-        self._declare("daily", version)
+        """The daily table's definition becomes another one of those that take several runs."""
+        self.change_of("", {"daily": IN_PARTS[version]})
 
-    def go(self) -> RunResult:
-        """A run, with all checks: each table is exact by the definition that its trace says."""
-        return self.run(EVERYTHING)
+    def go(self, times: int = 1, **more: Any) -> RunResult:
+        """Runs, with all checks: each table is exact by the definition that its trace says."""
+        for _ in range(times):
+            result = self._run(self.project, **more)
+            self.check_all()
+        return result
 
-    def days(self) -> dict[int, int]:
-        """What readers see of the daily table: numbers by day of March."""
-        return {row["day"].day: row["n"] for row in self._read("daily")}
-
-    @property
-    def apart(self) -> Environment | None:
-        """What the ledger has of tables that are built apart."""
-        ledger = self.ledger
-        found = ledger.environments().get(APART)
-        ledger.close()
-        return found
+    def days(self, model: str = "daily", column: str = "n") -> dict[int, int]:
+        """What readers see of a table: numbers by day of March."""
+        return {row["day"].day: row[column] for row in self._read(model)}
 
     @property
     def keys(self) -> set[str]:
         """The tables beside those of models."""
         return {name for name in self.memory.tables if "__" in name}
 
+    @property
+    def apart(self) -> set[str]:
+        """The keys of tables that are built apart, or are to be dropped."""
+        found = self.ledger.environments().get(APART)
+        return {one.key for one in found.tables} if found else set()
+
 
 @pytest.fixture
 def story() -> Iterator[Story]:
     """Six days are built, as many runs as that takes."""
     with tempfile.TemporaryDirectory(prefix="infold-apart-") as name:
-        folder = Path(name)
-        yield told(folder)
+        play = Story(BRANCHES, Path(name), BRANCHES.name, Path(name), 1)
+        with play.outside():
+            yield told(play)
 
 
-def told(folder: Path) -> Story:
+def told(play: Story) -> Story:
     """Six days are built, as many runs as that takes."""
-    play = Story(APART_SHAPE, folder, "apart", folder, 1)
+    few = {"clicks": 0, "rolling": 0, "tops": 0, "daily": IN_PARTS[0]}
+    play.change_of("", {**dict.fromkeys(BRANCHES.tables, ABSENT), **few})
     play.send(1, 2, 3, 4, 5, 6)
-    for _ in range(3):
-        play.go()
+    play.go(3)
     assert play.days() == dict.fromkeys(range(1, 7), 1)
     return play
 
@@ -106,9 +112,8 @@ def test_readers_have_the_old_table_until_the_new_one_is_complete(story: Story) 
     last = story.go()
     assert story.days() == {1: 4, 2: 2, 3: 2, 4: 2, 5: 2, 6: 4, 7: 2}
     assert "daily: what was built apart has replaced its table" in last.notes
-    beside = {row["day"].day: row["n"] for row in story._read("beside")}
-    assert beside == story.days()
-    assert not _own(story)
+    assert story.days("tops", "top") == story.days()
+    assert not story.apart
 
 
 def test_a_change_back_drops_what_was_built(story: Story) -> None:
@@ -134,17 +139,15 @@ def test_another_change_begins_again(story: Story) -> None:
     story.go()
     assert before not in story.keys
     assert len(story.keys) == 1
-    for _ in range(3):
-        story.go()
+    story.go(3)
     assert story.days() == dict.fromkeys(range(1, 7), 3)
 
 
 def test_what_one_run_can_build_replaces_the_table_at_once(story: Story) -> None:
     """A window, or no limit, means one commit in one run."""
     story.to_version(1)
-    story.options = lambda: PlanOptions(restated={"daily": Ranges.ever()})  # type: ignore[method-assign]
 
-    story.go()
+    story.go(asked=replace(story._asked(story.project), restated={"daily": Ranges.ever()}))
 
     assert story.days() == dict.fromkeys(range(1, 7), 2)
     assert not story.keys
@@ -153,15 +156,14 @@ def test_what_one_run_can_build_replaces_the_table_at_once(story: Story) -> None
 def test_readers_with_changed_definitions_wait(story: Story) -> None:
     """A reader keeps its definition too, and is built by the new one after the exchange."""
     story.to_version(1)
-    story._declare("after", 1)
+    story.change_of("", {"rolling": 1})
 
     done = story.go()
-    assert any(note.startswith("after: its definition waits") for note in done.notes)
-    assert {row["n"] for row in story._read("after")} == {2}
+    assert any(note.startswith("rolling: its definition waits") for note in done.notes)
+    assert story.days("rolling", "around")[6] == 3
 
-    for _ in range(3):
-        story.go()
-    assert {row["n"] for row in story._read("after")} == {4}
+    story.go(3)
+    assert story.days("rolling", "around")[6] == 2
 
 
 @pytest.mark.parametrize("everything", [False, True], ids=["forget", "teardown"])
@@ -171,67 +173,38 @@ def test_what_is_dropped_is_built_by_the_new_definition(story: Story, everything
     story.go()
     assert story.keys
 
-    ledger = story.ledger
-    dropper = story.building(ledger)._dropper()
     if everything:
-        dropper.teardown()
+        api.teardown(story.project)
         assert not story.memory.tables
     else:
-        dropper.forget(["daily"])
-        ledger.close()
+        api.forget(story.project, ["daily"])
         assert not story.keys
-        assert not _own(story)
-    for _ in range(3):
-        story.go()
+        assert not story.apart
+    story.go(3)
     assert story.days() == dict.fromkeys(range(1, 7), 2)
     assert not story.keys
 
 
-def test_a_run_that_another_one_overtook_begins_anew(story: Story) -> None:
+def test_a_run_that_another_one_overtook_begins_anew(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It was made for a table that has replaced the other by now."""
     story.to_version(1)
-    story.go()
-    story.go()
-    ledger = story.ledger
-    building = story.building(ledger)
-    find, overtaken = building._found, list[RunResult]()
+    story.go(2)
+    find, overtaken = Building._found, list[RunResult]()
 
-    def found() -> TablesApart:
-        made = find()
+    def found(self: Building) -> TablesApart:
+        made = find(self)
         if not overtaken:
-            overtaken.append(story.go())
+            overtaken.append(RunResult("", ""))
+            overtaken[0] = story.go()
         return made
 
-    building._found = found  # type: ignore[method-assign]
-    result = building.run()
-    ledger.close()
+    monkeypatch.setattr(Building, "_found", found)
+    result = story.go()
 
     assert overtaken[0].steps
     assert not result.steps
-    assert story.days() == dict.fromkeys(range(1, 7), 2)
-
-
-def test_an_environment_is_dropped_beside_it(story: Story) -> None:
-    """Its own table goes, and the one that is built apart goes on where it was."""
-    story.to_version(1)
-    story.go()
-    [key] = story.keys
-    ledger = story.ledger
-    table = OwnTable("daily", "daily__dev", "", "")
-    ledger.acquire("r-env")
-    ledger.put_environment(Environment("dev", "ann", 0, None, 0, 0, (table,)))
-    ledger.release()
-    story.memory.tables["daily__dev"] = deepcopy(story.memory.tables["daily"])
-
-    story.building(ledger)._dropper().drop_environment("dev")
-    ledger.close()
-
-    assert story.keys == {key}
-    assert story.apart is not None
-    assert [one.key for one in story.apart.tables] == [key]
-    story.go()
-    last = story.go()
-    assert "daily: what was built apart has replaced its table" in last.notes
     assert story.days() == dict.fromkeys(range(1, 7), 2)
 
 
@@ -240,22 +213,25 @@ SHARES = 2
 
 
 @pytest.mark.parametrize("share", range(SHARES))
-def test_killed_at_every_write_point(tmp_path: Path, share: int) -> None:
+def test_killed_at_every_write_point(story: Story, tmp_path: Path, share: int) -> None:
     """
     Readers have the old table or the new one, and later runs complete it.
 
     A death right after a write leaves what a death before the next one leaves, so one is enough.
     """
-    told_once = told(tmp_path / "told")
+    close_all()  # what is copied is the file alone
 
     def changed(name: str, at: int) -> tuple[Story, Life]:
-        folder = tmp_path / name
-        shutil.copytree(tmp_path / "told", folder)
-        play = replace(told_once, folder=folder, memory=deepcopy(told_once.memory))
+        play = copy.copy(story)
+        play.folder, play.memory = tmp_path / name, deepcopy(story.memory)
+        play.branches, play.borders = dict(story.branches), Borders(lost=True)
+        shutil.copytree(story.folder, play.folder)
         play.to_version(1)
-        with living(at) as life:
+        with play.outside(), living(at) as life:
             for _ in range(3):
-                play._run(None, ())
+                play._run(play.project)
+        if life.dead:
+            play._after_death()
         return play, life
 
     _, lived = changed("lived", 0)
@@ -265,13 +241,8 @@ def test_killed_at_every_write_point(tmp_path: Path, share: int) -> None:
         play, life = changed(str(at), at)
         assert life.dead
         assert set(play.days().values()) in ({1}, {2})
-        for _ in range(3):
-            play.go()
+        with play.outside():
+            play.go(3)
         assert play.days() == dict.fromkeys(range(1, 7), 2)
-        assert not _own(play)
+        assert not play.apart
         shutil.rmtree(play.folder)
-
-
-def _own(play: Story) -> set[str]:
-    """The keys of tables that are built apart, or are to be dropped."""
-    return {one.key for one in play.apart.tables} if play.apart else set()

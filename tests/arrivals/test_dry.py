@@ -7,23 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from random import Random
 from typing import cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.arrivals.apart import APART_SHAPE, DryApart
-from tests.arrivals.cut import cut
 from tests.arrivals.dry import DryPlay, play_through
-from tests.arrivals.forward import FORWARD, FORWARD_EVENTS, DryEvents, DryForward
-from tests.arrivals.forward_sessions import FORWARD_SESSIONS, DryForwardSessions
 from tests.arrivals.programs import Op, Program, Round, programs
-from tests.arrivals.shape import Shape
 from tests.arrivals.shapes import SHAPES
 from tests.crash.scenario import living
 
-from infold.core.interval import Granularity, Interval
+from infold.core.interval import Interval
 from infold.core.model import table_name
 from infold.core.report import RunResult
 
@@ -75,19 +69,6 @@ def test_concurrent_batches_change_no_row(program: Program, jobs: int, deaths: l
     play_through(once, SHAPES["landed"], program, jobs=jobs)
 
 
-@settings(max_examples=EXAMPLES)
-@given(
-    program=programs(users=4, rounds=(2, 4)),
-    deaths=st.lists(st.lists(st.integers(1, 60), max_size=3), max_size=6),
-    at_once=st.integers(1, 4),
-)
-def test_runs_that_die_are_completed(
-    program: Program, deaths: list[list[int]], at_once: int
-) -> None:
-    """After runs that died anywhere, the next run brings every table up to the reference."""
-    play_through(dying(DryPlay, deaths), SHAPES["fold"], program, models_at_once=at_once)
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 @settings(max_examples=EXAMPLES)
 @given(
@@ -113,23 +94,6 @@ def test_dropped_tables_are_rebuilt(shape: str, program: Program, drops: list[li
             return super()._run(window, terms)
 
     play_through(Losing, SHAPES[shape], program)
-
-
-@settings(max_examples=EXAMPLES)
-@given(program=programs(users=4, rounds=(2, 5)))
-def test_changed_keys_of_a_dropped_lookup_may_be_anywhere(program: Program) -> None:
-    """What a lookup was when it was dropped cannot be compared, so its readers are built."""
-
-    class Losing(DryPlay):
-        """Loses a lookup before each run of everything."""
-
-        def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
-            if not window and not terms and "stages" in self.memory.tables:
-                del self.memory.tables["stages"]
-                self._complete = False
-            return super()._run(window, terms)
-
-    play_through(Losing, SHAPES["landed"], program)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -166,64 +130,3 @@ def test_damaged_tables_whose_definition_changed_are_rebuilt(
             return found
 
     play_through(Damaged, SHAPES[shape], program)
-
-
-@pytest.mark.parametrize("batch", [1, 2])
-@pytest.mark.parametrize("granularity", [Granularity.WEEK, Granularity.MONTH])
-@settings(max_examples=EXAMPLES)
-@given(program=programs(users=5, rounds=(2, 5)))
-def test_a_start_inside_a_cell_cuts_it(
-    granularity: Granularity, batch: int, program: Program
-) -> None:
-    """A start inside a cell is respected wherever it moves and whatever else changes."""
-    play_through(DryPlay, cut(granularity, batch), program)
-
-
-@pytest.mark.parametrize(
-    ("kind", "shape"),
-    [
-        (DryForward, FORWARD),
-        (DryEvents, FORWARD_EVENTS),
-        (DryForwardSessions, FORWARD_SESSIONS),
-    ],
-    ids=["tables", "events", "sessions"],
-)
-@settings(max_examples=EXAMPLES * 2)
-@given(
-    program=programs(users=8, rounds=(3, 6)),
-    deaths=st.lists(st.lists(st.integers(1, 40), max_size=1), max_size=6),
-)
-def test_cells_keep_the_definition_in_force_there(
-    kind: type[DryPlay], shape: Shape, program: Program, deaths: list[list[int]]
-) -> None:
-    """Whatever arrives, and wherever runs die, each cell is computed by the definition that a
-    forward-only change left in force there.
-    """
-    play_through(dying(kind, deaths), shape, program)
-
-
-@settings(max_examples=EXAMPLES * 2)
-@given(
-    program=programs(users=4, rounds=(3, 6)),
-    changes=st.lists(st.booleans(), max_size=6),
-    deaths=st.lists(st.lists(st.integers(1, 60), max_size=1), max_size=12),
-)
-def test_tables_built_apart_are_of_one_definition(
-    program: Program, changes: list[bool], deaths: list[list[int]]
-) -> None:
-    """
-    While a changed table is built over several runs, readers have the old one, exact by the
-    earlier definition; wherever runs die, and whatever changes again, the new one replaces it.
-    """
-    change = iter(changes)
-
-    class Changing(DryApart):
-        """Changes a query in the rounds that were drawn."""
-
-        def round(self, each: Round) -> None:
-            if next(change, False):
-                self.changed()
-                self.query(Random(each.run.seed))
-            super().round(each)
-
-    play_through(dying(Changing, deaths), APART_SHAPE, program)

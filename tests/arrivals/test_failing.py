@@ -1,5 +1,7 @@
-"""Runs in which models fail: models that do not read them
-are built, and the next run builds the rest.
+"""
+Runs in which models fail: models that do not read them are built, and the next run builds the rest.
+Of tables with a cron what was begun at a tick is completed, and no more. Audits that read other
+tables come after these, however many models are built at once.
 
 Without Spark, as ``test_dry``: the runner, the planner and the ledger are the program's own.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,19 +21,20 @@ from hypothesis import strategies as st
 from tests.arrivals.dry import DryEngine, DryPlay, play_through
 from tests.arrivals.programs import Op, Program, programs
 from tests.arrivals.shapes import SHAPES
+from tests.crash.scenario import living
 
-from infold.core.interval import Interval
-from infold.core.model import Kind
-from infold.core.plan import PlanOptions, Step
+from infold.analysis.audits import in_order_for_audits
+from infold.core.audits import Audit, AuditKind, AuditResult, AuditsFailed, AuditState, Severity
+from infold.core.interval import DAY, MINUTE, Interval, parse_instant_text
+from infold.core.model import Incremental, Kind
+from infold.core.plan import Step
+from infold.core.project import Project
 from infold.core.record import Outcome
-from infold.core.report import RunFailed, RunResult
-from infold.messages import catalog_errors, errors, run_errors
+from infold.core.report import Failure, RunFailed, RunResult
+from infold.messages import audit_findings, catalog_errors, errors, run_errors
 from infold.messages.analyser_findings import refused_by_spark
-from infold.planning.planner import plan
-from infold.running.concurrent_batches import CommitTurn
-from infold.running.execute import Runner
+from infold.planning.audit_notes import tables_of_audits
 from infold.running.request import MOST_STEPS
-from infold.running.run_progress import RunProgress
 
 EXAMPLES = settings().max_examples // 5
 Chosen = Callable[[Step], BaseException | None]
@@ -55,6 +59,13 @@ def failing(chosen: Chosen) -> Iterator[None]:
 def refusal(model: str) -> errors.InfoldError:
     """A refusal of one model."""
     return run_errors.append_would_repeat(model=model, cells=1, first="2024-03-01")
+
+
+def audit_failed(model: str) -> AuditsFailed:
+    """Rows of one model that fail its audit."""
+    found = AuditResult(model, "few", Severity.ERROR, AuditState.FAILED, 1)
+    error = audit_findings.audit_failed(model=model, found=[("few", "", "")], sample=[])
+    return AuditsFailed.of(error, [found])
 
 
 @pytest.fixture
@@ -148,7 +159,6 @@ def test_only_a_run_that_wrote_nothing_is_refused(play: DryPlay) -> None:
     book = play.ledger
     assert [run.state for run in book.runs(2)] == ["refused", "failed"]
     assert book.runs(2)[1].receipt.read == beside.result.receipt.read
-    book.close()
 
 
 def test_fail_fast_stops_at_the_first(play: DryPlay) -> None:
@@ -206,26 +216,14 @@ def test_a_wrong_definition_beside_other_failures(play: DryPlay) -> None:
     assert end.exit_code == 1
 
 
-def test_a_wrong_view_blocks_its_readers(tmp_path: Path) -> None:
+def test_a_wrong_view_blocks_its_readers(play: DryPlay) -> None:
     """A wrong view is the failure, and the stored models downstream of it are not tried."""
-    play = next(p for p in _plays(tmp_path) if any(_views(p)))
-    view = next(_views(play))
-    play.arrive(Random(0))
-    with judging([view]), pytest.raises(RunFailed) as caught:
+    with judging(["paying"]), pytest.raises(RunFailed) as caught:
         play._run(None, ())
 
-    assert [failure.model for failure in caught.value.result.failures] == [view]
-    assert {model for model, _ in caught.value.result.not_tried} == {
-        name for name in play.project.downstream([view]) if name in stored(play)
-    }
-
-
-def _plays(folder: Path) -> Iterator[DryPlay]:
-    return (DryPlay(shape, folder / name, name, folder, 6) for name, shape in SHAPES.items())
-
-
-def _views(play: DryPlay) -> Iterator[str]:
-    return (node.name for node in play.project if node.model.kind is Kind.VIEW)
+    assert [failure.model for failure in caught.value.result.failures] == ["paying"]
+    below = set(play.project.downstream(["paying"])) & stored(play)
+    assert {model for model, _ in caught.value.result.not_tried} == below
 
 
 def test_a_definition_is_judged_once(play: DryPlay) -> None:
@@ -289,33 +287,6 @@ def test_a_commit_whose_answer_was_lost_may_come_later(
     assert not play.run(Op("all", 0)).steps
 
 
-def test_steps_after_batches_that_failed_together_have_numbers_of_their_own(
-    play: DryPlay, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Batches that fail together are one failure of their
-    model, and later steps have numbers of their own.
-    """
-    runner = play.runner(play.ledger)
-    course = RunProgress("run", play.project, PlanOptions())
-    todo = plan(play.project, runner.observer.observe())
-    step = todo.steps[0]
-    numbers: list[int] = []
-
-    def attempt(
-        _self: Runner, _run: str, seq: int, step: Step, _engine: object, _turn: CommitTurn
-    ) -> errors.InfoldError:
-        numbers.append(seq)
-        return refusal(step.model)
-
-    monkeypatch.setattr(Runner, "_try_step", attempt)
-    engine = runner.engine("run", todo)
-    for size in (3, 2):
-        runner._execute_steps(course, size, [(step, CommitTurn(step.cells))] * size, engine)
-
-    assert sorted(numbers) == [1, 2, 3, 4, 5]
-    assert len(course.failures) == 1
-
-
 def test_a_failed_search_for_a_lookups_keys_fails_its_reader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -351,8 +322,9 @@ def test_a_failed_search_for_a_lookups_keys_fails_its_reader(
 def test_runs_that_fail_in_part_are_completed(
     shape: str, program: Program, seed: int, jobs: int | None
 ) -> None:
-    """After runs in which random steps fail, a run without
-    failures brings every table up to the reference.
+    """
+    After runs in which random steps fail, by audits too, and which may die besides, a run without
+    failures brings every table up to the reference. What audits found is recorded.
     """
     random = Random(seed)
 
@@ -364,17 +336,149 @@ def test_runs_that_fail_in_part_are_completed(
 
             def chosen(step: Step) -> BaseException | None:
                 late = fate.get(step.model) and random.random() < 0.6
-                return refusal(step.model) if late else None
+                if not late:
+                    return None
+                return refusal(step.model) if random.random() < 0.5 else audit_failed(step.model)
 
-            with failing(chosen):
+            failures: Sequence[Failure] = ()
+            with failing(chosen), living(random.choice((0, 0, random.randint(1, 40)))) as life:
                 try:
                     result = super()._run(window, terms)
                 except RunFailed as end:
-                    result = end.result
-            names = {failure.model for failure in result.failures}
+                    result, failures = end.result, end.result.failures
+            names = {failure.model for failure in failures}
             assert names <= {name for name, fails in fate.items() if fails}
-            assert not names & set(result.up_to_date)
+            if not life.dead:
+                assert not names & set(result.up_to_date)
+                judged = {one.model for one in failures if one.error.slug == "audit-failed"}
+                book = self.ledger
+                assert judged <= {one.result.model for one in book.audits() if one.result.fails}
             self._complete = False
             return super()._run(window, terms)
 
     play_through(Failing, SHAPES[shape], program, jobs=jobs)
+
+
+class DueAtSix(DryPlay):
+    """Days are built in batches, at six; it is a minute later."""
+
+    @property
+    def project(self) -> Project:
+        """The project with a cron."""
+        found = super().project
+        cron = Incremental(cron="0 6 * * *", batch_size=2)
+        nodes = (
+            replace(node, model=replace(node.model, incremental=cron))
+            if node.name == "daily"
+            else node
+            for node in found
+        )
+        return replace(found, nodes=tuple(nodes))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for number in range(6):
+            self.arrive(Random(number))
+        self.world.as_of = parse_instant_text("2024-03-11T06:01:00Z")
+
+    def built(self) -> list[str]:
+        """The models of the steps of a run half an hour later, but for the ingest."""
+        self.world.as_of += 30 * MINUTE
+        return [step.model for step, _ in self._run(None, ()).steps if step.model != "clicks"]
+
+
+@pytest.mark.parametrize("error", [ArithmeticError(), KeyboardInterrupt()], ids=["fails", "ends"])
+def test_batches_of_a_cron_are_continued(tmp_path: Path, error: BaseException) -> None:
+    """The next run builds the rest of the batches, and does not wait for the next tick."""
+    play, begun = DueAtSix(SHAPES["fold"], tmp_path, "fold", tmp_path, 6), list[Step]()
+
+    def second(step: Step) -> BaseException | None:
+        begun.extend([step] if step.model == "daily" else [])
+        return error if len(begun) == 2 else None
+
+    with failing(second), pytest.raises((RunFailed, KeyboardInterrupt)):
+        play._run(None, ())
+
+    assert begun[0].batches > 2
+    assert play.built().count("daily") == begun[0].batches - 1
+    assert play.built() == []
+
+
+def test_a_table_that_was_complete_waits_for_its_cron(tmp_path: Path) -> None:
+    """Another model failed in the same run: late rows of this one are read at the next tick."""
+    play = DueAtSix(SHAPES["fold"], tmp_path, "fold", tmp_path, 6)
+    failed(play, lambda step: ArithmeticError() if step.model == "users" else None)
+    play.arrive(Random(7))
+
+    assert "sessions" in (later := play.built())
+    assert "daily" not in later
+    play.world.as_of += DAY
+    assert "daily" in play.built()
+
+
+# -- audits that read other tables, which are built before
+
+
+@dataclass
+class Judged(DryPlay):
+    """Models with an audit that reads another table each, and the steps of the last run."""
+
+    seed: int = 0
+    began: list[tuple[Step, set[str]]] = field(default_factory=list)
+    """Each step in the order in which they began, with the models whose steps had ended by then."""
+
+    @property
+    def project(self) -> Project:
+        """The project with audits: of each model at most one, which reads a table drawn for it."""
+        found, nodes = super().project, []
+        for node in found:
+            above = {*self.shape.tables} - found.downstream([node.name]) - {node.name}
+            other = Random(f"{self.seed} {node.name}").choice([None, *sorted(above)])
+            reads = Audit("known", AuditKind.RELATIONSHIP, to=other) if other else None
+            judged = node.model.kind is not Kind.VIEW and not node.landed
+            audits = (reads,) if reads and judged else ()
+            nodes.append(replace(node, model=replace(node.model, audits=audits)))
+        return replace(found, nodes=in_order_for_audits(nodes))
+
+    def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
+        real, self.began, ended = DryEngine.carry_out, [], set[str]()
+
+        def carry_out(engine: DryEngine, step: Step, *more: Any) -> Any:
+            self.began.append((step, {*ended}))
+            found = real(engine, step, *more)
+            ended.add(step.model)
+            return found
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(DryEngine, "carry_out", carry_out)
+            result = super()._run(window, terms)
+        self._check_order()
+        return result
+
+    def _check_order(self) -> None:
+        """No table was built, beside or after a model of ordinary steps that is judged on it."""
+        project = self.project
+        order = [node.name for node in project]
+        for at, (step, ended) in enumerate(self.began):
+            for other in tables_of_audits(project, project[step.model]):
+                first = order.index(other) < order.index(step.model)
+                begun = [one.model for one, _ in self.began[:at]]
+                later = [one.model for one, _ in self.began[at:]]
+                if first and not step.action.of_own_rows:
+                    assert other not in later, f"{step.model} was built before {other}"
+                    assert other not in begun or other in ended, f"{step.model} beside {other}"
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("shape", SHAPES)
+@settings(max_examples=EXAMPLES)
+@given(
+    program=programs(users=4, rounds=(2, 4)),
+    seed=st.integers(0, 2**20),
+    at_once=st.integers(2, 4),
+)
+def test_what_audits_read_is_built_before(
+    shape: str, program: Program, seed: int, at_once: int
+) -> None:
+    """No model that an audit judges is built before, or beside, a table that the audit reads."""
+    play_through(Judged, SHAPES[shape], program, seed=seed, models_at_once=at_once)

@@ -4,32 +4,26 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.arrivals.borders import Borders
 from tests.arrivals.branches import BRANCHES, STEADY
-from tests.arrivals.dry import DryPlay, Stored, play_through
+from tests.arrivals.dry import Stored
 from tests.arrivals.environments import COMMANDS, NAMES, Act, BranchPlay, acts
-from tests.arrivals.programs import Op, Program, programs
-from tests.arrivals.shape import entries_key
-from tests.arrivals.shapes import SHAPES
+from tests.arrivals.programs import Op
 from tests.crash.scenario import living
 
 from infold.api.repairing import look_at_ledger, repair_ledger
-from infold.core.interval import Interval
-from infold.core.ports import Lake
-from infold.core.report import RunResult
 from infold.ledger.database import close_all
-from infold.running.repair import Repairer
 
 pytestmark = pytest.mark.deep
 
@@ -58,72 +52,6 @@ def losses_of(*kinds: str) -> st.SearchStrategy[Loss]:
     return st.builds(Loss, st.sampled_from(kinds), st.integers(0, 99), deaths)
 
 
-@dataclass
-class Losing(DryPlay):
-    """Loses something before some runs of everything, and repairs it."""
-
-    losses: list[Loss | None] = field(default_factory=list)
-    kept: list[tuple[bytes, dict[str, Stored]]] = field(default_factory=list)
-    """The ledger and the tables after each run."""
-
-    @property
-    def file(self) -> Path:
-        """The ledger's file."""
-        return self.folder / "ledger.db"
-
-    def _run(self, window: Interval | None, terms: Sequence[str]) -> RunResult:
-        loss = None if window or terms or not self.losses else self.losses.pop(0)
-        if loss is not None and self.kept:
-            self.log.append(f"{loss}")
-            self._lose(loss, Random(loss.seed))
-            self._forget_entries()
-            for at in loss.deaths:
-                with living(at):
-                    self.repair()
-            self.repair()
-            self._complete = False
-        result = super()._run(window, terms)
-        self.kept.append((self.file.read_bytes(), deepcopy(dict(self.memory.tables))))
-        return result
-
-    def _lose(self, loss: Loss, random: Random) -> None:
-        ledger, tables = random.choice(self.kept)
-        for suffix in ("-wal", "-shm"):
-            Path(f"{self.file}{suffix}").unlink(missing_ok=True)
-        if loss.kind == "ledger gone":
-            self.file.unlink()
-        elif loss.kind == "ledger older":
-            self.file.write_bytes(ledger)
-        elif loss.kind == "table older":
-            number = random.randint(1, len(tables)) if tables else 0
-            for name in random.sample(sorted(tables), k=number):
-                if name in self.memory.tables:
-                    self.memory.tables[name] = deepcopy(tables[name])
-        else:
-            lose_rows(self.file, random)
-
-    def _forget_entries(self) -> None:
-        """Entries are in the ledger alone: those that it has now are what there is."""
-        ledger = self.ledger
-        for name in self.shape.tables:
-            if entries_key(name) in self.state:
-                known = len(ledger.entries(name))
-                self.state[entries_key(name)] = self.state[entries_key(name)][:known]
-        ledger.close()
-
-    def repair(self) -> None:
-        """Repair, as the command does."""
-        ledger = self.ledger
-        try:
-            lake = cast("Lake", self.memory)
-            Repairer(self.project, ledger, lake, self.world.as_of).repair()
-            again = Repairer(self.project, ledger, lake, self.world.as_of).look()
-            assert not again.changes, again
-            assert not again.unrecorded, again
-        finally:
-            ledger.close()
-
-
 _KEYS = {
     "cells": "SELECT DISTINCT table_name AS rowid_of FROM cells",
     "versions": "SELECT table_name AS rowid_of FROM versions",
@@ -148,26 +76,13 @@ def lose_rows(ledger: Path, random: Random, of: Collection[str] = ()) -> None:
             file.execute(_DELETE[table], (random.choice(keys),))
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@settings(max_examples=EXAMPLES)
-@given(
-    program=programs(users=4, rounds=(3, 6)),
-    lost=st.lists(st.none() | losses_of(*LOSSES), min_size=1, max_size=6),
-)
-def test_a_repaired_ledger_is_right(shape: str, program: Program, lost: list[Any]) -> None:
-    """Whatever was lost, and wherever the repair died, the run after it makes all tables right."""
-    play_through(Losing, SHAPES[shape], program, losses=[None, *lost])
-
-
 @dataclass
-class LosingBranches(BranchPlay):
-    """Has an older ledger now and then, or rows of it are gone, and repairs it: traces tell the
-    truth then, too.
-    """
+class Losing(BranchPlay):
+    """Loses something now and then, and repairs it: traces tell the truth then, too."""
 
     losses: list[Loss | None] = field(default_factory=list)
-    kept: list[bytes] = field(default_factory=list)
-    """The ledger after each command."""
+    kept: list[tuple[bytes, dict[str, Stored]]] = field(default_factory=list)
+    """The ledger and the tables after each command."""
 
     @property
     def file(self) -> Path:
@@ -183,17 +98,23 @@ class LosingBranches(BranchPlay):
             self.log.append(f"{loss}")
             self._lose(loss)
         close_all()
-        self.kept.append(self.file.read_bytes())
+        self.kept.append((self.file.read_bytes(), deepcopy(dict(self.memory.tables))))
 
     def _lose(self, loss: Loss) -> None:
         close_all()
         random = Random(loss.seed)
+        ledger, tables = random.choice(self.kept)
         if loss.kind == "rows gone":
             lose_rows(self.file, random, loss.of)
+        elif loss.kind == "table older":
+            for name in sorted(tables.keys() & self.memory.tables.keys()):
+                if random.random() < 0.3:
+                    self.memory.tables[name] = deepcopy(tables[name])
         else:
-            for suffix in ("-wal", "-shm"):
+            for suffix in ("", "-wal", "-shm"):
                 Path(f"{self.file}{suffix}").unlink(missing_ok=True)
-            self.file.write_bytes(random.choice(self.kept))
+            if loss.kind == "ledger older":
+                self.file.write_bytes(ledger)
         project = self.declared()
         for at in loss.deaths:
             with living(at):
@@ -214,18 +135,18 @@ class LosingBranches(BranchPlay):
 @given(
     program=acts(14, deaths=True),
     manual=st.booleans(),
-    lost=st.lists(st.none() | losses_of("ledger older", "rows gone"), min_size=1, max_size=8),
+    lost=st.lists(st.none() | losses_of(*LOSSES), min_size=1, max_size=8),
 )
 def test_a_repaired_ledger_tells_the_truth(
     program: list[Act], manual: bool, lost: list[Any]
 ) -> None:
     """
-    An older ledger is right about every table after its repair, whatever was promoted, rolled back,
-    or run in an environment since; and nothing is there that nobody knows.
+    A ledger is right about every table after its repair, whatever was lost, and whatever was
+    promoted, rolled back, or run in an environment since; and nothing is there that nobody knows.
     """
     with tempfile.TemporaryDirectory(prefix="infold-branches-") as name:
         folder = Path(name)
-        play = LosingBranches(
+        play = Losing(
             BRANCHES, folder, BRANCHES.name, folder, 4, manual=manual, losses=[None, *lost]
         )
         with play.outside():
@@ -263,7 +184,7 @@ def test_nothing_goes_back_over_rows_that_are_gone(
     name = Random(seed).choice(NAMES)  # of the environment, as the commands draw it
     model, version = change
     with tempfile.TemporaryDirectory(prefix="infold-branches-") as folder:
-        play = LosingBranches(BRANCHES, Path(folder), BRANCHES.name, Path(folder), 4)
+        play = Losing(BRANCHES, Path(folder), BRANCHES.name, Path(folder), 4)
         with play.outside():
             play.act([Act(Op("arrive", 542987)), Act(Op("apply", 1))])
             read = play.project.upstream([model])

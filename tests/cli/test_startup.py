@@ -17,7 +17,7 @@ PROBE = """
 import json, sys
 from infold.cli import cli
 
-slow = {"pyspark", "py4j", "rich", "pyiceberg", "pandas"}
+slow = {"pyspark", "py4j", "rich", "pyiceberg", "pandas", "infold.running.telling"}
 found = []
 for words in json.loads(sys.argv[1]):
     code = None
@@ -44,7 +44,9 @@ COMMANDS = (
 
 
 def test_commands_that_compute_nothing_import_nothing_slow(tmp_path: Path) -> None:
-    """Commands that compute nothing import no slow module, so that they answer at once."""
+    """Commands that compute nothing import no slow module, so that they answer at once; and what
+    tells of runs is only there for those who declare it.
+    """
     write_project(tmp_path)  # the starter project
     words = [["-C", str(tmp_path), *command.split()] for command in COMMANDS]
 

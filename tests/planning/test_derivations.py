@@ -1,4 +1,4 @@
-"""A changed definition that follows from stored rows is a step that reads nothing."""
+"""Changed definitions that follow from stored rows, or only divide them into other cells."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tests.planning.strips import (
     SESSIONS,
     built,
     changed,
+    changes,
     day,
     planned,
     project,
@@ -23,14 +24,23 @@ from tests.planning.strips import (
 
 from infold.core.definition import Category, Derivation, How, Redefinition
 from infold.core.files import IngestedFile
-from infold.core.interval import DAY, MAX, Interval, Ranges
-from infold.core.model import DefinitionChange
-from infold.core.plan import HELD_BACK, Action, FileDiff, ModelObservation, Plan, PlanOptions
+from infold.core.interval import DAY, MAX, Granularity, Interval, Ranges, parse_instant_text
+from infold.core.model import DefinitionChange, Timeseries
+from infold.core.plan import (
+    HELD_BACK,
+    Action,
+    FileDiff,
+    InputDiff,
+    ModelObservation,
+    Plan,
+    PlanOptions,
+)
 from infold.core.project import Node
-from infold.core.trace import Cause, Pending, Trace
+from infold.core.trace import Cause, CellState, Pending, Trace
 from infold.messages.errors import ExitCode, InfoldError
 from infold.planning.derivations import FOLLOWS
 from infold.planning.model_states import reads_nothing
+from infold.planning.rebuckets import ADDED_UP, COUNTED
 from infold.planning.removals import refuse_removals
 
 OLD = replace(DAILY, fingerprint="old")
@@ -266,3 +276,147 @@ def test_a_source_that_lost_its_files_is_refused_first(how: How) -> None:
         refuse_removals(project(EVENTS), found, allowed=False)
     assert refused.value.exit_code == ExitCode.REFUSED
     refuse_removals(project(EVENTS), found, allowed=True)
+
+
+# -- a changed granularity alone: other cells, and no row is written
+
+
+OCTOBER = Granularity.MONTH.cell(day(0).start)
+
+
+def by(node: Node, granularity: Granularity) -> Node:
+    """The same model with another granularity, and so another fingerprint."""
+    series = node.model.timeseries or Timeseries("session_start", "session_start")
+    return replace(
+        node,
+        model=replace(node.model, timeseries=replace(series, granularity=granularity)),
+        fingerprint=f"{node.fingerprint} by {granularity}",
+    )
+
+
+def in_other_cells(before: Node, after: Node, seen: ModelObservation) -> ModelObservation:
+    """A model that another definition built, with the same rows."""
+    names = frozenset({"day", "n"})
+    change = Redefinition(after.name, Category.METADATA, (), How.REBUCKET, before, after, names)
+    trace = replace(seen.trace or built(before).trace, fingerprint=before.fingerprint)  # type: ignore[type-var]
+    return replace(seen, trace=trace, redefined=change, rows=70)
+
+
+MONTHS = by(DAILY, Granularity.MONTH)
+SEEN = in_other_cells(
+    DAILY, MONTHS, replace(changed(DAILY, "sessions", "# # + # # # #"), cells=states("# # # #"))
+)
+
+
+def made_by_months(
+    node: Node = MONTHS,
+    seen: ModelObservation = SEEN,
+    asked: PlanOptions | None = None,
+    **others: ModelObservation,
+) -> Plan:
+    """The plan for a table, and its readers."""
+    readers = [reader for reader in (MONTHLY,) if reader.name in others]
+    return planned(node, *readers, asked=asked, **{node.name: seen}, **others)
+
+
+def test_longer_cells_cost_nothing() -> None:
+    """The step reads no row, and keeps the versions of the inputs; what arrived comes after it."""
+    found = made_by_months()
+    step, trace = step_of(found)
+
+    assert step.action is Action.REBUCKET
+    assert [(reason.detail, reason.rows) for reason in step.reasons] == [(ADDED_UP, 0)]
+    assert trace.fingerprint == MONTHS.fingerprint
+    assert trace.inputs == {"sessions": 1, "users": 1}
+    assert not step.expected
+    assert "once the rows are in their new cells" in found.notes[0]
+    [step] = made_by_months(asked=PlanOptions(window=day(1))).steps
+    assert step.action is Action.REBUCKET, "it is about all cells"
+
+
+def test_shorter_cells_are_counted() -> None:
+    """The stored rows are read once; a reader that folds a late row is not built for it."""
+    reader = replace(SESSIONS, inputs=(replace(SESSIONS.inputs[0], name="daily"),))
+    diff = InputDiff("daily", 1, 2, changes("+"), states("# # # #"))
+    seen = in_other_cells(MONTHS, DAILY, replace(SEEN, cells=(CellState(OCTOBER, 70, 1),)))
+    late = built(reader, inputs=(diff,))
+    first, then = planned(DAILY, reader, daily=seen, sessions=late).steps
+
+    assert (first.action, then.action) == (Action.REBUCKET, Action.FOLD)
+    assert [(reason.detail, reason.rows) for reason in first.reasons] == [(COUNTED, 70)]
+
+
+def test_a_pending_day_makes_its_month_pending() -> None:
+    """And a pending month all its days."""
+    left = with_trace(SEEN, pending=(Pending(Cause.LATE, Ranges((day(3),))),))
+    _, trace = step_of(made_by_months(seen=left))
+    assert trace.pending == (Pending(Cause.LATE, Ranges((OCTOBER,))),)
+
+    _, trace = step_of(
+        made_by_months(DAILY, in_other_cells(MONTHS, DAILY, replace(SEEN, trace=trace)))
+    )
+    assert trace.pending == (Pending(Cause.LATE, Ranges((OCTOBER,))),)
+
+
+def test_readers_have_nothing_to_do() -> None:
+    """The rows are the same, also for those who read all columns."""
+    found = made_by_months(monthly=built(MONTHLY))
+
+    assert [step.model for step in found.steps] == ["daily"]
+    late = replace(built(MONTHLY), inputs=(InputDiff("daily", 1, 2, changes("# + #")),))
+    first, reader = made_by_months(monthly=late).steps
+    assert (first.action, reader.expected) == (Action.REBUCKET, True)
+    assert "because" not in reader.reasons[0].detail
+
+
+def test_events_and_sessions() -> None:
+    """Longer cells of any kind add up; copies of events are not counted by shorter ones."""
+    for node, granularity, action in (
+        (EVENTS, Granularity.MONTH, Action.REBUCKET),
+        (SESSIONS, Granularity.MONTH, Action.REBUCKET),
+        (EVENTS, Granularity.HOUR, Action.BUILD),
+    ):
+        files = FileDiff("raw.clicks") if node is EVENTS else None
+        after, seen = by(node, granularity), built(node, files=files, cells=states("# # #"))
+        [step] = made_by_months(after, in_other_cells(node, after, seen)).steps
+        assert step.action is action
+        assert action is Action.BUILD or step.files is None
+
+
+UNKNOWN_ROWS = (Pending(Cause.DEFINITION, Ranges((day(1),))),)
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        replace(SEEN, redefined=None),
+        replace(SEEN, redefined=replace(SEEN.redefined, how=How.REBUILD)),  # type: ignore[type-var]
+        with_trace(SEEN, fingerprint="another"),
+        with_trace(SEEN, inputs={"sessions": 1}),
+        with_trace(SEEN, pending=UNKNOWN_ROWS),
+    ],
+    ids=["unknown", "no proof", "another table", "other inputs", "two definitions"],
+)
+def test_counted_again(seen: ModelObservation) -> None:
+    """In doubt the table is built again, and if somebody asked for it."""
+    [step] = made_by_months(seen=seen).steps
+    assert step.action is Action.BUILD
+    [step] = made_by_months(asked=PlanOptions(restated={"daily": Ranges.ever()})).steps
+    assert step.action is Action.BUILD
+
+
+@pytest.mark.parametrize(
+    ("as_of", "partial", "action"),
+    [
+        ("2019-10-30", False, Action.BUILD),
+        ("2019-10-30", True, Action.REBUCKET),
+        ("2019-11-01", False, Action.REBUCKET),
+    ],
+)
+def test_a_cell_that_is_not_over(as_of: str, partial: bool, action: Action) -> None:
+    """A table that has complete cells only would have a part of this month otherwise."""
+    node = with_incremental(MONTHS, cron="0 0 * * *", allow_partials=partial)
+    seen = in_other_cells(DAILY, node, SEEN)
+    found = planned(node, now=parse_instant_text(as_of), daily=seen)
+
+    assert [step.action for step in found.steps] == [action]

@@ -19,17 +19,14 @@ from tests.planning.strips import (
     DAILY,
     DAYS,
     FIRST,
-    MONTHLY,
     USERS,
     built,
-    changed,
     day,
     node,
     planned,
     project,
     states,
     strip,
-    with_incremental,
 )
 
 from infold.analysis.definitions import compare
@@ -37,11 +34,10 @@ from infold.analysis.definitions.meanings import Meaning
 from infold.core.definition import Redefinition
 from infold.core.interval import DAY, HOUR, Granularity, Interval, Ranges
 from infold.core.model import Incremental, Materialization, Model, Timeseries
-from infold.core.plan import Action, InputDiff, ModelObservation, Observations, Plan, PlanOptions
+from infold.core.plan import Action, InputDiff, ModelObservation, Plan, PlanOptions
 from infold.core.project import Input, Node
 from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.messages.errors import InfoldError
-from infold.planning.planner import plan
 from infold.planning.requested_window import parse_window
 
 
@@ -136,32 +132,3 @@ def test_a_short_window_does_not_empty_a_whole_table() -> None:
     with pytest.raises(InfoldError) as refused:
         parse_window(project(DAILY), ["daily"], "2019-10-21 01:00", "2019-10-21 02:00")
     assert refused.value.slug == "window-unaligned"
-
-
-def test_nothing_reads_a_table_that_is_not_there() -> None:
-    """A reader with a cron and no start waits until its input was built for the first time."""
-    reader = with_incremental(MONTHLY, cron="0 0 * * *")
-    unbuilt = ModelObservation(inputs=(InputDiff("daily", 0, 0),))
-    seen = {"daily": ModelObservation(), "monthly": unbuilt}
-
-    made = planned(
-        DAILY, reader, now=FIRST, asked=PlanOptions(selected=frozenset({"monthly"})), **seen
-    )
-
-    assert not made
-    assert ("monthly", "its input daily was never built") in [
-        (s.model, s.why) for s in made.skipped
-    ]
-
-
-def test_a_cron_of_minutes_builds_complete_days_once() -> None:
-    """Days are built when they are over, or with `allow_partials` while they last; never again."""
-    often = with_incremental(DAILY, cron="*/15 * * * *")
-    partial = with_incremental(DAILY, cron="*/15 * * * *", allow_partials=True)
-    noon = FIRST + 2 * DAY + 12 * HOUR
-    for table, expected in ((often, "B B - - - - -"), (partial, "B B B - - - -")):
-        fresh = {"daily": replace(changed(table, "sessions", "+ + +"), as_of=noon - HOUR)}
-        first = planned(table, now=noon, **fresh)
-        assert strip(first, "daily") == expected
-        later = Observations(noon + HOUR, after(first, fresh))
-        assert not plan(project(table), later)

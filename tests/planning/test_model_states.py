@@ -285,139 +285,118 @@ def test_no_data_is_reported_where_there_is_none(step: Step, receipt: Receipt, e
     assert ("No data in events" in message(found)) is empty
 
 
+LIMITED = hourly("a", backfill_limit=2 * DAY)
+FULL = "# # # # # # #"
+
+
+def left_of(left: Ranges, strip: str = FULL, changes: str = "") -> ModelObservation:
+    """The model once a run has left some of it, with what changed since."""
+    base = changed(LIMITED, "events", changes) if changes else built(LIMITED)
+    base = replace(base, inputs=(replace(base.inputs[0], cells=states(strip)),))
+    return with_trace(base, pending=(Pending(Cause.MISSING, left),))
+
+
+def part(
+    seen: ModelObservation, target: Node = LIMITED, **asked: Any
+) -> tuple[str, Ranges, Ranges]:
+    """What a run builds, drawn, and its first batch, with what its trace leaves."""
+    options = PlanOptions(**asked)
+    todo = planned(EVENTS, target, now=NOW, asked=options, events=built(EVENTS), a=seen)
+    step = next((step for step in todo.steps if step.model == target.name), None)
+    if step is None or step.trace is None:
+        return "", Ranges(), Ranges()
+    marks = ("B" if step.stale_cells.overlaps(day(i)) else "-" for i in range(7))
+    return " ".join(marks), step.cells, step.trace.pending_ranges
+
+
+AGES = day(0).start - 3650 * DAY
+WAITING = left_of(Ranges((Interval(day(3).start, MAX),)))
+REDEFINED = with_trace(WAITING, fingerprint="another")
+MIXED = with_trace(
+    left_of(Ranges((day(3),))), pending=(Pending(Cause.DEFINITION, Ranges((day(3),))),)
+)
+NEW_DAY = left_of(
+    Ranges((Interval(day(2).start, day(6).end + 100 * DAY),)), "# # # # # # +", "# # # # # # +"
+)
+OTHER = replace(new(), trace=Trace("a", "another", {"events": 1}), version=3)
+PARTS: dict[str, tuple[ModelObservation, dict[str, Any], dict[str, Any], str, Interval | None]] = {
+    "a start long before the data": (new(), {"start": AGES}, {}, "B B - - - - -", None),
+    "shorter than a cell": (new(), {"backfill_limit": 1}, {}, "B - - - - - -", None),
+    "a window overrides it": (
+        *(new(), {}, {"window": Interval(day(0).start, day(5).start)}),
+        *("B B B B B - -", None),
+    ),
+    "batches are cut inside it": (new(), {}, {"batch_size": 1}, "B B - - - - -", None),
+    "a new day does not wait": (NEW_DAY, {}, {}, "- - B B - - B", day(4)),
+    "a changed definition": (OTHER, {}, {}, "B B B B B B B", None),
+    "late rows": (changed(LIMITED, "events", "+ + + + + + +"), {}, {}, "B B B B B B B", None),
+    "its backlog stays": (REDEFINED, {}, {}, "B B B - - - -", day(3)),
+    "but what a dead run had committed": (
+        *(replace(REDEFINED, cells=states(". . . . # . .")), {}, {}),
+        *("B B B - B - -", day(3)),
+    ),
+    "what an older infold mixed": (MIXED, {}, {}, "B B B B B B B", None),
+}
+
+
 class TestBackfillLimit:
     """One run builds so much of a backlog, and new data never waits for it."""
 
-    LIMITED = hourly("a", backfill_limit=2 * DAY)
+    @pytest.mark.parametrize(
+        ("seen", "changes", "asked", "drawn", "left"), PARTS.values(), ids=PARTS
+    )
+    def test_a_part(
+        self,
+        seen: ModelObservation,
+        changes: dict[str, Any],
+        asked: dict[str, Any],
+        drawn: str,
+        left: Interval | None,
+    ) -> None:
+        """
+        The limit counts from the first row and is at least a cell, so that runs progress. It bounds
+        what was never built, and neither late rows nor a changed definition, which is built where
+        the old table was. Batches bound a commit, and are cut inside the limit.
+        """
+        made, cells, rest = part(seen, replace(LIMITED, **changes), **asked)
 
-    def rounds(
-        self, target: Node, seen: ModelObservation, **asked: object
-    ) -> tuple[str, Ranges, Ranges]:
-        """What a run builds, drawn, with what its trace leaves; batches one after the other."""
-        options = PlanOptions(**asked)  # type: ignore[arg-type]
-        todo = planned(EVENTS, target, now=NOW, asked=options, events=built(EVENTS), a=seen)
-        step = next((step for step in todo.steps if step.model == target.name), None)
-        if step is None or step.trace is None:
-            return "", Ranges(), Ranges()
-        marks = ("B" if step.stale_cells.overlaps(day(i)) else "-" for i in range(7))
-        return " ".join(marks), step.cells, step.trace.pending_ranges
-
-    def after(self, left: Ranges, strip: str, changes: str = "") -> ModelObservation:
-        """The model once a run has left some of it, with what changed since."""
-        base = changed(self.LIMITED, "events", changes) if changes else built(self.LIMITED)
-        base = replace(base, inputs=(replace(base.inputs[0], cells=states(strip)),))
-        return with_trace(base, pending=(Pending(Cause.MISSING, left),))
+        assert made == drawn
+        assert cells.span is not None
+        assert cells.span.start == changes.get("start", cells.span.start)
+        assert "batch_size" not in asked or cells.span.end == day(0).end
+        assert left is None or rest.overlaps(left)
+        assert drawn != "B B B B B B B" or rest == Ranges()
 
     def test_a_first_run_builds_the_limit_and_the_next_continues(self) -> None:
-        """Runs build from the first row on, oldest first; one run begins no second part."""
-        made, _, left = self.rounds(self.LIMITED, new())
-        then, _, rest = self.rounds(self.LIMITED, self.after(left, "# # # # # # #"))
-
-        same_run, _, _ = self.rounds(
-            self.LIMITED, self.after(left, "# # # # # # #"), backfill_ends={"a": day(1).end}
-        )
+        """Runs build from the first row on, oldest first; one run begins no second part. A long gap
+        does not block the backlog: it is covered on the way.
+        """
+        made, _, left = part(new())
+        same_run, _, _ = part(left_of(left), backfill_ends={"a": day(1).end})
+        then, _, rest = part(left_of(left))
 
         assert (made, same_run, then) == ("B B - - - - -", "", "- - B B - - -")
         assert not rest.overlaps(Interval(day(0).start, day(4).start))
         assert rest.overlaps(day(4))
+        made, _, left = part(new("# . . . . # #"))
+        then, _, rest = part(left_of(left, "# . . . . # #"))
+        assert (made, then, rest) == ("B B - - - - -", "- - B B B B B", Ranges())
 
     def test_what_is_left_is_reported(self) -> None:
         """Cells beyond the limit are skipped; a model with a backlog is out of sync; its message
-        gives the limits of the next part.
+        gives the limits of the next part, or says that it has rows of two definitions.
         """
-        todo = planned(EVENTS, self.LIMITED, now=NOW, events=built(EVENTS), a=new())
+        todo = planned(EVENTS, LIMITED, now=NOW, events=built(EVENTS), a=new())
         (skipped,) = (entry for entry in todo.skipped if entry.model == "a")
         assert skipped.why == "beyond its backfill_limit of 2 days"
         assert show_instant(min(skipped.stale).start) == "2019-10-23"
 
-        seen = self.after(Ranges((Interval(day(2).start, day(6).end),)), "# # # # # # #")
-        found = stand(EVENTS, self.LIMITED, events=built(EVENTS), a=seen)["a"]
+        seen = left_of(Ranges((Interval(day(2).start, day(6).end),)))
+        found = stand(EVENTS, LIMITED, events=built(EVENTS), a=seen)["a"]
         assert found.state is State.OUT_OF_SYNC
         assert message(found) == (
             "Incremental model out of sync. Syncing: an earlier run left a part of it unbuilt. "
             "Processing data between 2019-10-23 and 2019-10-25"
         )
-
-    def test_live_data_of_the_same_model_does_not_wait(self) -> None:
-        """A new day is built in the same run as the next part of the backlog."""
-        left = Ranges((Interval(day(2).start, day(6).end + 100 * DAY),))
-        made, _, rest = self.rounds(
-            self.LIMITED, self.after(left, "# # # # # # +", "# # # # # # +")
-        )
-
-        assert made == "- - B B - - B"
-        assert not rest.overlaps(day(6))
-        assert rest.overlaps(day(4))
-
-    def test_a_gap_longer_than_the_limit_does_not_block(self) -> None:
-        """Parts without rows are covered on the way, so that a long gap does not block the
-        backlog.
-        """
-        made, _, left = self.rounds(self.LIMITED, new("# . . . . # #"))
-        then, _, rest = self.rounds(self.LIMITED, self.after(left, "# . . . . # #"))
-
-        assert made == "B B - - - - -"
-        assert then == "- - B B B B B"
-        assert not rest
-
-    @pytest.mark.parametrize(
-        ("changes", "asked", "drawn"),
-        [
-            ({"start": day(0).start - 3650 * DAY}, {}, "B B - - - - -"),
-            ({"backfill_limit": 1}, {}, "B - - - - - -"),
-            ({}, {"window": Interval(day(0).start, day(5).start)}, "B B B B B - -"),
-        ],
-        ids=["a start long before the data", "shorter than a cell", "a window"],
-    )
-    def test_a_first_part(self, changes: Any, asked: dict[str, Any], drawn: str) -> None:
-        """The limit counts from the first row and is at least a cell, so that runs progress; a
-        window with both ends overrides it.
-        """
-        target = replace(self.LIMITED, **changes)
-        made, cells, _ = self.rounds(target, new(), **asked)
-
-        assert made == drawn
-        assert cells.span is not None
-        assert "start" not in changes or cells.span.start == changes["start"]
-
-    def test_batches_are_cut_inside_the_limit(self) -> None:
-        """Batches bound a commit and the limit bounds a run, so batches are cut inside the
-        limit.
-        """
-        made, cells, _ = self.rounds(self.LIMITED, new(), batch_size=1)
-
-        assert made == "B B - - - - -"
-        assert cells.span is not None
-        assert cells.span.end == day(0).end
-
-    def test_a_changed_definition_is_built_at_once(self) -> None:
-        """The limit bounds only what was never built: no changed definition, and no late rows."""
-        other = replace(new(), trace=Trace("a", "another", {"events": 1}), version=3)
-        for seen in (other, changed(self.LIMITED, "events", "+ + + + + + +")):
-            made, _, left = self.rounds(self.LIMITED, seen)
-            assert (made, left) == ("B B B B B B B", Ranges())
-
-    def test_a_changed_definition_leaves_the_backlog(self) -> None:
-        """A changed definition rebuilds what the old table covered, and the backlog stays."""
-        waiting = Ranges((Interval(day(3).start, MAX),))
-        seen = self.after(waiting, "# # # # # # #")
-        other = with_trace(seen, fingerprint="another")
-        made, _, left = self.rounds(self.LIMITED, other)
-        assert (made, left) == ("B B B - - - -", waiting)
-
-        # Unless the old table holds some of it: what a run that died had committed.
-        held = replace(other, cells=states(". . . . # . ."))
-        made, _, left = self.rounds(self.LIMITED, held)
-        assert made == "B B B - B - -"
-
-    def test_what_an_older_infold_mixed_is_built_at_once(self) -> None:
-        """Ranges pending for a definition, which an older infold left mixed, are rebuilt at
-        once.
-        """
-        seen = self.after(Ranges((day(3),)), "# # # # # # #")
-        pending = (Pending(Cause.DEFINITION, Ranges((day(3),))),)
-        mixed = with_trace(seen, pending=pending)
-
-        assert self.rounds(self.LIMITED, mixed)[0] == "B B B B B B B"
-        found = stand(EVENTS, self.LIMITED, events=built(EVENTS), a=mixed)["a"]
+        found = stand(EVENTS, LIMITED, events=built(EVENTS), a=MIXED)["a"]
         assert "it has rows of two definitions" in message(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
@@ -40,13 +41,7 @@ def production(root: Path) -> Project:
 
 def shop_in_production(root: Path) -> Project:
     """The same; the first run has recorded what is applied."""
-    made = _after_a_run()
-    shop = copied(made, root)
-    with closing(sqlite3.connect(root / "prod.db")) as book, book:
-        book.execute(
-            "UPDATE locations SET location = replace(location, ?, ?)", (str(made.root), str(root))
-        )
-    return shop
+    return placed(_after_a_run(), root)
 
 
 @cache
@@ -54,7 +49,19 @@ def _after_a_run() -> Project:
     shop = production(new_folder())
     code, printed = infold(shop, "run")
     assert (code, "Nothing to do" in printed) == (0, True), printed
+    return shop
+
+
+def placed(made: Project, root: Path) -> Project:
+    """The same project in another folder, in the place of what was there."""
     close_all()  # what is copied is the file alone
+    shutil.rmtree(root, ignore_errors=True)
+    shop = copied(made, root)
+    with closing(sqlite3.connect(root / "prod.db")) as book, book:
+        for column in ("locations.location", "steps.detail"):
+            table, _, name = column.partition(".")
+            paths = (str(made.root), str(root))
+            book.execute(f"UPDATE {table} SET {name} = replace({name}, ?, ?)", paths)
     return shop
 
 

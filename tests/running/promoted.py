@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
-from tests.running.production import change
-from tests.running.standing_tables import day, leased, put
+from tests.running.production import as_json, change, placed, shop_in_production
+from tests.running.standing_tables import day, leased, new_folder, put
 
 from infold import api
 from infold.core.definition_text import digest_of
@@ -55,6 +56,33 @@ def with_environment(
         book.remember_locations(locations_and_files(api.lake(shop), [OWN[name] for name in own]))
         book.finish_run(run, "done", Receipt())
     return declared
+
+
+def put_environment(shop: Project) -> None:
+    """The same with another query of ``daily``, in the place of a shop in production."""
+    placed(_environment(), shop.root)
+
+
+def put_promoted(shop: Project) -> str:
+    """And promoted; the table that is kept."""
+    placed(_promoted(), shop.root)
+    [kept] = api.ledger(shop).swaps()[0].kept.values()
+    assert kept is not None
+    return kept
+
+
+@cache
+def _environment() -> Project:
+    shop = shop_in_production(new_folder())
+    with_environment(shop, QUERY)
+    return shop
+
+
+@cache
+def _promoted() -> Project:
+    shop = placed(_environment(), new_folder())
+    assert as_json(shop, "promote", "dev", "--yes")["done"]
+    return shop
 
 
 def _cell(number: int, content: int) -> CellChange:

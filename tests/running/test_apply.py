@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import click
 import pytest
 from tests.declare.shop import INFOLD, SHOP, write
-from tests.running.commands import die, infold, said
+from tests.running.commands import infold, said
 from tests.running.production import (
     TARGET,
     applied,
@@ -311,28 +311,3 @@ def test_an_automatic_target_takes_the_files(shop: Project) -> None:
     assert "Nothing to do" in infold(shop, "apply")[1]
     assert as_json(shop, "run")["unapplied"] == []
     assert applied(shop) != before
-
-
-@pytest.mark.deep
-def test_killed_at_each_write_point(shop: Project) -> None:
-    """Before the transaction that applies, nothing was applied; after it everything was, and the
-    next run goes on by it.
-    """
-    before = applied(shop)
-    number = 0
-    while True:
-        number += 1
-        change(shop, COMMENT, ("models/daily.sql", "GROUP BY 1", f"GROUP BY 1 -- {number}"))
-        life = die(shop, "apply", "--yes", at=number)
-        if not life.dead:
-            break
-        points = [name for _, name in life.passed]
-        kept = "ledger keep_definitions: after commit" in points
-        now = applied(shop)
-        assert (now != before) == kept, points
-        done = as_json(shop, "run")
-        assert done["unapplied"] == ([] if kept else ["daily"])
-        before = applied(shop)
-        assert before == now
-    assert number > 5
-    assert as_json(shop, "run")["unapplied"] == []

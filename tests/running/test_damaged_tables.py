@@ -1,22 +1,31 @@
-"""Tables that somebody dropped, and files of tables that somebody deleted, are noticed by each
-command that reads tables, and named.
-"""
+"""Tables that are dropped, damaged, of a copied folder, or cannot be looked at: all is named."""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.running.commands import said
+from tests.running.production import production
 from tests.running.standing_tables import also_built, drop, leased, stand_up
 
 from infold import api
 from infold.core.interval import Ranges
 from infold.core.plan import Action
 from infold.core.project import Project
-from infold.core.report import RunFailed
+from infold.core.report import RunFailed, RunResult
+from infold.core.stored_table import FORBIDDEN
 from infold.lake.iceberg import missing_files
+from infold.lake.iceberg.copied_warehouse import CatalogInWarehouse
+from infold.lake.iceberg.sql_catalog import SqlCatalog
+from infold.lake.iceberg.sqlite_catalog import SqliteDatabase
+from infold.lake.iceberg.table_catalog import Key
+from infold.lake.stores import places
+from infold.messages import catalog_errors
 from infold.messages.errors import InfoldError
 from infold.running.table_locations import locations_and_files
 
@@ -165,3 +174,201 @@ def test_a_dropped_table_is_rebuilt_and_reported(shop: Project) -> None:
     assert "daily" not in api.coverage(shop)
     manifest = api.manifest(shop, "incremental_manifest").to_pylist()
     assert [row["model"] for row in manifest] == ["clicks", "sessions"]
+
+
+# -- tables that cannot be looked at
+
+OF_TABLES = ["sessions", "daily"]
+"""The models that read no files, as there are none."""
+
+
+def begin_steps(shop: Project, *models: str) -> None:
+    """A run that died in a step of each of these models."""
+    with leased(shop) as book:
+        book.begin_run("r2", "run", 0, {})
+        for number, name in enumerate(models, 1):
+            book.begin_step("r2", f"r2-{number}", number, name, "build", {})
+
+
+def open_steps(shop: Project) -> list[str]:
+    """The models with a step that is open."""
+    book = api.ledger(shop)
+    found = [record.model for record in book.unfinished()]
+    book.close()
+    return found
+
+
+def failed_run(shop: Project) -> RunResult:
+    """What a run did that could not do all."""
+    with pytest.raises(RunFailed) as caught:
+        api.run(shop, select=OF_TABLES)
+    return caught.value.result
+
+
+@contextmanager
+def forbidden(name: str) -> Iterator[None]:
+    """A catalog that does not let anybody look at one table, as a server may."""
+    find = SqlCatalog.find
+
+    def refuse(catalog: SqlCatalog, tables: Collection[Key]) -> Mapping[Key, str]:
+        if any(table == name for _, table in tables):
+            raise catalog_errors.not_permitted(key="catalog", at="here", why="403 not you")
+        return find(catalog, tables)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SqlCatalog, "find", refuse)
+        yield
+
+
+class TestDeadSteps:
+    """A run died in a step of a table with metadata that cannot be read now."""
+
+    def test_its_model_is_refused_and_the_other_steps_are_recovered(self, shop: Project) -> None:
+        """The step stays open until the file is there again."""
+        begin_steps(shop, "sessions", "clicks")
+        file = shop.warehouse / "shop" / "sessions" / "metadata" / "1.metadata.json"
+        kept = file.read_bytes()
+        file.unlink()
+
+        done = failed_run(shop)
+
+        assert [(one.model, one.error.slug) for one in done.failures] == [
+            ("sessions", "metadata-missing")
+        ]
+        assert "clicks: a step that a dead run had begun is done again" in done.notes
+        assert open_steps(shop) == ["sessions"]
+        file.write_bytes(kept)
+        assert "sessions: a step that a dead run had begun is done again" in (
+            api.run(shop, select=OF_TABLES).notes
+        )
+        assert open_steps(shop) == []
+
+    def test_it_can_be_forgotten(self, shop: Project) -> None:
+        """Which the error says; then the next run is done with the step, too."""
+        begin_steps(shop, "daily")
+        (shop.warehouse / "shop" / "daily" / "metadata" / "1.metadata.json").unlink()
+
+        assert api.forget(shop, ["daily"]).models == ("daily",)
+
+        assert api.lake(shop).location("daily") is None
+        assert [step.model for step in api.plan(shop, select=["daily"]).steps] == ["daily"]
+
+
+class TestForbiddenTables:
+    """The catalog lets nobody look at one table."""
+
+    def test_its_model_is_refused(self, shop: Project) -> None:
+        """Plan, status and run say so of it; with a step of a dead run, too."""
+        begin_steps(shop, "sessions")
+        with forbidden("sessions"):
+            refused = {**api.plan(shop).refused}
+            done = failed_run(shop)
+            [stood] = [one for one in api.status(shop) if one.refused is not None]
+
+        assert {name: error.slug for name, error in refused.items()} == {
+            "sessions": "catalog-not-permitted"
+        }
+        assert [(one.model, one.error.slug) for one in done.failures] == [
+            ("sessions", "catalog-not-permitted")
+        ]
+        assert stood.model == "sessions"
+        assert open_steps(shop) == ["sessions"]
+
+    def test_where_all_are_forbidden_nothing_is_known(self, shop: Project) -> None:
+        """Then it is the whole catalog that nobody lets in."""
+        lake = api.lake(shop)
+        with forbidden("daily"):
+            assert lake.moved_tables({"daily": "", "none": ""}) == {
+                "daily": FORBIDDEN,
+                "none": None,
+            }
+            with pytest.raises(InfoldError, match="catalog-not-permitted"):
+                lake.moved_tables({"daily": ""})
+
+
+# -- a project folder that was copied, moved or opened by another name
+
+
+def files(shop: Project) -> set[Path]:
+    """All files of a project's warehouse."""
+    return {path for path in shop.warehouse.rglob("*") if path.is_file()}
+
+
+COMMANDS = (
+    "plan",
+    "status",
+    "run",
+    "show daily",
+    "repair --yes",
+    "forget daily --yes --allow-refresh",
+    "teardown --yes --allow-refresh",
+)
+
+
+def test_a_copy_leaves_the_files_of_the_original_alone(tmp_path: Path) -> None:
+    """Its tables name files of the original: no command reads or changes those."""
+    shop = production(tmp_path / "shop")
+    shutil.copytree(shop.root, tmp_path / "copy")
+    copy = api.open_project(tmp_path / "copy", shop.target.name)
+    before = files(shop), files(copy)
+
+    for command in COMMANDS:
+        printed = said(copy, *command.split(), code=3)
+        assert printed.startswith("copied-warehouse"), printed
+        assert str(shop.warehouse) in printed
+        assert (files(shop), files(copy)) == before
+    said(shop, "plan")
+
+
+def test_a_copy_without_its_warehouse_has_its_tables_built(tmp_path: Path) -> None:
+    """What the ledger alone knows is kept, as the error says."""
+    shop = production(tmp_path / "shop")
+    shutil.copytree(
+        shop.root, tmp_path / "copy", ignore=shutil.ignore_patterns(shop.warehouse.name)
+    )
+    copy = api.open_project(tmp_path / "copy", shop.target.name)
+
+    said(copy, "repair", "--yes")
+
+    printed = said(copy, "plan")
+    assert printed.count("first run") >= 3, printed
+
+
+def test_another_name_of_the_folder_is_no_copy(tmp_path: Path) -> None:
+    """Links to the project, or to the folder that it is in, lead to the same files."""
+    shop = production(tmp_path / "real" / "shop")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+
+    linked = api.open_project(tmp_path / "link" / "shop", shop.target.name)
+
+    said(linked, "plan")
+
+
+def test_one_folder_by_two_paths_is_no_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with a mount, where names tell nothing: the folder itself is compared."""
+    shop = production(tmp_path / "shop")
+    (tmp_path / "mounted").symlink_to(shop.warehouse)
+    monkeypatch.setattr(places, "is_inside", lambda *_: False)
+
+    same = CatalogInWarehouse(
+        SqliteDatabase(shop.catalog_db),
+        warehouse=str(tmp_path / "mounted"),
+        namespace=shop.namespace,
+    )
+
+    assert same.find([(shop.namespace, "daily")])
+
+
+def test_sources_may_lie_in_another_warehouse(tmp_path: Path) -> None:
+    """Tables of other namespaces, which others made and named in this catalog."""
+    shop = production(tmp_path / "shop")
+    copy = shutil.copytree(shop.warehouse, tmp_path / "copy")
+    other = CatalogInWarehouse(
+        SqliteDatabase(Path(copy) / shop.catalog_db.name),
+        warehouse=str(copy),
+        namespace="another",
+    )
+
+    assert other.find([(shop.namespace, "daily")])

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.declare.shop import INFOLD, SHOP, write
-from tests.running.commands import die, infold, said
+from tests.running.commands import said
 from tests.running.production import change, production
 from tests.running.standing_tables import NAMES, commit, day, folders, leased, put, stand_up
 
@@ -193,27 +193,6 @@ def test_a_saved_plan_is_not_outdated_by_it(tmp_path: Path) -> None:
 
     assert before["versions"] == after["versions"]
     assert before.keys() == after.keys()
-
-
-@pytest.mark.deep
-def test_killed_at_each_write_point_of_a_drop(tmp_path: Path) -> None:
-    """Wherever a drop is killed, production stays, and a second drop finds all of the rest."""
-    count = 0
-    while True:
-        count += 1
-        shop = stand_up(tmp_path / str(count))
-        before = known(shop)
-        key = built(shop)
-        life = die(shop, "env", "drop", "dev", "--yes", at=count)
-        assert known(shop) == before
-        if not life.dead:
-            break
-        infold(shop, "env", "drop", "dev", "--yes")
-        assert (known(shop), folders(shop)) == (before, set(NAMES))
-        assert key not in api.ledger(shop).newest_versions()
-    assert count > 15
-    points = {name for _, name in life.passed}
-    assert {f"delete {key}: after", "ledger remove_environment: after commit"} <= points
 
 
 def test_keys_that_are_taken(shop: Project) -> None:

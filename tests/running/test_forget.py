@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +11,6 @@ from tests.crash.scenario import living
 from tests.running.commands import said
 from tests.running.standing_tables import (
     NAMES,
-    commit,
     day,
     drop,
     folders,
@@ -28,9 +24,7 @@ from infold import api
 from infold.core.interval import Ranges
 from infold.core.plan import Action, PlanOptions
 from infold.core.project import Project
-from infold.core.record import Outcome
 from infold.core.report import RunFailed
-from infold.core.trace import CellChange, Trace, net_changes
 from infold.ledger.lease import Holder
 from infold.ledger.store import SqlLedger
 from infold.messages.errors import InfoldError
@@ -79,58 +73,6 @@ class TestForget:
         states = {entry.model: str(entry.state) for entry in api.status(shop)}
         assert states["daily"] == "new model"
 
-    def test_readers_wait_until_it_is_there_again(self, shop: Project) -> None:
-        """While the forgotten model is not selected, its
-        readers are skipped instead of reading a missing table.
-        """
-        api.forget(shop, ["sessions"])
-        todo = api.make_plan(shop, api.observe(shop), select=["daily"])
-
-        assert not todo.steps
-        assert [(entry.model, entry.why) for entry in todo.skipped if entry.model == "daily"] == [
-            ("daily", "its input sessions was never built")
-        ]
-
-    def test_readers_see_what_the_rebuild_changed(self, shop: Project) -> None:
-        """A rebuild with the same rows is no change to
-        readers, and a cell that does not return is one.
-        """
-        api.forget(shop, ["sessions"])
-        gone = net_changes(api.ledger(shop).changes("sessions", 1))
-        again = CellChange(day(0), 3, 0, 0, 3, 0, 7, 1)
-        trace = Trace("sessions", "f", {"clicks": 1})
-        commit(shop, Outcome("sessions", 3, trace, (again,), whole=True, snapshot=200))
-        back = net_changes(api.ledger(shop).changes("sessions", 1))
-
-        assert [(change.cell, change.rows_after) for change in gone] == [(day(0), 0), (day(1), 0)]
-        assert [(change.cell, change.rows_after) for change in back] == [(day(1), 0)]
-
-    def test_sessions_over_a_rebuilt_table_are_built_not_folded(self, shop: Project) -> None:
-        """Sessions over a rebuilt table are built, because their input's old snapshot is gone."""
-        api.forget(shop, ["clicks"])
-        cells = tuple(
-            CellChange(day(at), rows, 0, 0, rows, 0, 7 + at, 1)
-            for at, rows in enumerate((3, 90, 1))
-        )
-        trace = Trace("clicks", shop["clicks"].fingerprint, {})
-        commit(shop, Outcome("clicks", 3, trace, cells, whole=True, snapshot=200))
-        put(shop, "clicks", "r2-1", 200)
-
-        [step] = api.plan(shop, select=["sessions"]).steps
-        assert (step.model, step.action) == ("sessions", Action.BUILD)
-        assert step.stale_cells.overlaps(day(1))
-
-    def test_files_stay_known(self, shop: Project) -> None:
-        """Files of a forgotten model stay known, so that rows
-        set aside from deleted files leave with the rebuild.
-        """
-        api.forget(shop, ["clicks"])
-        [diff] = [
-            seen.files for seen in api.observe(shop).models.values() if seen.files is not None
-        ]
-
-        assert [file.path for file in diff.removed] == ["landing/a.json"]
-
     def test_unknown_names_are_reported(self, shop: Project) -> None:
         """Names that have nothing to forget are reported, and the others are forgotten."""
         assert said(shop, "forget", "daily", "dialy", "--yes") == (
@@ -172,20 +114,6 @@ class TestTeardown:
         assert list((shop.root / ".infold").glob("ledger.db*")) == []
         assert {str(entry.state) for entry in api.status(shop)} == {"first run"}
         said(shop, "teardown", "--yes")
-
-    def test_who_waits_for_the_ledger_gets_a_new_one(self, shop: Project) -> None:
-        """A run that waited for the ledger during a teardown starts a new ledger."""
-        waiting = api.ledger(shop)
-        assert waiting.newest_versions()
-        waiting.acquire("w1")
-        waiting.release()
-        api.teardown(shop)
-
-        waiting.acquire("w2")
-        waiting.begin_run("w2", "run", 0, {})
-        waiting.close()
-
-        assert [run.id for run in api.history(shop)] == ["w2"]
 
 
 @pytest.mark.parametrize("words", [("forget", "daily"), ("teardown",)])
@@ -291,21 +219,6 @@ class TestProtection:
 
 # -- dying on the way ------------------------------------------------------------------------------
 
-_DO = """
-import sys
-from pathlib import Path
-from infold import api
-project = api.open_project(Path(sys.argv[1]))
-api.forget(project, ["sessions"]) if sys.argv[2] == "forget" else api.teardown(project)
-"""
-
-
-def die(project: Project, what: str, **environment: str) -> int:
-    """The return code of a process that forgets or tears down."""
-    command = [sys.executable, "-c", _DO, str(project.root), what]
-    path = str(Path(api.__file__).parents[1])
-    return subprocess.run(command, env={"PYTHONPATH": path, **environment}, check=False).returncode
-
 
 def made_good(project: Project, what: str, where: str) -> None:
     """After a death no trace vouches for a table that is gone; asked again, all is gone."""
@@ -318,18 +231,6 @@ def made_good(project: Project, what: str, where: str) -> None:
         api.teardown(project)
         assert tables(project) == folders(project) == set(), where
         assert list((project.root / ".infold").glob("ledger.db*")) == []
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("what", ["forget", "teardown"])
-def test_sigkill_is_repaired_by_asking_again(tmp_path: Path, what: str) -> None:
-    """After a kill between catalog and files, the same command again removes the rest."""
-    project = stand_up(tmp_path / "shop")
-
-    assert die(project, what, INFOLD_CRASH_AT="drop sessions: after") == -signal.SIGKILL
-
-    assert "sessions" in folders(project)
-    made_good(project, what, "drop sessions: after")
 
 
 @pytest.mark.deep

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -76,15 +75,6 @@ class TestCopy:
         assert tables(shop) == folders(shop) == set(NAMES)
         put_back(shop, tmp_path / "saved")
         assert seen(shop) == before
-
-    def test_a_copy_that_another_made_before(self, shop: Project) -> None:
-        """What a call did that was killed before it closed the original."""
-        (shop.root / "elsewhere").mkdir()
-        api.ledger(shop).close()
-        shutil.copy(shop.root / ".infold" / "ledger.db", shop.root / "elsewhere" / "new.db")
-
-        assert said(shop, "ledger", "copy", TO).startswith("The copy was there already")
-        assert said(shop, "plan", code=3).startswith("ledger-moved")
 
     @pytest.mark.parametrize(
         ("words", "slug", "why"),
@@ -166,10 +156,3 @@ class TestFile:
         with leased(shop, "r9"):
             assert "Run r9 had its lease" in said(shop, "ledger", "export", str(tmp_path / "x"))
         said(shop, "ledger", "copy", TO)
-
-    def test_files_that_are_not_there(self, shop: Project) -> None:
-        """No folder to write to, nothing to read."""
-        for words in (["export", "no/where"], ["import", "nothing"]):
-            assert "Traceback" not in said(shop, "ledger", *words, code=2)
-        other = said(shop, "ledger", "import", str(shop.root / "infold.yml"), code=2)
-        assert other.startswith("not-a-ledger-file")

@@ -1,27 +1,40 @@
-"""An environment's tables become production's, and go again: what is exchanged, and refused."""
+"""An environment's tables become production's, and go again: what is exchanged, and refused; what
+is repaired of tables that were replaced; and environments that are explained.
+"""
 
 from __future__ import annotations
 
-import shutil
+import json
 import sqlite3
-from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.running.commands import die, infold, said
+from tests.crash.scenario import living
+from tests.running.commands import said
 from tests.running.production import applied, as_json, shop_in_production
-from tests.running.promoted import MORE, OWN, QUERY, at, with_environment
+from tests.running.promoted import (
+    MORE,
+    OWN,
+    QUERY,
+    at,
+    put_environment,
+    put_promoted,
+    with_environment,
+)
 from tests.running.standing_tables import commit, day, drop, leased, put
 
 from infold import api
 from infold.api import promoting
+from infold.api.repairing import look_at_ledger, repair_ledger
 from infold.core.audits import AuditResult, AuditState, Severity
+from infold.core.environment import model_of_key
 from infold.core.interval import MIN, Interval, Ranges, show_instant
 from infold.core.project import Project
 from infold.core.record import Outcome
 from infold.core.trace import Cause, CellChange, EarlierCells, Pending
+from infold.ledger.database import close_all
 from infold.render.exchange import exchange_screen
 
 BOTH = {"sessions": {"clicks": 1}, "daily": {OWN["sessions"]: 1}}
@@ -74,7 +87,7 @@ class TestPromote:
         """It shows rows and differing cells before it asks, and writes nothing unasked; of a
         catalog that renames one table at a time it says what readers may see meanwhile.
         """
-        with_environment(shop, QUERY)
+        put_environment(shop)
 
         printed = refused(shop, "promote", "dev")
         found = promoting.find_promotion(shop, "dev")
@@ -178,11 +191,6 @@ def happens(shop: Project, what: str) -> None:
 class TestRefused:
     """An environment that is not what production would be is not promoted."""
 
-    def test_an_unknown_environment(self, shop: Project) -> None:
-        """There is no such environment, or no environment can have that name."""
-        for name, slug in (("nobody", "unknown-environment"), ("../x", "bad-environment-name")):
-            assert slug in said(shop, "promote", name, "--yes", code=2)
-
     @pytest.mark.parametrize(
         ("what", "words"),
         [
@@ -203,7 +211,7 @@ class TestRefused:
         """Own tables have to be whole and as the ledger says, the environment's last run has to
         have built all of it, and production has to be what that run has seen.
         """
-        with_environment(shop, QUERY)
+        put_environment(shop)
         happens(shop, what)
 
         printed = refused(shop, "promote", "dev", "--yes")
@@ -267,23 +275,16 @@ class TestRefused:
 
     def test_a_version_with_the_same_rows_is_no_reason(self, shop: Project) -> None:
         """A newer version without other rows in the end leaves the environment right."""
-        with_environment(shop, QUERY)
+        put_environment(shop)
         trace = api.ledger(shop).traces()["sessions"]
         commit(shop, Outcome("sessions", 2, trace, (), snapshot=300))
         put(shop, "sessions", "r2-1", 300, ("r1-2", 102))
 
         assert as_json(shop, "promote", "dev", "--yes")["done"]
 
-    def test_while_a_run_goes_on(self, shop: Project) -> None:
-        """Whoever has the lease is named."""
-        with_environment(shop, QUERY)
-
-        with leased(shop, "running"):
-            assert "locked" in refused(shop, "promote", "dev", "--yes")
-
     def test_what_is_exchanged_is_what_was_shown(self, shop: Project) -> None:
         """Between question and answer somebody changed the environment: nothing is exchanged."""
-        with_environment(shop, QUERY)
+        put_environment(shop)
         shown = promoting.find_promotion(shop, "dev")
         trace = api.ledger(shop).traces()[OWN["daily"]]
         commit(shop, Outcome(trace.model, 2, trace, (_other(1),), snapshot=300))
@@ -322,14 +323,14 @@ class TestRollback:
     def test_what_is_not_promoted_cannot_be_taken_back(self, shop: Project) -> None:
         """Nothing was promoted, or it was taken back already."""
         assert "nothing-to-roll-back" in refused(shop, "rollback", "--yes")
-        promoted(shop)
+        put_promoted(shop)
         said(shop, "rollback", "--yes")
 
         assert "nothing-to-roll-back" in refused(shop, "rollback", "--yes")
 
     def test_another_definition_since(self, shop: Project) -> None:
         """A definition that was applied after the promote would be lost."""
-        promoted(shop)
+        put_promoted(shop)
         old = api.ledger(shop).swaps()[0].definitions["daily"][0]
         with leased(shop, "apply") as book:
             book.keep_definitions({}, {**applied(shop), "daily": old}, {})
@@ -338,18 +339,9 @@ class TestRollback:
 
     def test_a_kept_table_that_is_gone(self, shop: Project) -> None:
         """Somebody dropped the kept table: there is no way back to it."""
-        drop(shop, promoted(shop))
+        drop(shop, put_promoted(shop))
 
         assert "is not there any more" in refused(shop, "rollback", "--yes")
-
-
-def promoted(shop: Project) -> str:
-    """An environment is promoted; the table that is kept."""
-    with_environment(shop, QUERY)
-    as_json(shop, "promote", "dev", "--yes")
-    [kept] = api.ledger(shop).swaps()[0].kept.values()
-    assert kept is not None
-    return kept
 
 
 def keep_no_longer(shop: Project) -> None:
@@ -366,7 +358,7 @@ class TestKept:
 
     def test_they_are_dropped_when_they_are_over(self, shop: Project) -> None:
         """A run of production drops them once `keep_old` is over, and says so."""
-        kept = promoted(shop)
+        kept = put_promoted(shop)
         assert "were dropped" not in said(shop, "run")
         folder = Path(str(at(shop, [kept])[kept]).removeprefix("file:")).parent.parent
         assert folder.name == "daily"
@@ -384,115 +376,143 @@ class TestKept:
         """The state of models and of their tables has each model once; after a teardown nothing is
         left in the warehouse.
         """
-        promoted(shop)
+        put_promoted(shop)
 
         assert "daily__" not in said(shop, "status")
         assert api.ledger(shop).traces().keys() == {"clicks", "sessions", "daily"}
         said(shop, "teardown", "--yes", "--allow-refresh")
         assert list((shop.warehouse / "shop").iterdir()) == []
 
-    @pytest.mark.deep
-    def test_deaths_while_they_are_dropped(self, shop: Project, tmp_path: Path) -> None:
-        """After a death at any point of dropping kept tables the next run drops what is left."""
-        kept = promoted(shop)
-        keep_no_longer(shop)
-        points = (
-            "ledger begin_step: after commit",
-            "ledger forget_swap: before commit",
-            "ledger forget_swap: after commit",
-            f"drop {kept}: before",
-            f"drop {kept}: after",
-            "delete daily: after",
-        )
-        for point in deaths(shop, points, tmp_path):
-            assert die(shop, "run", at=point).dead, point
-            said(shop, "run")
 
-            assert at(shop, [kept]) == {kept: None}, point
-            assert not (shop.warehouse / "shop" / "daily").exists(), point
-            assert api.ledger(shop).swaps() == ()
-            assert at(shop, ["daily"])["daily"] is not None
+def lose_rows(shop: Project) -> None:
+    """Rows about the clicks are gone, which every table follows from."""
+    file = shop.root / shop.target.ledger.removeprefix("sqlite:///")
+    with closing(sqlite3.connect(file)) as book, book:
+        assert book.execute("DELETE FROM cells WHERE table_name = 'clicks'").rowcount
 
 
-POINTS = [
-    f"{name}: {side} commit"
-    for name in (
-        "ledger begin_step",
-        "rename",
-        "ledger finish_swap",
-        "ledger remember_locations",
-        "ledger finish_run",
-    )
-    for side in ("before", "after")
-]
+class TestRepaired:
+    """``infold repair`` where replaced tables are kept: whether they can still go back."""
+
+    def test_kept_tables_fit(self, shop: Project) -> None:
+        """Nothing is wrong with a table that is kept: it can go back."""
+        put_promoted(shop)
+        assert not look_at_ledger(shop).changes
+        assert not look_at_ledger(shop).orphans
+
+    def test_nothing_goes_back_to_versions_that_were_erased(self, shop: Project) -> None:
+        """An erased table begins again at version 1; the kept ones name versions before that."""
+        name = put_promoted(shop)
+        lose_rows(shop)
+
+        text = said(shop, "repair", "--yes")
+
+        assert "nothing can be rolled back to them" in text
+        assert f"which infold made: {name}" in text
+        assert api.ledger(shop).swaps() == ()
+        assert "nothing-to-roll-back" in said(shop, "rollback", "--yes", code=3)
+
+    def test_a_repair_that_dies_keeps_no_replaced_table(self, shop: Project) -> None:
+        """Wherever it dies, what was erased and what is kept do not both stay."""
+        put_promoted(shop)
+        lose_rows(shop)
+        for number in range(1, 60):
+            with living(number) as life:
+                repair_ledger(shop)
+            close_all()
+            if not life.dead:
+                break
+
+        assert number > 2
+        assert api.ledger(shop).swaps() == ()
+        assert not look_at_ledger(shop).changes
+
+    @pytest.mark.parametrize("loss", ["gone", "unknown"])
+    def test_a_kept_table_that_is_not_as_the_ledger_says(self, shop: Project, loss: str) -> None:
+        """That alone is to be repaired; what is left of it is named, as nothing points to it."""
+        name = put_promoted(shop)
+        if loss == "gone":
+            drop(shop, name)
+        else:
+            put(shop, name, "other-1", 900)
+
+        found = look_at_ledger(shop)
+        assert found.changes
+        assert found.orphans == (() if loss == "gone" else (name,))
+        text = said(shop, "repair", "--yes", "--drop-orphans", "--json")
+
+        assert len(json.loads(text)["swaps_forgotten"]) == 1
+        assert api.lake(shop).metadata(name) is None
+        assert "there is nothing to repair" in said(shop, "repair")
 
 
-@pytest.mark.deep
-class TestKilled:
-    """A death at any write point leaves all of the old tables, or all of the new ones."""
+class TestExplained:
+    """``infold explain`` and ``infold history`` in an environment."""
 
-    @pytest.mark.parametrize("command", ["promote dev", "rollback"])
-    def test_at_every_point(self, shop: Project, tmp_path: Path, command: str) -> None:
+    @pytest.fixture
+    def shop(self, shop: Project) -> Project:
+        """The shop in production, and an environment with a daily table of its own."""
+        put_environment(shop)
+        return shop
+
+    def test_a_model_with_a_table_of_its_own(self, shop: Project) -> None:
+        """It is explained by its own table, under the model's name, and by the declared query; a
+        cell is one of its own table.
         """
-        After each death names, ledger and applied definitions are all as before, or all as after.
+        printed = said(shop, "explain", "daily", "--env", "dev")
 
-        The next run finds nothing else to do, and the command can be given again if it did not
-        happen.
-        """
-        with_environment(shop, QUERY, MORE, own=BOTH)
-        if command == "rollback":
-            as_json(shop, "promote", "dev", "--yes")
-        before = states(shop)
-        for point in deaths(shop, POINTS, tmp_path):
-            assert die(shop, *command.split(), "--yes", at=point).dead, point
-            code, printed = infold(shop, "run")
+        assert printed.startswith("daily\n")
+        assert OWN["daily"] not in printed
+        assert "version 1, 9 rows in 3 cells" in printed
+        assert "count(events) AS sessions" in printed
+        assert "Not stale" in printed, printed
+        assert "version 1, 6 rows in 2 cells" in said(shop, "explain", "daily")
+        cell = as_json(shop, "explain", "daily", "2024-03-03", "--env", "dev")
+        assert (cell["model"], cell["rows"]) == ("daily", 9)
+        said(shop, "explain", "daily", "yesterday", "--env", "dev", code=2)
 
-            assert code == 0, (point, printed)
-            assert "Nothing to do" in printed, point
-            happened = states(shop) != before
-            assert happened == (point not in EARLY), point
-            assert consistent(shop), point
-            if not happened:
-                assert infold(shop, *command.split(), "--yes")[0] == 0, point
-                assert consistent(shop), point
-                assert states(shop) != before
+    def test_a_shared_model(self, shop: Project) -> None:
+        """A model without a table of the environment's own is production's, and that is said."""
+        printed = said(shop, "explain", "sessions", "--env", "dev")
 
+        assert "production's: dev has none of its own" in printed
+        assert "differs from the files" not in printed
+        assert "Not stale" in printed, printed
 
-def deaths(shop: Project, points: Iterable[str], folder: Path) -> Iterator[str]:
-    """Points one after the other, for each of which the project is as it was before the first."""
-    shutil.copytree(shop.root, folder / "before")
-    for point in points:
-        shutil.rmtree(shop.root)
-        shutil.copytree(folder / "before", shop.root)
-        yield point
+    def test_what_is_refused(self, shop: Project) -> None:
+        """Unknown names are refused as elsewhere, and sessions are not explained there."""
+        for words, why in (
+            ("explain dayly --env dev", "unknown-model"),
+            ("explain daily --env nobody", "unknown-environment"),
+            ("history --env ../x", "bad-environment-name"),
+            ("history dayly --env dev", "unknown-model"),
+            ("explain session 1 --env dev", "not for sessions"),
+        ):
+            assert why in said(shop, *words.split(), code=2)
 
+    def test_its_runs(self, shop: Project) -> None:
+        """The history has the environment's runs alone, by the names of its models."""
+        runs = as_json(shop, "history", "--env", "dev")["runs"]
 
-EARLY = {
-    "ledger begin_step: before commit",
-    "ledger begin_step: after commit",
-    "rename: before commit",
-}
-
-
-def states(shop: Project) -> object:
-    """Names, traces and applied definitions."""
-    traces = api.ledger(shop).traces()
-    return (
-        at(shop, ("daily", "sessions")),
-        {name: traces[name].fingerprint for name in ("daily", "sessions")},
-        applied(shop),
-    )
+        assert isinstance(runs, list)
+        assert [run["command"] for run in runs] == ["run --env dev"]
+        assert [step["model"] for step in runs[0]["steps"]] == ["daily"]
+        assert as_json(shop, "history", "daily", "--env", "dev")["runs"] == runs
+        assert as_json(shop, "history", "sessions", "--env", "dev")["runs"] == []
+        assert "No runs of sessions" in said(shop, "history", "sessions", "--env", "dev")
+        assert len(api.history(shop)) > 1
 
 
-def consistent(shop: Project) -> bool:
-    """Whether ledger and tables fit, and are as the applied definitions say."""
-    project = api.open_project(shop.root, "prod")
-    api.observer(project).check_ledger()
-    traces = api.ledger(shop).traces()
-    new = "__" in str(at(shop, ["daily"])["daily"])
-    return all(
-        traces[name].fingerprint == project[name].fingerprint
-        and traces[name].definition == applied(shop)[name]
-        and ("__" in str(at(shop, [name])[name])) == new
-        for name in ("daily", "sessions")
-    )
+@pytest.mark.parametrize(
+    ("key", "model"),
+    [
+        ("daily__0123abcd", "daily"),
+        ("raw.clicks__" + "a" * 64, "raw.clicks"),
+        ("daily", "daily"),
+        ("daily__more", "daily__more"),
+        ("daily__0123abc", "daily__0123abc"),
+    ],
+)
+def test_models_of_keys(key: str, model: str) -> None:
+    """The model of a table that an environment no longer has is in its key."""
+    assert model_of_key(key) == model

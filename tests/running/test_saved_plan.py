@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
 from tests.running.commands import said
 from tests.running.production import EVENT, applied, as_json, change, shop_in_production
 from tests.running.promoted import QUERY
-from tests.running.standing_tables import commit, leased
+from tests.running.standing_tables import commit, leased, new_folder
 
 from infold import api
 from infold.core.interval import Interval
@@ -53,9 +54,18 @@ def shop(tmp_path: Path) -> Project:
 
 
 @pytest.fixture
-def file(shop: Project, tmp_path: Path) -> Path:
+def file(tmp_path: Path) -> Path:
     """The plan of that, saved."""
-    return saved(shop, tmp_path / "plan.json")
+    path = tmp_path / "plan.json"
+    path.write_text(_text(), encoding="utf-8")
+    return path
+
+
+@cache
+def _text() -> str:
+    shop = shop_in_production(new_folder())
+    change(shop, COMMENT)
+    return saved(shop, shop.root / "plan.json").read_text(encoding="utf-8")
 
 
 def saved(shop: Project, path: Path) -> Path:
@@ -168,15 +178,6 @@ def test_what_changed_since_refuses(shop: Project, file: Path, what: str) -> Non
     assert printed.startswith("plan-outdated:")
     assert FACTS[what] in printed
     assert api.history(shop)[0].state == "refused"
-
-
-def test_two_applies_at_once(shop: Project, file: Path) -> None:
-    """While a run has the target, an apply of the files or of a saved plan applies nothing."""
-    before = applied(shop)
-    with leased(shop, "another"):
-        for words in (str(file), "--yes"):
-            assert "locked" in said(shop, "apply", words, code=3)
-    assert applied(shop) == before
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.running.commands import infold
 from tests.running.standing_tables import NAMES, stand_up
-from tests.running.test_ledger_consistency import second_run
+from tests.running.test_repair import second_run
 from tests.servers.postgresql import Postgresql
 
 from infold import api

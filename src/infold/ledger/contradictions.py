@@ -71,7 +71,7 @@ def _of_versions(query: Query, versions: Versions) -> Iterator[tuple[str, str]]:
         for (_, before, _), (number, rows, _) in pairwise(own):
             if number > since and changed[table].get(number, 0) != rows - before:
                 yield table, f"the changes of version {number} do not add up"
-    for table in cells.keys() - versions.keys():
+    for table in (cells.keys() | changed.keys()) - versions.keys():
         yield table, "its versions are missing"
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -255,19 +253,6 @@ on_failure: {command: 'echo "$INFOLD_STATE $INFOLD_ERROR" >> told'}
         with pytest.raises(ZeroDivisionError):
             end(project(tmp_path, self.HOOKS), raising(ZeroDivisionError()))
         assert told.read_text().startswith("failed ")
-
-    def test_a_run_that_tells_nobody_imports_nothing(self, tmp_path: Path) -> None:
-        """The code of telling is only there for those who declare it."""
-        code = (
-            "import sys; from infold.api.listening import told; "
-            "from tests.running.telling.runs import *; end(project(Path('.'), '')); "
-            "print([one for one in sys.modules if one.startswith('infold.running.telling')])"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        )
-
-        assert done.stdout == "[]\n"
 
 
 def test_the_run_is_shown_as_without_hooks(tmp_path: Path) -> None:

@@ -1,25 +1,60 @@
-"""A source that loses many files or rows at once is refused, as when a share is not mounted."""
+"""
+What a plan says of sources: of files, of a table, of files that were extracted of a database.
+
+One that loses many files or rows at once is refused, as when a share is not mounted.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from pyarrow import parquet
 from tests.declare.shop import INFOLD, SHOP, write
-from tests.planning.taken_in import take_in
+from tests.lake.databases.folder import DAYS, Database, declare
+from tests.lake.delta.vectors import mark_deleted
 
 from infold import api
-from infold.core.files import IngestedFile, ListedFile
+from infold.core.files import FileCell, FilesOutcome, IngestedFile
 from infold.core.formats import Format
+from infold.core.interval import DAY, Interval, parse_instant_text
 from infold.core.model import Column, Source
-from infold.core.plan import FileDiff
+from infold.core.plan import FileDiff, Plan
+from infold.core.project import Project
+from infold.core.record import Outcome, Receipt
+from infold.core.trace import CellChange, Trace
 from infold.messages.errors import InfoldError, InfoldErrors
 from infold.planning.removals import excessive_removals, refuse_lost_rows, refuse_removals
+
+
+def take_in(project: Project, model: str, source: str) -> None:
+    """What is there is what the model holds, ten rows of each file, all on one day."""
+    book = api.ledger(project)
+    book.acquire("r1")
+    book.begin_run("r1", "run", 0, {})
+    seen = api.observer(project).observe().models[model].files
+    assert seen is not None
+    ids = book.register_files(source, seen.new)
+    taken = tuple(
+        IngestedFile(ids[file.path], file.path, file.size, file.fingerprint, 0, rows=10)
+        for file in seen.new
+    )
+    day = Interval(parse_instant_text("2024-03-01"), parse_instant_text("2024-03-01") + DAY)
+    cells = tuple(FileCell(file.id, day, 10) for file in taken)
+    rows = 10 * len(taken)
+    trace = Trace(model, project[model].fingerprint)
+    book.begin_step("r1", "r1-1", 1, model, "build", {})
+    files = FilesOutcome(source, taken, (), cells)
+    change = CellChange(day, rows, 0, 0, rows, 0, 1)
+    book.finish_step("r1-1", Outcome(model, 1, trace, (change,), files=files))
+    book.finish_run("r1", "done", Receipt())
+    book.close()
 
 
 class Share:
@@ -226,32 +261,159 @@ def test_a_changed_definition_hides_nothing(tmp_path: Path) -> None:
     assert clicks.lost()
 
 
-def test_a_compacted_iceberg_table_lost_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A compacted Iceberg table lost nothing, though few
-    files replace many; without files it is empty.
-    """
-    clicks = share(tmp_path, 3)
-    source = replace(
-        clicks.project.sources["raw.clicks"], format=Format.ICEBERG, path=None, table="lake.clicks"
-    )
-    project = replace(clicks.project, sources={**clicks.project.sources, source.name: source})
-    clicks.project = project
-    now: list[ListedFile] = [ListedFile("data/all.parquet", 2_500_000, 0, "9")]
-    monkeypatch.setattr("infold.lake.reading.iceberg_table.table_files", lambda *_: tuple(now))
-
-    assert not clicks.lost()
-    seen = api.observe(clicks.project)
-    (note,) = api.make_plan(clicks.project, seen, select=["clicks"]).notes
-    assert note.startswith("clicks: raw.clicks has rows in other files than before; all rows")
-    assert "(1 file, 2.5 MB) are read and compared" in note
-    now.clear()
-    assert clicks.lost()
-
-
 @pytest.mark.parametrize("text", ["half", "10", "101%", "-1%"])
 def test_the_share_is_written_in_percent(tmp_path: Path, text: str) -> None:
     """The allowed share is written in percent, and anything else is a mistake at its place."""
     with pytest.raises(InfoldErrors, match="removal_limit is not a part in percent"):
         share(tmp_path, 0, json.dumps(text))
+
+
+# -- a source that is a table, without an engine
+
+
+FILES = {
+    "infold.yml": """name: shop
+sources:
+  raw.orders: {path: lake/orders, format: delta, columns: {id: bigint, at: timestamp}}
+""",
+    "models/orders.sql": """---
+materialization: events
+unique_key: [id]
+timeseries: {event_time_column: at, granularity: day}
+---
+SELECT id, at FROM raw.orders""",
+}
+
+
+class Orders:
+    """A project over a Delta table that somebody else writes."""
+
+    def __init__(self, root: Path) -> None:
+        write(root, FILES)
+        self.project: Project = api.open_project(root)
+        self.folder = root / "lake" / "orders"
+        self.folder.parent.mkdir()
+
+    def append(self, *ids: int) -> None:
+        """Rows, in one file."""
+        at = pa.array(list(ids), pa.timestamp("us", "UTC"))
+        write_deltalake(self.folder.as_uri(), pa.table({"id": list(ids), "at": at}), mode="append")
+
+    @property
+    def table(self) -> DeltaTable:
+        """As its owner has it."""
+        return DeltaTable(self.folder.as_uri())
+
+    def plan(self) -> Plan:
+        """What a run would do now."""
+        return api.make_plan(self.project, api.observe(self.project))
+
+    def reasons(self) -> list[str]:
+        """Why it would do something."""
+        return [reason.detail for step in self.plan().steps for reason in step.reasons]
+
+
+@pytest.fixture
+def orders(tmp_path: Path) -> Orders:
+    """Two files, which a run took in."""
+    found = Orders(tmp_path / "shop")
+    found.append(1, 2)
+    found.append(3, 4)
+    take_in(found.project, "orders", "raw.orders")
+    assert not found.plan().steps
+    return found
+
+
+def test_what_only_tidies_up_is_nothing_to_do(orders: Orders) -> None:
+    """A checkpoint and a vacuum leave the files of the newest version; appended rows are new."""
+    orders.table.create_checkpoint()
+    orders.table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+    (orders.folder / "_delta_log" / f"{0:020}.json").unlink()
+
+    assert not orders.plan().steps
+    orders.append(5)
+    assert orders.reasons() == ["1 new file"]
+    assert not orders.plan().notes
+
+
+def test_a_compaction_says_what_it_costs(orders: Orders) -> None:
+    """Rows are in another file: it is read and compared, and nothing is lost."""
+    orders.table.optimize.compact()
+
+    assert orders.reasons() == ["1 new file", "2 files replaced or deleted"]
+    (note,) = orders.plan().notes
+    assert re.search(r"rows of these \(1 file, \d\.\d MB\) are read and compared", note)
+
+
+def test_a_marked_row_has_its_file_read(orders: Orders) -> None:
+    """The file stays, and is another version."""
+    mark_deleted(orders.folder, "id", {3})
+
+    assert orders.reasons() == ["0 new files, 1 replaced", "1 file replaced or deleted"]
+
+
+def test_a_table_that_is_gone(orders: Orders) -> None:
+    """All files gone, a run asks for --allow-removals; the table gone, it is an error by name, and
+    no plan that removes everything.
+    """
+    orders.table.delete()
+    (note,) = orders.plan().notes
+    assert note.startswith("raw.orders: 2 of 2 files gone")
+    orders.folder.rename(orders.folder.with_name("moved"))
+
+    with pytest.raises(InfoldError, match="no-delta-table"):
+        orders.plan()
+
+
+# -- files that were extracted of a database: each reading writes new ones
+
+
+class Bought:
+    """A project over a table of ten rows on each of three days, all of them taken in."""
+
+    def __init__(self, root: Path, keys: str) -> None:
+        declare(root, keys)
+        self.database = Database(root, key="at" if keys else None, reread=30 if keys else None)
+        self.project = api.open_project(root)
+        self.database.run("CREATE TABLE t (id INTEGER, at DATETIME, v TEXT)")
+        for id_ in range(30):
+            day = id_ // 10 + 1
+            self.database.run("INSERT INTO t VALUES (?, ?, 'a')", values=(id_, f"2024-03-0{day}"))
+        self.database.extract()
+        take_in(self.project, "taken", "raw.t")
+
+    def changes(self, statement: str) -> tuple[FileDiff, str]:
+        """What a plan says after a statement and a reading, and what a run is refused for."""
+        self.database.run(statement)
+        self.database.extract()
+        plan = api.plan(self.project)
+        files = next(step.files for step in plan.steps if step.model == "taken")
+        assert files is not None
+        return files, dict(excessive_removals(self.project, plan)).get("raw.t", "")
+
+
+def test_a_day_with_other_rows_is_a_replaced_file(tmp_path: Path) -> None:
+    """So a day that goes while the others change is one file of three that is lost."""
+    bought = Bought(tmp_path, DAYS)
+    files, refused = bought.changes("UPDATE t SET v = 'b', at = max(at, '2024-03-02')")
+
+    assert (len(files.new), files.replaced, files.unchanged) == (2, 2, 0)
+    assert [Path(file.path).name[:10] for file in files.lost] == ["2024-03-01"]
+    assert not refused
+
+
+@pytest.mark.parametrize(
+    ("statement", "refused"),
+    [
+        ("DELETE FROM t WHERE id > 4", ""),
+        ("DELETE FROM t", "1 of 1 files replaced by ones with fewer rows: 10 of 10 rows gone"),
+    ],
+)
+def test_a_whole_table_is_one_file_that_is_replaced(
+    tmp_path: Path, statement: str, refused: str
+) -> None:
+    """One without rows is refused by its footer, as the file of ten rows that it replaces."""
+    files, says = Bought(tmp_path, "").changes(statement)
+
+    assert (len(files.new), files.replaced, files.lost) == (1, 1, ())
+    assert says == refused
