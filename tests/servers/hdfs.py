@@ -193,6 +193,7 @@ class Pair(Hdfs):
         self.active = 1 - self.active
         self.cluster.transitionToActive(self.active)
         uri = self.cluster.getURI(self.active)
+        self.files = self.cluster.getFileSystem(self.active)
         self.own_files = _as_user(self.jvm, uri, self.files.getConf())
 
     def write_site(self, folder: Path) -> None:

@@ -168,7 +168,6 @@ def test_functions(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert shop.near()[1] == ("03-02", ["ANN!", "EVE!"])
     [top] = api.show(shop.project(), "top").to_pylist()
     assert top == {"n": 1, "who": "DAY!"}
-    assert api.verify(shop.project(), select=["short"]).equal
 
 
 def _cells(result: RunResult, model: str) -> int:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.crash.scenario import living
 from tests.spark.audits.audited_project import MODELS, PROJECT, AuditedProject
+from tests.spark.events.clicks_project import AllBut
 from tests.spark.promoted_shop import MODELS as SHOP_MODELS
 from tests.spark.promoted_shop import Shop
-from tests.spark.time_range.daily_project import AllBut
 
 from infold import api
 from infold.api import promoting

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.crash.scenario import living
 from tests.reference.tables import versions
-from tests.spark.events.clicks_project import NOW, ClicksProject, shop_with
-from tests.spark.sessions.test_redefined_sessions import AllBut
+from tests.spark.events.clicks_project import NOW, AllBut, ClicksProject, shop_with
 
 from infold import api
 from infold.core.interval import parse_instant_text, show_instant
@@ -229,4 +228,3 @@ SELECT * FROM raw.clicks""",
     assert held() == ["ann a 01-03", "ann a 05-", "ann b 03-05", "bob a 01-03"]
     shop.drop("1.csv")
     assert held() == ["ann a 05-", "ann b 03-05"]
-    assert shop.proven()

@@ -38,6 +38,7 @@ def explained(shop: ClicksProject) -> list[tuple[str, str]]:
 class TestOneRowForEachKey:
     """The copy to keep depends on what the copies say, not on which arrived first."""
 
+    @pytest.mark.parametrize("size", ["large"], indirect=True)
     def test_a_copy_on_another_day(self, shop: ClicksProject, size: str) -> None:
         """
         The earliest copy is kept, in one delivery or in later ones: a later copy changes nothing,
@@ -79,7 +80,6 @@ class TestOneRowForEachKey:
         assert earlier.keys_scanned == 5
         of_events = ("c.csv", "d.csv", "e.csv")
         assert [shop.files()[name] for name in of_events] == [(2, 1), (2, 1), (1, 0)]
-        assert shop.proven()
 
     def test_other_keys_and_preferences(
         self, tmp_path: Path, warehouse: Path, spark: SparkSession
@@ -181,7 +181,6 @@ class TestAKeptCopyLeaves:
         shop.run("2024-04-01")
         assert shop.rows()[0] == ("1", "2024-03-05", 7)
         assert shop.files()["b.csv"] == (1, 0)
-        assert shop.proven()
 
 
 def test_a_copy_that_waits(tmp_path: Path, warehouse: Path, spark: SparkSession) -> None:
@@ -290,4 +289,3 @@ def test_sessions_of_events_that_came_twice(
     site.drop("6.csv")
     site.run()
     assert site.sessions() == first
-    assert site.proven()

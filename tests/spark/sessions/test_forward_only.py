@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.crash.scenario import living
-from tests.spark.sessions.test_redefined_sessions import DAILY, EVENTS, AllBut, sessions
+from tests.spark.events.clicks_project import AllBut
+from tests.spark.sessions.test_redefined_sessions import DAILY, EVENTS, sessions
 from tests.spark.time_range.daily_project import DailyProject
 
 from infold import api
@@ -115,7 +116,6 @@ def test_each_side_of_a_border_has_its_definition(tmp_path: Path) -> None:
         "bob 06 12:00-12:00 1 #3 14",
     ]
     assert visits(shop) == third
-    shop.verify()
     rows = api.lake(shop.project()).rows("visits", where="session_number = 2").to_pylist()
     [id_] = [row["session_id"] for row in rows if row["who"] == "ann"]
     [told] = api.session_history(shop.project(), id_).histories

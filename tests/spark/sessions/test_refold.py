@@ -83,7 +83,6 @@ def _gap_of(user: int, identifier: int | None) -> Any:
 
 
 CASES = {
-    "gaps, merged": gaps(15 * MINUTE, GAP, 75 * MINUTE),
     "gaps, numbered, read again": gaps(
         60 * MINUTE, 15 * MINUTE, first=Way({"numbered": True}, Ends(), READ_AGAIN)
     ),
@@ -92,7 +91,6 @@ CASES = {
     ),
     "midnights and lengths": cuts(
         ((LONDON,), Ends(zone=LONDON.zone)),
-        ((UTC,), Ends(zone=UTC.zone)),
         ((MaxLength(45 * MINUTE),), Ends(most=45 * MINUTE)),
         ((LONDON, MaxLength(HOUR)), Ends(zone=LONDON.zone, most=HOUR)),
     ),

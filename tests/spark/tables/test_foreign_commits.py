@@ -164,7 +164,6 @@ def test_maintenance_by_others_and_what_it_would_hide(
     shop.run()
     assert [row[0] for row in shop.rows()] == ["a", "b", "c"]
     assert [row[1] for row in shop.rows("daily")] == [5, 2]
-    assert shop.proven()
 
     shop.others_delete(spark)
     shop.rewrite(spark)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.crash.scenario import living
+from tests.spark.events.clicks_project import AllBut
 
 from infold import api
 from infold.core.interval import Interval, parse_instant_text
@@ -106,13 +107,6 @@ class DailyProject:
         """A table's rows, in order."""
         found = api.lake(self.project(downgrade=True)).rows(table).to_pylist()
         return sorted(tuple(row.values()) for row in found)
-
-
-class AllBut(list[tuple[str, str]]):
-    """All write points but some."""
-
-    def __contains__(self, point: object) -> bool:
-        return point not in list(self)
 
 
 def days(first: str, count: int, at: str = "12:00") -> list[str]:
