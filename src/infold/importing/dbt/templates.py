@@ -8,7 +8,6 @@ the rendering, with the name and the line.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -92,6 +91,7 @@ class Templates:
         self._names = names
         self._state = _State()
         self.called: set[str] = set()
+        self.asked: set[str] = set()
         self._env = SandboxedEnvironment(
             undefined=StrictUndefined, extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols"]
         )
@@ -193,11 +193,10 @@ class Templates:
         return Relation(found)
 
     def _env_var(self, name: str, default: Any = None) -> Any:
-        if name in os.environ and "SECRET" not in name.upper():
-            self.note(f"env_var('{name}') is {os.environ[name]!r}, as the environment has it now")
-            return os.environ[name]
+        """Its default: the project chooses the name, so the value may be any secret of the user."""
         if default is None:
-            raise UnresolvedError(f"env_var('{name}'): set it in the environment")
+            self.asked.add(name)
+            raise UnresolvedError(f"env_var('{name}')")
         self.note(f"env_var('{name}') is taken for its default {default!r}")
         return default
 
