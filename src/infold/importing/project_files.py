@@ -67,7 +67,7 @@ class ProjectFiles:
             text = f"{LISTED}:\n" + "\n".join(f"  {row}" for row in text.split("\n"))
         try:
             return Lined() if text is None else read_yaml(text)
-        except (ValueError, yaml.YAMLError, RecursionError) as error:
+        except (ValueError, yaml.YAMLError) as error:
             why = " ".join(f"it cannot be read: {error}".split())
             self._lines.append(left(f"file {name}", name, why[:200]))
             return Lined()

@@ -19,7 +19,8 @@ from jinja2.sandbox import SandboxedEnvironment
 from infold.importing.dbt import values
 from infold.importing.dbt.values import Package, Relation, ReturnedError, Unknown, UnresolvedError
 
-_MACRO = re.compile(r"\{%-?\s*macro\s+(\w+)\s*\(.*?\{%-?\s*endmacro\s*-?%\}", re.DOTALL)
+_MACRO = re.compile(r"\{%-?\s*macro\s+(\w+)\s*\(")
+_END_OF_MACRO = re.compile(r"\{%-?\s*endmacro\s*-?%\}")
 _PAST_SIZE = 2_000_000
 """A text of more letters is refused: a macro may repeat without an end in sight."""
 
@@ -77,10 +78,13 @@ class _State:
 
 def macros_in(file: str, text: str) -> list[Macro]:
     """The macros of a file."""
-    found = []
-    for match in _MACRO.finditer(text):
-        above = text.count("\n", 0, match.start())
-        found.append(Macro(match[1], file, "\n" * above + match[0]))
+    found, at = [], 0
+    while match := _MACRO.search(text, at):
+        end = _END_OF_MACRO.search(text, match.end())
+        if end is None:
+            break
+        above, at = text.count("\n", 0, match.start()), end.end()
+        found.append(Macro(match[1], file, "\n" * above + text[match.start() : at]))
     return found
 
 
