@@ -18,6 +18,7 @@ from infold.core.interval import DAY, Interval
 from infold.core.record import Receipt
 from infold.ledger import SqlLedger
 from infold.ledger.damage import damage_of
+from infold.ledger.database import USED_FILES
 from infold.ledger.salvage import entries_in
 from infold.messages.errors import InfoldError
 
@@ -69,6 +70,7 @@ def test_flipped_bytes(whole: bytes, tmp_path: Path) -> None:
         else:
             read(ledger)
         ledger.database.close()
+    USED_FILES.clear()
     assert min(found.values()) > SEEDS / 20
 
 
