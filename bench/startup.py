@@ -144,7 +144,8 @@ def main() -> None:
         once(chosen.once)
         return
 
-    from infold.spark.jvm.jars import cache_dir, jar_paths
+    from infold.spark.jvm.jars import jar_paths
+    from infold.system.kept_files import cache_dir
 
     jar_paths()
     cache = Path(tempfile.mkdtemp(prefix="infold-bench-"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import shutil
 from pathlib import Path
 
@@ -417,7 +416,9 @@ class TestLoading:
         write(shop, {"models/sessions.sql": SESSIONS.replace("gap: 30 minutes", cuts)})
         first = load(shop)
 
-        assert cache.load_cached(read_folder(shop)) is not None
+        found = cache.load_kept(read_folder(shop))
+        assert found is not None
+        assert found["nodes"] == first.nodes
         assert load(shop) == first
         moved = shop.rename(shop.with_name("moved"))
         assert load(moved).root == moved.resolve()
@@ -453,17 +454,25 @@ class TestLoading:
         load(shop)
         assert (shop / FILE).read_bytes() != before
 
-    def test_a_broken_cache_is_ignored(self, shop: Path) -> None:
-        """With any broken content in the cache the project is parsed; the cache, which may come
-        from a stranger, makes values and calls nothing.
+    def test_a_cache_of_somebody_else_is_ignored(
+        self, shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A project may come from a stranger with a cache that says other things than its files,
+        hooks for one; and any byte of this user's own may be another one.
         """
         first = load(shop)
-        head = (shop / FILE).read_bytes().partition(b"\n")[0]
-        for spoil in (b"", b"junk", b"\x80\x05.", pickle.dumps(Bomb(shop / "ran"))):
-            (shop / FILE).write_bytes(head + b"\n" + spoil)
+        own = (shop / FILE).read_bytes()
+        with monkeypatch.context() as other:
+            other.setenv("INFOLD_CACHE", str(tmp_path / "other"))
+            load(shop)
+            strange = (shop / FILE).read_bytes()
+        assert strange != own
+        for other_bytes in (b"", b"{}", own[:-1], own.replace(b"clicks", b"cliqks", 1), strange):
+            (shop / FILE).write_bytes(other_bytes)
 
+            assert cache.load_kept(read_folder(shop)) is None
             assert load(shop) == first
-        assert not (shop / "ran").exists()
+        assert (shop / FILE).read_bytes() == own
 
     def test_a_read_only_folder_can_be_loaded(self, shop: Path) -> None:
         """A project in a folder that cannot be written is loaded without a cache; hidden files and
@@ -473,17 +482,6 @@ class TestLoading:
         (shop / ".infold").write_text("in the way")
 
         assert [node.name for node in load(shop)] == ["clicks", "sessions", "daily"]
-
-
-class Bomb:
-    """A pickle that calls something when it is read."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> tuple[object, tuple[Path]]:
-        """What the reader would call."""
-        return Path.touch, (self.path,)
 
 
 class TestSessions:

@@ -57,6 +57,29 @@ def test_tables_of_an_earlier_infold_count_as_applied(tmp_path: Path) -> None:
     assert api.ledger(shop).traces()["daily"].definition == ""
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["run", "status", "plan", "restate daily", "explain daily", "show daily", "history", "verify",
+     "apply --yes", "quarantine list", "lateness clicks", "dag"],
+)  # fmt: skip
+def test_a_lost_ledger(shop: Project, words: str) -> None:
+    """All commands say what became of it: this is no target before its first apply."""
+    (shop.root / "prod.db").unlink()
+
+    printed = said(shop, *words.split(), code=3)
+
+    assert printed.startswith("ledger-behind")
+    assert "infold repair\n" in printed
+
+
+@pytest.mark.parametrize("words", ["forget daily --yes", "teardown --yes", "repair --yes"])
+def test_what_works_without_a_ledger(shop: Project, words: str) -> None:
+    """These are what there is to do."""
+    (shop.root / "prod.db").unlink()
+
+    said(shop, *words.split())
+
+
 def test_before_the_first_apply_nothing_runs(tmp_path: Path) -> None:
     """A target without tables and without an applied definition refuses what builds tables, and
     names the models; the plan is what `apply` would do.

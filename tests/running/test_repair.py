@@ -290,7 +290,9 @@ def test_what_somebody_else_wrote_stays_refused(shop: Project) -> None:
     put(shop, "clicks", *CLICKS)
     written_by_others(shop, "clicks", CLICKS[1])
 
-    assert "clicks    left alone   somebody else wrote to it" in said(shop, "repair", "--yes")
+    printed = said(shop, "repair", "--yes")
+    assert "clicks    left alone   somebody else wrote to it" in printed
+    assert "  infold forget clicks\n" in printed
     refused = api.observe_all(shop).refused
     assert {name: error.slug for name, error in refused.items()} == {"clicks": "foreign-write"}
 

@@ -9,8 +9,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from infold.spark.jvm.jars import cache_dir, spark_home
+from infold.spark.jvm.jars import spark_home
 from infold.spark.jvm.java import find_java
+from infold.system.kept_files import cache_dir
 
 Jar = tuple[str, str, str, str]
 """Folder in Maven Central, version, classifier and SHA-256."""

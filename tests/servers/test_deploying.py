@@ -169,7 +169,7 @@ def test_no_secret_is_written_anywhere(shop: Shop, monkeypatch: pytest.MonkeyPat
         )
         texts += [row.encode() for (row,) in rows]
     files = [path for path in shop.root.parent.rglob("*") if path.is_file()]
-    assert {"infold.yml", "project.pickle", "catalog.db"} <= {path.name for path in files}
+    assert {"infold.yml", "project.json", "catalog.db"} <= {path.name for path in files}
     texts += [path.read_bytes() for path in files if path.name != "reader.secret"]
 
     for secret in (SECRET, quote(SECRET, safe=""), json.dumps(SECRET)[1:-1], "s3cret"):

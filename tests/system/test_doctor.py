@@ -50,7 +50,7 @@ def test_all_else_is_checked_without_java(root: Path) -> None:
     assert [error.slug for error in found["Java"].errors] == ["java-missing"]
     assert found["source raw.clicks"].found.startswith("2 files, ")
     assert not (root / "warehouse").exists()
-    assert sorted(path.name for path in (root / ".infold").iterdir()) == ["project.pickle"]
+    assert sorted(path.name for path in (root / ".infold").iterdir()) == ["project.json"]
 
 
 def test_it_ends_with_1_and_every_error(root: Path) -> None:

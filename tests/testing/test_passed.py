@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -120,16 +119,20 @@ def test_a_table_elsewhere_may_change(tmp_path: Path, format_: Format) -> None:
     assert known(tmp_path, found) == []
 
 
-@pytest.mark.parametrize("text", ["", "[1]", '{"a": "b"}', "{"])
-def test_a_broken_file_knows_nothing(root: Path, text: str) -> None:
-    """It is made anew."""
-    path = root / passed.FILE
-    path.write_text(text)
+@pytest.mark.parametrize("by", ["", "[1]", '{"a": "b"}', "the key of somebody else"])
+def test_a_file_of_somebody_else_knows_nothing(
+    root: Path, by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is made anew: what a stranger, or damage, says that passed did not."""
+    (root / passed.FILE).write_text(by)
+    if by.startswith("the key"):
+        with monkeypatch.context() as other:
+            other.setenv("INFOLD_CACHE", str(tmp_path / "other"))
+            pass_all(project(root))
 
     assert known(root) == []
     pass_all(project(root))
     assert known(root) == BOTH
-    assert len(json.loads(path.read_text())) == len(BOTH)
 
 
 GIVEN = """# Given sessions

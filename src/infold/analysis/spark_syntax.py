@@ -51,17 +51,17 @@ def unreadable_by_spark(
 def _ambiguous_words(text: Text) -> Iterator[InfoldError]:
     """Clauses of other dialects, by their words."""
     for token, behind in pairwise(text.tokens):
-        spot = text.spot_of_token(token)
         words = f"{token.text} {behind.text}".upper()
         if token.token_type is TokenType.QUALIFY:
+            what = "QUALIFY"
             todo = "Number rows in a subquery, and ask for the number outside of it."
-            yield findings.not_in_spark(spot, what="QUALIFY", instead=todo)
         elif words == "BY NAME" and token.token_type is not TokenType.STRING:
-            todo = "Name the columns of both sides in one order."
-            yield findings.not_in_spark(spot, what="BY NAME", instead=todo)
+            what, todo = words, "Name the columns of both sides in one order."
         elif words == "DISTINCT ON":
-            todo = "Number rows in a subquery, and ask for the first outside of it."
-            yield findings.not_in_spark(spot, what="DISTINCT ON", instead=todo)
+            what, todo = words, "Number rows in a subquery, and ask for the first outside of it."
+        else:
+            continue
+        yield findings.not_in_spark(text.spot_of_token(token), what=what, instead=todo)
 
 
 def _refused_calls(

@@ -35,6 +35,7 @@ from infold.api.opening import (
     observe_all,
     observer,
     open_project,
+    refuse_lost_ledger,
     to_apply,
 )
 from infold.api.quarantine import add_quarantine_entries, list_quarantine_entries
@@ -246,6 +247,7 @@ def run(
         base = project
         if base.target.apply is Apply.MANUAL and base.applied is None:
             base = by_applied(base)
+        refuse_lost_ledger(base)
         refuse_nothing_applied(base)
         base = after_exchange(base, wait)
         return Building(base, request, shown, select, exclude, as_of, saved).run()

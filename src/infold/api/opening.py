@@ -24,7 +24,7 @@ from infold.core.trace import CellState
 from infold.inspecting.as_built import Stretches
 from infold.inspecting.changed_definitions import ChangedDefinitions
 from infold.messages.errors import InfoldError, InfoldErrors
-from infold.running.ledger_consistency import refuse_other_project
+from infold.running.ledger_consistency import foreign_tables, refuse_other_project
 from infold.running.looks import DatedLook
 from infold.running.observe import Observer
 
@@ -64,6 +64,14 @@ def by_applied(declared: Project, wrong: InfoldErrors | None = None) -> Project:
     book = ledger(declared)
     refuse_other_project(declared, book)
     return project_as_applied(declared, book, wrong)
+
+
+def refuse_lost_ledger(project: Project) -> None:
+    """Raise ``ledger_behind`` where nothing was ever applied, and there are tables all the same."""
+    if project.unapplied and not project.nodes:
+        declared = open_project(project.root, project.target.name, declared=True)
+        book, tables = ledger(declared), lake(declared)
+        foreign_tables(declared, book, tables, book.newest_versions(), tables.moved_tables({}))
 
 
 def to_apply(declared: Project, select: Sequence[str] = (), exclude: Sequence[str] = ()) -> Project:

@@ -11,6 +11,7 @@ from infold.api.sole_writer import sole_writer
 from infold.core.project import Project
 from infold.core.repair import RepairReport
 from infold.ledger import SqlLedger
+from infold.ledger.damage import damage_of
 from infold.ledger.salvage import damaged_file, entries_in, entries_left, take_entries
 from infold.running.repair import Repairer
 from infold.system.process_lock import writer_lock
@@ -21,7 +22,7 @@ def look_at_ledger(
 ) -> RepairReport:
     """What there is to repair, and to drop; nothing is written."""
     book = ledger(project)
-    if why := book.database.damage():
+    if why := damage_of(book):
         # What cannot be read tells nothing: as if there was none.
         none = SqlLedger(Path(f"{book.place}.none"))
         entries = _number(entries_in(Path(book.place)))
@@ -42,7 +43,7 @@ def repair_ledger(
 ) -> RepairReport:
     """Repair it; see :mod:`infold.running.repair`. What cannot be read is put aside, and kept."""
     book, aside = ledger(project), ""
-    if why := book.database.damage():
+    if why := damage_of(book):
         with writer_lock(project.root, project.target.name):
             aside = book.database.put_aside()
     path = damaged_file(book)  # also one that was put aside by a command that died

@@ -30,7 +30,7 @@ def command(
     from infold.render.forgotten import forgotten_screen
     from infold.render.formatting import names
 
-    project = shared_options.opened()
+    project = shared_options.opened(without_ledger=True)
     found, missing = api.forgettable(project, models, allow_refresh=allow_refresh)
     if found:
         confirm(f"forget {names(found)} and drop what is stored", yes=yes, asks=not as_json)

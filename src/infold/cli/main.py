@@ -157,11 +157,21 @@ def _failed(error: BaseException, words: Sequence[str]) -> int:
         return 0
     if isinstance(error, OutputError):
         return report_failed_output(error, ExitCode.FAILED)
-    known = failures.as_user_error(error, _root_of(words))
+    known = failures.known_failure(error) or _damaged_ledger()
+    known = known or failures.as_user_error(error, _root_of(words))
     try:
         return _print_error(known, as_json="--json" in words)
     except OutputError as failed:
         return report_failed_output(failed, known.exit_code)
+
+
+def _damaged_ledger() -> InfoldError | None:
+    """The error of a ledger with values that are none, which is known to nobody who reads them."""
+    if "infold.ledger.database" not in sys.modules:
+        return None
+    from infold.ledger.damage import damaged_ledger
+
+    return damaged_ledger()
 
 
 def _print_error(error: InfoldError, *, as_json: bool) -> int:

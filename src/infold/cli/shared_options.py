@@ -126,18 +126,24 @@ def existing_environment(env: str | None) -> str | None:
     return found if found in api.ledger(opened(declared=True)).environments() else None
 
 
-def opened(*, downgrade: bool = False, declared: bool = False) -> Project:
+def opened(
+    *, downgrade: bool = False, declared: bool = False, without_ledger: bool = False
+) -> Project:
     """
     The project of the command's global options, read and checked.
 
     By the applied definitions, where `infold apply` applies them, unless the ``declared`` ones are
-    asked for.
+    asked for. Where the ledger that knew these was lost, only a command that works
+    ``without_ledger`` goes on.
     """
     from infold import api
+    from infold.api.opening import refuse_lost_ledger
     from infold.core.target import Apply
 
     root, target = click.get_current_context().obj
     project = api.open_project(root, target, downgrade=downgrade, declared=declared)
+    if not without_ledger:
+        refuse_lost_ledger(project)
     if downgrade and project.target.apply is Apply.MANUAL:
         raise click.UsageError(_NO_DOWNGRADE)
     return project

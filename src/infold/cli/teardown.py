@@ -24,7 +24,7 @@ def command(yes: bool, allow_refresh: bool, wait: float, as_json: bool) -> None:
     from infold.render import json_shapes
     from infold.render.forgotten import entries_text, torn_down_screen
 
-    project = shared_options.opened()
+    project = shared_options.opened(without_ledger=True)
     target = project.target.name
     api.forgettable(project, None, allow_refresh=allow_refresh)
     entries = sum(map(len, api.list_quarantine_entries(project).values()))

@@ -27,6 +27,10 @@ class Repair(StrEnum):
     """Somebody else made or wrote it, or it cannot be read: it stays refused."""
 
 
+WRITTEN = "somebody else wrote to it"
+"""Why a table is left alone that the ledger knows."""
+
+
 @dataclass(frozen=True, slots=True)
 class CheckedTable:
     """
@@ -86,6 +90,11 @@ class RepairReport:
     def unrecorded(self) -> bool:
         """Whether tables have steps that the ledger does not know, and will not lose them."""
         return any(one.unknown for one in self.tables)
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The tables that somebody else wrote to: runs refuse them."""
+        return tuple(one.table for one in self.tables if one.why == WRITTEN)
 
     def of(self, repair: Repair) -> tuple[CheckedTable, ...]:
         """The tables that this is done about."""

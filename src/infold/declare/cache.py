@@ -1,84 +1,116 @@
 """
 A compiled project kept beside it, so that an unchanged one costs neither YAML nor SQL parsing.
 
-The file is read by an unpickler that makes values of this package only: a folder may come from a
-stranger with such a file, which must not run code. A file with anything wrong is ignored.
+It is JSON, so reading it calls nothing but the classes of ``infold.core``: a value is an object
+with the name of its class, and the fields that differ from their defaults. A file with anything
+wrong is ignored.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
-import os
-import pickle
+import json
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from enum import StrEnum
 from functools import cache as once
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from infold import __version__
 from infold.core.project import Project
 from infold.declare.folder import Folder
+from infold.system.kept_files import keep, kept
 
-FILE = PurePosixPath(".infold/project.pickle")
+FILE = PurePosixPath(".infold/project.json")
 
 _PACKAGE = Path(__file__).parents[1]
 
 _VALUES = "infold.core."
 """Where the classes of a project's values are: none of them does anything when it is made."""
 
-
-class _ValueUnpickler(pickle.Unpickler):
-    """Makes values of ``infold.core``, and of nothing else."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        """The class of that name."""
-        if not module.startswith(_VALUES) or "." in name:
-            raise pickle.UnpicklingError(module)
-        found = super().find_class(module, name)
-        if not isinstance(found, type):
-            raise pickle.UnpicklingError(name)
-        return found
-
-
-def load_cached(folder: Folder) -> dict[str, Any] | None:
-    """The fields of the project that was kept for exactly these files, or None."""
-    found = load_kept(folder)
-    return found if found is not None and found.pop(FILES) == folder.digests else None
+_CLASS, _ONLY = "", "="
+"""The key that says of which class a value is, and the key of the value of an enumeration."""
 
 
 def load_kept(folder: Folder) -> dict[str, Any] | None:
     """The fields of the project that was kept last, and the digests of its files; or None."""
-    try:
-        with (folder.root / FILE).open("rb") as file:
-            if file.readline().decode().strip() != program_version():
-                return None
-            found = _ValueUnpickler(io.BytesIO(file.read())).load()
-    except Exception:  # noqa: BLE001 (a broken pickle raises anything; then it is made anew)
+    found = kept(folder.root / FILE)
+    if found is None:
         return None
-    return found if isinstance(found, dict) and set(found) == _FIELDS else None
+    version, _, text = found.partition(b"\n")
+    return json.loads(text, object_hook=_value) if version.decode() == program_version() else None
 
 
 FILES = "files"
-_FIELDS = {"name", "start", "sources", "nodes", "targets", "default", FILES}
 
 
 def cache(folder: Folder, project: Project, default: str) -> None:
     """Keep a project for these files; a folder that cannot be written to is no mistake."""
-    fields = {
+    made = {
         "name": project.name,
         "start": project.start,
-        "sources": dict(project.sources),
+        "sources": project.sources,
         "nodes": project.nodes,
-        "targets": dict(project.targets),
+        "targets": project.targets,
         "default": default,
         FILES: folder.digests,
     }
-    path = folder.root / FILE
-    fresh = path.with_name(f"project.{os.getpid()}.tmp")
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(exist_ok=True)
-        fresh.write_bytes(program_version().encode() + b"\n" + pickle.dumps(fields, protocol=5))
-        fresh.replace(path)
+    text = json.dumps(_plain(made), separators=(",", ":"))
+    keep(folder.root / FILE, f"{program_version()}\n{text}".encode())
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, Mapping):
+        return {name: _plain(of) for name, of in value.items()}
+    if isinstance(value, StrEnum):
+        return {_CLASS: _name(type(value)), _ONLY: str(value)}
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    made = {_CLASS: _name(type(value))}
+    for name, default in _defaults(type(value)).items():
+        if (of := getattr(value, name)) != default:
+            made[name] = _plain(of)
+    return made
+
+
+@once
+def _defaults(of: type) -> Mapping[str, Any]:
+    """The fields of a class that it is made of, and their defaults."""
+    return {
+        one.name: one.default if one.default_factory is MISSING else one.default_factory()
+        for one in fields(of)
+        if one.init
+    }
+
+
+def _name(of: type) -> str:
+    return f"{of.__module__.removeprefix(_VALUES)}.{of.__name__}"
+
+
+def _value(raw: dict[str, Any]) -> Any:
+    """The value of an object of JSON, whose parts are values already."""
+    name = raw.pop(_CLASS, None)
+    if name is None:
+        return {key: _tuples(value) for key, value in raw.items()}
+    if _ONLY in raw:
+        return _class(name)(raw[_ONLY])
+    return _class(name)(**{key: _tuples(value) for key, value in raw.items()})
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(one) for one in value) if isinstance(value, list) else value
+
+
+@once
+def _class(name: str) -> type:
+    module, _, name = name.partition(".")
+    found = getattr(import_module(_VALUES + module), name)
+    assert isinstance(found, type)
+    return found
 
 
 def program_version() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from infold.core.interval import parse_duration, parse_instant_text
 from infold.declare.tree import Value
@@ -13,6 +14,9 @@ from infold.messages.errors import InfoldError, Spot
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 """What a project, a model, a target and each part of a source's name look like."""
+
+_MOST_UNKNOWN = 100
+"""More of one mapping are no mistakes of typing, and finding the nearest of each takes its time."""
 
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%\Z")
 
@@ -38,12 +42,12 @@ class Keys:
         return self.value.entries
 
     def check(self, known: Collection[str], later: Collection[str] = ()) -> None:
-        """Note every key that is not known."""
-        for key in self.entries:
+        """Note the keys that are not known, the first of very many."""
+        for key in islice((key for key in self.entries if key not in known), _MOST_UNKNOWN):
             at = self.value.keys[key]
             if key in later:
                 self.errors.append(findings.later_key(at, key=key, where=self.where))
-            elif key not in known:
+            else:
                 self.errors.append(findings.unknown_key(at, key, self.where, known))
                 self.misspelled |= findings.keys_meant_by(key, known)
 

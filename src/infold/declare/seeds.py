@@ -31,6 +31,7 @@ TYPES = (
     "string", "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "date",
     "timestamp", "timestamp_ntz", "decimal(18,2)",
 )  # fmt: skip
+MOST_COLUMNS = 2_000
 MOST_BYTES = 1_000_000
 """A larger file is no definition that a person wrote; each version of it is in the ledger."""
 
@@ -64,9 +65,9 @@ def read_seed(
     delimiter = _delimiter(keys)
     records = _records(file, lines, text, delimiter, errors)
     first = next(records, None)
-    if first is None:
+    if first is None or len(first[1]) > MOST_COLUMNS:
         if len(errors) == before:
-            errors.append(findings.bad_seed(Spot(file), what="this file is empty"))
+            errors.append(findings.bad_seed(Spot(file), what=_no_header(first)))
         return None
     header = _header(file, lines, first, errors)
     types = _types(keys, header, errors)
@@ -145,6 +146,12 @@ def _delimiter(keys: Keys | None) -> str:
         )
         return ","
     return text or ","
+
+
+def _no_header(first: Record | None) -> str:
+    if first is None:
+        return "this file is empty"
+    return f"this file has {len(first[1]):,} columns, and a seed has {MOST_COLUMNS:,} at most"
 
 
 def _header(file: str, lines: list[str], first: Record, errors: list[InfoldError]) -> list[str]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import yaml
 
+from infold.declare.yaml_depth import LOADER, deep_place
 from infold.messages import findings
 from infold.messages.errors import InfoldError, Spot
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_TOO_DEEP = "it is nested too deeply"
 
 _KINDS = {
     "tag:yaml.org,2002:str": "text",
@@ -62,8 +62,12 @@ class Value:
 
 def read(page: Page, text: str, errors: list[InfoldError]) -> Value | None:
     """The tree of a YAML text; None when it is empty or not YAML (an error is added)."""
+    deep = deep_place(text)
+    if deep is not None:
+        errors.append(findings.bad_yaml(page.spot(*deep), why=_TOO_DEEP))
+        return None
     try:
-        node = yaml.compose(text, Loader=_LOADER)
+        node = yaml.compose(text, Loader=LOADER)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         at = page.spot(mark.line, mark.column) if mark else page.spot(0, 0)
@@ -72,9 +76,6 @@ def read(page: Page, text: str, errors: list[InfoldError]) -> Value | None:
         return None
     except yaml.YAMLError as error:
         errors.append(findings.bad_yaml(page.spot(0, 0), why=str(error).splitlines()[0]))
-        return None
-    except RecursionError:
-        errors.append(findings.bad_yaml(page.spot(0, 0), why="it is nested too deeply"))
         return None
     return None if node is None else _Converter(page, errors).value(node, 0)
 
@@ -94,7 +95,7 @@ class _Converter:
     def _value(self, node: yaml.Node, depth: int) -> Value:
         at = self._spot(node)
         if depth > 20:  # nothing declared is that deep: an alias that contains itself
-            self.errors.append(findings.bad_yaml(at, why="it is nested too deeply"))
+            self.errors.append(findings.bad_yaml(at, why=_TOO_DEEP))
             return Value("nothing", at)
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, at, depth)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date
 from functools import cache
+from itertools import accumulate
 
 from infold.core.widened_types import FIELD, type_parts
 
@@ -37,6 +38,8 @@ TIMES = ("timestamp", "timestamp_ltz", "timestamp_ntz", "date")
 """Those that can be an event time."""
 
 _DECIMAL = re.compile(r"(?:decimal|dec|numeric)\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)\Z")
+_DEEPEST = 50
+"""No type in a type in a type … is that deep."""
 _SIZED = re.compile(r"(?:varchar|char|character)\(\s*\d+\s*\)\Z")
 
 
@@ -45,6 +48,8 @@ def is_type(text: str) -> bool:
     """Whether a text is a type, such as ``decimal(18,2)`` or ``array<struct<a: int>>``."""
     text = text.strip()
     lower = text.lower()
+    if max(accumulate((sign == "<") - (sign == ">") for sign in text), default=0) > _DEEPEST:
+        return False
     if lower in SIMPLE or _SIZED.match(lower):
         return True
     if match := _DECIMAL.match(lower):

@@ -7,6 +7,8 @@ from typing import Any
 
 import yaml
 
+from infold.declare.yaml_depth import LOADER, deep_place
+
 
 class Lined(dict[str, Any]):
     """A mapping of YAML, and its 1-based line in the file."""
@@ -14,8 +16,8 @@ class Lined(dict[str, Any]):
     line: int = 0
 
 
-# What dbt reads with, and it takes tabs that the loader in Python refuses.
-_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# In C it is what dbt reads with, and it takes tabs that the loader in Python refuses.
+_Base: Any = LOADER
 
 
 class _Loader(_Base):  # type: ignore[misc]
@@ -33,7 +35,10 @@ _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping
 
 
 def read_yaml(text: str) -> Lined:
-    """The mapping of a file; an empty one if there is none. Raises yaml.YAMLError."""
+    """The mapping of a file; an empty one if there is none. Raises yaml.YAMLError, ValueError."""
+    deep = deep_place(text)
+    if deep is not None:
+        raise ValueError(f"line {deep[0] + 1} is nested too deeply")
     found = yaml.load(text, Loader=_Loader)  # noqa: S506 (it is a SafeLoader)
     return found if isinstance(found, Lined) else Lined()
 

@@ -49,6 +49,9 @@ MOVED_ROW = "infold.moved"
 
 BUSY_SECONDS = 30.0
 
+_OF_SCHEMA = sqlite3.SQLITE_ERROR
+"""SQLite's code where a statement does not fit the tables that there are, or a table is broken."""
+
 
 class Statements:
     """Runs statements by name over one connection."""
@@ -87,6 +90,7 @@ class Database:
         self._inode = 0
         self._lock = RLock()
         register(self)
+        USED_FILES.add(path)
 
     @contextmanager
     def read(self) -> Iterator[Query]:
@@ -186,7 +190,7 @@ class Database:
         try:
             with closing(sqlite3.connect(self.path)) as connection:
                 found = {name for (name,) in connection.execute(_NAMES)}
-        except sqlite3.DatabaseError:
+        except (sqlite3.DatabaseError, UnicodeDecodeError):
             return False
         return not found & {"versions", "traces", "ingests"}
 
@@ -227,10 +231,15 @@ class Database:
         try:
             yield
         except sqlite3.OperationalError as error:
-            raise run_errors.ledger_unusable(path=str(self.path), why=str(error)) from error
+            # Without a code it is Python that cannot decode a text.
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+            named = run_errors.not_a_ledger if code == _OF_SCHEMA else run_errors.ledger_unusable
+            raise named(path=str(self.path), why=str(error)) from error
         except sqlite3.DatabaseError as error:
             if type(error) is not sqlite3.DatabaseError:
                 raise
+            raise run_errors.not_a_ledger(path=str(self.path), why=str(error)) from error
+        except UnicodeDecodeError as error:  # in the names of tables
             raise run_errors.not_a_ledger(path=str(self.path), why=str(error)) from error
 
     def _open(self, *, create: bool) -> sqlite3.Connection | None:
@@ -277,10 +286,9 @@ class Database:
             if "meta" in names
             else None
         )
-        if row is None:
-            raise run_errors.not_a_ledger(
-                path=str(self.path), why=f"it has {', '.join(sorted(names)[:5])}"
-            )
+        if row is None or not str(row[0]).isdecimal():
+            why = f"it has {', '.join(sorted(names)[:5])}"
+            raise run_errors.not_a_ledger(path=str(self.path), why=why)
         if int(row[0]) > FORMAT:
             raise run_errors.ledger_newer(path=str(self.path), found=int(row[0]), known=FORMAT)
         if int(row[0]) < FORMAT and not connection.in_transaction:
@@ -368,6 +376,9 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 def _now() -> int:
     return time.time_ns() // 1000
 
+
+USED_FILES: set[Path] = set()
+"""The files that ledgers of this process were read from, or would have been."""
 
 _used: WeakSet[LedgerDatabase] = WeakSet()
 

@@ -58,6 +58,11 @@ class SqlLedgerReader:
         self._database = database
         self._run = run
 
+    @property
+    def database(self) -> LedgerDatabase:
+        """The database that it is in."""
+        return self._database
+
     def exists(self) -> bool:
         """Whether there is a ledger."""
         with self._database.read() as query:

@@ -47,9 +47,10 @@ def entries_in(path: Path) -> list[Row] | None:
         with closing(sqlite3.connect(uri, uri=True)) as file:
             if [*file.execute(f"PRAGMA integrity_check({_ENTRIES.name})")] != [("ok",)]:
                 return None
-            return [_ENTRIES.row(row) for row in file.execute(_ENTRIES.select)]
-    except sqlite3.Error:
+            rows = [_ENTRIES.row(row) for row in file.execute(_ENTRIES.select)]
+    except (sqlite3.Error, UnicodeDecodeError):
         return None
+    return rows if all(map(_ENTRIES.fits, rows)) else None
 
 
 def take_entries(ledger: SqlLedger, path: Path) -> list[Row] | None:

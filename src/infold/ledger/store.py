@@ -106,11 +106,6 @@ class SqlLedger(SqlLedgerReader):
         """Where it is, as people may see it: without any password."""
         return self._database.place
 
-    @property
-    def database(self) -> LedgerDatabase:
-        """The database that it is in."""
-        return self._database
-
     def writing(self, point: str) -> AbstractContextManager[Query]:
         """A transaction of the holder's, for what is no question of a run's."""
         return self._writing(point)

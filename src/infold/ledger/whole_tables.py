@@ -119,10 +119,14 @@ def _table(text: str) -> WholeTable:
 _KINDS: dict[str, Kind] = {"TEXT": str, "BIGINT": int, "INTEGER": int, "BOOLEAN": bool}
 
 
+def all_tables_of(schema: Iterable[str]) -> tuple[WholeTable, ...]:
+    """All tables of these texts."""
+    return tuple(_table(text) for text in schema if text.startswith("CREATE TABLE"))
+
+
 def tables_of(schema: Iterable[str]) -> tuple[WholeTable, ...]:
     """All tables of these texts but the lease's."""
-    made = (_table(text) for text in schema if text.startswith("CREATE TABLE"))
-    return tuple(table for table in made if table.name != LEASES)
+    return tuple(table for table in all_tables_of(schema) if table.name != LEASES)
 
 
 TABLES = tables_of(SCHEMA)

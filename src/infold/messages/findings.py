@@ -347,6 +347,19 @@ def fixed_setting(at: Spot, key: str, given: str, kept: str) -> InfoldError:
     )
 
 
+# Longer than the program reads in seconds.
+long_sql = Finding(
+    "too-deep",
+    "this SQL has {found} words, and a query has {most} at most",
+    todo="Values belong into a seed, or a source: join it.",
+)
+
+large_file = Finding(
+    "too-deep",
+    "this file has {found} bytes, and such a file has {most} at most",
+    todo="Values belong into a seed, or a source; a table of its own takes a part of a long query.",
+)
+
 # Nested deeper than the program can follow.
 too_deep = Finding(
     "too-deep",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 _DERIVED = "no key: how far a cell reads follows from the query (incremental.bounds, if it cannot)"
 _NO_LOOKBACK = "no key: late rows are found however late they are"
@@ -84,7 +85,8 @@ def infold_key(word: str) -> str | None:
 
 _NAMES = {"sqlmesh": "SQLMesh", "dbt": "dbt", "snowplow": "Snowplow"}
 
-_TEMPLATE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
+_BLOCKS = {"{{": "}}", "{%": "%}"}
+_OPENS = re.compile(r"\{[{%]")
 _HEADER = re.compile(r"\s*MODEL\s*\(", re.IGNORECASE)
 _NAMED = (
     ("is_incremental", f"leave it out: {_SELF.removeprefix('no key: ')}"),
@@ -96,18 +98,33 @@ _NAMED = (
 
 def find_template(sql: str) -> tuple[int, int, str] | None:
     """The first of dbt's template blocks in a text: its place, and what to do instead."""
-    found = _TEMPLATE.search(sql)
+    found = next(_templates(sql), None)
     if found is None:
         return None
+    start, end = found
     for name, instead in _NAMED:
-        if re.search(rf"\b{name}\b", found[0]):
-            return found.start(), found.end(), instead
-    return found.start(), found.end(), "write the SQL itself"
+        if re.search(rf"\b{name}\b", sql[start:end]):
+            return start, end, instead
+    return start, end, "write the SQL itself"
+
+
+def _templates(sql: str) -> Iterator[tuple[int, int]]:
+    """The places of template blocks; each letter is looked at twice at most, however many open."""
+    at, never_closed = 0, set()
+    while match := _OPENS.search(sql, at):
+        closes = _BLOCKS[match[0]]
+        end = -1 if closes in never_closed else sql.find(closes, match.end())
+        if end < 0:
+            never_closed.add(closes)
+            at = match.start() + 1
+        else:
+            yield match.start(), end + len(closes)
+            at = end + len(closes)
 
 
 def has_dbt_config(sql: str) -> bool:
     """Whether a text has what dbt has in place of front matter: ``{{ config(…) }}``."""
-    return any(re.search(r"\bconfig\b", block[0]) for block in _TEMPLATE.finditer(sql))
+    return any(re.search(r"\bconfig\b", sql[start:end]) for start, end in _templates(sql))
 
 
 def find_sqlmesh_header(sql: str) -> tuple[int, int] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from infold.core.repair import CheckedTable, Repair, RepairReport
 from infold.render import formatting
 from infold.render.forgotten import entries_text
@@ -32,12 +34,25 @@ def repair_screen(found: RepairReport) -> str:
         parts += ["", *_orphans(found)]
     if found.lost:
         parts += ["", *found.lost]
+    if found.written:
+        parts += ["", *_written(found.written)]
     if found.misnamed:
         names = formatting.names(found.misnamed)
         parts += ["", f"In the metastore, missing or not as the tables are: {names}"]
     elif not (found.changes or found.unrecorded):
-        parts += ["", "The ledger fits the tables: there is nothing to repair."]
+        others = "all other" if found.written else "the"
+        parts += ["", f"The ledger fits {others} tables: there is nothing to repair."]
     return "\n".join(parts)
+
+
+def _written(tables: Sequence[str]) -> list[str]:
+    """What there is to do about tables that somebody else wrote to; only a person can decide."""
+    what = formatting.names(tables)
+    return [
+        f"Runs refuse {what}, and what reads from it, as somebody else wrote to it.",
+        "Roll the table back to the snapshot before, or have the next run build it again:",
+        f"  infold forget {' '.join(tables)}",
+    ]
 
 
 def _orphans(found: RepairReport) -> list[str]:

@@ -23,7 +23,7 @@ from infold.core.model import Kind, table_name
 from infold.core.ports import Lake, Ledger
 from infold.core.project import Project
 from infold.core.record import Receipt
-from infold.core.repair import CheckedTable, Repair, RepairReport
+from infold.core.repair import WRITTEN, CheckedTable, Repair, RepairReport
 from infold.core.stored_table import TableMetadata
 from infold.core.swap import DoneSwap
 from infold.core.trace import UNKNOWN, Trace, Version
@@ -207,7 +207,7 @@ class Repairer:
         if head is not None and (head.foreign is not None or not head.steps):
             # What the ledger knows of it is mended. The table stays, and stays refused.
             made = head.steps or (version is not None and version.snapshot is not None)
-            why = "somebody else wrote to it" if made else "infold did not make it"
+            why = WRITTEN if made else "infold did not make it"
             erase = name in wrong
             forget = bool(unknown) and not erase
             return CheckedTable(name, Repair.LEAVE, why, unknown, forget=forget, erase=erase)

@@ -27,6 +27,7 @@ from infold.messages import (
     run_errors,
 )
 from infold.messages.errors import InfoldError, Spot
+from infold.system.kept_files import replace_file
 from infold.system.store_failures import STORE_FAILURES
 
 NAMELESS = frozenset(
@@ -265,7 +266,7 @@ def write_traceback(error: BaseException, root: Path) -> str:
     log = root / ".infold" / "last-error.log"
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_bytes(text)
+        replace_file(log, text)
     except OSError:
         try:
             with tempfile.NamedTemporaryFile(

@@ -13,7 +13,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -31,6 +30,7 @@ from infold.core.python_code import PROJECT_PACKAGE, PythonModule
 from infold.core.unit_tests import TestResult, UnitTest
 from infold.declare.cache import program_version
 from infold.messages.errors import Spot
+from infold.system.kept_files import keep, kept
 from infold.testing.needed import needed_models
 
 FILE = PurePosixPath(".infold/passed_tests.json")
@@ -49,10 +49,8 @@ class PassedTests:
     """Key -> in how many other orders it passed."""
 
     def __post_init__(self) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            found = json.loads(self._path.read_text(encoding="utf-8"))
-            if isinstance(found, dict):
-                self._orders = {k: v for k, v in found.items() if isinstance(v, int)}
+        found = kept(self._path)
+        self._orders = json.loads(found) if found is not None else {}
 
     @cached_property
     def _program(self) -> Sequence[str]:
@@ -72,18 +70,14 @@ class PassedTests:
         }
 
     def add(self, tests: Iterable[UnitTest], results: Mapping[str, TestResult]) -> None:
-        """Keep those that passed. A folder that cannot be written to is no mistake."""
+        """Keep those that passed."""
         for test in tests:
             result, key = results[test.name], self._key(test)
             if result.passed and key is not None:
                 self._orders.pop(key, None)  # the last one is the latest
                 self._orders[key] = result.shuffles
         latest = dict(list(self._orders.items())[-_MOST:])
-        fresh = self._path.with_name(f"{self._path.name}.{os.getpid()}.tmp")
-        with contextlib.suppress(OSError):
-            self._path.parent.mkdir(exist_ok=True)
-            fresh.write_text(json.dumps(latest), encoding="utf-8")
-            fresh.replace(self._path)
+        keep(self._path, json.dumps(latest).encode())
 
     def _key(self, test: UnitTest) -> str | None:
         """The digest of all that a test follows from; None where something has none."""

@@ -12,6 +12,7 @@ from infold.messages.errors import InfoldError
 from infold.spark.jvm import jars
 from infold.spark.jvm.java import Java
 from infold.spark.tables.jar import Jar
+from infold.system.kept_files import cache_dir
 
 CONTENT = b"a jar"
 JAR = Jar("org.example", "thing", "1.0", hashlib.sha256(CONTENT).hexdigest())
@@ -99,7 +100,19 @@ def test_a_jar_with_other_content_is_refused(spark: Spark) -> None:
         jars.jar_paths()
 
     assert dict(caught.value.facts)["why"] == f"{JAR.file_name} is not the file that was published"
-    assert not (jars.cache_dir() / "jars" / JAR.file_name).exists()
+    assert not (cache_dir() / "jars" / JAR.file_name).exists()
+
+
+def test_what_another_user_could_change_is_compared(spark: Spark) -> None:
+    """In a cache that everybody can write to, a jar is what was published, or fetched again."""
+    spark.will(FETCHES)
+    [path] = jars.jar_paths()
+    content = path.read_bytes()
+    path.parent.chmod(0o777)
+    path.write_bytes(b"something else")
+
+    assert jars.jar_paths() == (path,)
+    assert path.read_bytes() == content
 
 
 def test_no_network_names_the_coordinates(spark: Spark) -> None:
@@ -119,7 +132,7 @@ def test_no_network_names_the_coordinates(spark: Spark) -> None:
     assert caught.value.slug == "jars-unresolved"
     assert caught.value.facts == (
         ("jar", "org.example:thing:1.0"),
-        ("cache", str(jars.cache_dir() / "jars")),
+        ("cache", str(cache_dir() / "jars")),
         ("why", "Server access error at url x (java.net.ConnectException: refused)"),
     )
 
@@ -142,7 +155,7 @@ class TestCache:
         """INFOLD_CACHE names the cache folder itself."""
         monkeypatch.setenv("INFOLD_CACHE", str(tmp_path))
 
-        assert jars.cache_dir() == tmp_path
+        assert cache_dir() == tmp_path
 
     def test_xdg_cache_home_contains_it(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -151,4 +164,4 @@ class TestCache:
         monkeypatch.delenv("INFOLD_CACHE", raising=False)
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
-        assert jars.cache_dir() == tmp_path / "infold"
+        assert cache_dir() == tmp_path / "infold"

@@ -19,8 +19,9 @@ from infold import api
 from infold.core.fixed_settings import FIXED
 from infold.core.project import Project
 from infold.core.target import Target
-from infold.spark.jvm import extension_settings, jars
+from infold.spark.jvm import extension_settings
 from infold.spark.jvm.session_settings import Size
+from infold.system.kept_files import cache_dir
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -166,7 +167,7 @@ def test_another_process_with_a_broken_class_archive(tmp_path: Path) -> None:
     """
     cache = tmp_path / "cache"
     cache.mkdir()
-    (cache / "jars").symlink_to(jars.cache_dir() / "jars")
+    (cache / "jars").symlink_to(cache_dir() / "jars")
     rubbish = python(
         "from infold.spark.jvm import class_archive, jars, java\n"
         "file = class_archive._file(java.find_java(), jars.jar_paths())\n"

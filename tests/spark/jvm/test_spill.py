@@ -39,6 +39,22 @@ def test_the_next_process_removes_unused_folders(tmp_path: Path) -> None:
     os.close(held_by_three)
 
 
+def test_a_folder_of_anything_else_is_left_alone(tmp_path: Path) -> None:
+    """A project may come with a link in the place of the folder, and it may lead home."""
+    home = tmp_path / "home"
+    for name in ("documents", "2024-taxes"):
+        (home / name).mkdir(parents=True)
+        (home / name / "kept").touch()
+    home.chmod(0o755)
+    (tmp_path / "spill").symlink_to(home)
+
+    _, held = new_spill_folder(tmp_path / "spill")
+    os.close(held)
+
+    assert sorted(path.parent.name for path in home.glob("*/kept")) == ["2024-taxes", "documents"]
+    assert home.stat().st_mode & 0o777 == 0o755
+
+
 def test_the_lock_is_inherited(tmp_path: Path) -> None:
     """A process that inherits the lock keeps it, because a
     JVM outlives its killed parent by a moment.

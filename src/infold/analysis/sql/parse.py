@@ -24,6 +24,9 @@ from infold.messages.errors import InfoldError, Spot
 
 _DIALECT = Spark()
 
+MOST_WORDS = 100_000
+"""A longer query is refused: a list of 50,000 values has as many words, commas included."""
+
 
 def _with_unit(name: str, at: int) -> Callable[[list[Any]], exp.Expr]:
     """What builds a call, noting the text that is its ``at``-th argument."""
@@ -116,6 +119,9 @@ def parse(
             raise foreign from None
         why = "a quote or a comment is never closed"
         raise findings.bad_sql(_unread_tokens(file, source, start), why=why) from None
+    if len(tokens) > MOST_WORDS:
+        at = spot_in(file, source, start + tokens[0].start, start + tokens[0].end + 1)
+        raise findings.long_sql(at, found=f"{len(tokens):,}", most=f"{MOST_WORDS:,}")
     continued = continued_comment(source, start)
     if continued is not None:
         what = "a comment that ends in a backslash: Spark goes on with it in the next line"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from infold.cli.warm_engine.choice import Typed, leaves
 from infold.system import engine_socket as wire
 from infold.system.circumstances import Began, place
+from infold.system.kept_files import open_log
 
 if TYPE_CHECKING:
     from infold.api.spark_sessions import Home
@@ -109,7 +110,7 @@ def _start_keeper(home: Home, offer: Offer, began: Began) -> None:
     options = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
     # A file, not a pipe: this process is not to wait until the other one reads.
     with (
-        (Path(home.socket).parent / LOG).open("a") as log,
+        open_log(Path(home.socket).parent / LOG) as log,
         os.fdopen(os.memfd_create("given"), "w+b") as described,
     ):
         described.write(json.dumps(given).encode())

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import yaml
-
+from infold.importing.project_files import ProjectFiles
 from infold.importing.report import Line, left
-from infold.importing.yaml_lines import Lined, as_list, as_mapping, line_of, read_yaml
+from infold.importing.yaml_lines import Lined, as_list, as_mapping, line_of
 
 PROJECT_FILE = "dbt_project.yml"
 _PATHS = {
@@ -101,16 +100,20 @@ class DbtFolder:
 def read_folder(root: Path) -> DbtFolder:
     """The files of the project in ``root``."""
     lines: list[Line] = []
-    project = _yaml(root, root / PROJECT_FILE, lines)
+    files = ProjectFiles(root, lines)
+    project = files.yaml(PROJECT_FILE)
     folders = {kind: _folders(project, kind) for kind in _PATHS}
-    sql = {kind: _texts(root, folders[kind], ".sql", lines) for kind in _PATHS}
+    sql = {
+        kind: {file: text for file in _found(files, of, ".sql") if (text := files.text(file))}
+        for kind, of in folders.items()
+    }
     entries: dict[str, list[Properties]] = {}
-    for file in _found(root, folders["models"] + folders["seeds"] + folders["snapshots"]):
-        if file.endswith((".yml", ".yaml")):
-            for key, values in _yaml(root, root / file, lines).items():
-                for value in as_list(values):
-                    if isinstance(value, Lined):
-                        entries.setdefault(key, []).append(Properties(file, value))
+    described = folders["models"] + folders["seeds"] + folders["snapshots"]
+    for file in _found(files, described, ".yml", ".yaml"):
+        for key, values in files.yaml(file).items():
+            for value in as_list(values):
+                if isinstance(value, Lined):
+                    entries.setdefault(key, []).append(Properties(file, value))
     for kind in _NOT_OURS:
         for entry in entries.get(kind, ()):
             what = f"{kind.removesuffix('s')} {entry.found.get('name', '')}"
@@ -123,11 +126,11 @@ def read_folder(root: Path) -> DbtFolder:
         root,
         project,
         sql["models"],
-        tuple(f for f in _found(root, folders["models"]) if f.endswith(".py")),
+        tuple(_found(files, folders["models"], ".py")),
         sql["snapshots"],
         {f: t for f, t in sql["tests"].items() if "/generic/" not in f},
         sql["macros"] | {f: t for f, t in sql["tests"].items() if "/generic/" in f},
-        tuple(f for f in _found(root, folders["seeds"]) if f.endswith(".csv")),
+        tuple(_found(files, folders["seeds"], ".csv")),
         {key: tuple(of) for key, of in entries.items()},
         tuple(lines),
     )
@@ -147,33 +150,5 @@ def _folders(project: Lined, kind: str) -> list[str]:
     return [kind]
 
 
-def _found(root: Path, folders: list[str]) -> list[str]:
-    paths = {
-        path.relative_to(root).as_posix()
-        for folder in folders
-        for path in (root / folder).rglob("*")
-        if path.is_file()
-    }
-    return sorted(paths)
-
-
-def _texts(root: Path, folders: list[str], ending: str, lines: list[Line]) -> dict[str, str]:
-    found = {}
-    for file in _found(root, folders):
-        if not file.endswith(ending):
-            continue
-        try:
-            found[file] = (root / file).read_text(encoding="utf-8-sig").replace("\r\n", "\n")
-        except (OSError, UnicodeDecodeError) as error:
-            lines.append(left(f"file {file}", file, f"it cannot be read: {error}"))
-    return found
-
-
-def _yaml(root: Path, path: Path, lines: list[Line]) -> Lined:
-    file = path.relative_to(root).as_posix()
-    try:
-        return read_yaml(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
-        why = " ".join(str(error).split())
-        lines.append(left(f"file {file}", file, f"it is no YAML that can be read: {why[:160]}"))
-        return Lined()
+def _found(files: ProjectFiles, folders: list[str], *endings: str) -> list[str]:
+    return sorted({file for folder in folders for file in files.found(folder, *endings)})

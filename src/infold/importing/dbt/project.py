@@ -16,7 +16,7 @@ from infold.importing.dbt.templates import Macro, Names, Templates, macros_in
 from infold.importing.dbt.unit_tests import read_unit_tests
 from infold.importing.dialects import of_translation
 from infold.importing.draft import Draft, DraftModel, project_name
-from infold.importing.report import Line, came, left
+from infold.importing.report import Line, came, left, to_fill
 from infold.importing.yaml_lines import Lined, as_list
 
 
@@ -46,6 +46,7 @@ def read_dbt(root: Path, dialect: str) -> Draft:
     files = [*singular_tests(folder, dbt.templates, dialect, lines)]
     files += read_unit_tests(folder, dbt.templates, lines)
     lines += _of_macros(macros, dbt.templates.called)
+    lines += [to_fill(f"env_var {name}", "", _VALUE) for name in sorted(dbt.templates.asked)]
     lines += [left(f"model {PurePosixPath(f).stem}", f, _PYTHON) for f in folder.python]
     lines += _tests_elsewhere(folder, kept)
     return Draft(
@@ -60,6 +61,10 @@ def read_dbt(root: Path, dialect: str) -> Draft:
 
 
 _PYTHON = "a model in Python: infold's are functions of DataFrames, see write-models-in-python"
+
+_VALUE = (
+    "values are never copied: write yours where it is read, or give it a default, and import again"
+)
 
 
 def _names(

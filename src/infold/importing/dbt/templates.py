@@ -8,7 +8,6 @@ the rendering, with the name and the line.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +19,8 @@ from jinja2.sandbox import SandboxedEnvironment
 from infold.importing.dbt import values
 from infold.importing.dbt.values import Package, Relation, ReturnedError, Unknown, UnresolvedError
 
-_MACRO = re.compile(r"\{%-?\s*macro\s+(\w+)\s*\(.*?\{%-?\s*endmacro\s*-?%\}", re.DOTALL)
+_MACRO = re.compile(r"\{%-?\s*macro\s+(\w+)\s*\(")
+_END_OF_MACRO = re.compile(r"\{%-?\s*endmacro\s*-?%\}")
 _PAST_SIZE = 2_000_000
 """A text of more letters is refused: a macro may repeat without an end in sight."""
 
@@ -78,10 +78,13 @@ class _State:
 
 def macros_in(file: str, text: str) -> list[Macro]:
     """The macros of a file."""
-    found = []
-    for match in _MACRO.finditer(text):
-        above = text.count("\n", 0, match.start())
-        found.append(Macro(match[1], file, "\n" * above + match[0]))
+    found, at = [], 0
+    while match := _MACRO.search(text, at):
+        end = _END_OF_MACRO.search(text, match.end())
+        if end is None:
+            break
+        above, at = text.count("\n", 0, match.start()), end.end()
+        found.append(Macro(match[1], file, "\n" * above + text[match.start() : at]))
     return found
 
 
@@ -92,6 +95,7 @@ class Templates:
         self._names = names
         self._state = _State()
         self.called: set[str] = set()
+        self.asked: set[str] = set()
         self._env = SandboxedEnvironment(
             undefined=StrictUndefined, extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols"]
         )
@@ -193,11 +197,10 @@ class Templates:
         return Relation(found)
 
     def _env_var(self, name: str, default: Any = None) -> Any:
-        if name in os.environ and "SECRET" not in name.upper():
-            self.note(f"env_var('{name}') is {os.environ[name]!r}, as the environment has it now")
-            return os.environ[name]
+        """Its default: the project chooses the name, so the value may be any secret of the user."""
         if default is None:
-            raise UnresolvedError(f"env_var('{name}'): set it in the environment")
+            self.asked.add(name)
+            raise UnresolvedError(f"env_var('{name}')")
         self.note(f"env_var('{name}') is taken for its default {default!r}")
         return default
 

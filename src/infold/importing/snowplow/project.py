@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from infold.importing.draft import Draft, DraftModel, DraftSource, Way, project_name
+from infold.importing.project_files import ProjectFiles
 from infold.importing.report import Line, came, changed, left, to_fill
 from infold.importing.snowplow import variables
 from infold.importing.snowplow.enriched import COLUMNS
-from infold.importing.yaml_lines import Lined, as_list, as_mapping, date_of, read_yaml
+from infold.importing.yaml_lines import Lined, as_list, as_mapping, date_of
 
 _FILE = "dbt_project.yml"
 _PACKAGES = (
@@ -27,19 +26,15 @@ def read_snowplow(root: Path, dialect: str) -> Draft:
     """The project that the variables of the dbt project in ``root`` describe."""
     del dialect
     lines: list[Line] = []
-    try:
-        project = read_yaml((root / _FILE).read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        why = " ".join(f"it cannot be read: {error}".split())
-        lines.append(left(f"file {_FILE}", _FILE, why[:200]))
-        project = Lined()
+    files = ProjectFiles(root, lines)
+    project = files.yaml(_FILE)
     found, places = _variables(project, lines)
     reader = _Reader(found, places, lines)
     models = reader.models()
     for name, value in found.items():
         if name not in variables.USED:
             lines.append(variables.line_of(name, value, places[name]))
-    lines += _models_of(root, project)
+    lines += _models_of(files, project)
     return Draft(
         project_name(str(project.get("name") or root.resolve().name)),
         models,
@@ -270,7 +265,7 @@ GROUP BY {user}"""
         return "domain_userid"
 
 
-def _models_of(root: Path, project: Lined) -> Iterator[Line]:
+def _models_of(files: ProjectFiles, project: Lined) -> Iterator[Line]:
     """What is said of the packages' other tables, and of the project's own models."""
     why = "sessions, users and events are made; write page views as a table over events"
     yield left("model snowplow views", _FILE, why)
@@ -278,7 +273,7 @@ def _models_of(root: Path, project: Lined) -> Iterator[Line]:
         "path of atomic.events", "", "where enriched events land, as TSV without a header"
     )
     names = [str(one).strip("/") for one in as_list(project.get("model-paths") or ["models"])]
-    if any(any((root / name).rglob("*.sql")) for name in names):
+    if any(files.found(name, ".sql") for name in names):
         why = "`infold import dbt` reads the project's own models"
         yield left("models of the project", names[0], why)
     else:

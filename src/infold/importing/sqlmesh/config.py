@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from infold.importing.project_files import ProjectFiles
 from infold.importing.report import Line, left
-from infold.importing.yaml_lines import Lined, as_mapping, date_of, read_yaml
+from infold.importing.yaml_lines import as_mapping, date_of
 
 _READ = {"gateways", "default_gateway", "default_connection", "model_defaults", "variables"}
 
@@ -39,11 +38,7 @@ def read_config(root: Path, lines: list[Line]) -> Config:
     for name in ("config.yaml", "config.yml"):
         if not (root / name).is_file():
             continue
-        try:
-            found = read_yaml((root / name).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            lines.append(left(f"file {name}", name, f"it cannot be read: {error}"[:160]))
-            found = Lined()
+        found = ProjectFiles(root, lines).yaml(name)
         others = [key for key in found if key not in _READ]
         lines += [left(f"setting {key}", name, "infold has none like it") for key in others]
         if found.get("gateways"):

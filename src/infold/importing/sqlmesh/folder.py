@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-import yaml
-
+from infold.importing.project_files import LISTED, ProjectFiles
 from infold.importing.report import Line, left
 from infold.importing.sqlmesh.audits import OwnAudit
 from infold.importing.sqlmesh.blocks import Statement, properties, statements, unquoted
-from infold.importing.yaml_lines import Lined, as_list, read_yaml
+from infold.importing.yaml_lines import Lined, as_list
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +28,7 @@ class MeshFolder:
     """What is in the folder."""
 
     root: Path
+    files: ProjectFiles
     models: list[SqlModel] = field(default_factory=list)
     audits: dict[str, OwnAudit] = field(default_factory=dict)
     tests: list[tuple[str, str, Lined]] = field(default_factory=list)
@@ -37,26 +37,27 @@ class MeshFolder:
 
 def read_folder(root: Path, dialect: str, lines: list[Line]) -> MeshFolder:
     """The project in ``root``."""
-    found = MeshFolder(root)
+    files = ProjectFiles(root, lines)
+    found = MeshFolder(root, files)
     for folder in ("models", "audits"):
-        for path in sorted((root / folder).rglob("*.sql")):
-            file = path.relative_to(root).as_posix()
+        for file in files.found(folder, ".sql"):
             try:
-                text = path.read_text(encoding="utf-8-sig")
-                _take(found, file, statements(text, dialect), lines)
-            except (OSError, ValueError) as error:
+                _take(found, file, statements(files.text(file) or "", dialect), lines)
+            except ValueError as error:
                 lines.append(left(f"file {file}", file, f"it cannot be read: {error}"[:200]))
-    for path in sorted((root / "models").rglob("*.py")):
-        if path.name != "__init__.py":
-            file = path.relative_to(root).as_posix()
-            why = "a model in Python: infold's are functions of DataFrames"
-            lines.append(left(f"model {path.stem}", file, why))
-    for path in sorted((root / "macros").rglob("*.py")):
-        if path.name != "__init__.py":
-            file = path.relative_to(root).as_posix()
-            lines.append(left(f"macros {path.stem}", file, "macros in Python are not run"))
-    _yaml_files(found, lines)
+    for folder, what, why in _PYTHON:
+        for file in files.found(folder, ".py"):
+            path = PurePosixPath(file)
+            if path.name != "__init__.py":
+                lines.append(left(f"{what} {path.stem}", file, why))
+    _yaml_files(found, files)
     return found
+
+
+_PYTHON = (
+    ("models", "model", "a model in Python: infold's are functions of DataFrames"),
+    ("macros", "macros", "macros in Python are not run"),
+)
 
 
 def _take(found: MeshFolder, file: str, parts: list[Statement], lines: list[Line]) -> None:
@@ -75,28 +76,16 @@ def _take(found: MeshFolder, file: str, parts: list[Statement], lines: list[Line
         lines.append(left(f"file {file}", file, "it has no MODEL and no AUDIT"))
 
 
-def _yaml_files(found: MeshFolder, lines: list[Line]) -> None:
-    root = found.root
-    external = [root / "external_models.yaml", root / "schema.yaml"]
-    external += sorted((root / "external_models").rglob("*.y*ml"))
-    tests = sorted((root / "tests").rglob("*.y*ml"))
-    for path in (*external, *tests):
-        if not path.is_file():
-            continue
-        file = path.relative_to(root).as_posix()
-        try:
-            text = path.read_text(encoding="utf-8")
-            if path in tests:
-                for name, test in read_yaml(text).items():
-                    if isinstance(test, Lined):
-                        found.tests.append((name, f"{file}:{test.line}", test))
-            else:
-                listed = read_yaml("all:\n" + "\n".join(f"  {row}" for row in text.split("\n")))
-                found.external += [
-                    (f"{file}:{one.line - 1}", one)
-                    for one in as_list(listed.get("all"))
-                    if isinstance(one, Lined)
-                ]
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            why = " ".join(f"it cannot be read: {error}".split())
-            lines.append(left(f"file {file}", file, why[:200]))
+def _yaml_files(found: MeshFolder, files: ProjectFiles) -> None:
+    for file in files.found("tests", ".yaml", ".yml"):
+        for name, test in files.yaml(file).items():
+            if isinstance(test, Lined):
+                found.tests.append((name, f"{file}:{test.line}", test))
+    external = [name for name in _EXTERNAL if (found.root / name).is_file()]
+    for file in (*external, *files.found("external_models", ".yaml", ".yml")):
+        for one in as_list(files.yaml(file, listed=True).get(LISTED)):
+            if isinstance(one, Lined):
+                found.external.append((f"{file}:{one.line - 1}", one))
+
+
+_EXTERNAL = ("external_models.yaml", "schema.yaml")

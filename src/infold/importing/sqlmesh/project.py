@@ -211,8 +211,7 @@ def _seed(mesh: Mesh, model: SqlModel) -> DraftSeed | None:
     file = (mesh.folder.root / model.file).parent / path
     if path.startswith("$root"):
         file = mesh.folder.root / path.removeprefix("$root").lstrip("/")
-    inside = file.resolve().is_relative_to(mesh.folder.root.resolve())
-    if not inside or not file.is_file():
+    if not mesh.folder.files.is_inside(file) or not file.is_file():
         mesh.lines.append(left(f"seed {name}", model.file, f"there is no file {path}"))
         return None
     columns, missing = {}, False

@@ -27,8 +27,9 @@ from pathlib import Path
 
 from infold import __version__
 from infold.spark.jvm.gateway import is_submitted
-from infold.spark.jvm.jars import cache_dir, jar_paths, settings_folder, spark_home
+from infold.spark.jvm.jars import jar_paths, settings_folder, spark_home
 from infold.spark.jvm.java import Java, find_java
+from infold.system.kept_files import cache_dir, is_own
 
 LOWEST = 19
 """The lowest priority of a process."""
@@ -118,7 +119,10 @@ def _file(java: Java, jars: Iterable[Path]) -> Path | None:
     settings = settings_folder(spark_home())
     if settings.is_dir() and any(settings.iterdir()):
         return None
-    return cache_dir() / "classes" / f"{_key(java, jars)}.jsa"
+    folder = cache_dir() / "classes"
+    if folder.exists() and not is_own(folder):  # the JVM believes what is in an archive
+        return None
+    return folder / f"{_key(java, jars)}.jsa"
 
 
 def _key(java: Java, jars: Iterable[Path]) -> str:

@@ -22,8 +22,8 @@ import infold
 from infold.core.engines import LOCAL, Engine
 from infold.messages import engine_faults
 from infold.spark.jvm.gateway import has_started
-from infold.spark.jvm.jars import cache_dir
 from infold.spark.jvm.session_settings import executor_options
+from infold.system.kept_files import cache_dir
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -140,7 +140,7 @@ def package() -> Path:
     for name, text in texts.items():
         digest.update(f"{name} {len(text)}\n".encode() + text)
     archive = cache_dir() / f"infold-{digest.hexdigest()[:16]}.zip"
-    if not archive.is_file():
+    if not archive.is_file() or archive.stat().st_uid != os.geteuid():
         archive.parent.mkdir(parents=True, exist_ok=True)
         fresh = archive.with_suffix(f".{os.getpid()}")
         with zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED) as opened:

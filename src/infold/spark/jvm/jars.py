@@ -26,6 +26,7 @@ from infold.messages.faults import jars_unresolved
 from infold.spark.jvm.java import find_java
 from infold.spark.storages import common_jars
 from infold.spark.tables.jar import Jar
+from infold.system.kept_files import cache_dir, is_own
 
 FETCH_SECONDS = 600
 
@@ -81,19 +82,6 @@ _EXCLUDED = (
 )
 
 
-def cache_dir() -> Path:
-    """
-    Where fetched and derived files are kept: ``INFOLD_CACHE``, or ``infold`` in the user's cache.
-
-    Everything in it can be deleted at any time; it is made again when needed.
-    """
-    own = os.environ.get("INFOLD_CACHE")
-    if own:
-        return Path(own).expanduser().resolve()
-    shared = os.environ.get("XDG_CACHE_HOME")
-    return (Path(shared) if shared else Path.home() / ".cache") / "infold"
-
-
 def spark_home() -> Path:
     """The Spark that came with the pyspark of this interpreter."""
     found = importlib.util.find_spec("pyspark")
@@ -111,15 +99,20 @@ def jar_paths(more: tuple[Jar, ...] = ()) -> tuple[Path, ...]:
     """The jars as files, then ``more``; they are fetched the first time on a machine."""
     folder, jars = cache_dir() / "jars", (*JARS, *more)
     paths = tuple(folder / jar.file_name for jar in jars)
-    if all(path.is_file() for path in paths):
+    if all(_is_there(folder, jar) for jar in jars):
         return paths
     folder.mkdir(parents=True, exist_ok=True)
     with _file_lock(folder / ".lock"):
         # Another process may have fetched them while this one waited.
-        missing = [jar for jar in jars if not (folder / jar.file_name).is_file()]
-        if missing:
+        if not all(_is_there(folder, jar) for jar in jars):
             _fetch(folder, jars)
     return paths
+
+
+def _is_there(folder: Path, jar: Jar) -> bool:
+    """Whether a jar was fetched. One that another user could change is compared each time."""
+    path = folder / jar.file_name
+    return path.is_file() and (is_own(folder) or _sha256(path) == jar.sha256)
 
 
 @contextmanager

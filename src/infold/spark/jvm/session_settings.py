@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from infold.core import fixed_settings
-from infold.spark.jvm.jars import cache_dir
+from infold.system.kept_files import cache_dir
 
 Size = Literal["small", "medium", "large"]
 

@@ -41,7 +41,7 @@ from infold.spark.jvm.given_settings import (
     refuse_session,
 )
 from infold.spark.jvm.hadoop_user import refuse_other as refuse_other_user
-from infold.spark.jvm.jars import cache_dir, jar_paths, spark_home
+from infold.spark.jvm.jars import jar_paths, spark_home
 from infold.spark.jvm.java import find_java
 from infold.spark.jvm.session_settings import (
     UNREGISTERED,
@@ -59,6 +59,7 @@ from infold.spark.storages import STORAGES, StorageAdapters
 from infold.spark.tables.catalog import SparkCatalog
 from infold.spark.tables.jar import Jar
 from infold.system import failures
+from infold.system.kept_files import cache_dir, open_log
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -346,7 +347,7 @@ def _open_log(log: Path) -> TextIO:
     log.parent.mkdir(parents=True, exist_ok=True)
     if log.exists() and log.stat().st_size > LOG_BYTES:
         log.unlink()
-    return log.open("a", encoding="utf-8")
+    return open_log(log)
 
 
 def _first_line(error: BaseException) -> str:

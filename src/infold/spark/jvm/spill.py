@@ -25,8 +25,9 @@ def new_spill_folder(parent: Path) -> tuple[Path, int]:
 
     Folders of processes that have ended are removed first.
     """
-    parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    parent.chmod(0o700)
+    if not parent.is_dir():
+        parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        parent.chmod(0o700)
     with _folder_lock(parent):
         _sweep(parent)
         folder = Path(tempfile.mkdtemp(dir=parent, prefix=f"{os.getpid()}-"))
@@ -38,23 +39,23 @@ def new_spill_folder(parent: Path) -> tuple[Path, int]:
 @contextmanager
 def _folder_lock(parent: Path) -> Iterator[None]:
     """Keep other processes from removing a folder that is not locked yet."""
-    with (parent / ".lock").open("w") as lock:
+    with (parent / ".lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def _sweep(parent: Path) -> None:
-    for folder in parent.iterdir():
-        if folder.is_dir() and not folder.is_symlink() and not _is_locked(folder / _LOCK):
+    """Only what a process made here: the folder may lead to one that has others of the user."""
+    for folder in parent.glob("[0-9]*-*"):
+        if not folder.is_symlink() and _is_left(folder / _LOCK):
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _is_locked(lock: Path) -> bool:
+def _is_left(lock: Path) -> bool:
+    """Whether a folder was in use, and is not any more."""
     try:
         with lock.open("r+") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
+    except OSError:  # it is locked, or missing
         return False
-    return False
+    return True

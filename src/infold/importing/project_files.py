@@ -1,0 +1,73 @@
+"""The files of a project of another tool: those in its folder, and none to which links lead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from posixpath import normpath
+
+import yaml
+
+from infold.importing.report import Line, left
+from infold.importing.yaml_lines import Lined, read_yaml
+
+LISTED = "all"
+
+_OUT = "it leads out of the project's folder: nothing there is read"
+
+
+class ProjectFiles:
+    """Finds and reads files by their names in the project; ``lines`` name what it does not read."""
+
+    def __init__(self, root: Path, lines: list[Line]) -> None:
+        self._root = root.resolve()
+        self._lines = lines
+
+    def found(self, folder: str, *endings: str) -> list[str]:
+        """The files below a folder whose names end so, in the order of their names."""
+        start = self._root / normpath(folder)
+        if not self.is_inside(start):
+            self._lines.append(left(f"folder {folder}", "", _OUT))
+            return []
+        names = []
+        for path in sorted(start.rglob("*")):
+            name = path.relative_to(self._root).as_posix()
+            if path.is_symlink() and path.is_dir():
+                self._lines.append(left(f"folder {name}", name, "a link to a folder"))
+            elif path.is_file() and name.endswith(endings):
+                if self.is_inside(path):
+                    names.append(name)
+                else:
+                    self._lines.append(left(f"file {name}", name, _OUT))
+        return names
+
+    def is_inside(self, path: Path) -> bool:
+        """Whether a path is in the project's folder, links followed."""
+        return path.resolve().is_relative_to(self._root)
+
+    def text(self, name: str) -> str | None:
+        """A file; None if it cannot be read."""
+        path = self._root / name
+        try:
+            if path.is_file() and self.is_inside(path):
+                return path.read_text(encoding="utf-8-sig").replace("\r\n", "\n")
+            why = _OUT if path.is_file() else "it is no file"
+        except (OSError, UnicodeDecodeError) as error:
+            why = f"it cannot be read: {error}"
+        self._lines.append(left(f"file {name}", name, why))
+        return None
+
+    def yaml(self, name: str, *, listed: bool = False) -> Lined:
+        """
+        The mapping of a file of YAML; an empty one if it cannot be read.
+
+        A file with a list is read as one under ``LISTED``, a line further down.
+        """
+        text = self.text(name)
+        if listed and text is not None:
+            text = f"{LISTED}:\n" + "\n".join(f"  {row}" for row in text.split("\n"))
+        try:
+            return Lined() if text is None else read_yaml(text)
+        except (ValueError, yaml.YAMLError) as error:
+            why = " ".join(f"it cannot be read: {error}".split())
+            self._lines.append(left(f"file {name}", name, why[:200]))
+            return Lined()

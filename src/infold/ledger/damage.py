@@ -1,0 +1,98 @@
+"""
+Whether a ledger's file has values that are none: a byte of it may be anything.
+
+SQLite says whether pages and indexes are whole. A value inside of a page may still be of another
+type, no text, or no JSON of infold's, and whoever reads it fails in a way of its own. So a command
+that fails in no known way asks here, and a repair before it begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from infold.core.interval import datetime_of
+from infold.ledger.database import USED_FILES, Database
+from infold.ledger.generated_sql import SCHEMA
+from infold.ledger.query import Query
+from infold.ledger.reader import SqlLedgerReader
+from infold.ledger.whole_tables import Row, WholeTable, all_tables_of
+from infold.messages import run_errors
+from infold.messages.errors import InfoldError
+
+_ALL_RUNS = 2**62
+
+
+def damage_of(ledger: SqlLedgerReader) -> str:
+    """Why a ledger that is there cannot be read; empty where none is, or it can."""
+    database = ledger.database
+    found = database.damage()
+    if found or not isinstance(database, Database):
+        return found
+    try:
+        with database.read() as query:
+            found = next(_wrong_rows(query), "")
+        if not found:
+            _read_all(ledger)
+    except InfoldError as error:
+        if error.slug != "not-a-ledger":
+            raise
+        return dict(error.facts)["why"]
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError) as error:
+        return f"a value of it is none: {error}"
+    except ValueError as error:  # also what is no JSON, and no UTF-8
+        return f"a value of it is none: {error}"
+    return found
+
+
+def damaged_ledger() -> InfoldError | None:
+    """The error of a ledger that this process has read, if one of them is damaged."""
+    for path in tuple(USED_FILES):
+        with suppress(InfoldError):
+            if why := damage_of(SqlLedgerReader(Database(path))):
+                return run_errors.not_a_ledger(path=str(path), why=why)
+    return None
+
+
+def _wrong_rows(query: Query) -> Iterator[str]:
+    """The tables with a row of other types than its columns, or with a time that is none."""
+    if not query.exists:
+        return
+    for table in all_tables_of(SCHEMA):
+        for values in query.stream(table.select):
+            row = table.row(values)
+            if not table.fits(row) or not all(_times_of(table, row)):
+                yield f"its table {table.name} has a row with a value that is none"
+
+
+def _times_of(table: WholeTable, row: Row) -> Iterator[bool]:
+    """Whether each instant of a row is one."""
+    for name, value in zip(table.names, row, strict=True):
+        if name.endswith("_at") and isinstance(value, int):
+            try:
+                yield bool(datetime_of(value))
+            except (OverflowError, ValueError):
+                yield False
+
+
+def _read_all(ledger: SqlLedgerReader) -> None:
+    """Ask for everything, as commands do."""
+    ledger.owner()
+    ledger.contradictions()
+    ledger.unfinished()
+    ledger.runs(_ALL_RUNS)
+    ledger.environments()
+    ledger.swaps()
+    ledger.audits()
+    traces, heads = ledger.traces(), ledger.newest_versions()
+    applied = (one.digest for one in ledger.applied().values())
+    kept = (part.definition for trace in traces.values() for part in trace.earlier)
+    ledger.definitions({*applied, *kept, *(trace.definition for trace in traces.values())})
+    for table in {*traces, *heads}:
+        ledger.changes(table, 0)
+        ledger.unchanged(table, 0)
+        ledger.cells(table)
+        ledger.file_cells(table)
+        ledger.arrivals(table)
+        ledger.entries(table)
+        ledger.quarantined(table)
