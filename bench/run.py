@@ -41,6 +41,7 @@ from bench import (
     stores,
     unit_tests,
     versus_sqlmesh,
+    wide_tables,
 )
 from bench.measure import Line, Size, as_dict, machine, table
 from bench.project import DATA
@@ -82,6 +83,7 @@ CASES: dict[str, Case] = {
     "F": many_files.formats,
     "G": by_hand.against_plain_statements,
     "H": by_hand.first_run,
+    "I": wide_tables.by_columns,
 }
 
 HERE = Path(__file__).parent

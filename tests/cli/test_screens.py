@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import date
 
 import pytest
 from tests.cli import sample
 from tests.cli.conftest import Infold, Screen
 
-from infold.core.interval import EVER, Granularity, Interval, Ranges, parse_instant_text
+from infold.core.interval import DAY, EVER, Granularity, Interval, Ranges, parse_instant_text
 from infold.core.model import Kind
 from infold.core.plan import (
     Action,
@@ -169,6 +170,27 @@ def whole() -> str:
     return verification_screen(VerificationReport((differs,)))
 
 
+def beyond_bounds() -> str:
+    """What rows beyond declared bounds would change is a difference, shown with what to do."""
+    verdict = sample.verification().models[3]
+    cell = parse_instant_text("2024-03-20")
+    note = (
+        "beyond its declared bounds it differs in 2024-03-20: "
+        "daily: {before: 19 days} is enough for its present rows"
+    )
+    row = {"day": date(2024, 3, 20)}
+    differs = replace(
+        verdict,
+        equal=False,
+        differing=((Interval(cell, cell + DAY), 1, 1),),
+        sample=(("stored", row | {"week": 2}), ("rebuilt", row | {"week": 3})),
+        note=note,
+        key=("day",),
+        beyond_bounds=True,
+    )
+    return verification_screen(VerificationReport((differs,)))
+
+
 def table() -> str:
     """Numbers are aligned right, NULL is written out, texts of any kind stay on one line."""
     rows = [
@@ -200,6 +222,7 @@ SCREENS: dict[str, Callable[[], str]] = {
     ),
     "verification_not_compared": not_compared,
     "verification_whole": whole,
+    "verification_beyond_bounds": beyond_bounds,
     "table": table,
 }
 """Those that no command in test_commands.py prints of the sample."""

@@ -88,13 +88,23 @@ DAILY = (
 
 
 def test_a_refusal_suggests_bounds() -> None:
-    """A refusal suggests declared bounds with the known length, or leaves the length open."""
-    rows = "SELECT day, sum(n) OVER (ORDER BY day, user_id ROWS 6 PRECEDING) AS s FROM daily"
+    """
+    A refusal suggests declared bounds, and leaves their length open. It suggests none for a window
+    that counts rows, which have gaps: six rows are days or years.
+    """
     pairs = "SELECT a.day FROM daily AS a JOIN clicks AS b ON a.user_id = b.user_id"
-
-    assert "bounds: {daily: {before: 6 days}}" in findings(DAILY + rows)
-    assert "safety_overrides: {allow_window_functions: true}" in findings(DAILY + rows)
     assert "daily: {before: …}, clicks: {before: …}" in findings(DAILY + pairs)
+
+    for window in (
+        "sum(n) OVER (ORDER BY day, user_id ROWS 6 PRECEDING)",
+        "avg(n) OVER w",
+        "lag(n) OVER (ORDER BY day, user_id)",
+        "row_number() OVER (ORDER BY day, user_id)",
+    ):
+        over = "WINDOW w AS (ORDER BY day, user_id ROWS 6 PRECEDING)"
+        rows = f"SELECT day, {window} AS s FROM daily {over}"
+        assert "bounds:" not in findings(DAILY + rows), window
+        assert "safety_overrides: {allow_window_functions: true}" in findings(DAILY + rows), window
 
 
 def test_one_cause_is_one_finding() -> None:

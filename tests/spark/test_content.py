@@ -73,6 +73,75 @@ class TestRowHash:
 
         assert whole(rows) == signed(sum(map(whole, parts)))
 
+    SAME = (
+        ("boolean", ["true"], ["false"]),
+        ("tinyint", ["0Y"], ["1Y"], ["-1Y"]),
+        ("int", ["0"], ["1"], ["256"]),
+        ("bigint", ["0L"], ["1L"], ["4294967296L"]),
+        ("float", ["0.0F"], ["-0.0F"], ["float('NaN')"], ["float('-Infinity')"], ["1.4E-45F"]),
+        ("double", ["0.0D", "cast(0 AS double)"], ["double('-0.0')", "0.0D * -1"], ["1D"],
+         ["double('NaN')", "double('Infinity') - double('Infinity')"], ["-4.9E-324D"]),
+        ("decimal(18,2)", ["1", "1.00", "1.0"], ["0.01"], ["-1"]),
+        ("decimal(38,4)", ["1", "1.0000"], ["0.1"], ["100000000000000000000"]),
+        ("string", ["''"], ["'a'"], ["'A'"], ["'a '"], ["'\\0'"], ["'é'"], ["'e\\u0301'"],
+         ["X'FF'"], ["X'FE'"], ["'\ufffd'"], ["'null'"]),
+        ("binary", ["X''"], ["X'00'"], ["X'0000'"], ["X'FF'"]),
+        ("date", ["DATE'2024-01-01'"], ["DATE'-0001-01-01'"], ["DATE'0002-01-01'"]),
+        ("timestamp", ["TIMESTAMP'2024-01-01 00:00:00.000001Z'",
+                       "TIMESTAMP'2024-01-01 01:00:00.000001+01:00'"],
+         ["TIMESTAMP'2024-01-01 00:00:00Z'"], ["TIMESTAMP'-0001-01-01 00:00:00Z'"],
+         ["TIMESTAMP'0002-01-01 00:00:00Z'"]),
+        ("timestamp_ntz", ["TIMESTAMP_NTZ'2024-01-01'"], ["TIMESTAMP_NTZ'2024-01-01 00:00:00.1'"]),
+        ("array<double>", ["array()"], ["array(NULL)"], ["array(NULL, NULL)"], ["array(0D)"],
+         ["array(double('-0.0'))"], ["array(0D, NULL)"], ["array(NULL, 0D)"]),
+        ("struct<a:int,b:string>", ["struct(NULL, NULL)"], ["struct(1, NULL)"], ["struct(1, '')"],
+         ["struct(NULL, '1')"]),
+        ("map<string,int>", ["map()"], ["map('a', 1)"], ["map('a', NULL)"],
+         ["map('a', 1, 'b', 2)"], ["map('b', 2, 'a', 1)"], ["map('a', 2, 'b', 1)"]),
+        ("map<binary,string>", ["map(X'FF', 'a')"], ["map(X'FE', 'a')"], ["map(X'FF', X'FF')"]),
+        ("map<struct<k:date>,map<int,double>>", ["map(struct(DATE'2024-01-01'), map(1, 0D))"],
+         ["map(struct(DATE'2024-01-02'), map(1, 0D))"],
+         ["map(struct(DATE'2024-01-01'), map(1, double('-0.0')))"]),
+    )  # fmt: skip
+    """Of each type values as SQL writes them: those of a list are alike, and unlike all others."""
+
+    AROUND = (
+        ("{}", "{}"),
+        ("array({})", "array<{}>"),
+        ("named_struct('n', 1, 'v', {})", "struct<n:int,v:{}>"),
+        ("map(7, {})", "map<int,{}>"),
+        ("array(named_struct('m', map('k', {})))", "array<struct<m:map<string,{}>>>"),
+    )
+    """Where a value can be, and the type of that."""
+
+    @pytest.mark.parametrize("type_", [type_ for type_, *_ in SAME])
+    def test_as_many_hashes_as_values(self, spark: SparkSession, type_: str) -> None:
+        """
+        Values that a query can tell apart hash differently, be they columns or inside of others:
+        the signs of zeros, NULLs, borders, bytes that are no text, entries in another order. Those
+        that are written otherwise and are the same hash alike.
+        """
+        [groups] = [groups for one, *groups in self.SAME if one == type_]
+        values = [(at, value) for at, group in enumerate([["NULL"], *groups]) for value in group]
+        for around, whole in self.AROUND:
+            named = whole.format(type_)
+            rows = [
+                f"SELECT {at} AS at, cast({around.format(f'cast({v} AS {type_})')} AS {named}) AS v"
+                for at, v in values
+            ]
+            frame = spark.sql(" UNION ALL ".join(rows))
+            hashed = frame.select("at", row_hash(frame.select("v").schema).alias("hash"))
+            pairs = {(row["at"], row["hash"]) for row in hashed.collect()}
+
+            assert len(pairs) == len(groups) + 1, named
+            assert len({hash_ for _, hash_ in pairs}) == len(groups) + 1, named
+
+    def test_texts_by_a_collation_hash_by_their_letters(self, spark: SparkSession) -> None:
+        """A source may have texts that are equal by their collation: they are other texts."""
+        frame = spark.sql("SELECT v COLLATE UTF8_LCASE AS v FROM VALUES ('a'), ('A') AS t(v)")
+
+        assert len({row[0] for row in frame.select(row_hash(frame.schema)).collect()}) == 2
+
 
 class TestCells:
     """Spark and the plan agree on the cell of an instant."""

@@ -160,7 +160,8 @@ def test_functions(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert shop.near()[1:3] == [("03-02", ["ANN", "EVE"]), ("03-03", ["ANN", "EVE"])]
     wrong = shop.judge()
     assert list(wrong) == ["short"]
-    assert "would differ without its declared bounds" in wrong["short"]
+    assert "beyond its declared bounds it differs in 2024-03-03 and 1 more" in wrong["short"]
+    assert "raw.clicks: {before: 1 day} is enough" in wrong["short"]
 
     short = NEAR.replace("def near", "def short") % "1 day"
     shop.write(models__near=NEAR % "1 day", models__short=short)

@@ -29,7 +29,6 @@ from infold.analysis.names.spelling import with_column_spelling
 from infold.analysis.names.subject import Draft, Subject, time_column
 from infold.analysis.node_facts import (
     bounded_references,
-    days_back,
     declared_bounds,
     input_bounds,
     keeps_unmatched,
@@ -39,6 +38,7 @@ from infold.analysis.node_facts import (
     output_types,
     row_keys,
     rule_findings,
+    windows_of_rows,
 )
 from infold.analysis.nondeterministic_views import NondeterministicViews
 from infold.analysis.overrides import (
@@ -182,7 +182,7 @@ class _Compiler:
         if not found.errors:
             query, errors = self._apply_rules(subject)
             found = self.nondeterministic.put_off(subject, apply_overrides(subject, errors))
-            offer_overrides(subject, found.errors, days_back(subject))
+            offer_overrides(subject, found.errors, windows_of_rows(subject))
         # An error in a PIVOT is found in each of its columns.
         errors = list({str(error): error for error in found.errors}.values())
         downgraded: tuple[str, ...] = ()

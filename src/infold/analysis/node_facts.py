@@ -28,7 +28,7 @@ from infold.core.model import DeclaredBound, Deduplicate, Kind, Model, Source
 from infold.core.project import Bound, Match, Reference
 from infold.core.session_rules import IDENTIFIER
 from infold.core.version_rules import VALID_FROM, VALID_TO
-from infold.messages.errors import InfoldError
+from infold.messages.errors import InfoldError, Spot
 
 
 def lookup_matches(subject: Subject, source: Source | None) -> tuple[Match, ...]:
@@ -51,10 +51,10 @@ def keeps_unmatched(subject: Subject) -> bool:
     return cells is not None and cells.has_filled_cells()
 
 
-def days_back(subject: Subject) -> int | None:
-    """How many rows back the windows of a model look that are over rows of days."""
+def windows_of_rows(subject: Subject) -> frozenset[Spot]:
+    """The places of a model's windows that count rows."""
     cells = cells_of(subject)
-    return cells.days_back() if cells is not None else None
+    return cells.windows_of_rows() if cells is not None else frozenset()
 
 
 def rule_findings(subject: Subject) -> list[InfoldError]:

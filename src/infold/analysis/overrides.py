@@ -8,7 +8,7 @@ such models like all others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from infold.analysis.bounds.known_columns import InputBound
@@ -16,7 +16,7 @@ from infold.analysis.names.subject import Subject, time_column
 from infold.core.model import Kind, Override
 from infold.core.project import Bound
 from infold.messages import findings
-from infold.messages.errors import InfoldError
+from infold.messages.errors import InfoldError, Spot
 
 BY_SLUG = {
     "window-over-cells": Override.WINDOW_FUNCTIONS,
@@ -104,21 +104,24 @@ def _allowed_for_whole_table(subject: Subject, errors: Sequence[InfoldError]) ->
     return RemainingFindings(left, (chance,) if len(left) < len(errors) else ())
 
 
-def offer_overrides(subject: Subject, errors: Sequence[InfoldError], days: int | None) -> None:
+def offer_overrides(
+    subject: Subject, errors: Sequence[InfoldError], windows_of_rows: Collection[Spot]
+) -> None:
     """
     Name what lets each refusal pass: declared bounds, or the override of its construct.
 
-    ``days``: how far back the query looks, where it says that in rows of days.
+    Where one is of a window that counts rows (``windows_of_rows``) no bounds are offered: rows have
+    gaps, so that no length of time is sure to hold them.
     """
     whole = subject.model.kind is Kind.TABLE
     if not whole and subject.model.kind is not Kind.INCREMENTAL_TABLE:
         return
-    inputs = [] if whole else list(timed_inputs(subject))
+    counted = any(error.at in windows_of_rows for error in errors)
+    inputs = [] if whole or counted else list(timed_inputs(subject))
     for error in errors:
         facts = []
         if error.slug in REACH and inputs:
-            far = f"{days} {'day' if days == 1 else 'days'}" if days is not None else "…"
-            each = ", ".join(f"{name}: {{before: {far}}}" for name in inputs)
+            each = ", ".join(f"{name}: {{before: …}}" for name in inputs)
             facts.append(("or declare", f"incremental: {{bounds: {{{each}}}}}{_HOW}"))
         override = BY_SLUG.get(error.slug)
         if override is Override.NONDETERMINISTIC or (override is not None and not whole):

@@ -148,6 +148,11 @@ class Verdict:
     built: bool = True
     """Whether there is a table to compare."""
     key: tuple[str, ...] = ()
+    beyond_bounds: bool = False
+    """
+    Whether it differs in what rows beyond its declared bounds would change alone: ``differing`` and
+    ``sample`` are then what is stored beside what the query gives over all rows.
+    """
     moved: bool = False
     """
     Whether runs changed it whenever it was compared: it is neither known to be equal nor to differ.

@@ -323,6 +323,7 @@ def verification(value: VerificationReport) -> JsonObject:
                 "equal": entry.equal,
                 "built": entry.built,
                 "moved": entry.moved,
+                "beyond_bounds": entry.beyond_bounds,
                 "rows": entry.rows,
                 "cells": entry.cells,
                 "checksum": entry.content,

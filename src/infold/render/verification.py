@@ -52,6 +52,8 @@ def _result(verdict: Verdict) -> str:
         return "never built"
     if verdict.equal:
         return "equal"
+    if verdict.beyond_bounds:
+        return "DIFFERS beyond its declared bounds"
     return "DIFFERENT" if _was_compared(verdict) else "NOT COMPARED"
 
 

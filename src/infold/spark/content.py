@@ -1,15 +1,18 @@
 """
 Cells and content in Spark: which cell a row is in, the hash of a row, the additive hash of a cell.
 
-The row hash is Spark's ``xxhash64``, made exact: it skips NULLs, so a bit mask of the NULL columns
-is hashed too; it cannot hash maps, and skips NULLs in arrays and structs, so values of these types
-are hashed as JSON. Sums of hashes are kept in two halves of 32 bits, because a plain sum overflows
-under ANSI and a decimal sum is many times slower.
+The row hash is Spark's ``xxhash64``, made exact: rows that a query can tell apart have different
+hashes. It skips NULLs, so a bit mask of the NULL columns is hashed too. To it 0.0 is -0.0, so there
+is one of the negative zeros. It skips NULLs in arrays and structs, so these are hashed as JSON;
+texts in it with bytes that are no UTF-8, for which JSON has one sign, are hashed once more. It
+cannot hash maps, which are hashed as the list of their entries, in the order that they have. Texts
+are hashed by their bytes, whatever their collation. Sums of hashes are kept in two halves of 32
+bits, because a plain sum overflows under ANSI and a decimal sum is many times slower.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from pyspark.sql import Column, DataFrame
@@ -33,6 +36,8 @@ from infold.core.session_columns import STATE
 from infold.core.trace import CellState, signed
 
 _MASK_BITS = 60
+_NO_LETTER = "\N{REPLACEMENT CHARACTER}"
+"""What JSON has in place of bytes that are no UTF-8."""
 LITERAL_RANGES = 24
 """
 The most ranges in a filter of times. Files and their row groups are skipped by it: a year has a
@@ -72,21 +77,88 @@ def state_hash(schema: T.StructType) -> Column:
 
 
 def _hash_of(values: Sequence[tuple[Column, T.DataType]]) -> Column:
-    parts = [_hashable(value, type_) for value, type_ in values]
-    for at in range(0, len(values), _MASK_BITS):
+    parts = [part for value, type_ in values for part in _hashable(value, type_)]
+    floats = [value for value, type_ in values if isinstance(type_, T.FloatType | T.DoubleType)]
+    return F.xxhash64(
+        *parts,
+        *_masks([value.isNull() for value, _ in values]),
+        *_masks([_is_negative_zero(value) for value in floats]),
+    )
+
+
+def _masks(tests: Sequence[Column]) -> Iterator[Column]:
+    """Numbers with a bit for each test, in order."""
+    for at in range(0, len(tests), _MASK_BITS):
         mask: Column = F.lit(0).cast("bigint")
-        for bit, (value, _) in enumerate(values[at : at + _MASK_BITS]):
-            mask = mask + F.shiftleft(value.isNull().cast("bigint"), bit)
-        parts.append(mask)
-    return F.xxhash64(*parts)
+        for bit, test in enumerate(tests[at : at + _MASK_BITS]):
+            mask = mask + F.shiftleft(test.cast("bigint"), bit)
+        yield mask
 
 
-def _hashable(value: Column, type_: T.DataType) -> Column:
+def _is_negative_zero(value: Column) -> Column:
+    # Only texts differ: the functions that see a sign take it off first. Few values are zero, and
+    # only these become texts.
+    zero = F.lit(0.0).cast("double")
+    return F.when(value == zero, value.cast("string") == F.lit("-0.0")).otherwise(F.lit(False))
+
+
+def _hashable(value: Column, type_: T.DataType) -> list[Column]:
+    """What is hashed of a value."""
+    if isinstance(type_, T.StringType) and type_ != T.StringType():
+        return [value.cast("binary")]
+    if isinstance(type_, T.VariantType):
+        return [F.to_json(value, JSON)]
+    if isinstance(type_, T.MapType | T.ArrayType | T.StructType):
+        text = F.to_json(_without_maps(value, type_), JSON)
+        if not _has(T.StringType, type_):
+            return [text]
+        return [text, F.when(F.contains(text, F.lit(_NO_LETTER)), _texts(value, type_))]
+    return [value]
+
+
+def _texts(value: Column, type_: T.DataType) -> Column:
+    """The texts in a value, by their bytes."""
     if isinstance(type_, T.MapType):
-        return F.to_json(F.sort_array(F.map_entries(value)), JSON)
-    if isinstance(type_, T.ArrayType | T.StructType):
-        return F.to_json(value, JSON)
-    return value
+        return _texts(F.map_entries(value), _entries(type_))
+    if isinstance(type_, T.ArrayType):
+        return F.transform(value, lambda one: _texts(one, type_.elementType))
+    if isinstance(type_, T.StructType):
+        fields = [field for field in type_ if _has(T.StringType, field.dataType)]
+        return F.struct(*(_texts(value.getField(one.name), one.dataType) for one in fields))
+    return value.cast("binary")
+
+
+def _entries(type_: T.MapType) -> T.ArrayType:
+    """The type of the list of a map's entries."""
+    entry = T.StructType().add("key", type_.keyType).add("value", type_.valueType)
+    return T.ArrayType(entry)
+
+
+def _without_maps(value: Column, type_: T.DataType) -> Column:
+    """A value in which each map is the list of its entries, in their order."""
+    if not _has(T.MapType, type_):
+        return value
+    if isinstance(type_, T.MapType):
+        return _without_maps(F.map_entries(value), _entries(type_))
+    if isinstance(type_, T.ArrayType):
+        return F.transform(value, lambda one: _without_maps(one, type_.elementType))
+    assert isinstance(type_, T.StructType), "maps are in maps, arrays and structs alone"
+    fields = [
+        _without_maps(value.getField(field.name), field.dataType).alias(f"f{at}")
+        for at, field in enumerate(type_)
+    ]
+    return F.when(value.isNotNull(), F.struct(*fields))
+
+
+def _has(what: type[T.DataType], type_: T.DataType) -> bool:
+    """Whether values of a type have values of another in them, or are such."""
+    if isinstance(type_, T.MapType):
+        return what is T.MapType or _has(what, _entries(type_))
+    if isinstance(type_, T.ArrayType):
+        return _has(what, type_.elementType)
+    if isinstance(type_, T.StructType):
+        return any(_has(what, field.dataType) for field in type_)
+    return isinstance(type_, what)
 
 
 JSON = {

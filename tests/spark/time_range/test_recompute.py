@@ -196,8 +196,8 @@ def test_a_refused_model_can_be_rebuilt_completely_once(shop: DailyProject) -> N
 def test_declared_bounds_hold_in_every_build(shop: DailyProject) -> None:
     """A cell reads its declared bounds in a first build and after a late row of another cell.
 
-    A rebuild uses the same bounds and counts the cells that
-    would see more. Another bound is another definition.
+    What it would not say if it saw more is a difference, and verify names the cell and a bound that
+    is enough. Another bound is another definition.
     """
     last = """SELECT cast(ts AS date) AS day, id,
       lag(id) OVER (PARTITION BY who ORDER BY ts, id) AS before FROM raw.clicks"""
@@ -213,12 +213,69 @@ def test_declared_bounds_hold_in_every_build(shop: DailyProject) -> None:
     assert [row for row in shop.rows("last") if row[1] != 4] == first
     assert cells(result, "last") == 1, "the day after it has no rows"
     [verdict] = api.verify(shop.project(), select=["last"]).models
-    assert verdict.equal
-    assert "1 cells would differ without its declared bounds" in verdict.note
+    assert (verdict.equal, verdict.beyond_bounds) == (False, True)
+    assert verdict.note == (
+        "beyond its declared bounds it differs in 2024-03-05: "
+        "raw.clicks: {before: 3 days} is enough for its present rows"
+    )
+    [(_, stored), (_, whole)] = verdict.sample
+    assert (stored["before"], whole["before"]) == (None, 2)
 
     shop.models(last=model(last, "{bounds: {raw.clicks: {before: 30 days}}}"))
     shop.go()
     assert [row[2] for row in shop.rows("last") if row[1] != 4] == [None, 1, 2]
+    assert api.verify(shop.project(), select=["last"]).equal
+
+
+def test_a_bound_for_rows_that_have_gaps(shop: DailyProject) -> None:
+    """
+    Seven rows are seven days only where each day has one. Where a bound takes them for that, verify
+    says so; a running total has no bound but all of its rows.
+    """
+    seven = "SELECT day, sum(n) OVER (ORDER BY day {}) AS n FROM daily"
+    bounds = "{bounds: {daily: {before: 6 days}}}"
+    shop.models(
+        daily=model(DAILY),
+        seven=model(seven.format("ROWS BETWEEN 6 PRECEDING AND CURRENT ROW"), bounds),
+        total=model(seven.format(""), bounds),
+        next=model("SELECT day, lead(n) OVER (ORDER BY day) AS n FROM daily", bounds),
+    )
+    shop.land(*(f"2024-03-{day}T12:00:00Z" for day in ("01", "03", "06", "20", "21")))
+    shop.go()
+
+    found = {verdict.model: verdict for verdict in api.verify(shop.project()).models}
+    assert [name for name, verdict in found.items() if verdict.beyond_bounds] == [
+        *("next", "seven", "total"),
+    ]
+    differs = "beyond its declared bounds it differs in "
+    whole = "nothing shorter is enough: build it whole (remove `incremental`)"
+    assert found["seven"].note == (
+        f"{differs}2024-03-20 and 1 more: "
+        f"daily: {{before: 20 days}} reaches all of its present rows, and {whole}"
+    )
+    assert found["total"].note == found["seven"].note
+    assert found["next"].note == (
+        f"{differs}2024-03-01 and 3 more: "
+        "daily: {before: 6 days, after: 2 weeks} is enough for its present rows"
+    )
+
+
+def test_cells_each_by_itself_and_one_left_over(
+    shop: DailyProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parts of cells that are each a query are put together, the last of them of one cell alone."""
+    monkeypatch.setattr("infold.spark.time_range.by_cell.CELLS_TOGETHER", 2)
+    shop.models(
+        daily=model(DAILY),
+        seen=model(
+            "SELECT day, n, lag(n) OVER (ORDER BY day) AS before FROM daily",
+            "{bounds: {daily: {before: 1 day}}}",
+        ),
+    )
+    shop.land(*days("2024-03-01", 3))
+    shop.go()
+
+    shop.verify()
 
 
 WHERE_OTHERS_GO_WRONG = {

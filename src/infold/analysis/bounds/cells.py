@@ -20,7 +20,6 @@ from sqlglot import exp
 from infold.analysis.bounds.entries import Entries, EntryValue, SubqueryEntry
 from infold.analysis.bounds.known_columns import InputBound, KnownColumns, columns_of_set_operation
 from infold.analysis.bounds.laterals import selects_without_bound
-from infold.analysis.bounds.propagation import common_grain
 from infold.analysis.bounds.scope import Scope
 from infold.analysis.bounds.select_columns import SelectColumns
 from infold.analysis.bounds.subquery_joins import (
@@ -50,11 +49,11 @@ from infold.analysis.names.select_parts import merges_columns, named_windows, wi
 from infold.analysis.names.subject import Subject, time_column
 from infold.analysis.sql.text import Text
 from infold.analysis.times.shape import Shape
-from infold.analysis.times.window_frames import rows_back
+from infold.analysis.times.window_frames import counts_rows
 from infold.core.interval import Granularity
 from infold.core.model import Kind, Override
 from infold.core.project import Bound
-from infold.messages.errors import InfoldError
+from infold.messages.errors import InfoldError, Spot
 from infold.messages.refusals import Cell
 
 _ALONE: Requirements = {(): frozenset()}
@@ -337,17 +336,14 @@ class Cells:
                 found = found or (side == "RIGHT" and left and not times[at])
         return found
 
-    def days_back(self) -> int | None:
-        """How many days windows look back that count rows, in an order of days; None for none."""
-        counts = [
-            rows
+    def windows_of_rows(self) -> frozenset[Spot]:
+        """The places of the windows that count rows."""
+        return frozenset(
+            block.text.spot_of(window)
             for block in self.select_blocks()
             for window in window_calls(block)
-            if (found := rows_back(window, named_windows(block))) is not None
-            for order, rows in [found]
-            if common_grain(self.select(block).shapes(order)) is Granularity.DAY
-        ]
-        return max(counts, default=None)
+            if counts_rows(window, named_windows(block))
+        )
 
     def can_partition(self, shapes: Shapes) -> bool:
         """Whether a column with these shapes places rows, not only at starts of longer cells."""

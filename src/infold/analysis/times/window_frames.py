@@ -63,19 +63,17 @@ def frame_reach(window: exp.Window, named: Mapping[str, exp.Expr]) -> Reach | No
     return Reach(by.this, before, after)
 
 
-def rows_back(window: exp.Window, named: Mapping[str, exp.Expr]) -> tuple[exp.Expr, int] | None:
-    """What a window is ordered by, and how many rows before its own it counts; None for others."""
-    order, spec = window_clause(window, named, "order"), window_clause(window, named, "spec")
-    if not isinstance(order, exp.Order) or not order.expressions:
-        return None
-    rows: float | None = None
-    if isinstance(function_of(window), exp.Lag):
-        rows = number_of(function_of(window).args.get("offset") or exp.Literal.number(1))
-    elif isinstance(spec, exp.WindowSpec) and str(spec.args.get("kind", "")).upper() == "ROWS":
-        start = spec.args.get("start")
-        back = str(spec.args.get("start_side")).upper() == "PRECEDING"
-        rows = number_of(start) if isinstance(start, exp.Expr) and back else None
-    return None if rows is None else (order.expressions[0].this, int(rows))
+def counts_rows(window: exp.Window, named: Mapping[str, exp.Expr]) -> bool:
+    """
+    Whether a window counts rows, by a frame or by what its function does, and no time.
+
+    Where rows have gaps, no length of time holds so many of them.
+    """
+    if isinstance(function_of(window), _FRAMELESS):
+        return True
+    spec = window_clause(window, named, "spec")
+    kind = spec.args.get("kind") if isinstance(spec, exp.WindowSpec) else None
+    return str(kind or "").upper() in ("ROWS", "GROUPS")
 
 
 def function_of(window: exp.Window) -> exp.Expr:

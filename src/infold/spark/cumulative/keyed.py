@@ -95,8 +95,32 @@ def _as_text(key: Column, type_: T.DataType) -> Column:
     if isinstance(type_, T.BinaryType):
         return F.hex(key)
     if isinstance(type_, T.ArrayType | T.StructType):
-        return F.to_json(key, JSON)
-    return key.cast("string")
+        return F.to_json(_without_signs(key, type_), JSON)
+    return _without_signs(key, type_).cast("string")
+
+
+def _without_signs(key: Column, type_: T.DataType) -> Column:
+    """A key whose zeros have no sign: GROUP BY does not tell them apart."""
+    if isinstance(type_, T.FloatType | T.DoubleType):
+        return key + F.lit(0.0).cast(type_)
+    if not _has_floats(type_):
+        return key
+    if isinstance(type_, T.ArrayType):
+        return F.transform(key, lambda one: _without_signs(one, type_.elementType))
+    assert isinstance(type_, T.StructType), "keys are not maps"
+    fields = (
+        _without_signs(key.getField(field.name), field.dataType).alias(field.name)
+        for field in type_
+    )
+    return F.when(key.isNotNull(), F.struct(*fields))
+
+
+def _has_floats(type_: T.DataType) -> bool:
+    if isinstance(type_, T.ArrayType):
+        return _has_floats(type_.elementType)
+    if isinstance(type_, T.StructType):
+        return any(_has_floats(field.dataType) for field in type_)
+    return isinstance(type_, T.FloatType | T.DoubleType)
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,10 @@ def common_settings() -> dict[str, str]:
         # A step has up to a hundred classes, as many as Spark keeps by default: the next step would
         # then compile all of its own again, and the JVM interpret them again.
         "spark.sql.codegen.cache.maxEntries": "500",
+        # Spark concludes from filters what else is true, of columns and of what they are called
+        # elsewhere. That doubles with each column that is renamed (SPARK-33152): tables of 24
+        # columns take minutes to plan, those of 135 all memory.
+        "spark.sql.constraintPropagation.enabled": "false",
         # More than 32 files are listed by a job, which has a task for each file by default.
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",
         # A setting of the JVM: catalogs with credentials may be those of a later session.

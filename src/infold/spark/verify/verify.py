@@ -49,6 +49,7 @@ from infold.spark.step_context import Work
 from infold.spark.storages import storage_of
 from infold.spark.time_range import recompute
 from infold.spark.verify import sessions_by_stretch, versions_from_scratch
+from infold.spark.verify.beyond_bounds import differing_beyond_bounds
 from infold.spark.verify.compare import Comparison, compare
 from infold.spark.verify.moment import TRIES, Moment, moment_of
 from infold.system import failures
@@ -169,11 +170,9 @@ class Verifier:
             notes.append(
                 f"{repeated:,} values of its unique_key ({', '.join(key)}) appear more than once"
             )
-        beyond_bounds = self._cells_beyond_bounds(work, node, step, rebuilt, cells)
-        if beyond_bounds:
-            notes.append(f"{beyond_bounds} cells would differ without its declared bounds")
-        # Nothing else judges the bounds of a function.
-        unproven = node.model.python is not None and beyond_bounds > 0
+        beyond = differing_beyond_bounds(work, node, step, time, rebuilt, cells)
+        if beyond is not None:
+            notes.append(beyond.note)
         if result.rounded:
             notes.append(f"{result.rounded} cells equal but for the last digits of doubles")
         if wrong:
@@ -187,11 +186,14 @@ class Verifier:
             rows=result.rows,
             cells=result.cells,
             content=result.content,
-            equal=not (result.differing or wrong or misplaced or unproven),
-            differing=result.differing or tuple((cell, 0, 0) for cell in wrong),
-            sample=result.sample,
-            note="; ".join(notes),
+            equal=not (result.differing or wrong or misplaced or beyond),
+            differing=result.differing
+            or tuple((cell, 0, 0) for cell in wrong)
+            or (beyond.found.differing if beyond is not None else ()),
+            sample=result.sample or (beyond.found.sample if beyond is not None else ()),
+            note="; ".join(filter(None, notes)),
             key=key,
+            beyond_bounds=beyond is not None and not (result.differing or wrong),
         )
 
     def _as_built(self, project: Project, node: Node, moment: Moment) -> tuple[Step, str]:
@@ -228,18 +230,6 @@ class Verifier:
             )
         # Rows beyond declared bounds are no part of the definition.
         return recompute.definition(work, node, step, narrow=node.bounds_declared)
-
-    def _cells_beyond_bounds(
-        self, work: Work, node: Node, step: Step, rebuilt: DataFrame, cells: Ranges
-    ) -> int:
-        """How many cells differ if they are computed from rows beyond their declared bounds."""
-        time = _time_column(node)
-        if not node.bounds_declared or time is None:
-            return 0
-        whole = recompute.definition(work, node, step, narrow=False)
-        if cells != Ranges.ever():
-            whole = whole.where(time_predicate(whole, time, cells, exact=True))
-        return len(compare(rebuilt, whole, time, node.model.granularity).differing)
 
     def _quarantine_differences(self, work: Work, node: Node, step: Step, moment: Moment) -> int:
         """How many sessions only the rebuild or only the ledger has in quarantine."""
