@@ -18,15 +18,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from tests.declare.shop import write
 from tests.hostile.landed import LANDED
 from tests.hostile.outcome import command, ended, judged
-
-from infold.cli.main import cli
-from infold.core.record import Receipt
-from infold.ledger import SqlLedger
-from infold.messages.errors import InfoldError
 
 pytestmark = pytest.mark.deep
 
@@ -123,29 +117,6 @@ def test_unreadable_and_unwritable_files(
     record_property("hostile", len(wrong))
 
     judged(f"mode {mode:o}", {n: what for n, what in wrong.items() if what}, list(wrong))
-
-
-def test_a_ledger_on_a_disk_that_is_only_read(shop: Path) -> None:
-    """Commands that look need no file beside the ledger; what was written there is found."""
-    book = SqlLedger(shop / ".infold" / "ledger.db")
-    book.acquire("r1")
-    book.begin_run("r1", "run", 5, {})
-    book.finish_run("r1", "done", Receipt())
-    book.release()
-    book.close()
-    (shop / ".infold" / "ledger.db").chmod(0o444)
-    (shop / ".infold").chmod(0o555)
-    try:
-        with obeying():
-            for word in ("status", "plan", "history"):
-                done = CliRunner().invoke(cli, ["-C", str(shop), word])
-                assert done.exit_code == 0, done.output
-            assert "r1" in done.output
-            with pytest.raises(InfoldError, match="ledger-unusable"):
-                SqlLedger(shop / ".infold" / "ledger.db").acquire("r2")
-    finally:
-        (shop / ".infold").chmod(0o755)
-    assert [path.name for path in (shop / ".infold").iterdir()] == ["ledger.db"]
 
 
 def test_a_full_disk(shop: Path, record_property: Callable[[str, object], None]) -> None:
