@@ -234,6 +234,7 @@ class TestRefusals:
             for text in (whole, packed):
                 error = refused(to, tmp_path / "file", text[: int(len(text) * part)])
                 assert error.slug == "ledger-file-damaged"
+        assert not to.exists()
 
     @pytest.mark.parametrize(
         "row",

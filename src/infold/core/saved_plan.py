@@ -139,7 +139,7 @@ def plan_of_text(text: str) -> SavedPlan:
     """
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         why = f"it is no JSON: {error}"
         raise ValueError(why) from None
     if not isinstance(value, dict) or MARK not in value:

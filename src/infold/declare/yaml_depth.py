@@ -22,8 +22,9 @@ def deep_place(text: str) -> tuple[int, int] | None:
     try:
         for event in yaml.parse(text, Loader=LOADER):
             depth += isinstance(event, _BEGINS) - isinstance(event, _ENDS)
-            if depth > MOST:
-                return event.start_mark.line, event.start_mark.column
+            mark = event.start_mark
+            if depth > MOST and mark is not None:
+                return mark.line, mark.column
     except yaml.YAMLError:  # whoever reads it says what is wrong
         return None
     return None

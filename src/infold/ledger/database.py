@@ -49,6 +49,8 @@ MOVED_ROW = "infold.moved"
 
 BUSY_SECONDS = 30.0
 
+_NOT_WRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+
 _OF_SCHEMA = sqlite3.SQLITE_ERROR
 """SQLite's code where a statement does not fit the tables that there are, or a table is broken."""
 
@@ -250,8 +252,20 @@ class Database:
             if not create:
                 return None
             self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            return self._connected("mode=rwc" if create else "mode=rw", create=create)
+        except sqlite3.OperationalError as error:
+            if create or error.sqlite_errorcode & 0xFF not in _NOT_WRITABLE:
+                raise
+        # Without its log a file is all there is; SQLite wants to make one beside it even to read.
+        alone = "" if Path(f"{self.path}-wal").exists() else "&immutable=1"
+        found = self._connected(f"mode=ro{alone}", create=False)
+        self._inode = 0  # it is opened anew each time: others may write to it from elsewhere
+        return found
+
+    def _connected(self, how: str, *, create: bool) -> sqlite3.Connection | None:
         connection = sqlite3.connect(
-            f"{self.path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}",
+            f"{self.path.absolute().as_uri()}?{how}",
             uri=True,
             timeout=BUSY_SECONDS,
             isolation_level=None,

@@ -13,6 +13,7 @@ import gzip
 import json
 import os
 import zlib
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -129,6 +130,12 @@ def import_ledger(
 
     Raises ``ledger_errors.not_empty``, and what is wrong with the file.
     """
+    with _opened(path) as file:
+        reading = _Reading(path, file)
+        header = reading.header()
+        with reading.rows(header.format) as rows:  # before anything is written
+            for _, batches in rows:
+                deque(batches, maxlen=0)
     with _opened(path) as file:
         reading = _Reading(path, file)
         header = reading.header()
