@@ -79,10 +79,11 @@ def state_hash(schema: T.StructType) -> Column:
 def _hash_of(values: Sequence[tuple[Column, T.DataType]]) -> Column:
     parts = [part for value, type_ in values for part in _hashable(value, type_)]
     floats = [value for value, type_ in values if isinstance(type_, T.FloatType | T.DoubleType)]
+    signs = _masks([_is_negative_zero(value) for value in floats])
     return F.xxhash64(
         *parts,
         *_masks([value.isNull() for value, _ in values]),
-        *_masks([_is_negative_zero(value) for value in floats]),
+        *(F.when(mask != F.lit(0), mask) for mask in signs),
     )
 
 

@@ -32,6 +32,7 @@ from infold.spark.retyped_inputs import has_retyped_inputs, without_trace
 from infold.spark.sessions import build as sessions_build
 from infold.spark.sessions import derived as derived_sessions
 from infold.spark.sessions import in_force as sessions_in_force
+from infold.spark.spark_words import words_and_condition
 from infold.spark.step_context import Work
 from infold.spark.storages import storage_of
 from infold.spark.stored_types import as_stored
@@ -129,9 +130,10 @@ class SparkEngine:
                 raise damaged[1] from error
             if failed := as_python_failure(node, error):
                 raise failed from error
-            if not isinstance(error, PySparkException):
+            said = words_and_condition(error)
+            if said is None:
                 raise
-            what, condition = _words_and_class(error)
+            what, condition = said
             failed = run_errors.step_failed(model=step.model, what=what, condition=condition)
             raise failed from error
 
@@ -207,10 +209,3 @@ class SparkEngine:
         """As ``ports.Engine.maintain``; the table of rows that are set aside as well."""
         care = Maintenance(self.tables, self.ledger, self.lake)
         return care.maintain([*models, *(self.project.set_aside for _ in models)])
-
-
-def _words_and_class(error: PySparkException) -> tuple[str, str]:
-    """Spark's message without its stack trace, and its error class."""
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    what = lines[0] if lines else type(error).__name__
-    return what[:500], error.getCondition() or type(error).__name__

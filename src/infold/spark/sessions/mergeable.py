@@ -83,7 +83,9 @@ def _avg(
     value: str | None,  # noqa: ARG001
 ) -> Compiled | None:
     summed = _sum(name, prepared, type_, None)
-    if summed is None:
+    # Spark adds averages of whole numbers as doubles. The sum of a session's INTs is one; that of
+    # its BIGINTs may have more digits, and then what comes out depends on the order of events.
+    if summed is None or isinstance(type_, T.LongType):
         return None
     n, total = f"{name}_n", f"{name}_sum"
     if isinstance(type_, T.DecimalType):

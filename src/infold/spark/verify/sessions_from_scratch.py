@@ -11,14 +11,13 @@ of ``spark/sessions``: a mistake in code that both shared would never be found.
 
 from __future__ import annotations
 
-import re
 from typing import TypeVar
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from infold.core.queries import Aggregate, SessionsQuery
+from infold.core.queries import SessionsQuery
 from infold.core.session_cuts import (
     Campaign,
     DeclaredCut,
@@ -32,6 +31,7 @@ from infold.core.session_rules import Keep
 from infold.spark.content import column, micros
 from infold.spark.frame_schema import ANY, FrameColumn, FrameSchema, returns
 from infold.spark.python_functions.session_rules import session_function
+from infold.spark.verify.aggregates_from_scratch import aggregate
 from infold.spark.verify.rule_from_scratch import ReplayedRule
 
 _NUMBER, _OF, _AT, _WORD = "_infold_number", "_infold_of", "_infold_at", "_infold_word"
@@ -98,7 +98,7 @@ def sessions(events: DataFrame, query: SessionsQuery) -> DataFrame:
         F.timestamp_micros(F.min(_AT)).cast(time).alias("session_start"),
         F.timestamp_micros(F.max(_AT)).cast(time).alias("session_end"),
         F.min(_AT).alias(_AT),
-        *(_aggregate(call, order).alias(call.name) for call in query.aggregates),
+        *(aggregate(call, order, events).alias(call.name) for call in query.aggregates),
     )
     grouped = _with_one_zero(grouped, query)
     named = grouped.withColumn("session_id", session_id(F.col(_OF), F.col(_AT)))
@@ -347,41 +347,3 @@ def _order(events: DataFrame, query: SessionsQuery) -> Column:
         fields = [f for f in events.schema if not f.name.startswith("_") and f.name not in names]
         names = (*names, *(f.name for f in fields if "map<" not in f.dataType.simpleString()))
     return F.struct(column(query.time_column), *(column(name) for name in names))
-
-
-def _aggregate(call: Aggregate, order: Column) -> Column:
-    """An aggregate over a session's events; order-dependent ones follow the order of events."""
-    if call.call in ("first", "last") and call.argument is not None:
-        value = F.struct(F.expr(call.argument).alias("v"))
-        wanted = order
-        kept = _takes_part(call)
-        if call.ignore_nulls:
-            kept = kept & F.expr(call.argument).isNotNull()
-        wanted = F.when(kept, order)
-        picked = F.min_by(value, wanted) if call.call == "first" else F.max_by(value, wanted)
-        return picked["v"]
-    if call.argument is not None and re.match(_COLLECTS, call.sql, re.IGNORECASE):
-        return _collected_in_order(call, order)
-    return F.expr(call.sql)
-
-
-_COLLECTS = r"\s*`?(collect_list|array_agg|collect_set)`?\s*\("
-
-
-def _collected_in_order(call: Aggregate, order: Column) -> Column:
-    """Lists in the order of events, sets sorted: Spark collects rows in any order."""
-    value = F.expr(str(call.argument))
-    kept = _takes_part(call) & value.isNotNull()
-    if call.distinct or "set" in call.sql[: call.sql.index("(")].lower():
-        return F.sort_array(F.collect_set(F.when(kept, value)))
-    pairs = F.collect_list(F.when(kept, F.struct(order.alias("o"), value.alias("v"))))
-    return F.transform(F.array_sort(pairs, _by_order), lambda pair: pair["v"])
-
-
-def _takes_part(call: Aggregate) -> Column:
-    return F.lit(True) if call.filter is None else F.expr(call.filter)
-
-
-def _by_order(a: Column, b: Column) -> Column:
-    """Compares by order alone: some values cannot be compared."""
-    return F.when(a["o"] < b["o"], -1).when(a["o"] > b["o"], 1).otherwise(0)
