@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.lake.iceberg.owner import Owner, play
 from tests.spark.events.clicks_project import MODEL as CLICKS
 from tests.spark.events.clicks_project import ClicksProject, shop_with
 
@@ -110,3 +111,14 @@ def test_rows_are_appended_changed_and_deleted_and_files_rewritten(
 
 def _snapshots(spark: SparkSession, table: str) -> int:
     return spark.sql(f"SELECT * FROM {table}.snapshots").count()
+
+
+@pytest.mark.parametrize("location", ["file://{}", "file:{}", "{}"])
+def test_a_table_that_pyiceberg_writes(
+    tmp_path: Path, warehouse: Path, spark: SparkSession, location: str
+) -> None:
+    """However its metadata names files, as URLs or paths, each change of its owner arrives."""
+    owner = Owner(tmp_path, location.format(tmp_path / "lake"))
+    shop = shop_with(tmp_path / "shop", warehouse)
+    owner.is_read_by(shop)
+    play(shop, owner)

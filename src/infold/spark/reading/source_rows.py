@@ -118,8 +118,10 @@ def _read(
         if file.id in shapes:
             together[shapes[file.id]].append(file)
     frames = [reader.rows(spark, source, shape, group) for shape, group in together.items()]
+    in_catalog = FORMATS[source.format].is_in_catalog
     for frame, (shape, group) in zip(frames, together.items(), strict=True):
-        if not shape.read:
+        # A table of a catalog is read by its metadata, which names its files: none is overlooked.
+        if not (shape.read or in_catalog):
             refuse_unseen(source, frame, group)
     if bad:
         frames.append(_unreadable(spark, source, [f for f in present if f.id in bad], bad))
@@ -129,7 +131,7 @@ def _read(
     for frame in frames[1:]:
         rows = rows.unionByName(frame)
     # What Spark opens as a table has the rows of all its files, else there are those asked for.
-    how = "inner" if FORMATS[source.format].is_in_catalog else "left"
+    how = "inner" if in_catalog else "left"
     ids = [(file.spark_path, file.id) for file in present]
     counts = {id_: shape.rows for id_, shape in shapes.items() if shape.rows is not None}
     counted = len(counts) == len(shapes) and not bad
