@@ -122,3 +122,21 @@ def test_a_table_that_pyiceberg_writes(
     shop = shop_with(tmp_path / "shop", warehouse)
     owner.is_read_by(shop)
     play(shop, owner)
+
+
+def test_names_in_files_that_mean_another_column(
+    tmp_path: Path, warehouse: Path, spark: SparkSession
+) -> None:
+    """Who changes the table's name mapping changes the values of files that have no ids."""
+    owner = Owner(tmp_path, f"file://{tmp_path / 'lake'}")
+    shop = shop_with(tmp_path / "shop", warehouse)
+    owner.is_read_by(shop)
+    owner.add_file(tmp_path / "added.parquet", a=1)
+    shop.run()
+    assert shop.rows() == owner.expected()
+
+    owner.map_names("w")
+    owner.rows["a"] = None
+    shop.run()
+    assert shop.rows() == owner.expected()
+    assert shop.proven()
