@@ -303,3 +303,26 @@ def test_files_from_before_and_after_a_type_became_wider(folder: Folder, ending:
     assert folder.by_name(WIDE) == {
         f"{name}.{ending}": [tuple(row.values())] for name, (_, row) in FILES.items()
     }
+
+
+PARTS = {"l": "array<bigint>", "m": "map<string,double>", "s": "struct<a:decimal(20,2),b:bigint>"}
+
+
+@pytest.mark.parametrize("ending", ["orc", "parquet"])
+def test_parts_from_before_and_after_their_type_became_wider(folder: Folder, ending: str) -> None:
+    """In lists, maps and objects, as in columns."""
+    for name, kinds in (
+        ("new", (pa.int64(), pa.float64(), pa.decimal128(20, 2))),
+        ("old", (pa.int32(), pa.float32(), pa.decimal128(5, 2))),
+    ):
+        types = {
+            "l": pa.list_(kinds[0]),
+            "m": pa.map_(pa.string(), kinds[1]),
+            "s": pa.struct([("a", kinds[2]), ("b", kinds[0])]),
+        }
+        row = {"l": [1, None], "m": [("k", 0.5)], "s": {"a": Decimal("1.50"), "b": 7}}
+        folder.put(f"{name}.{ending}", pa.Table.from_pylist([row], pa.schema([*types.items()])))
+
+    found = folder.by_name(PARTS)
+
+    assert found[f"old.{ending}"] == found[f"new.{ending}"] == [tuple(row.values())]
