@@ -27,6 +27,7 @@ from pyspark.sql import types as T
 from infold.core.files import (
     IngestedFile,
     ListedFile,
+    is_as_listed,
     listed_fingerprint,
     set_aside_whole,
     stat_fingerprint,
@@ -167,7 +168,7 @@ def refuse_changed(project: Project, source: Source, files: Iterable[File]) -> N
 
 
 def unchanged(project: Project, source: Source, file: File) -> bool:
-    """Whether a file has the size and time, or an object the ETag, that its listing showed."""
+    """Whether a file, or an object, is the one that its listing showed."""
     if source.is_table:
         return True
     if is_url(file.path):
@@ -176,7 +177,7 @@ def unchanged(project: Project, source: Source, file: File) -> bool:
         stat = os.stat(location(project.root, file.path))  # noqa: PTH116 - as fast as the listing
     except FileNotFoundError:
         return False
-    return listed_fingerprint(file.fingerprint) == stat_fingerprint(stat)
+    return is_as_listed(file.fingerprint, stat_fingerprint(stat))
 
 
 def _identified(
