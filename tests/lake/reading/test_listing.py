@@ -148,13 +148,44 @@ def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
         assert ([*seen], settling) == ([], ())
 
 
-def test_a_link_to_a_folder_above_does_not_go_on_for_ever(tmp_path: Path) -> None:
-    """A link to a folder above does not make the listing endless; links to files are followed."""
+@pytest.mark.parametrize("pattern", ["in/**/*.json", "in/**", "in/*/*.json", "in/*/*/*.json"])
+def test_links_to_folders_are_followed_by_each_pattern(tmp_path: Path, pattern: str) -> None:
+    """A folder elsewhere that a link names is read as one that is there."""
+    touch(tmp_path, "elsewhere/a.json")
+    touch(tmp_path, "elsewhere/sub/b.json")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/link").symlink_to(tmp_path / "elsewhere")
+    linked = found(tmp_path, pattern)
+    (tmp_path / "in/link").unlink()
+    (tmp_path / "elsewhere").rename(tmp_path / "in/link")
+
+    assert linked == found(tmp_path, pattern) != []
+
+
+@pytest.mark.parametrize("pattern", ["in/**/*.json", "in/**", "in/*.json", "in/*/*.json"])
+def test_links_that_lead_back_lead_to_nothing_new(tmp_path: Path, pattern: str) -> None:
+    """Up, to each other, to themselves and to nothing: the files are those without these links."""
     touch(tmp_path, "in/a.json")
-    (tmp_path / "in/up").symlink_to(tmp_path / "in")
+    touch(tmp_path, "in/one/b.json")
+    touch(tmp_path, "in/two/c.json")
+    without = found(tmp_path, pattern)
+    for name, to in (("up", "."), ("one/up", "../"), ("itself.json", "itself.json"), ("no", "x")):
+        (tmp_path / "in" / name).symlink_to(to)
+
+    assert found(tmp_path, pattern) == without
+
+    (tmp_path / "in/one/other").symlink_to("../two")
+    (tmp_path / "in/two/other").symlink_to("../one")
+    deep = ["in/one/other/c.json", "in/two/other/b.json"] if "**" in pattern else []
+    assert found(tmp_path, pattern) == sorted([*without, *deep])
+
+
+def test_links_to_files_are_followed(tmp_path: Path) -> None:
+    """A link to a file is that file under another name."""
+    touch(tmp_path, "in/a.json")
     (tmp_path / "in/b.json").symlink_to(tmp_path / "in/a.json")
 
-    assert found(tmp_path, "in/**/*.json") == ["in/a.json", "in/b.json"]
+    assert found(tmp_path, "in/*.json") == ["in/a.json", "in/b.json"]
 
 
 def test_each_folder_is_listed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
