@@ -50,7 +50,7 @@ def _wrong(pattern: str) -> Iterator[str]:
     parts = parts[::2]
     letters = [letter for part in parts for letter in part if letter.isascii() and letter.isalpha()]
     if not letters:
-        yield "it has no letter that stands for a part of a time"
+        yield "it has no letter of a part of a time"
     for part in parts:
         for letter, run in groupby(part):
             yield from _wrong_run(letter, len([*run]))
@@ -68,11 +68,11 @@ def _wrong_run(letter: str, count: int) -> Iterator[str]:
     if letter in _OTHERWISE:
         yield f"{letter}: {_OTHERWISE[letter]}"
     elif letter in "{}#":
-        yield f"{letter} is reserved; as it is it stands in quotes"
+        yield f"{letter} is reserved: write it in quotes"
     elif letter.isascii() and letter.isalpha():
         allowed = _EXACTLY.get(letter) or range(1, _UP_TO.get(letter, 0) + 1)
         if not allowed:
-            yield f"{letter} is no letter of a pattern; text stands in quotes: 'T'"
+            yield f"{letter} is no letter of a pattern: write text in quotes, 'T'"
         elif count not in allowed:
             known = " or ".join(letter * one for one in allowed[:4])
             yield f"{letter * count}: it is {known}"
